@@ -103,7 +103,7 @@ async fn work(order: Order) -> Report {
     let environment = Environment::from_process().unwrap();
     let mut config = Config::load(
         Some(Path::new("agent.toml")),
-        Overrides::default(),
+        &Overrides::default(),
         &environment,
     )
     .unwrap();

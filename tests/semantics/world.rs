@@ -343,7 +343,7 @@ async fn open(env: &TestEnv) -> Host {
             .into(),
     };
     let file = env.work().join("agent.toml");
-    let config = Config::load(Some(&file), Overrides::default(), &environment).unwrap();
+    let config = Config::load(Some(&file), &Overrides::default(), &environment).unwrap();
     Host::open(config).await.unwrap()
 }
 

@@ -134,7 +134,7 @@ async fn embed() -> Result<String, Box<dyn Error>> {
         state_dir: Some("state".into()),
         ..Overrides::default()
     };
-    let mut config = Config::load(None, overrides, &environment)?;
+    let mut config = Config::load(None, &overrides, &environment)?;
     config.tools.retain(|tool| tool.name == "files");
     let host = Host::open_with_model(config, Arc::new(Script)).await?;
 

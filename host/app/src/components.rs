@@ -2,7 +2,7 @@
 
 use crate::{
     builtin::{BUILTINS, builtin},
-    config::{ComponentSource, ToolConfig},
+    config::{ComponentSource, Confirmations, ToolConfig},
     error::HostError,
 };
 use agent_host_engine::policy::Grants;
@@ -74,38 +74,37 @@ pub(crate) async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Ent
 }
 
 fn bytes_of(source: &ComponentSource) -> Result<ComponentBytes, HostError> {
-    match source {
-        ComponentSource::Builtin(name) => match builtin(name) {
-            Some(found) => Ok(Cow::Borrowed(found.bytes).into()),
-            None => {
-                let known = BUILTINS
-                    .iter()
-                    .map(|known| format!("builtin:{}", known.name));
-                Err(HostError::UnknownBuiltin {
-                    name: name.clone(),
-                    known: known.collect(),
-                })
-            }
-        },
-        ComponentSource::File(path) => Ok(path.clone().into()),
-    }
+    let name = match source {
+        ComponentSource::File(path) => return Ok(path.clone().into()),
+        ComponentSource::Builtin(name) => name,
+    };
+    let found = builtin(name).ok_or_else(|| HostError::UnknownBuiltin {
+        name: name.clone(),
+        known: BUILTINS
+            .map(|known| format!("builtin:{}", known.name))
+            .into(),
+    })?;
+    Ok(Cow::Borrowed(found.bytes).into())
 }
 
-/// Refuses a rule for a tool that the component does not have, most likely a misspelled one.
-pub(crate) fn check_confirmations(entry: &Entry, config: &ToolConfig) -> Result<(), HostError> {
-    let names = || {
-        let definitions = entry.component.definitions().iter();
-        definitions.map(|definition| definition.name.as_str())
-    };
-    let mut configured = config.own_confirmations.keys();
-    match configured.find(|name| !names().any(|known| known == *name)) {
+/// Refuses a rule for a tool that its component or server does not have, most likely a misspelled
+/// one. `section` and `owner_kind` are those of [`HostError::UnknownApproval`].
+pub(crate) fn check_confirmations(
+    confirmations: &Confirmations,
+    known: &[&str],
+    section: &'static str,
+    owner_kind: &'static str,
+    owner: &str,
+) -> Result<(), HostError> {
+    let mut configured = confirmations.own.keys();
+    match configured.find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
-        Some(name) => Err(HostError::UnknownApproval {
-            section: "[tool.approvals]",
-            owner: config.name.clone(),
-            owner_kind: "the component",
-            tool: name.clone(),
-            known: names().map(str::to_owned).collect(),
+        Some(tool) => Err(HostError::UnknownApproval {
+            section,
+            owner: owner.to_owned(),
+            owner_kind,
+            tool: tool.clone(),
+            known: known.iter().map(|&known| known.to_owned()).collect(),
         }),
     }
 }
@@ -113,10 +112,10 @@ pub(crate) fn check_confirmations(entry: &Entry, config: &ToolConfig) -> Result<
 /// Returns the effect to enforce. A third party's `idempotent` counts only if the operator accepted
 /// it.
 pub(crate) fn enforced_effect(declared: Effect, config: &ToolConfig) -> Effect {
-    match declared {
-        Effect::Idempotent if config.source.is_file() && !config.accept_idempotent => {
-            Effect::Effectful
-        }
-        Effect::ReadOnly | Effect::Idempotent | Effect::Effectful => declared,
+    let is_accepted = config.accept_idempotent || !config.source.is_file();
+    if declared == Effect::Idempotent && !is_accepted {
+        Effect::Effectful
+    } else {
+        declared
     }
 }

@@ -33,7 +33,7 @@ mod tests;
 mod tools;
 mod untrusted;
 
-pub use approval::Confirmation;
+pub use approval::{Confirmation, Confirmations};
 pub use dir_grants::DEFAULT_MASK;
 pub use environment::Environment;
 pub use external::ExternalTool;

@@ -3,9 +3,9 @@
 
 use crate::{
     config::{ComponentSource, ConfigError},
-    entry_file::EntryError,
     lock_file::LockError,
     recording::RecordingError,
+    trust::TrustError,
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_mcp_client::ConnectError;
@@ -103,9 +103,9 @@ pub enum HostError {
     /// `agent.lock` cannot be used, or does not accept a component.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// The remembered approvals or the trusted files cannot be read or written.
+    /// The trusted files cannot be read or written.
     #[error(transparent)]
-    Entries(#[from] EntryError),
+    Trust(#[from] TrustError),
     /// The connection to a client failed.
     #[error(transparent)]
     Connection(io::Error),
@@ -124,7 +124,7 @@ impl HostError {
                 ConnectError::Start { .. } | ConnectError::Tools { .. } => true,
                 ConnectError::Silent { .. } | ConnectError::Unusable { .. } => false,
             },
-            Self::Entries(error) => error.is_usage(),
+            Self::Trust(error) => !matches!(error, TrustError::Io { .. }),
             Self::Sandbox(_) | Self::Reread(_) | Self::Connection(_) => false,
             Self::Config(_)
             | Self::Model(_)

@@ -2,12 +2,12 @@
 
 use crate::{
     config::{Config, ModelConfig, ModelsConfig},
-    entry_file::now_ms,
     error::HostError,
     no_model::NoModel,
     recording,
     registry::Registry,
     store::{open_store, project},
+    trust::now_ms,
 };
 use agent_host_engine::{
     model::Model,
@@ -35,7 +35,7 @@ use std::sync::Arc;
 ///     state_dir: Some("state".into()),
 ///     ..Overrides::default()
 /// };
-/// let mut config = Config::load(None, overrides, &environment)?;
+/// let mut config = Config::load(None, &overrides, &environment)?;
 /// config.tools.clear();
 /// let host = Host::open(config).await?;
 /// let session = host.start_session().await?;
@@ -145,8 +145,9 @@ impl Host {
         }
     }
 
-    /// Returns the approvals that are remembered for this project now, for [`agent_host_engine::turn::TurnContext::approvals`]. Another process may revoke
-    /// one at any time, so they are read for each turn.
+    /// Returns the approvals that are remembered for this project now, for
+    /// [`agent_host_engine::turn::TurnContext::approvals`]. Another process may revoke one at any
+    /// time, so they are read for each turn.
     ///
     /// # Errors
     /// When they cannot be read.

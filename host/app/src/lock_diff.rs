@@ -35,7 +35,11 @@ pub fn difference(changes: &[Change]) -> Vec<String> {
             }
             (before, after) => {
                 lines.push(format!("  {what}:"));
-                compare(&pieces(before), &pieces(after), &mut lines);
+                let compared = compare(&pieces(before), &pieces(after), TIMEOUT).into_iter();
+                lines.extend(compared.map(|line| match line {
+                    Some((sign, piece)) => format!("  {sign} {}", piece.trim_end()),
+                    None => "    ...".to_owned(),
+                }));
             }
         }
     }
@@ -46,24 +50,32 @@ fn is_short(text: &str) -> bool {
     text.len() <= LONG_LINE_BYTES && !text.contains('\n')
 }
 
-fn compare(before: &[&str], after: &[&str], lines: &mut Vec<String>) {
+/// Compares two texts, each in pieces, such as lines. Returns the differences with the equal pieces
+/// around them, each piece with its sign (`-`, `+` or a space), and `None` for omitted equal pieces.
+/// What is not matched within `timeout` is removed and added.
+#[must_use]
+pub fn compare<'t>(
+    before: &[&'t str],
+    after: &[&'t str],
+    timeout: Duration,
+) -> Vec<Option<(char, &'t str)>> {
     let diff = TextDiff::configure()
         .algorithm(Algorithm::Myers)
-        .timeout(TIMEOUT)
+        .timeout(timeout)
         .diff_slices(before, after);
+    let mut lines = Vec::new();
     for (index, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
-        if index > 0 {
-            lines.push("    ...".to_owned());
-        }
+        lines.extend((index > 0).then_some(None));
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
             let sign = match change.tag() {
                 ChangeTag::Equal => ' ',
                 ChangeTag::Delete => '-',
                 ChangeTag::Insert => '+',
             };
-            lines.push(format!("  {sign} {}", change.value().trim_end()));
+            lines.push(Some((sign, change.value())));
         }
     }
+    lines
 }
 
 /// Splits a text into lines with their ends, and long lines into sentences.

@@ -4,13 +4,12 @@
 use crate::{
     config::Config,
     lock_diff::difference,
-    trusted_file::{self, FileError},
+    trusted_file::{self, FileError, Versioned},
 };
 use agent_host_types::{
     failure::ToolErrorCode,
     lock::{Change, LOCK_VERSION, Lock, LockEntry, LockStatus},
 };
-use serde::Deserialize;
 use std::{io, path::PathBuf};
 
 /// The maximum size of a lock, in bytes: one component has at most 4 MiB of definitions, and most
@@ -42,14 +41,14 @@ pub enum LockError {
     },
     /// The file is not a lock of a known version.
     #[error(
-        "{} {reason}. Restore it, or look at the components with `agent-host inspect`, delete it and accept them anew with `agent-host lock --accept`",
+        "{} {source}. Restore it, or look at the components with `agent-host inspect`, delete it and accept them anew with `agent-host lock --accept`",
         path.display()
     )]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// Why, as the end of a sentence about the file.
-        reason: String,
+        /// Why.
+        source: InvalidLock,
     },
     /// A component or a server is not the accepted one.
     #[error(
@@ -90,10 +89,15 @@ pub enum LockError {
     },
 }
 
-/// The part of the file that every version has.
-#[derive(Deserialize)]
-struct Versioned {
-    version: u32,
+/// Why a text is not a lock, as the end of a sentence about its file.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidLock {
+    /// It does not have the form of one.
+    #[error("is not a lock file: {0}")]
+    Form(#[from] toml::de::Error),
+    /// It has another version.
+    #[error("has version {0}, and this program reads version {LOCK_VERSION}")]
+    Version(u32),
 }
 
 impl LockFile {
@@ -108,9 +112,9 @@ impl LockFile {
         };
         let path = directory.join("agent.lock");
         let lock = match trusted_file::read(&path, MAX_LOCK_BYTES) {
-            Ok(text) => Self::parse(&text).map_err(|reason| LockError::Invalid {
+            Ok(text) => Self::parse(&text).map_err(|source| LockError::Invalid {
                 path: path.clone(),
-                reason,
+                source,
             })?,
             Err(FileError {
                 kind: io::ErrorKind::NotFound,
@@ -124,17 +128,14 @@ impl LockFile {
         Ok(Some(Self { path, lock }))
     }
 
-    /// Parses the text of a lock, or returns why it is none.
-    pub(crate) fn parse(text: &str) -> Result<Lock, String> {
-        let broken = |error: toml::de::Error| format!("is not a lock file: {error}");
+    /// Parses the text of a lock.
+    pub(crate) fn parse(text: &str) -> Result<Lock, InvalidLock> {
         // The version first: the other keys are those of that version.
-        let Versioned { version } = toml::from_str(text).map_err(broken)?;
+        let Versioned { version } = toml::from_str(text)?;
         if version != LOCK_VERSION {
-            return Err(format!(
-                "has version {version}, and this program reads version {LOCK_VERSION}"
-            ));
+            return Err(InvalidLock::Version(version));
         }
-        toml::from_str(text).map_err(broken)
+        Ok(toml::from_str(text)?)
     }
 
     /// Checks a component or a server against the lock. A new one is accepted and written; a
@@ -159,11 +160,8 @@ impl LockFile {
             LockEntry::Server(_) => "MCP server",
         };
         let mut lines = difference(changes);
-        if let Some(more) = lines
-            .len()
-            .checked_sub(SHOWN_LINES)
-            .filter(|more| *more > 0)
-        {
+        let more = lines.len().saturating_sub(SHOWN_LINES);
+        if more > 0 {
             lines.truncate(SHOWN_LINES);
             lines.push(format!(
                 "  ... and {more} lines more, which `agent-host lock` shows"

@@ -24,17 +24,11 @@ pub enum RecordingError {
     /// The file of a new recording exists.
     #[error("cannot record to {}: it exists; name a file that does not", _0.display())]
     Exists(PathBuf),
-    /// The file cannot be created.
-    #[error("cannot record to {}: {source}", path.display())]
-    Create {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The file cannot be read.
-    #[error("cannot read the recording {}: {source}", path.display())]
-    Read {
+    /// The file cannot be created or read.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// The operation, such as "record to".
+        action: &'static str,
         /// The file.
         path: PathBuf,
         /// Why.
@@ -59,7 +53,7 @@ pub(crate) fn create(file: &Path, models: &ModelsConfig) -> Result<Arc<Recorder>
     let path = file.to_owned();
     let created = created.map_err(|source| match source.kind() {
         ErrorKind::AlreadyExists => RecordingError::Exists(path),
-        _ => RecordingError::Create { path, source },
+        _ => fault("record to", &path, source),
     })?;
     Ok(Arc::new(Recorder::new(Box::new(created))))
 }
@@ -69,10 +63,7 @@ pub(crate) fn create(file: &Path, models: &ModelsConfig) -> Result<Arc<Recorder>
 /// # Errors
 /// The file cannot be read, is not text, or is too long.
 pub(crate) fn read(file: &Path) -> Result<String, RecordingError> {
-    let fault = |source| RecordingError::Read {
-        path: file.to_owned(),
-        source,
-    };
+    let fault = |source| fault("read the recording", file, source);
     let mut text = String::new();
     let mut bounded = File::open(file).map_err(fault)?.take(MAX_BYTES + 1);
     bounded.read_to_string(&mut text).map_err(fault)?;
@@ -81,4 +72,13 @@ pub(crate) fn read(file: &Path) -> Result<String, RecordingError> {
         return Err(fault(io::Error::other(why)));
     }
     Ok(text)
+}
+
+fn fault(action: &'static str, path: &Path, source: io::Error) -> RecordingError {
+    let path = path.to_owned();
+    RecordingError::Io {
+        action,
+        path,
+        source,
+    }
 }

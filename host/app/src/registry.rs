@@ -28,23 +28,16 @@ use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 use std::{collections::HashMap, sync::Arc};
 
-/// The source of a tool, by its index among the components or the servers.
-#[derive(Clone, Copy, Debug)]
-enum ToolSource {
-    Component(usize),
-    Server(usize),
-}
-
 /// The source of a tool.
-#[derive(Clone, Copy)]
-enum ToolSourceRef<'a> {
-    Component(&'a Entry),
-    Server(&'a ServerEntry),
+#[derive(Clone, Debug)]
+enum ToolSource {
+    Component(Arc<Entry>),
+    Server(Arc<ServerEntry>),
 }
 
-impl ToolSourceRef<'_> {
+impl ToolSource {
     /// Names the source, for messages.
-    fn described(self) -> String {
+    fn described(&self) -> String {
         match self {
             Self::Component(entry) => format!("the component `{}`", entry.name),
             Self::Server(entry) => format!("the MCP server `{}`", entry.config.name),
@@ -58,7 +51,7 @@ pub struct Registry {
     sandbox: Arc<Sandbox>,
     /// The secrets that any of the components may use; empty where no calls are made.
     secrets: Arc<Secrets>,
-    entries: Vec<Entry>,
+    entries: Vec<Arc<Entry>>,
     servers: Connected,
     tools: Vec<RegisteredTool>,
     /// From a tool's name to its index in `tools` and its source.
@@ -197,7 +190,7 @@ impl Registry {
     fn add_external(&mut self, tools: &[ExternalTool]) -> Result<(), HostError> {
         for tool in tools {
             let name = &tool.definition.name;
-            if let Some((_, source)) = self.find(name) {
+            if let Some((_, source)) = self.index.get(name) {
                 return Err(HostError::DuplicateExternalTool {
                     tool: name.clone(),
                     first: source.described(),
@@ -217,72 +210,62 @@ impl Registry {
     }
 
     fn add(&mut self, entry: Entry, config: &ToolConfig) -> Result<(), HostError> {
-        check_confirmations(&entry, config)?;
-        let source = ToolSource::Component(self.entries.len());
-        let set_up = json!([entry.component.digest(), entry.grants.to_json()]);
-        let tools: Vec<RegisteredTool> = entry
-            .component
-            .definitions()
-            .iter()
-            .map(|definition| {
-                let effect = enforced_effect(definition.effect, config);
-                let confirmation = config.confirmation_of(&definition.name);
-                registered(definition, effect, confirmation, json_digest(&set_up))
-            })
-            .collect();
+        let definitions = entry.component.definitions();
+        let known: Vec<&str> = definitions.iter().map(|tool| tool.name.as_str()).collect();
+        let (section, kind) = ("[tool.approvals]", "the component");
+        let confirmations = &config.confirmations;
+        check_confirmations(confirmations, &known, section, kind, &config.name)?;
+        let set_up = json_digest(&json!([entry.component.digest(), entry.grants.to_json()]));
+        let entry = Arc::new(entry);
+        let source = ToolSource::Component(Arc::clone(&entry));
+        for definition in entry.component.definitions() {
+            let effect = enforced_effect(definition.effect, config);
+            let confirmation = confirmations.of(&definition.name);
+            self.register(
+                registered(definition, effect, confirmation, set_up),
+                &source,
+            )?;
+        }
         self.entries.push(entry);
-        self.register(tools, source)
+        Ok(())
     }
 
     /// Adds the tools of the servers. A remembered approval of one lasts until any tool of its
     /// server changes.
     fn add_servers(&mut self, connected: Connected) -> Result<(), HostError> {
-        self.servers = connected;
-        let mut all = Vec::new();
-        for (index, entry) in self.servers.entries.iter().enumerate() {
+        for entry in &connected.entries {
             let ServerEntry { config, server } = entry.as_ref();
+            let source = ToolSource::Server(Arc::clone(entry));
             let set_up = json_digest(&json!(server.locked()));
-            let tools = server.definitions().iter().map(|definition| {
+            for definition in server.definitions() {
                 let own = server.own_name(&definition.name).unwrap_or_default();
-                let confirmation = config.confirmation_of(own);
-                registered(definition, definition.effect, confirmation, set_up)
-            });
-            all.push((tools.collect(), ToolSource::Server(index)));
+                let confirmation = config.confirmations.of(own);
+                let tool = registered(definition, definition.effect, confirmation, set_up);
+                self.register(tool, &source)?;
+            }
         }
-        for (tools, source) in all {
-            self.register(tools, source)?;
-        }
+        self.servers = connected;
         Ok(())
     }
 
-    /// Takes the tools of one component or server, whose names have to be unique.
-    fn register(
-        &mut self,
-        tools: Vec<RegisteredTool>,
-        source: ToolSource,
-    ) -> Result<(), HostError> {
-        for tool in tools {
-            let name = &tool.definition.name;
-            let entry = (self.tools.len(), source);
-            if let Some((_, other)) = self.index.insert(name.clone(), entry) {
-                let described = |source| {
-                    let source = self.source(source);
-                    source.map_or_else(String::new, ToolSourceRef::described)
-                };
-                return Err(HostError::DuplicateTool {
-                    tool: name.clone(),
-                    first: described(other),
-                    second: described(source),
-                });
-            }
-            self.tools.push(tool);
+    /// Takes a tool, whose name has to be unique.
+    fn register(&mut self, tool: RegisteredTool, source: &ToolSource) -> Result<(), HostError> {
+        let name = tool.definition.name.clone();
+        let entry = (self.tools.len(), source.clone());
+        if let Some((_, other)) = self.index.insert(name.clone(), entry) {
+            return Err(HostError::DuplicateTool {
+                tool: name,
+                first: other.described(),
+                second: source.described(),
+            });
         }
+        self.tools.push(tool);
         Ok(())
     }
 
     /// Returns the components.
     #[must_use]
-    pub fn components(&self) -> &[Entry] {
+    pub fn components(&self) -> &[Arc<Entry>] {
         &self.entries
     }
 
@@ -314,18 +297,18 @@ impl Registry {
     /// Returns the component of a tool.
     #[must_use]
     pub fn component_of(&self, tool: &str) -> Option<&Entry> {
-        match self.find(tool)? {
-            (_, ToolSourceRef::Component(entry)) => Some(entry),
-            (_, ToolSourceRef::Server(_)) => None,
+        match self.source_of(tool)? {
+            ToolSource::Component(entry) => Some(entry),
+            ToolSource::Server(_) => None,
         }
     }
 
     /// Returns the MCP server of a tool.
     #[must_use]
     pub fn server_of(&self, tool: &str) -> Option<&ServerEntry> {
-        match self.find(tool)? {
-            (_, ToolSourceRef::Server(entry)) => Some(entry),
-            (_, ToolSourceRef::Component(_)) => None,
+        match self.source_of(tool)? {
+            ToolSource::Server(entry) => Some(entry),
+            ToolSource::Component(_) => None,
         }
     }
 
@@ -344,19 +327,14 @@ impl Registry {
         self.sandbox.check_compiler().await
     }
 
-    fn find(&self, tool: &str) -> Option<(&RegisteredTool, ToolSourceRef<'_>)> {
-        let (tool, source) = self.index.get(tool).copied()?;
-        Some((self.tools.get(tool)?, self.source(source)?))
+    fn source_of(&self, tool: &str) -> Option<&ToolSource> {
+        self.index.get(tool).map(|(_, source)| source)
     }
 
-    fn source(&self, source: ToolSource) -> Option<ToolSourceRef<'_>> {
-        match source {
-            ToolSource::Component(index) => self.entries.get(index).map(ToolSourceRef::Component),
-            ToolSource::Server(index) => {
-                let entry = self.servers.entries.get(index)?;
-                Some(ToolSourceRef::Server(entry))
-            }
-        }
+    /// Returns the enforced effect of a tool, and its component.
+    fn in_component(&self, tool: &str) -> Option<(Effect, &Entry)> {
+        let (index, _) = self.index.get(tool)?;
+        Some((self.tools.get(*index)?.effect, self.component_of(tool)?))
     }
 }
 
@@ -366,18 +344,15 @@ impl ToolRunner for Registry {
     }
 
     fn limits(&self, tool: &str) -> Option<&Limits> {
-        match self.find(tool)?.1 {
-            ToolSourceRef::Component(entry) => Some(&entry.limits),
-            ToolSourceRef::Server(_) => None,
-        }
+        self.component_of(tool).map(|entry| &entry.limits)
     }
 
     fn executables(&self, tool: &str, input: &Map<String, Value>) -> Vec<String> {
-        match self.find(tool) {
-            Some((tool, ToolSourceRef::Component(entry))) if tool.effect != Effect::ReadOnly => {
+        match self.in_component(tool) {
+            Some((Effect::Idempotent | Effect::Effectful, entry)) => {
                 executables::named(&entry.grants, input)
             }
-            Some(_) | None => Vec::new(),
+            Some((Effect::ReadOnly, _)) | None => Vec::new(),
         }
     }
 
@@ -385,9 +360,9 @@ impl ToolRunner for Registry {
         if let Some(schema) = self.external.get(tool) {
             return schema.validate(input);
         }
-        match self.find(tool).ok_or_else(|| unknown(tool))?.1 {
-            ToolSourceRef::Component(entry) => entry.component.validate(tool, input),
-            ToolSourceRef::Server(entry) => entry.server.validate(tool, input),
+        match self.source_of(tool).ok_or_else(|| unknown(tool))? {
+            ToolSource::Component(entry) => entry.component.validate(tool, input),
+            ToolSource::Server(entry) => entry.server.validate(tool, input),
         }
     }
 
@@ -397,28 +372,25 @@ impl ToolRunner for Registry {
         progress: ProgressSink<'a>,
     ) -> BoxFuture<'a, RunEnd> {
         Box::pin(async move {
-            let Some((tool, source)) = self.find(&invocation.tool) else {
+            if let Some(entry) = self.server_of(&invocation.tool) {
+                let Invocation {
+                    tool,
+                    input,
+                    cancel,
+                    ..
+                } = invocation;
+                let called = entry.server.call_until(&tool, input, progress, &cancel);
+                return called.await.into();
+            }
+            let Some((effect, entry)) = self.in_component(&invocation.tool) else {
                 return CallReport::of(unknown(&invocation.tool).into()).into();
-            };
-            let entry = match source {
-                ToolSourceRef::Component(entry) => entry,
-                ToolSourceRef::Server(entry) => {
-                    let Invocation {
-                        tool,
-                        input,
-                        cancel,
-                        ..
-                    } = invocation;
-                    let called = entry.server.call_until(&tool, input, progress, &cancel);
-                    return called.await.into();
-                }
             };
             let call = Call {
                 tool: &invocation.tool,
                 call_id: &invocation.call_id,
                 input: &invocation.input,
                 idempotency_key: &invocation.idempotency_key,
-                effect: tool.effect,
+                effect,
                 grants: Arc::clone(&entry.grants),
                 secrets: Arc::clone(&self.secrets),
                 limits: &entry.limits,

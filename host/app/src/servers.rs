@@ -1,6 +1,7 @@
 //! The MCP servers of a running host, connected all at once.
 
 use crate::{
+    components::check_confirmations,
     config::{Config, McpConfig},
     error::HostError,
 };
@@ -50,7 +51,13 @@ pub(crate) async fn connect(
     for (config, result) in servers.iter().zip(join_all(each).await) {
         match result? {
             Ok(server) => {
-                check_confirmations(config, &server)?;
+                let tools = server.definitions().iter();
+                let known: Vec<&str> = tools
+                    .filter_map(|tool| server.own_name(&tool.name))
+                    .collect();
+                let (section, kind) = ("[mcp.approvals]", "the server");
+                let confirmations = &config.confirmations;
+                check_confirmations(confirmations, &known, section, kind, &config.name)?;
                 connected.entries.push(Arc::new(ServerEntry {
                     config: config.clone(),
                     server,
@@ -64,23 +71,4 @@ pub(crate) async fn connect(
         }
     }
     Ok(connected)
-}
-
-/// Refuses a rule for a tool that the server does not have, most likely a misspelled one.
-fn check_confirmations(config: &McpConfig, server: &McpServer) -> Result<(), HostError> {
-    let tools = server.definitions().iter();
-    let names: Vec<&str> = tools
-        .filter_map(|tool| server.own_name(&tool.name))
-        .collect();
-    let mut configured = config.own_confirmations.keys();
-    match configured.find(|name| !names.contains(&name.as_str())) {
-        None => Ok(()),
-        Some(name) => Err(HostError::UnknownApproval {
-            section: "[mcp.approvals]",
-            owner: config.name.clone(),
-            owner_kind: "the server",
-            tool: name.clone(),
-            known: names.iter().map(|&known| known.to_owned()).collect(),
-        }),
-    }
 }

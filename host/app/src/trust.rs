@@ -1,28 +1,36 @@
 //! The user's trust in configuration that came with a directory: `trust.json` in the user's own
 //! state directory. Neither a configuration nor `--state-dir` moves the file, so that no directory
-//! can bring one along.
+//! can bring one along. One process changes it at a time, and a reader sees the old list or the new
+//! one.
 
 #[cfg(test)]
 mod tests;
 
 use crate::{
     config::{ConfigError, Environment, Untrusted},
-    entry_file::{EntryError, EntryFile, EntryKind, now_ms},
+    trusted_file::{self, FileError, Versioned},
 };
 use agent_host_types::id::Digest;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
-
-const KIND: EntryKind = EntryKind {
-    key: "trusted",
-    what: "the trusted files",
-    shorten: "revoke some of them with `agent-host trust --revoke DIR`",
+use std::{
+    fs::{DirBuilder, File},
+    io,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
 };
+
+/// The version of the format.
+const VERSION: u32 = 1;
+
+/// The maximum size of the file, in bytes: thousands of entries.
+const MAX_BYTES: u64 = 1024 * 1024;
 
 /// The trusted configurations of a user.
 #[derive(Clone, Debug)]
 pub struct TrustFile {
-    file: EntryFile<Trusted>,
+    path: PathBuf,
 }
 
 /// A trusted configuration.
@@ -37,15 +45,50 @@ pub struct Trusted {
     pub at_ms: u64,
 }
 
+/// Why the trusted files cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// An operation on the file failed.
+    #[error("cannot {action} the trusted files in {}: {source}", path.display())]
+    Io {
+        /// The operation, such as "read".
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The content of the file is not of a known form.
+    #[error("cannot use {}: {reason}; delete it, and you are asked again", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The list would be too long to be read again.
+    #[error(
+        "{} would have more than {MAX_BYTES} bytes; revoke some of them with `agent-host trust --revoke DIR`",
+        _0.display()
+    )]
+    TooLong(PathBuf),
+}
+
+/// The form of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Form {
+    version: u32,
+    trusted: Vec<Trusted>,
+}
+
 impl TrustFile {
     /// Returns the file of the user, which may not exist; none where the user has no state
     /// directory.
     #[must_use]
     pub fn of(environment: &Environment) -> Option<Self> {
         let path = environment.state_home()?.join("trust.json");
-        Some(Self {
-            file: EntryFile::new(path, &KIND),
-        })
+        Some(Self { path })
     }
 
     /// Returns true if the user trusts the configuration in its present form.
@@ -56,13 +99,9 @@ impl TrustFile {
         let Some(this) = Self::of(environment) else {
             return Ok(false);
         };
-        let all = this.read().map_err(|error| {
-            let text = error.to_string();
-            let (reason, fix) = text
-                .rsplit_once("; ")
-                .unwrap_or((&text, "correct the file"));
-            ConfigError::new("", reason, fix)
-        })?;
+        let all = this
+            .read()
+            .map_err(|error| ConfigError::of_message(&error))?;
         let holds = |kept: &Trusted| kept.path == untrusted.path && kept.digest == untrusted.digest;
         Ok(all.iter().any(holds))
     }
@@ -72,17 +111,37 @@ impl TrustFile {
     /// # Errors
     /// The file cannot be read, belongs to another user, every user may write to it, or it is
     /// not of a known form.
-    pub fn read(&self) -> Result<Vec<Trusted>, EntryError> {
-        self.file.read()
+    pub fn read(&self) -> Result<Vec<Trusted>, TrustError> {
+        let text = match trusted_file::read(&self.path, MAX_BYTES) {
+            Ok(text) => text,
+            Err(FileError {
+                kind: io::ErrorKind::NotFound,
+                ..
+            }) => return Ok(Vec::new()),
+            Err(error) => return Err(self.fault("read", error.into())),
+        };
+        let invalid = |reason| TrustError::Invalid {
+            path: self.path.clone(),
+            reason,
+        };
+        let broken = |error: serde_json::Error| invalid(error.to_string());
+        // The version first: the other keys are those of that version.
+        let Versioned { version } = serde_json::from_str(&text).map_err(broken)?;
+        if version != VERSION {
+            let why = format!("it has version {version}, and this program reads version {VERSION}");
+            return Err(invalid(why));
+        }
+        let form: Form = serde_json::from_str(&text).map_err(broken)?;
+        Ok(form.trusted)
     }
 
     /// Trusts the configuration in its present form, and no longer in an earlier one.
     ///
     /// # Errors
     /// Those of [`Self::read`], and that the file cannot be written.
-    pub fn add(&self, untrusted: &Untrusted) -> Result<(), EntryError> {
+    pub fn add(&self, untrusted: &Untrusted) -> Result<(), TrustError> {
         let Untrusted { path, digest, .. } = untrusted;
-        self.file.change(|all| {
+        self.change(|all| {
             all.retain(|kept| kept.path != *path);
             all.push(Trusted {
                 path: path.clone(),
@@ -96,13 +155,63 @@ impl TrustFile {
     ///
     /// # Errors
     /// Those of [`Self::add`].
-    pub fn remove(&self, directory: &Path) -> Result<Vec<Trusted>, EntryError> {
+    pub fn remove(&self, directory: &Path) -> Result<Vec<Trusted>, TrustError> {
         let mut gone = Vec::new();
-        self.file.change(|all| {
+        self.change(|all| {
             gone = all
                 .extract_if(.., |kept| kept.path.starts_with(directory))
                 .collect();
         })?;
         Ok(gone)
     }
+
+    /// Changes the list under a lock, so that no other process writes removed entries back.
+    fn change(&self, change: impl FnOnce(&mut Vec<Trusted>)) -> Result<(), TrustError> {
+        let _alone = self.lock().map_err(|error| self.fault("lock", error))?;
+        let mut trusted = self.read()?;
+        change(&mut trusted);
+        let form = Form {
+            version: VERSION,
+            trusted,
+        };
+        let text = serde_json::to_string_pretty(&form)
+            .map_err(|error| self.fault("write", error.into()))?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(TrustError::TooLong(self.path.clone()));
+        }
+        trusted_file::replace(&self.path, &text, 0o600).map_err(|error| self.fault("write", error))
+    }
+
+    fn lock(&self) -> io::Result<File> {
+        if let Some(directory) = self.path.parent() {
+            let mut builder = DirBuilder::new();
+            builder.recursive(true).mode(0o700).create(directory)?;
+        }
+        let file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            // A pipe in its place would block.
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+            .open(self.path.with_extension("lock"))?;
+        file.lock()?;
+        Ok(file)
+    }
+
+    fn fault(&self, action: &'static str, source: io::Error) -> TrustError {
+        TrustError::Io {
+            action,
+            path: self.path.clone(),
+            source,
+        }
+    }
+}
+
+/// Returns the time, in milliseconds since 1970 (UTC).
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

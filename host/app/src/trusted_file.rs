@@ -3,6 +3,7 @@
 //! a secret, which only their owner may read.
 
 use rustix::{fs::OFlags, process::geteuid};
+use serde::Deserialize;
 use std::{
     fs::{File, Metadata},
     io::{self, Read as _, Write as _},
@@ -15,6 +16,12 @@ const WORLD_WRITABLE: u32 = 0o002;
 
 /// The permission bits of all users but the owner.
 const OTHERS: u32 = 0o077;
+
+/// The part that every version of a file has.
+#[derive(Deserialize)]
+pub(crate) struct Versioned {
+    pub(crate) version: u32,
+}
 
 /// Why a file is not used.
 #[derive(Debug, thiserror::Error)]

@@ -6,8 +6,9 @@ mod tests;
 
 use crate::{
     componentize::componentize,
+    embedded,
     error::AuthorError,
-    language::{self, Artifact, Compiled, Job},
+    language::{self, Artifact, Job},
     project::{Language, Project},
     sdk,
     strip::{Names, strip},
@@ -80,22 +81,15 @@ pub fn compile(
         build,
         tell,
     };
-    let Compiled {
-        artifact,
-        compilers,
-    } = language::compile(&job)?;
+    let (artifact, compilers) = language::compile(&job)?;
     let component = match artifact {
         Artifact::Module(module) => componentize(module)?,
         Artifact::Component(component) => component,
     };
-    let component = finish(
-        &component,
-        names(project.language, options),
-        project,
-        &compilers,
-    )?;
+    let names = names(project.language, options);
+    let component = finish(&component, names, project, &compilers)?;
     let path = job.build.join(format!("{}.wasm", project.name));
-    write(&path, &component)?;
+    embedded::write(&path, &component)?;
     Ok(Candidate {
         project: project.clone(),
         path,
@@ -118,14 +112,14 @@ impl Candidate {
     /// The component does not fit the contract, or the disk fails.
     pub async fn check(self, config: &Config) -> Result<Built, AuthorError> {
         let path = self.path.to_str().ok_or_else(|| {
-            AuthorError::usage(format!(
+            AuthorError::Usage(format!(
                 "the path of the project, {}, is not UTF-8; move it",
                 self.project.dir.display()
             ))
         })?;
         let registry = Registry::open_one_unlocked(config, path).await?;
         let entry = registry.components().first().ok_or_else(|| {
-            AuthorError::failed(format!("the sandbox loaded nothing from {path}"))
+            AuthorError::Failed(format!("the sandbox loaded nothing from {path}"))
         })?;
         let component = self.project.component();
         publish(&self.path, &component)?;
@@ -146,12 +140,7 @@ impl Candidate {
 fn names(language: Language, options: &BuildOptions) -> Names {
     match language {
         Language::Rust | Language::C if !options.strip_names => Names::Keep,
-        Language::Rust
-        | Language::Python
-        | Language::TypeScript
-        | Language::JavaScript
-        | Language::C
-        | Language::Go => Names::Strip,
+        _ => Names::Strip,
     }
 }
 
@@ -162,14 +151,13 @@ fn finish(
     project: &Project,
     compilers: &[(String, String)],
 ) -> Result<Vec<u8>, AuthorError> {
-    let no_component = |error: &dyn std::fmt::Display| {
-        AuthorError::failed(format!("what was compiled is no component: {error:#}"))
-    };
-    let stripped = strip(component, names).map_err(|error| no_component(&error))?;
-    let recorded = Producers::from_wasm(component).map_err(|error| no_component(&error))?;
-    producers(recorded.as_ref(), project, compilers)
-        .add_to_wasm(&stripped)
-        .map_err(|error| no_component(&error))
+    let finished = Producers::from_wasm(component).and_then(|recorded| {
+        let stripped = strip(component, names)?;
+        producers(recorded.as_ref(), project, compilers).add_to_wasm(&stripped)
+    });
+    finished.map_err(|error| {
+        AuthorError::Failed(format!("what was compiled is no component: {error:#}"))
+    })
 }
 
 /// Merges the producers that compilers recorded, except the languages of an embedded runtime, with
@@ -196,10 +184,6 @@ fn producers(
     }
     producers.add(PROCESSED_BY, "agent-host", env!("CARGO_PKG_VERSION"));
     producers
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), AuthorError> {
-    fs::write(path, bytes).map_err(|error| AuthorError::disk("write", path, &error))
 }
 
 /// Replaces the file atomically, so that no reader sees half a component.

@@ -31,7 +31,7 @@ pub(crate) fn componentize(mut module: Vec<u8>) -> Result<Vec<u8>, AuthorError> 
                 .encode()
         });
     component.map_err(|error| {
-        AuthorError::usage(format!(
+        AuthorError::Usage(format!(
             "the compiled module is not a tool: {error:#}. The SDK defines what a tool exports and imports; is it compiled in, and is nothing else exported or declared by hand?"
         ))
     })

@@ -56,7 +56,7 @@ fn remove_others(dir: &Path, wanted: &[PathBuf]) -> io::Result<()> {
 }
 
 /// Writes a file unless it has this content, and creates its parent directories.
-fn write(path: &Path, content: &[u8]) -> Result<(), AuthorError> {
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), AuthorError> {
     if fs::read(path).is_ok_and(|held| held == content) {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! Errors of authoring, in two kinds with different exit codes.
 
 use agent_host_app::{ConfigError, HostError};
-use std::{io, path::Path};
+use std::{fmt, io, path::Path};
 
 /// The reason why a project cannot be created, built, tested or described. The text states the
 /// problem, its cause and the remedy.
@@ -23,16 +23,11 @@ pub enum AuthorError {
 }
 
 impl AuthorError {
-    /// Creates [`AuthorError::Usage`].
-    #[must_use]
-    pub fn usage(text: impl Into<String>) -> Self {
-        Self::Usage(text.into())
-    }
-
-    /// Creates [`AuthorError::Failed`].
-    #[must_use]
-    pub fn failed(text: impl Into<String>) -> Self {
-        Self::Failed(text.into())
+    /// Creates an error of what the program embeds. `what` is the failed step.
+    pub(crate) fn internal(what: &str, why: impl fmt::Display) -> Self {
+        Self::Failed(format!(
+            "cannot {what}: {why}. This is a fault of agent-host; please report it"
+        ))
     }
 
     /// Creates an error of the disk. `what` is the verb: "read", "write".

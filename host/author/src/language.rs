@@ -32,11 +32,8 @@ pub(crate) struct Job<'a> {
     pub(crate) tell: &'a dyn Fn(&str),
 }
 
-pub(crate) struct Compiled {
-    pub(crate) artifact: Artifact,
-    /// The compilers, each with its version.
-    pub(crate) compilers: Vec<(String, String)>,
-}
+/// The output of a compilation, and the compilers, each with its version.
+pub(crate) type Compiled = (Artifact, Vec<(String, String)>);
 
 /// The kind of a compiler's output.
 pub(crate) enum Artifact {

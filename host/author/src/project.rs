@@ -43,40 +43,31 @@ impl Language {
     /// Returns the name on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Rust => "rust",
-            Self::Python => "python",
-            Self::TypeScript => "ts",
-            Self::JavaScript => "js",
-            Self::C => "c",
-            Self::Go => "go",
-        }
+        self.facts().0
     }
 
     /// Returns the file that marks a project of this language.
     #[must_use]
     pub fn marker(self) -> &'static str {
+        self.facts().2
+    }
+
+    /// Returns the name on the command line, the name in messages, and the marker.
+    fn facts(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Rust => "Cargo.toml",
-            Self::Python => "pyproject.toml",
-            Self::TypeScript => "tool.ts",
-            Self::JavaScript => "tool.js",
-            Self::C => "tool.c",
-            Self::Go => "go.mod",
+            Self::Rust => ("rust", "Rust", "Cargo.toml"),
+            Self::Python => ("python", "Python", "pyproject.toml"),
+            Self::TypeScript => ("ts", "TypeScript", "tool.ts"),
+            Self::JavaScript => ("js", "JavaScript", "tool.js"),
+            Self::C => ("c", "C", "tool.c"),
+            Self::Go => ("go", "Go", "go.mod"),
         }
     }
 }
 
 impl fmt::Display for Language {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rust => "Rust",
-            Self::Python => "Python",
-            Self::TypeScript => "TypeScript",
-            Self::JavaScript => "JavaScript",
-            Self::C => "C",
-            Self::Go => "Go",
-        })
+        f.write_str(self.facts().1)
     }
 }
 
@@ -86,7 +77,7 @@ impl FromStr for Language {
     fn from_str(name: &str) -> Result<Self, AuthorError> {
         let found = Self::ALL.into_iter().find(|known| known.as_str() == name);
         found.ok_or_else(|| {
-            AuthorError::usage(format!(
+            AuthorError::Usage(format!(
                 "there is no language `{}`; there are {}",
                 name.escape_debug(),
                 Self::ALL.map(Self::as_str).join(", ")
@@ -114,7 +105,7 @@ impl Project {
     /// no valid name.
     pub fn find(dir: &Path) -> Result<Self, AuthorError> {
         let dir = fs::canonicalize(dir).map_err(|error| {
-            AuthorError::usage(format!(
+            AuthorError::Usage(format!(
                 "cannot open the project {}: {error}",
                 dir.display()
             ))
@@ -122,7 +113,7 @@ impl Project {
         let language = language_of(&dir)?;
         let name = name_of(&dir, language)?;
         if !is_tool_name(&name) {
-            return Err(AuthorError::usage(format!(
+            return Err(AuthorError::Usage(format!(
                 "the project in {} is called `{}`, and its component cannot be: a name is 1 to 64 letters, digits, `_` and `-`",
                 dir.display(),
                 name.escape_debug()
@@ -154,8 +145,8 @@ fn language_of(dir: &Path) -> Result<Language, AuthorError> {
         .filter(|language| dir.join(language.marker()).is_file());
     match (found.next(), found.next()) {
         (Some(language), None) => Ok(language),
-        (Some(first), Some(second)) => Err(AuthorError::usage(format!(
-            "{} is a {first} project by its {} and a {second} project by its {}; put one of the tools into a folder of its own",
+        (Some(first), Some(second)) => Err(AuthorError::Usage(format!(
+            "{} is a {first} project by its {} and a {second} project by its {}; put one of the tools into a directory of its own",
             dir.display(),
             first.marker(),
             second.marker()
@@ -163,7 +154,7 @@ fn language_of(dir: &Path) -> Result<Language, AuthorError> {
         (None, _) => {
             let markers =
                 Language::ALL.map(|language| format!("{} ({language})", language.marker()));
-            Err(AuthorError::usage(format!(
+            Err(AuthorError::Usage(format!(
                 "{} holds no tool project: there is none of {}. `agent-host new NAME --lang LANGUAGE` makes one",
                 dir.display(),
                 markers.join(", ")
@@ -244,7 +235,7 @@ pub(crate) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, 
 
 fn read(path: &Path) -> Result<String, AuthorError> {
     fs::read_to_string(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => AuthorError::usage(format!(
+        io::ErrorKind::NotFound => AuthorError::Usage(format!(
             "{} is missing, and it says what the project is called",
             path.display()
         )),
@@ -253,7 +244,7 @@ fn read(path: &Path) -> Result<String, AuthorError> {
 }
 
 fn not_a_manifest(path: &Path, why: &str) -> AuthorError {
-    AuthorError::usage(format!(
+    AuthorError::Usage(format!(
         "{} is not the manifest of a tool project: {}",
         path.display(),
         why.trim_end()

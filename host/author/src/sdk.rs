@@ -38,22 +38,15 @@ fn parts(dir: &str) -> impl Iterator<Item = (String, Cow<'static, [u8]>)> + use<
 
 /// Returns the workspace manifest with the SDK's crates as its only members.
 fn workspace() -> Result<Vec<u8>, AuthorError> {
-    let internal_error = |why: String| {
-        AuthorError::failed(format!(
-            "cannot unpack the Rust SDK: {why}. This is a fault of agent-host; please report it"
-        ))
-    };
-    let text =
-        embedded::file(WORKSPACE).ok_or_else(|| internal_error("it has no manifest".to_owned()))?;
+    let fault = |why: &str| AuthorError::internal("unpack the Rust SDK", why);
+    let text = embedded::file(WORKSPACE).ok_or_else(|| fault("it has no manifest"))?;
     let mut manifest: toml::Table =
-        toml::from_slice(text).map_err(|error| internal_error(error.to_string()))?;
+        toml::from_slice(text).map_err(|error| fault(&error.to_string()))?;
     let workspace = manifest
         .get_mut("workspace")
         .and_then(toml::Value::as_table_mut)
-        .ok_or_else(|| internal_error("its manifest has no workspace".to_owned()))?;
-    workspace.insert(
-        "members".to_owned(),
-        ["sdk", "sdk-macros"].map(toml::Value::from).to_vec().into(),
-    );
+        .ok_or_else(|| fault("its manifest has no workspace"))?;
+    let members = ["sdk", "sdk-macros"].map(toml::Value::from).to_vec();
+    workspace.insert("members".to_owned(), members.into());
     Ok(manifest.to_string().into_bytes())
 }

@@ -26,22 +26,19 @@ pub fn create(name: &str, language: Language, parent: &Path) -> Result<Project, 
     let dir = parent.join(name);
     fs::create_dir_all(parent).map_err(|error| AuthorError::disk("make", parent, &error))?;
     fs::create_dir(&dir).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => AuthorError::usage(format!(
-            "{} is there already, and nothing is written over. Choose another name, or another folder with `--dir`",
+        io::ErrorKind::AlreadyExists => AuthorError::Usage(format!(
+            "{} is there already, and nothing is written over. Choose another name, or another directory with `--dir`",
             dir.display()
         )),
         _ => AuthorError::disk("make", &dir, &error),
     })?;
     for (path, content) in template(language) {
         let path = dir.join(named(path, name));
-        if let Some(dir) = path.parent() {
-            fs::create_dir_all(dir).map_err(|error| AuthorError::disk("make", dir, &error))?;
-        }
         let content = match std::str::from_utf8(content) {
             Ok(text) => named(text, name).into_bytes(),
             Err(_) => content.to_vec(),
         };
-        fs::write(&path, content).map_err(|error| AuthorError::disk("write", &path, &error))?;
+        embedded::write(&path, &content)?;
     }
     let project = Project::find(&dir)?;
     build::unpack(&project)?;
@@ -62,16 +59,15 @@ fn named(text: &str, name: &str) -> String {
 fn check_name(name: &str) -> Result<(), AuthorError> {
     let fits = name.len() <= MAX_TOOL_NAME
         && name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name.bytes().all(|byte| {
-            byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'-'
-        });
+        && name
+            .bytes()
+            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
     if fits {
-        Ok(())
-    } else {
-        Err(AuthorError::usage(format!(
-            "a project cannot be called `{}`: a name is a small letter, followed by at most {} small letters, digits, `_` and `-`",
-            name.escape_debug(),
-            MAX_TOOL_NAME - 1
-        )))
+        return Ok(());
     }
+    Err(AuthorError::Usage(format!(
+        "a project cannot be called `{}`: a name is a small letter, followed by at most {} small letters, digits, `_` and `-`",
+        name.escape_debug(),
+        MAX_TOOL_NAME - 1
+    )))
 }

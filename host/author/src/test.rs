@@ -23,6 +23,15 @@ pub use lint::Finding;
 pub use report::{CaseReport, Mismatch, TestReport};
 pub use subject::{cases, component};
 
+/// Creates a [`ConfigError`](agent_host_app::ConfigError) without a key of two format strings, the
+/// reason and the fix.
+macro_rules! case_error {
+    ($reason:literal, $fix:literal $(,)?) => {
+        agent_host_app::ConfigError::new("", format_args!($reason), format_args!($fix))
+    };
+}
+use case_error;
+
 use crate::AuthorError;
 use agent_host_app::{
     Config, Environment, Overrides, Registry,
@@ -73,7 +82,7 @@ pub async fn test(plan: &TestPlan, environment: &Environment) -> Result<TestRepo
     let config = config(plan, environment)?;
     let registry = Registry::open_one(&config, &plan.component).await?;
     let Some(entry) = registry.components().first() else {
-        return Err(AuthorError::usage(format!(
+        return Err(AuthorError::Usage(format!(
             "`{}` holds no component",
             plan.component.escape_debug()
         )));
@@ -148,7 +157,7 @@ fn selected(plan: &TestPlan, environment: &Environment) -> Result<Vec<Case>, Aut
     if !cases.is_empty() {
         return Ok(cases);
     }
-    Err(AuthorError::usage(match &plan.filter {
+    Err(AuthorError::Usage(match &plan.filter {
         Some(filter) => format!(
             "no case has `{}` in its name or its tool's; change `--filter`",
             filter.escape_debug()
@@ -197,7 +206,7 @@ fn config(plan: &TestPlan, environment: &Environment) -> Result<Config, AuthorEr
         ..Overrides::default()
     };
     let grants = GrantsSection::default();
-    let mut config = Config::of_sections(None, grants, Vec::new(), None, overrides, environment)?;
+    let mut config = Config::of_sections(None, grants, Vec::new(), None, &overrides, environment)?;
     config.sandbox.compiler.clone_from(&plan.compiler);
     config.sandbox.progress_interval = Duration::ZERO;
     Ok(config)

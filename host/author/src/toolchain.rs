@@ -120,7 +120,7 @@ impl Program {
                 .collect();
             format!("it is not there as {}", invocations.join(" or "))
         });
-        Err(AuthorError::usage(format!(
+        Err(AuthorError::Usage(format!(
             "this build needs {} {}, and {why}. {}",
             self.name, self.needed, self.install
         )))
@@ -181,11 +181,11 @@ pub(crate) fn run_for(step: &str, command: &mut Command) -> Result<Vec<u8>, Auth
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|error| AuthorError::failed(format!("cannot start {program} {step}: {error}")))?;
+        .map_err(|error| AuthorError::Failed(format!("cannot start {program} {step}: {error}")))?;
     if output.status.success() {
         Ok(output.stdout)
     } else {
-        Err(AuthorError::failed(format!(
+        Err(AuthorError::Failed(format!(
             "{program} failed {step} ({}); what it said is above",
             output.status
         )))

@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::{embedded, error::AuthorError, wit_usage::HostImport};
-use std::{borrow::Cow, path::Path};
+use std::{borrow::Cow, fmt::Display, path::Path};
 use wit_parser::{Resolve, SourceMap, WorldId};
 
 /// The world with every import. A component made from a core module imports only what it calls.
@@ -19,21 +19,14 @@ pub(crate) fn full_world() -> Result<(Resolve, WorldId), AuthorError> {
     for (path, text) in files() {
         sources.push_str(path, String::from_utf8_lossy(text));
     }
-    let internal_error = |why: String| {
-        AuthorError::failed(format!(
-            "cannot read the contract that this program carries: {why}. This is a fault of agent-host; please report it"
-        ))
+    let fault = |why: &dyn Display| {
+        AuthorError::internal("read the contract that this program carries", why)
     };
-    let group = sources
-        .parse()
-        .map_err(|(_, error)| internal_error(error.to_string()))?;
+    let group = sources.parse().map_err(|(_, error)| fault(&error))?;
     let mut resolve = Resolve::default();
-    let package = resolve
-        .push_group(group)
-        .map_err(|error| internal_error(error.to_string()))?;
-    let world = resolve
-        .select_world(&[package], Some(FULL_WORLD))
-        .map_err(|error| internal_error(error.to_string()))?;
+    let package = resolve.push_group(group).map_err(|error| fault(&error))?;
+    let world = resolve.select_world(&[package], Some(FULL_WORLD));
+    let world = world.map_err(|error| fault(&error))?;
     Ok((resolve, world))
 }
 

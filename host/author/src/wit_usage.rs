@@ -50,7 +50,7 @@ pub(crate) fn declared(project: &Project) -> Result<Vec<HostImport>, AuthorError
         Language::Rust | Language::C | Language::Go => Vec::new(),
     };
     if project.language == Language::Python && uses.contains(&HostImport::Http) {
-        return Err(AuthorError::usage(format!(
+        return Err(AuthorError::Usage(format!(
             "`uses` in {} names `http`, and there is no HTTP for tools in Python. Remove it, and write what needs HTTP in another language",
             project.dir.join("pyproject.toml").display()
         )));

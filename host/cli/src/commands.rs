@@ -71,7 +71,7 @@ fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> 
         // `Config::load` decides, by the file as it is then.
         trust::resolve_trust(&untrusted, trust, &environment, &Terminal::from_process())?;
     }
-    let mut config = Config::load(config.as_deref(), overrides, &environment)?;
+    let mut config = Config::load(config.as_deref(), &overrides, &environment)?;
     config.sandbox.compiler = Some(self_exec::compiler());
     config.supervisor = Some(self_exec::supervisor());
     Ok(config)

@@ -4,7 +4,7 @@ use crate::{
     problem,
     terminal::{Terminal, close_input, escape_line},
 };
-use agent_host_app::{ConfigError, EntryError, HostError, LockError};
+use agent_host_app::{ConfigError, HostError, LockError, TrustError};
 use agent_host_author::AuthorError;
 use agent_host_types::turn::{TurnEnd, TurnError};
 use std::{
@@ -202,4 +202,4 @@ macro_rules! failure_from {
     };
 }
 
-failure_from!(EntryError, LockError);
+failure_from!(LockError, TrustError);

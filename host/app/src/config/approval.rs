@@ -2,7 +2,7 @@
 
 use super::{
     ConfigError,
-    problem::{Problems, key_path},
+    problem::{Problems, config_error, key_path, resolve_steps},
 };
 use agent_host_types::tool::{Approval, DecisionKind};
 use serde::{
@@ -28,6 +28,36 @@ pub struct Confirmation {
     pub approval: Approval,
     /// The decisions; not empty, in the order of [`DecisionKind::ALL`].
     pub decisions: Vec<DecisionKind>,
+}
+
+/// The confirmations of the tools of one component or server.
+#[derive(Clone, Debug, Default)]
+pub struct Confirmations {
+    /// The confirmation of tools without one of their own.
+    pub general: Confirmation,
+    /// The confirmations of single tools, by their names.
+    pub own: BTreeMap<String, Confirmation>,
+}
+
+impl Confirmations {
+    /// Resolves `approval` and `approvals` of the component or server `of`.
+    pub(super) fn resolve(
+        general: RawApproval,
+        own: BTreeMap<String, RawApproval>,
+        of: &str,
+    ) -> Result<Self, ConfigError> {
+        resolve_steps! {
+            general = general.resolve("approval", of);
+            own = resolve_each(own);
+        }
+        Ok(Self { general, own })
+    }
+
+    /// Returns the confirmation of a tool.
+    #[must_use]
+    pub fn of(&self, tool: &str) -> &Confirmation {
+        self.own.get(tool).unwrap_or(&self.general)
+    }
 }
 
 impl Default for Confirmation {
@@ -59,14 +89,12 @@ impl RawApproval {
             Self::Decisions(allowed) => allowed,
         };
         if allowed.is_empty() {
-            return Err(ConfigError::new(
+            let of = of.escape_debug();
+            return Err(config_error!(
                 key,
-                format!(
-                    "`approval` of `{}` is an empty list, so that no decision is possible",
-                    of.escape_debug()
-                ),
+                "`approval` of `{of}` is an empty list, so that no decision is possible",
                 "list decisions of `approve`, `edit`, `reject` and `respond`, or write `\"always\"` \
-                 for all of them",
+                 for all of them"
             )
             .with_value("[]"));
         }
@@ -79,7 +107,7 @@ impl RawApproval {
 }
 
 /// Resolves `approvals`: the values of single tools, by their names.
-pub(super) fn resolve_each(
+fn resolve_each(
     raw: BTreeMap<String, RawApproval>,
 ) -> Result<BTreeMap<String, Confirmation>, ConfigError> {
     let mut problems = Problems::default();

@@ -2,7 +2,7 @@
 
 use super::{
     ConfigError, Overrides,
-    problem::{Problems, key_path, resolve_steps},
+    problem::{Problems, config_error, key_path, resolve_steps},
     raw::{RawBudgets, RawPrice},
 };
 use agent_host_types::budget::{Budgets, Price, UsdBudget};
@@ -11,31 +11,25 @@ use std::collections::BTreeMap;
 /// The decimal places of a dollar that count.
 const USD_PLACES: usize = 6;
 
-/// The `[prices]` table: prices by model names, or by beginnings of names and a `*`.
-type Prices = BTreeMap<String, RawPrice>;
+/// Prices by model names, or by beginnings of names and a `*`.
+type Prices = BTreeMap<String, Price>;
 
 /// Resolves the budgets of a run with these models, `PROVIDER:NAME`, any of which may answer.
 pub(super) fn resolve(
     max_turns: Option<u64>,
-    raw: Option<RawBudgets>,
-    prices: &Prices,
+    raw: RawBudgets,
+    raw_prices: BTreeMap<String, RawPrice>,
     overrides: &Overrides,
     models: &[String],
 ) -> Result<Budgets, ConfigError> {
-    let RawBudgets {
-        tokens,
-        usd,
-        wall_clock_seconds,
-        tool_calls,
-        identical_repeats,
-    } = raw.unwrap_or_default();
     resolve_steps! {
         turns = turns(overrides.max_turns, max_turns);
-        tokens = count("--max-total-tokens", overrides.max_total_tokens, tokens, "tokens");
-        usd = usd_budget(overrides.max_usd, usd, prices, models);
-        wall_seconds = count("", None, wall_clock_seconds, "wall-clock-seconds");
-        tool_calls = count("--max-tool-calls", overrides.max_tool_calls, tool_calls, "tool-calls");
-        repeats = count("", None, identical_repeats, "identical-repeats");
+        tokens = count("--max-total-tokens", overrides.max_total_tokens, raw.tokens, "tokens");
+        usd = prices(raw_prices)
+            .and_then(|prices| usd_budget(overrides.max_usd, raw.usd, &prices, models));
+        wall_seconds = count("", None, raw.wall_clock_seconds, "wall-clock-seconds");
+        tool_calls = count("--max-tool-calls", overrides.max_tool_calls, raw.tool_calls, "tool-calls");
+        repeats = count("", None, raw.identical_repeats, "identical-repeats");
     }
     Ok(Budgets {
         turns,
@@ -49,14 +43,13 @@ pub(super) fn resolve(
 
 fn turns(flag: Option<u64>, key: Option<u64>) -> Result<u64, ConfigError> {
     match flag.or(key) {
-        Some(0) => Err(ConfigError::new(
+        Some(0) => Err(config_error!(
             flag.map_or("max-turns", |_| "--max-turns"),
             "`max-turns` is 0, which would never ask the model",
-            "set it to at least 1, or leave it out",
+            "set it to at least 1, or leave it out"
         )
         .with_value(0)),
-        Some(number) => Ok(number),
-        None => Ok(Budgets::default().turns),
+        number => Ok(number.unwrap_or(Budgets::default().turns)),
     }
 }
 
@@ -68,12 +61,10 @@ fn count(
     name: &str,
 ) -> Result<Option<u64>, ConfigError> {
     match flag.or(key) {
-        Some(0) => Err(used_up(
-            option,
-            flag.is_some(),
-            name,
-            "set it to at least 1, or leave it out",
-        )),
+        Some(0) => {
+            let fix = "set it to at least 1, or leave it out";
+            Err(used_up(option, flag.is_some(), name, fix))
+        }
         number => Ok(number),
     }
 }
@@ -84,8 +75,12 @@ fn used_up(option: &str, is_flag: bool, name: &str, fix: &str) -> ConfigError {
     } else {
         format!("budgets.{name}")
     };
-    let reason = format!("the budget `{name}` is 0, which is used up before anything is done");
-    ConfigError::new(&key, reason, fix).with_value(0)
+    config_error!(
+        &key,
+        "the budget `{name}` is 0, which is used up before anything is done",
+        "{fix}"
+    )
+    .with_value(0)
 }
 
 fn usd_budget(
@@ -111,10 +106,10 @@ fn usd_budget(
 }
 
 fn not_an_amount(key: &str, dollars: f64, what: &str) -> ConfigError {
-    ConfigError::new(
+    config_error!(
         key,
-        format!("{what} is {dollars}, which is not an amount of US dollars"),
-        format!("write a number that is not negative, with at most {USD_PLACES} decimal places"),
+        "{what} is {dollars}, which is not an amount of US dollars",
+        "write a number that is not negative, with at most {USD_PLACES} decimal places"
     )
     .with_value(dollars)
 }
@@ -158,49 +153,43 @@ fn price(key: &str, prices: &Prices, model: &str) -> Result<Price, ConfigError> 
         fitting.max_by_key(|(pattern, _)| pattern.len())
     };
     match exact.or_else(by_pattern) {
-        Some((name, price)) => resolve_price(name, *price),
+        Some((_, price)) => Ok(*price),
         None if model.starts_with("script:") => Ok(Price::default()),
         None => {
             let model = model.escape_debug();
-            Err(ConfigError::new(
+            Err(config_error!(
                 key,
-                format!(
-                    "there is a budget of US dollars and no price of the model `{model}`, so that \
-                     nothing would enforce it"
-                ),
-                format!(
-                    "add [prices.\"{model}\"] with `input` and `output`, in US dollars for a \
-                     million tokens, or remove the budget"
-                ),
+                "there is a budget of US dollars and no price of the model `{model}`, so that \
+                 nothing would enforce it",
+                "add [prices.\"{model}\"] with `input` and `output`, in US dollars for a million \
+                 tokens, or remove the budget"
             ))
         }
     }
 }
 
-/// Checks every price, also of models that are not used now.
-pub(super) fn check_prices(prices: &Prices) -> Result<(), ConfigError> {
+/// Resolves every price, also of models that are not used now.
+fn prices(raw: BTreeMap<String, RawPrice>) -> Result<Prices, ConfigError> {
     let mut problems = Problems::default();
-    for (name, price) in prices {
-        problems.take(resolve_price(name, *price));
-        let beginning = name.strip_suffix('*').unwrap_or(name);
+    let mut prices = Prices::new();
+    for (name, price) in raw {
+        let beginning = name.strip_suffix('*').unwrap_or(&name);
         if beginning.contains('*') || !beginning.contains(':') {
-            problems.take::<()>(Err(ConfigError::new(
-                &format!("prices.{}", key_path(name)),
-                format!("`{}` in [prices] is not a model", name.escape_debug()),
+            let shown = name.escape_debug();
+            problems.take::<()>(Err(config_error!(
+                &format!("prices.{}", key_path(&name)),
+                "`{shown}` in [prices] is not a model",
                 "write it like \"openai-compat:llama3.2\", or \"openai-compat:*\" for every model \
-                 whose name begins so",
+                 whose name begins so"
             )));
         }
+        let price = problems.take(resolve_price(&name, price));
+        prices.extend(price.map(|price| (name, price)));
     }
-    problems.or(())
+    problems.or(prices)
 }
 
 fn resolve_price(name: &str, raw: RawPrice) -> Result<Price, ConfigError> {
-    let RawPrice {
-        input,
-        cached_input,
-        output,
-    } = raw;
     let micros = |dollars, key: &str| {
         micros(dollars).ok_or_else(|| {
             let what = format!("`{key}` of [prices.\"{}\"]", name.escape_debug());
@@ -208,8 +197,8 @@ fn resolve_price(name: &str, raw: RawPrice) -> Result<Price, ConfigError> {
         })
     };
     Ok(Price {
-        input_micros: micros(input, "input")?,
-        cached_input_micros: micros(cached_input.unwrap_or(input), "cached-input")?,
-        output_micros: micros(output, "output")?,
+        input_micros: micros(raw.input, "input")?,
+        cached_input_micros: micros(raw.cached_input.unwrap_or(raw.input), "cached-input")?,
+        output_micros: micros(raw.output, "output")?,
     })
 }

@@ -1,6 +1,6 @@
 //! `[context]`: the limits of a conversation within the model's window.
 
-use super::{ConfigError, raw::RawContext};
+use super::{ConfigError, problem::config_error, raw::RawContext};
 use agent_host_types::context::ContextLimits;
 
 /// The smallest usable window, in tokens.
@@ -24,30 +24,22 @@ pub(super) fn resolve(
         compact_to: raw.compact_to.unwrap_or(default.compact_to),
         keep_results: raw.keep_results.unwrap_or(default.keep_results),
     };
-    let ContextLimits {
-        window_tokens,
-        compact_at,
-        compact_to,
-        ..
-    } = limits;
+    let window_tokens = limits.window_tokens;
     if window_tokens < LEAST_WINDOW_TOKENS {
-        return Err(ConfigError::new(
+        return Err(config_error!(
             "context.window-tokens",
-            format!("`window-tokens` is {window_tokens}, in which no conversation fits"),
-            format!(
-                "set it to the model's window, at least {LEAST_WINDOW_TOKENS}, or leave it out"
-            ),
+            "`window-tokens` is {window_tokens}, in which no conversation fits",
+            "set it to the model's window, at least {LEAST_WINDOW_TOKENS}, or leave it out"
         )
         .with_value(window_tokens));
     }
+    let (compact_at, compact_to) = (limits.compact_at, limits.compact_to);
     if compact_at > 100 || compact_to == 0 || compact_to >= compact_at {
-        return Err(ConfigError::new(
+        return Err(config_error!(
             "context",
-            format!(
-                "`compact-at` is {compact_at} and `compact-to` is {compact_to}; both are percent of \
-                 the window, and the second is the smaller one"
-            ),
-            "write them like 80 and 50, or leave them out",
+            "`compact-at` is {compact_at} and `compact-to` is {compact_to}; both are percent of the \
+             window, and the second is the smaller one",
+            "write them like 80 and 50, or leave them out"
         ));
     }
     Ok(Some(limits))

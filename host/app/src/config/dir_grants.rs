@@ -3,12 +3,14 @@
 use super::{
     ConfigError, Environment,
     paths::{KERNEL_DIRECTORIES, Scope, kernel_directory, too_wide},
-    problem::resolve_steps,
+    problem::{config_error, resolve_steps},
     raw::RawDirGrant,
-    resolve::resolve_all,
 };
 use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, PathRules};
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
 
 /// The files with keys, which guests do not see in a granted directory unless its `mask` says
 /// otherwise. A pattern without `/` matches at any depth. A plain name is also matched by the
@@ -48,42 +50,24 @@ pub(super) const WORKSPACE: &str = "/workspace";
 /// The parent of the guest paths of further directories of the command line.
 const FURTHER: &str = "/mnt";
 
-/// Resolves the list `key`.
-pub(super) fn resolve(
-    key: &str,
-    raw: Vec<RawDirGrant>,
-    scope: Scope<'_>,
-) -> Result<Vec<DirGrant>, ConfigError> {
-    resolve_all(key, raw, |raw| from_raw(raw, scope))
-}
-
-fn from_raw(raw: RawDirGrant, scope: Scope<'_>) -> Result<DirGrant, ConfigError> {
-    let RawDirGrant {
-        host,
-        guest,
-        mode,
-        allow,
-        deny,
-        mask,
-        allow_run_later,
-        quota,
-    } = raw;
-    let mask = mask.map(|mask| masks(mask.iter().map(String::as_str)));
+/// Resolves a grant of the configuration.
+pub(super) fn from_raw(raw: RawDirGrant, scope: Scope<'_>) -> Result<DirGrant, ConfigError> {
+    let mask = raw.mask.map(|mask| masks(mask.iter().map(String::as_str)));
     resolve_steps! {
-        directory = configurable(&host, scope).map_err(|error| error.with_value(&host));
-        guest = guest_path(guest.as_deref().unwrap_or(WORKSPACE));
-        allow = rules("allow", &allow);
-        deny = rules("deny", &deny);
+        directory = configurable(&raw.host, scope).map_err(|error| error.with_value(&raw.host));
+        guest = guest_path(raw.guest.as_deref().unwrap_or(WORKSPACE));
+        allow = rules("allow", &raw.allow);
+        deny = rules("deny", &raw.deny);
         mask = mask.transpose();
-        allow_run_later = rules("allow-run-later", &allow_run_later);
+        allow_run_later = rules("allow-run-later", &raw.allow_run_later);
     }
-    let default = grant(directory, guest, mode)?;
+    let default = grant(directory, guest, raw.mode)?;
     Ok(DirGrant {
         allow,
         deny,
         mask: mask.unwrap_or(default.mask),
         allow_run_later,
-        quota,
+        quota: raw.quota,
         ..default
     })
 }
@@ -95,15 +79,11 @@ fn configurable(host: &str, scope: Scope<'_>) -> Result<PathBuf, ConfigError> {
         return Ok(directory);
     };
     let directory = directory.display();
-    Err(ConfigError::new(
+    Err(config_error!(
         "host",
-        format!(
-            "agent.toml may not grant {directory}: it is {what}, with keys and private files in it"
-        ),
-        format!(
-            "grant a smaller directory, or, if you mean it, take the grant out of agent.toml and \
-             pass `--grant dir:{directory}` on the command line"
-        ),
+        "agent.toml may not grant {directory}: it is {what}, with keys and private files in it",
+        "grant a smaller directory, or, if you mean it, take the grant out of agent.toml and \
+         pass `--grant dir:{directory}` on the command line"
     ))
 }
 
@@ -137,18 +117,16 @@ pub(super) fn from_argument(
 /// The working directory is too large, or is never granted.
 pub(super) fn of_working_dir(environment: &Environment) -> Result<DirGrant, ConfigError> {
     let directory = existing("", &environment.cwd)?;
-    match too_wide(&directory, environment) {
-        None => grant(directory, WORKSPACE.to_owned(), None),
-        Some(what) => Err(ConfigError::new(
-            "",
-            format!(
-                "the working directory {} is not granted to the tools by default: it is {what}, \
-                 with keys and private files in it",
-                directory.display()
-            ),
-            "change to a smaller directory, or name the directory that you mean with `--grant dir:PATH`",
-        )),
-    }
+    let Some(what) = too_wide(&directory, environment) else {
+        return grant(directory, WORKSPACE.to_owned(), None);
+    };
+    let directory = directory.display();
+    Err(config_error!(
+        "",
+        "the working directory {directory} is not granted to the tools by default: it is {what}, \
+         with keys and private files in it",
+        "change to a smaller directory, or name the directory that you mean with `--grant dir:PATH`"
+    ))
 }
 
 /// Refuses grants that overlap for the guest: the meaning of a path in both would depend on the
@@ -160,17 +138,13 @@ pub(super) fn check_apart(key: &str, grants: &[DirGrant]) -> Result<(), ConfigEr
             .skip(index + 1)
             .find(|other| overlap(&one.guest, &other.guest));
         if let Some(other) = other {
-            return Err(ConfigError::new(
+            let (host, other_host) = (one.host.display(), other.host.display());
+            let (guest, other_guest) = (&one.guest, &other.guest);
+            return Err(config_error!(
                 key,
-                format!(
-                    "the directories {} and {} are granted at {} and {}, of which one is the other \
-                     or lies in it, so a path there could mean either",
-                    one.host.display(),
-                    other.host.display(),
-                    one.guest,
-                    other.guest
-                ),
-                "give one of them another `guest` path, such as /mnt/NAME",
+                "the directories {host} and {other_host} are granted at {guest} and {other_guest}, \
+                 of which one is the other or lies in it, so a path there could mean either",
+                "give one of them another `guest` path, such as /mnt/NAME"
             ));
         }
     }
@@ -215,14 +189,12 @@ fn existing(key: &str, path: &Path) -> Result<PathBuf, ConfigError> {
     };
     let found = path.canonicalize().map_err(|error| refuse(&error))?;
     if let Some(kernel) = kernel_directory(&found) {
-        return Err(ConfigError::new(
+        let found = found.display();
+        return Err(config_error!(
             key,
-            format!(
-                "the directory {} is never granted: {kernel} has no files but the kernel's view of \
-                 processes, with their environment, and of devices",
-                found.display()
-            ),
-            "grant a directory of files",
+            "the directory {found} is never granted: {kernel} has no files but the kernel's view of \
+             processes, with their environment, and of devices",
+            "grant a directory of files"
         ));
     }
     if found.is_dir() {
@@ -235,44 +207,31 @@ fn existing(key: &str, path: &Path) -> Result<PathBuf, ConfigError> {
 fn guest_path(guest: &str) -> Result<String, ConfigError> {
     let path = guest.strip_suffix('/').unwrap_or(guest);
     let good = |name: &str| !matches!(name, "" | "." | "..") && !name.contains(char::is_control);
-    match path.strip_prefix('/') {
-        Some(names) if names.split('/').all(good) => Ok(path.to_owned()),
-        Some(_) | None => Err(ConfigError::new(
-            "guest",
-            format!(
-                "the guest path `{}` cannot be used: it has to begin with `/` and name a directory \
-                 without `.` or `..`",
-                guest.escape_debug()
-            ),
-            "write it like `/workspace`",
-        )
-        .with_value(guest)),
+    let names = path.strip_prefix('/');
+    if names.is_some_and(|names| names.split('/').all(good)) {
+        return Ok(path.to_owned());
     }
+    let shown = guest.escape_debug();
+    Err(config_error!(
+        "guest",
+        "the guest path `{shown}` cannot be used: it has to begin with `/` and name a directory \
+         without `.` or `..`",
+        "write it like `/workspace`"
+    )
+    .with_value(guest))
 }
 
 fn free_guest_path(directory: &Path, others: &[DirGrant]) -> String {
     let free = |guest: &String| !others.iter().any(|other| overlap(&other.guest, guest));
-    let name: String = directory
-        .file_name()
-        .map_or_else(|| "root".into(), |name| name.to_string_lossy())
-        .chars()
-        .map(|c| {
-            if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') {
-                c
-            } else {
-                '-'
-            }
-        })
-        .collect();
-    let first = [WORKSPACE.to_owned(), format!("{FURTHER}/{name}")];
-    let further = (2_u64..).map(|n| format!("{FURTHER}/{name}-{n}"));
+    let name = directory.file_name().map(OsStr::to_string_lossy);
+    let is_other = |c: char| !c.is_alphanumeric() && !matches!(c, '.' | '_' | '-');
+    let name = name.unwrap_or("root".into()).replace(is_other, "-");
+    let base = format!("{FURTHER}/{name}");
     // Each of the others takes at most one of these, or all below /mnt, which `check_apart`
     // refuses.
-    let tries = others.len() + 2;
-    let mut paths = first.iter().cloned().chain(further).take(tries);
-    paths
-        .find(free)
-        .unwrap_or_else(|| format!("{FURTHER}/{name}"))
+    let numbered = (2..others.len() + 2).map(|n| format!("{base}-{n}"));
+    let first = [WORKSPACE.to_owned(), base.clone()].into_iter();
+    first.chain(numbered).find(free).unwrap_or(base)
 }
 
 fn overlap(one: &str, other: &str) -> bool {

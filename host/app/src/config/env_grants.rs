@@ -1,7 +1,10 @@
 //! Environment variables of guests: `[[grants.env]]`, `[[tool.env]]` and `--grant
 //! env:NAME[=VALUE]`. A guest sees these and no others.
 
-use super::{ConfigError, Environment, paths::Scope, raw::RawEnvGrant, resolve::resolve_all};
+use super::{
+    ConfigError, Environment, paths::Scope, problem::config_error, raw::RawEnvGrant,
+    resolve::resolve_all,
+};
 use agent_host_engine::policy::EnvGrant;
 
 /// The maximum length of a name, in bytes.
@@ -11,35 +14,23 @@ const MAX_VALUE_BYTES: usize = 32 * 1024;
 /// The maximum number of variables of one tool. All of them are copied into the guest at once.
 const MAX_VARIABLES: usize = 64;
 
-/// Resolves the list `key`.
+/// Resolves the list `env`.
 pub(super) fn resolve(
-    key: &str,
     raw: Vec<RawEnvGrant>,
     scope: Scope<'_>,
 ) -> Result<Vec<EnvGrant>, ConfigError> {
     let mut grants = Vec::new();
-    resolve_all(key, raw, |raw| {
-        let RawEnvGrant {
-            name,
-            value,
-            from_host,
-        } = raw;
-        let value = match (value, from_host) {
-            (Some(value), false) => Some(value),
-            (None, true) => None,
-            (Some(_), true) | (None, false) => {
-                return Err(ConfigError::new(
-                    "",
-                    format!(
-                        "the variable `{}` that is granted to tools needs either `value` or \
-                         `from-host = true`",
-                        name.escape_debug()
-                    ),
-                    "write one of them",
-                ));
-            }
-        };
-        add(&mut grants, "", name, value, scope.environment)
+    resolve_all("env", raw, |raw| {
+        if raw.value.is_some() == raw.from_host {
+            let name = raw.name.escape_debug();
+            return Err(config_error!(
+                "",
+                "the variable `{name}` that is granted to tools needs either `value` or \
+                 `from-host = true`",
+                "write one of them"
+            ));
+        }
+        add(&mut grants, "", raw.name, raw.value, scope.environment)
     })?;
     Ok(grants)
 }

@@ -1,7 +1,7 @@
 //! The process environment as a value: the configuration is a function of it, and tests make their
 //! own.
 
-use super::ConfigError;
+use super::{ConfigError, problem::config_error};
 use std::{
     collections::BTreeMap,
     fmt,
@@ -24,10 +24,10 @@ impl Environment {
     /// The working directory is gone or cannot be read.
     pub fn from_process() -> Result<Self, ConfigError> {
         let cwd = std::env::current_dir().map_err(|error| {
-            ConfigError::new(
+            config_error!(
                 "",
-                format!("the working directory cannot be used: {error}"),
-                "change to a directory that exists",
+                "the working directory cannot be used: {error}",
+                "change to a directory that exists"
             )
         })?;
         let variables = std::env::vars_os()

@@ -1,8 +1,12 @@
 //! Tools that run outside of the host: `[[external-tool]]`.
 
 use super::{
-    Config, ConfigError, Confirmation, paths::Scope, problem::resolve_steps, raw::RawExternalTool,
-    resolve::resolve_all, tools::check_name,
+    Config, ConfigError, Confirmation,
+    paths::Scope,
+    problem::{config_error, resolve_steps},
+    raw::RawExternalTool,
+    resolve::resolve_all,
+    tools::{check_name, check_unique},
 };
 use crate::trusted_file;
 use agent_host_engine::schema::InputSchema;
@@ -37,56 +41,37 @@ pub(super) fn resolve(
 ) -> Result<Vec<ExternalTool>, ConfigError> {
     let mut names = HashSet::new();
     resolve_all("external-tool", raw, |raw| {
-        if !names.insert(raw.name.clone()) {
-            return Err(ConfigError::new(
-                "name",
-                format!(
-                    "two external tools have the name `{}`, and the model could not tell them apart",
-                    raw.name.escape_debug()
-                ),
-                "change `name` of one",
-            )
-            .with_value(&raw.name));
-        }
+        check_name(&raw.name, "the tool name `", "`", "[[external-tool]]")?;
+        check_unique(&mut names, &raw.name, "external tools", "the model")?;
         resolve_one(raw, scope)
     })
 }
 
 fn resolve_one(raw: RawExternalTool, scope: Scope<'_>) -> Result<ExternalTool, ConfigError> {
-    let RawExternalTool {
-        name,
-        title,
-        description,
-        input_schema,
-        effect,
-        approval,
-    } = raw;
-    check_name(&name, "the tool name `", "`", "[[external-tool]]")?;
-    let has_description = if description.trim().is_empty() {
-        let reason = format!(
-            "`description` of the external tool `{name}` is empty, and the model goes by it"
-        );
-        Err(ConfigError::new(
+    let name = raw.name;
+    let description = if raw.description.trim().is_empty() {
+        Err(config_error!(
             "description",
-            reason,
-            "say what the tool does",
+            "`description` of the external tool `{name}` is empty, and the model goes by it",
+            "say what the tool does"
         ))
     } else {
-        Ok(())
+        Ok(raw.description)
     };
     resolve_steps! {
-        () = has_description;
-        (input_schema, schema, schema_file) = schema_of(&name, input_schema, scope);
-        confirmation = approval.resolve("approval", &name);
+        description = description;
+        schema = schema_of(&name, raw.input_schema, scope);
+        confirmation = raw.approval.resolve("approval", &name);
     }
+    let (input_schema, schema, schema_file) = schema;
     Ok(ExternalTool {
         definition: ToolDefinition {
             name,
-            title,
+            title: raw.title,
             description,
             input_schema,
             output_schema: None,
-            effect: effect.unwrap_or(Effect::Effectful),
+            effect: raw.effect.unwrap_or(Effect::Effectful),
         },
         schema: Arc::new(schema),
         confirmation,
@@ -106,10 +91,12 @@ fn schema_of(
             let file = scope.resolve_path(KEY, &text)?;
             let fault = |why: &str, fix: &str| {
                 let file = file.display();
-                let reason = format!(
-                    "cannot read `input-schema` of the external tool `{name}` from {file}: {why}"
-                );
-                ConfigError::new(KEY, reason, fix).with_value(&text)
+                config_error!(
+                    KEY,
+                    "cannot read `input-schema` of the external tool `{name}` from {file}: {why}",
+                    "{fix}"
+                )
+                .with_value(&text)
             };
             let read = trusted_file::read(&file, MAX_SCHEMA_BYTES);
             let json = read.map_err(|error| fault(&error.reason, &error.fix))?;
@@ -120,8 +107,11 @@ fn schema_of(
         table => (table, None),
     };
     let schema = InputSchema::compile(&value).map_err(|why| {
-        let reason = format!("`input-schema` of the external tool `{name}` cannot be used: {why}");
-        ConfigError::new(KEY, reason, "correct it")
+        config_error!(
+            KEY,
+            "`input-schema` of the external tool `{name}` cannot be used: {why}",
+            "correct it"
+        )
     })?;
     Ok((value, schema, file))
 }

@@ -3,7 +3,7 @@
 use super::{
     ConfigError, GrantsSection, Overrides, dir_grants, env_grants, http_grants,
     paths::{Scope, canonical},
-    problem::resolve_steps,
+    problem::{config_error, resolve_steps},
     resolve::resolve_all,
     secrets::{self, SecretConfig},
 };
@@ -29,27 +29,11 @@ pub(super) fn resolve(
     secrets: &[SecretConfig],
     scope: Scope<'_>,
 ) -> Result<GeneralGrants, ConfigError> {
-    let cwd = scope.environment.cwd.as_path();
     let has_section = raw.is_some();
-    let GrantsSection {
-        dir,
-        http,
-        env,
-        secrets: names,
-    } = raw.unwrap_or_default();
-    resolve_steps! {
-        dirs = dir_grants::resolve("grants.dir", dir, scope);
-        http = resolve_all("grants.http", http, http_grants::from_raw);
-        env = env_grants::resolve("grants.env", env, scope);
-        secret_grants = secrets::granted(secrets, "grants.secrets", &names, "[grants]");
-    }
-    let configured = dirs.len();
-    let mut grants = Grants {
-        dirs,
-        http,
-        env,
-        secrets: secret_grants,
-    };
+    let lists = raw.unwrap_or_default();
+    let mut grants = of_lists(lists, &Grants::default(), secrets, "[grants]", scope)
+        .map_err(|error| error.within("grants"))?;
+    let configured = grants.dirs.len();
     for argument in &overrides.grants {
         add_argument(&mut grants, argument, secrets, scope)?;
     }
@@ -63,13 +47,48 @@ pub(super) fn resolve(
         }
     }
     if overrides.write && default_dir_refusal.is_none() {
-        make_writable(&mut grants.dirs, cwd)?;
+        make_writable(&mut grants.dirs, &scope.environment.cwd)?;
     }
     dir_grants::check_apart("grants.dir", &grants.dirs)?;
     Ok(GeneralGrants {
         grants: Arc::new(grants),
         default_dir_refusal,
         grants_default_dir,
+    })
+}
+
+/// Resolves lists of grants; in place of an absent one it takes that of `base`. `place` has the
+/// names of secrets, for messages.
+pub(super) fn of_lists(
+    raw: GrantsSection,
+    base: &Grants,
+    secrets: &[SecretConfig],
+    place: &str,
+    scope: Scope<'_>,
+) -> Result<Grants, ConfigError> {
+    resolve_steps! {
+        dirs = match raw.dir {
+            Some(dirs) => resolve_all("dir", dirs, |raw| dir_grants::from_raw(raw, scope)),
+            None => Ok(base.dirs.clone()),
+        };
+        http = match raw.http {
+            Some(http) => resolve_all("http", http, http_grants::from_raw),
+            None => Ok(base.http.clone()),
+        };
+        env = match raw.env {
+            Some(env) => env_grants::resolve(env, scope),
+            None => Ok(base.env.clone()),
+        };
+        secrets = match raw.secrets {
+            Some(names) => secrets::granted(secrets, names, place),
+            None => Ok(base.secrets.clone()),
+        };
+    }
+    Ok(Grants {
+        dirs,
+        http,
+        env,
+        secrets,
     })
 }
 
@@ -93,14 +112,12 @@ fn add_argument(
             secrets::add(&mut grants.secrets, secrets, "--grant", name, "`--grant`")?;
         }
         Some(_) | None => {
-            return Err(ConfigError::new(
+            let argument = argument.escape_debug();
+            return Err(config_error!(
                 "--grant",
-                format!(
-                    "the grant `{}` is of no kind that there is",
-                    argument.escape_debug()
-                ),
+                "the grant `{argument}` is of no kind that there is",
                 "write `dir:PATH`, `dir:PATH:rw`, `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, \
-                 `env:NAME[=VALUE]` or `secret:NAME`",
+                 `env:NAME[=VALUE]` or `secret:NAME`"
             ));
         }
     }
@@ -109,18 +126,14 @@ fn add_argument(
 
 fn make_writable(dirs: &mut [DirGrant], cwd: &Path) -> Result<(), ConfigError> {
     let cwd = canonical(cwd);
-    match dirs.iter_mut().find(|grant| grant.host == cwd) {
-        Some(grant) => {
-            grant.mode = DirMode::ReadWrite;
-            Ok(())
-        }
-        None => Err(ConfigError::new(
-            "--write",
-            format!(
-                "`--write` makes the grant of the working directory writable, and {} is not granted",
-                cwd.display()
-            ),
-            "pass `--grant dir:PATH:rw` for the directory that tools may write to",
-        )),
+    if let Some(grant) = dirs.iter_mut().find(|grant| grant.host == cwd) {
+        grant.mode = DirMode::ReadWrite;
+        return Ok(());
     }
+    let cwd = cwd.display();
+    Err(config_error!(
+        "--write",
+        "`--write` makes the grant of the working directory writable, and {cwd} is not granted",
+        "pass `--grant dir:PATH:rw` for the directory that tools may write to"
+    ))
 }

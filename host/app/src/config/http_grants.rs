@@ -3,40 +3,36 @@
 use super::{
     ConfigError,
     parse::parse,
+    problem::config_error,
     raw::{RawConfig, RawHttpGrant},
 };
 use agent_host_engine::policy::HttpGrant;
 use std::{net::Ipv6Addr, path::Path};
 
+impl From<RawHttpGrant> for HttpGrant {
+    fn from(raw: RawHttpGrant) -> Self {
+        Self {
+            scheme: raw.scheme,
+            host: raw.host,
+            port: raw.port,
+            methods: raw.methods.unwrap_or_default(),
+            path_prefix: raw.path,
+        }
+    }
+}
+
 /// Resolves a grant of the configuration.
 pub(super) fn from_raw(raw: RawHttpGrant) -> Result<HttpGrant, ConfigError> {
-    let RawHttpGrant {
-        host,
-        scheme,
-        port,
-        methods,
-        path,
-    } = raw;
-    if methods.as_ref().is_some_and(Vec::is_empty) {
-        return Err(ConfigError::new(
+    if raw.methods.as_ref().is_some_and(Vec::is_empty) {
+        return Err(config_error!(
             "methods",
             "`methods` of an HTTP grant is empty, so that it would allow nothing",
-            "list methods, or leave it out for all",
+            "list methods, or leave it out for all"
         )
         .with_value("[]"));
     }
-    let grant = HttpGrant {
-        scheme,
-        host,
-        port,
-        methods: methods.unwrap_or_default(),
-        path_prefix: path,
-    };
-    grant.checked().map_err(|error| {
-        let text = error.to_string();
-        let (reason, fix) = text.rsplit_once("; ").unwrap_or((&text, "correct it"));
-        ConfigError::new("", reason, fix)
-    })
+    let checked = HttpGrant::from(raw).checked();
+    checked.map_err(|error| ConfigError::of_message(&error))
 }
 
 /// Resolves a grant of the command line, `[METHOD[,METHOD]...=][SCHEME://]HOST[:PORT][/PATH]`.
@@ -50,31 +46,22 @@ pub(super) fn from_argument(argument: &str) -> Result<HttpGrant, ConfigError> {
         Some((scheme, rest)) => (Some(scheme), rest),
         None => (None, url),
     };
-    let (server, path) = match rest
-        .find('/')
-        .and_then(|slash| rest.split_at_checked(slash))
-    {
-        Some((server, path)) => (server, Some(path)),
-        None => (rest, None),
-    };
+    let path = rest.find('/').and_then(|slash| rest.get(slash..));
+    let server = rest.strip_suffix(path.unwrap_or("")).unwrap_or(rest);
     // Without brackets, an address with several colons is all host.
     let (host, port) = match server.rsplit_once(':') {
         Some(_) if server.parse::<Ipv6Addr>().is_ok() => (server, None),
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         Some(_) | None => (server, None),
     };
-    let port = match port.map(str::parse::<u16>) {
-        None => None,
-        Some(Ok(port)) => Some(port),
-        Some(Err(_)) => {
-            let argument = argument.escape_debug();
-            let reason = format!(
-                "the grant `http:{argument}` cannot be used: its port is not a number from 1 to 65535"
-            );
-            let fix = "write it like `http:api.example.com`, `http:[::1]:8080` or \
-                       `http:GET,HEAD=https://api.example.com:8443/v1/`";
-            return Err(ConfigError::new("--grant", reason, fix));
-        }
+    let Ok(port) = port.map(str::parse::<u16>).transpose() else {
+        let argument = argument.escape_debug();
+        return Err(config_error!(
+            "--grant",
+            "the grant `http:{argument}` cannot be used: its port is not a number from 1 to 65535",
+            "write it like `http:api.example.com`, `http:[::1]:8080` or \
+             `http:GET,HEAD=https://api.example.com:8443/v1/`"
+        ));
     };
     from_raw(RawHttpGrant {
         host: host.to_owned(),
@@ -90,32 +77,23 @@ pub(super) fn from_argument(argument: &str) -> Result<HttpGrant, ConfigError> {
 /// are one HTTP grant.
 pub(crate) fn argument_of(lines: &str) -> Option<String> {
     let raw: RawConfig = parse(Path::new("agent.toml"), lines).ok()?;
-    let [grant] = <[_; 1]>::try_from(raw.grants?.http).ok()?;
-    from_raw(grant).ok().map(|grant| to_argument(&grant))
+    let [grant] = <[_; 1]>::try_from(raw.grants?.http?).ok()?;
+    let grant = from_raw(grant).ok()?;
+    Some(format!("http:{}", to_text(&grant)))
 }
 
-/// Returns the argument that is equivalent to a checked grant.
-pub(super) fn to_argument(grant: &HttpGrant) -> String {
-    let HttpGrant {
-        scheme,
-        host,
-        port,
-        methods,
-        path_prefix,
-    } = grant;
-    let methods = match methods.as_slice() {
-        [] => String::new(),
-        methods => format!("{}=", methods.join(",")),
+/// Writes a grant in the form of the command line.
+pub(super) fn to_text(grant: &HttpGrant) -> String {
+    let methods = grant.methods.join(",");
+    let equals = if methods.is_empty() { "" } else { "=" };
+    let scheme = grant.scheme.as_ref().map(|scheme| format!("{scheme}://"));
+    let scheme = scheme.unwrap_or_default();
+    let host = match grant.host.parse::<Ipv6Addr>() {
+        Ok(_) => format!("[{}]", grant.host),
+        Err(_) => grant.host.clone(),
     };
-    let scheme = scheme
-        .as_ref()
-        .map_or_else(String::new, |scheme| format!("{scheme}://"));
-    let host = if host.parse::<Ipv6Addr>().is_ok() {
-        format!("[{host}]")
-    } else {
-        host.clone()
-    };
-    let port = port.map_or_else(String::new, |port| format!(":{port}"));
-    let path = path_prefix.as_deref().unwrap_or_default();
-    format!("http:{methods}{scheme}{host}{port}{path}")
+    let port = grant.port.map(|port| format!(":{port}"));
+    let port = port.unwrap_or_default();
+    let path = grant.path_prefix.as_deref().unwrap_or_default();
+    format!("{methods}{equals}{scheme}{host}{port}{path}")
 }

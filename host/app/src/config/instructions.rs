@@ -4,7 +4,7 @@
 use super::{
     ConfigError,
     paths::{Scope, canonical},
-    problem::Problems,
+    problem::{Problems, config_error},
 };
 use crate::trusted_file;
 use std::path::{Path, PathBuf};
@@ -38,13 +38,11 @@ pub(super) fn resolve(
     for (index, name) in names.iter().enumerate() {
         let key = format!("instructions[{index}]");
         if index == MAX_FILES {
-            problems.take::<()>(Err(ConfigError::new(
+            let count = names.len();
+            problems.take::<()>(Err(config_error!(
                 &key,
-                format!(
-                    "there are {} files in `instructions`, and {MAX_FILES} are allowed",
-                    names.len()
-                ),
-                "put some of them together",
+                "there are {count} files in `instructions`, and {MAX_FILES} are allowed",
+                "put some of them together"
             )
             .with_value(name)));
             break;
@@ -75,28 +73,18 @@ fn read(
     let path = scope.resolve_path(key, name)?;
     let fault = |why: &str, fix: &str| {
         let name = name.escape_debug();
-        ConfigError::new(
-            key,
-            format!("cannot read the instructions `{name}`: {why}"),
-            fix,
-        )
+        config_error!(key, "cannot read the instructions `{name}`: {why}", "{fix}")
     };
     let real = canonical(&path);
     let is_relative = !Path::new(name).is_absolute() && !name.starts_with('~');
     if is_relative && !real.starts_with(canonical(scope.base)) {
-        let why = format!(
-            "they are in {}, outside of the directory of agent.toml",
-            real.display()
-        );
+        let real = real.display();
+        let why = format!("they are in {real}, outside of the directory of agent.toml");
         return Err(fault(&why, "write the whole path if it is meant"));
     }
     // Before it is opened, which would wait for the other end of a pipe.
-    let found = std::fs::metadata(&real).map_err(|error| {
-        fault(
-            &error.to_string(),
-            "correct `instructions`, or create the file",
-        )
-    })?;
+    let fix = "correct `instructions`, or create the file";
+    let found = std::fs::metadata(&real).map_err(|error| fault(&error.to_string(), fix))?;
     if !found.is_file() {
         return Err(fault("it is not a regular file", "name a text file"));
     }

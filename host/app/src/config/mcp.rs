@@ -1,9 +1,9 @@
 //! MCP servers: `[[mcp]]`. No server is started or contacted here.
 
 use super::{
-    ConfigError, Confirmation, approval, env_grants,
+    ConfigError, Confirmations, env_grants,
     paths::Scope,
-    problem::resolve_steps,
+    problem::{config_error, resolve_steps},
     raw::{RawEnvGrant, RawMcp},
     resolve::resolve_all,
     source::{Purpose, Source},
@@ -36,10 +36,8 @@ const CONNECT_TIMEOUT_SECONDS: u64 = 30;
 pub struct McpConfig {
     /// The name of the server in `agent.lock` and in messages, and the prefix of its tools.
     pub name: String,
-    /// When a call needs approval, and which decisions are offered.
-    pub confirmation: Confirmation,
-    /// Confirmations of single tools, by the server's names.
-    pub own_confirmations: BTreeMap<String, Confirmation>,
+    /// When calls need approval, and which decisions are offered; by the server's names of tools.
+    pub confirmations: Confirmations,
     /// True if nothing runs without it.
     pub required: bool,
     address: Address,
@@ -54,12 +52,8 @@ pub struct McpConfig {
 /// How a server is reached.
 #[derive(Clone, Debug)]
 enum Address {
-    Command {
-        program: String,
-        args: Vec<String>,
-        env: Vec<(String, String)>,
-        directory: PathBuf,
-    },
+    /// Its supervisor is set when it is started.
+    Command(ServerCommand),
     Http {
         url: String,
         token: Option<Source>,
@@ -67,14 +61,6 @@ enum Address {
 }
 
 impl McpConfig {
-    /// Returns the confirmation of one tool, by the server's name for it.
-    #[must_use]
-    pub fn confirmation_of(&self, tool: &str) -> &Confirmation {
-        self.own_confirmations
-            .get(tool)
-            .unwrap_or(&self.confirmation)
-    }
-
     /// Returns the settings of a connection. This reads the token, which may open a file or run a
     /// command.
     ///
@@ -82,17 +68,9 @@ impl McpConfig {
     /// The token is not where it should be.
     pub async fn open(&self, supervisor: Option<&Supervisor>) -> Result<ServerConfig, ConfigError> {
         let reach = match &self.address {
-            Address::Command {
-                program,
-                args,
-                env,
-                directory,
-            } => Reach::Command(ServerCommand {
-                program: program.clone(),
-                args: args.clone(),
-                env: env.clone(),
-                folder: directory.clone(),
+            Address::Command(command) => Reach::Command(ServerCommand {
                 supervisor: supervisor.cloned(),
+                ..command.clone()
             }),
             Address::Http { url, token } => Reach::Http {
                 url: url.clone(),
@@ -119,9 +97,10 @@ impl McpConfig {
     /// token.
     pub(super) fn files(&self) -> Option<PathBuf> {
         match &self.address {
-            Address::Command {
-                program, directory, ..
-            } => program.contains('/').then(|| directory.join(program)),
+            Address::Command(command) => {
+                let is_path = command.program.contains('/');
+                is_path.then(|| command.folder.join(&command.program))
+            }
             Address::Http { token, .. } => token.as_ref()?.file().map(Path::to_owned),
         }
     }
@@ -135,15 +114,12 @@ fn given_secrets(server: &str, reach: &Reach) -> Secrets {
         Reach::Http { token, .. } => token.iter().map(|token| ("token", token.clone())).collect(),
         Reach::Command(command) => {
             let env = command.env.iter();
-            env.filter_map(|(name, value)| {
-                let secret = if names_secret(name) {
-                    value
-                } else {
-                    password(value)?
-                };
-                Some((name.as_str(), SecretString::from(secret)))
-            })
-            .collect()
+            let secret = |name, value| match names_secret(name) {
+                true => Some(value),
+                false => password(value),
+            };
+            env.filter_map(|(name, value)| Some((name.as_str(), secret(name, value)?.into())))
+                .collect()
         }
     };
     let mut values = BTreeMap::new();
@@ -164,22 +140,26 @@ fn given_secrets(server: &str, reach: &Reach) -> Secrets {
     })
 }
 
+/// The parts of words that tell a secret by the name of its variable.
+const SECRET_PARTS: [&str; 6] = [
+    "TOKEN",
+    "SECRET",
+    "PASSW",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "APIKEY",
+];
+
+/// The words that tell a secret by the name of its variable.
+const SECRET_WORDS: [&str; 7] = ["KEY", "PASS", "AUTH", "BEARER", "COOKIE", "JWT", "PAT"];
+
 /// True if the name of a variable says that its value is a secret.
 fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    name.split(|character: char| !character.is_ascii_alphanumeric())
-        .any(|word| {
-            let parts = [
-                "TOKEN",
-                "SECRET",
-                "PASSW",
-                "PASSPHRASE",
-                "CREDENTIAL",
-                "APIKEY",
-            ];
-            let whole = ["KEY", "PASS", "AUTH", "BEARER", "COOKIE", "JWT", "PAT"];
-            parts.iter().any(|part| word.contains(part)) || whole.contains(&word)
-        })
+    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    words.any(|word| {
+        SECRET_PARTS.iter().any(|part| word.contains(part)) || SECRET_WORDS.contains(&word)
+    })
 }
 
 /// Returns the password in an address such as `postgres://user:password@host/`.
@@ -206,55 +186,43 @@ pub(super) fn resolve(
 }
 
 pub(super) fn name_is_taken(name: &str) -> ConfigError {
-    let name = name.escape_debug();
-    let reason = format!(
-        "the name `{name}` is used twice among [[mcp]] and [[tool]], and `agent.lock` could not tell them apart"
-    );
-    ConfigError::new("name", reason, "change `name` of one").with_value(name)
+    let shown = name.escape_debug();
+    config_error!(
+        "name",
+        "the name `{shown}` is used twice among [[mcp]] and [[tool]], and `agent.lock` could not tell them apart",
+        "change `name` of one"
+    )
+    .with_value(name)
 }
 
 fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConfig, ConfigError> {
-    let RawMcp {
-        name,
-        command,
-        url,
-        token,
-        tools,
-        read_only,
-        approval,
-        approvals,
-        concurrent_calls,
-        deadline_ms,
-        connect_timeout_seconds,
-        required,
-        env,
-    } = raw;
+    let name = raw.name;
     if !is_tool_name(&name) || name.len() > MAX_SERVER_NAME {
-        let reason = format!(
-            "the name `{}` of an MCP server cannot be used: names have 1 to {MAX_SERVER_NAME} letters of A to Z, digits, `_` \
-             and `-`",
-            name.escape_debug()
-        );
-        let fix = "change `name` under [[mcp]]";
-        return Err(ConfigError::new("name", reason, fix).with_value(name));
+        let shown = name.escape_debug();
+        return Err(config_error!(
+            "name",
+            "the name `{shown}` of an MCP server cannot be used: names have 1 to {MAX_SERVER_NAME} \
+             letters of A to Z, digits, `_` and `-`",
+            "change `name` under [[mcp]]"
+        )
+        .with_value(name));
     }
-    let refuse = |key, why: &str, fix| {
-        let reason = format!("the MCP server `{name}` {why}");
-        Err(ConfigError::new(key, reason, fix))
+    let refuse = |key, why: &str, fix: &str| {
+        Err(config_error!(key, "the MCP server `{name}` {why}", "{fix}"))
     };
-    let address = match (command, url) {
-        (Some(_), None) if token.is_some() => refuse(
+    let address = match (raw.command, raw.url) {
+        (Some(_), None) if raw.token.is_some() => refuse(
             "token",
             "has a `token`, which only one with a `url` is sent",
             "hand it over with [[mcp.env]]",
         ),
-        (Some(command), None) => command_address(&name, command, env, scope),
-        (None, Some(_)) if !env.is_empty() => refuse(
+        (Some(command), None) => command_address(&name, command, raw.env, scope),
+        (None, Some(_)) if !raw.env.is_empty() => refuse(
             "env",
             "has [[mcp.env]], and one with a `url` is not started here",
             "remove it",
         ),
-        (None, Some(url)) => http_address(&name, url, token.as_deref(), scope),
+        (None, Some(url)) => http_address(&name, url, raw.token.as_deref(), scope),
         (Some(_), Some(_)) | (None, None) => refuse(
             "",
             "needs either `command`, to be started, or `url`, to be asked",
@@ -263,22 +231,21 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
     };
     resolve_steps! {
         address = address;
-        confirmation = approval.resolve("approval", &name);
-        own_confirmations = approval::resolve_each(approvals);
+        confirmations = Confirmations::resolve(raw.approval, raw.approvals, &name);
     }
-    let deadline = deadline_ms.map_or(DEADLINE_MS, NonZeroU64::get);
-    let connect_timeout = connect_timeout_seconds.map_or(CONNECT_TIMEOUT_SECONDS, NonZeroU64::get);
+    let deadline = raw.deadline_ms.map_or(DEADLINE_MS, NonZeroU64::get);
+    let timeout = raw.connect_timeout_seconds;
+    let timeout = timeout.map_or(CONNECT_TIMEOUT_SECONDS, NonZeroU64::get);
     Ok(McpConfig {
         name,
-        confirmation,
-        own_confirmations,
-        required: required.unwrap_or(true),
+        confirmations,
+        required: raw.required.unwrap_or(true),
         address,
-        tools,
-        read_only,
-        concurrent_calls: concurrent_calls.unwrap_or(CONCURRENT_CALLS),
+        tools: raw.tools,
+        read_only: raw.read_only,
+        concurrent_calls: raw.concurrent_calls.unwrap_or(CONCURRENT_CALLS),
         deadline: Duration::from_millis(deadline),
-        connect_timeout: Duration::from_secs(connect_timeout),
+        connect_timeout: Duration::from_secs(timeout),
         output_bytes: limits.output_bytes,
     })
 }
@@ -291,26 +258,23 @@ fn command_address(
     env: Vec<RawEnvGrant>,
     scope: Scope<'_>,
 ) -> Result<Address, ConfigError> {
-    let refuse = |why: &str, fix| {
-        let reason = format!("`command` of the MCP server `{name}` {why}");
-        Err(ConfigError::new("command", reason, fix))
+    let refuse = |why: &str, fix: &str| {
+        Err(config_error!(
+            "command",
+            "`command` of the MCP server `{name}` {why}",
+            "{fix}"
+        ))
     };
-    let mut words = command.into_iter();
-    let program = words.next().filter(|program| !program.is_empty());
-    let args: Vec<String> = words.collect();
-    let Some(program) = program else {
-        let fix = "write the program and its arguments as a list";
-        return refuse("names no program", fix);
-    };
-    if args
-        .iter()
-        .chain([&program])
-        .any(|word| word.contains('\0'))
-    {
+    if command.iter().any(|word| word.contains('\0')) {
         let why = "has NUL in it, with which no program can be started";
         return refuse(why, "remove it");
     }
-    let granted = env_grants::resolve("env", env, scope)?;
+    let mut words = command.into_iter();
+    let Some(program) = words.next().filter(|program| !program.is_empty()) else {
+        let fix = "write the program and its arguments as a list";
+        return refuse("names no program", fix);
+    };
+    let granted = env_grants::resolve(env, scope)?;
     let mut env: Vec<(String, String)> = granted
         .into_iter()
         .map(|grant| (grant.name, grant.value))
@@ -319,12 +283,13 @@ fn command_address(
         let path = scope.environment.variable("PATH").map(str::to_owned);
         env.extend(path.map(|path| ("PATH".to_owned(), path)));
     }
-    Ok(Address::Command {
+    Ok(Address::Command(ServerCommand {
         program,
-        args,
+        args: words.collect(),
         env,
-        directory: scope.base.to_owned(),
-    })
+        folder: scope.base.to_owned(),
+        supervisor: None,
+    }))
 }
 
 /// Resolves a server with an address.
@@ -334,14 +299,14 @@ fn http_address(
     token: Option<&str>,
     scope: Scope<'_>,
 ) -> Result<Address, ConfigError> {
-    let refuse = |why: &str, fix| {
-        let reason = format!("`url` of the MCP server `{name}` cannot be used: {why}");
-        Err(ConfigError::new("url", reason, fix))
+    let refuse = |why: &str, fix: &str| {
+        Err(config_error!(
+            "url",
+            "`url` of the MCP server `{name}` cannot be used: {why}",
+            "{fix}"
+        ))
     };
-    let rest = url
-        .strip_prefix("https://")
-        .or_else(|| url.strip_prefix("http://"));
-    let Some(rest) = rest else {
+    let Some(("http" | "https", rest)) = url.split_once("://") else {
         let why = "it does not begin with `https://` or `http://`";
         return refuse(why, "write the whole address");
     };

@@ -1,8 +1,12 @@
 //! Model selection: by `PROVIDER:NAME`, or where no model is named, by the only key.
 
 use super::{
-    ConfigError, Overrides, ProviderConfig, parse::nearest, paths::Scope, problem::Problems,
-    raw::RawConfig, resolve::resolve_all,
+    ConfigError, Overrides, ProviderConfig,
+    parse::nearest,
+    paths::Scope,
+    problem::{Problems, config_error},
+    raw::RawConfig,
+    resolve::resolve_all,
 };
 use agent_host_models::Provider;
 use std::{
@@ -166,10 +170,10 @@ impl ModelConfig {
     ) -> Result<Self, ConfigError> {
         let Some((kind, name)) = text.split_once(':').filter(|(_, name)| !name.is_empty()) else {
             let text = text.escape_debug();
-            return Err(ConfigError::new(
+            return Err(config_error!(
                 "",
-                format!("the model `{text}` does not name a provider and a model"),
-                "write it like `openai-compat:llama3.2` or `script:tour`",
+                "the model `{text}` does not name a provider and a model",
+                "write it like `openai-compat:llama3.2` or `script:tour`"
             ));
         };
         if let Some(provider) = providers.iter().find(|known| known.provider.name() == kind) {
@@ -185,14 +189,12 @@ impl ModelConfig {
             _ => {
                 let mut known: Vec<&str> = Provider::ALL.map(Provider::name).to_vec();
                 known.extend([SCRIPT, REPLAY]);
-                Err(ConfigError::new(
-                    "",
-                    format!("there is no model provider `{}`", kind.escape_debug()),
-                    match nearest(kind, &known) {
-                        Some(near) => format!("did you mean `{near}:{}`?", name.escape_debug()),
-                        None => format!("there are `{}`", known.join("`, `")),
-                    },
-                ))
+                let reason = format!("there is no model provider `{}`", kind.escape_debug());
+                let fix = match nearest(kind, &known) {
+                    Some(near) => format!("did you mean `{near}:{}`?", name.escape_debug()),
+                    None => format!("there are `{}`", known.join("`, `")),
+                };
+                Err(ConfigError::new("", reason, fix))
             }
         }
     }
@@ -219,41 +221,45 @@ fn default_model(provider: Provider) -> Option<&'static str> {
 /// # Errors
 /// There are several keys, or one of a provider without a default model.
 fn by_key(providers: &[ProviderConfig]) -> Result<Option<(String, String)>, ConfigError> {
-    let with_key: Vec<&ProviderConfig> = providers.iter().filter(|known| known.has_key()).collect();
     let choose = "choose one with `--model PROVIDER:NAME`, or with `model = \"PROVIDER:NAME\"` in agent.toml";
-    match with_key.as_slice() {
-        [] => Ok(None),
-        [only] => match default_model(only.provider) {
-            Some(model) => Ok(Some((
-                format!("{}:{model}", only.provider.name()),
-                only.key_source(),
-            ))),
-            None => Err(ConfigError::new(
-                "model",
-                format!(
-                    "no model is named, and {} is for `{}`, whose models are not known",
-                    only.key_source(),
-                    only.provider.name()
-                ),
-                choose,
-            )),
-        },
+    let with_key: Vec<&ProviderConfig> = providers.iter().filter(|known| known.has_key()).collect();
+    let only = match with_key.as_slice() {
+        [] => return Ok(None),
+        [only] => only,
         several => {
             let keys: Vec<String> = several
                 .iter()
                 .map(|known| format!("`{}` ({})", known.provider.name(), known.key_source()))
                 .collect();
             let keys = keys.join(", ");
-            Err(ConfigError::new(
+            return Err(config_error!(
                 "model",
-                format!("no model is named, and there are keys for several providers: {keys}"),
-                choose,
-            ))
+                "no model is named, and there are keys for several providers: {keys}",
+                "{choose}"
+            ));
         }
+    };
+    let (name, source) = (only.provider.name(), only.key_source());
+    match default_model(only.provider) {
+        Some(model) => Ok(Some((format!("{name}:{model}"), source))),
+        None => Err(config_error!(
+            "model",
+            "no model is named, and {source} is for `{name}`, whose models are not known",
+            "{choose}"
+        )),
     }
 }
 
 /// True for the path of a script; the name of a built-in one is a plain word.
-pub(super) fn is_path(name: &str) -> bool {
+fn is_path(name: &str) -> bool {
     name.contains(['/', '.', '~'])
+}
+
+/// True for a model, `PROVIDER:NAME`, that is a script or a recording in a file.
+pub(super) fn is_file(model: &str) -> bool {
+    match model.split_once(':') {
+        Some((SCRIPT, name)) => is_path(name),
+        Some((kind, _)) => kind == REPLAY,
+        None => false,
+    }
 }

@@ -1,6 +1,6 @@
 //! Parses the text of `agent.toml`, or of another TOML file, with a hint where its form is wrong.
 
-use super::{ConfigError, paths::canonical, raw::RawConfig};
+use super::{ConfigError, paths::canonical, problem::config_error, raw::RawConfig};
 use crate::trusted_file;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ impl ConfigFile {
             },
         };
         let text = trusted_file::read(&path, MAX_CONFIG_BYTES).map_err(|error| {
-            let file = path.display();
-            let reason = format!("cannot read the configuration {file}: {}", error.reason);
+            let (file, reason) = (path.display(), error.reason);
+            let reason = format!("cannot read the configuration {file}: {reason}");
             ConfigError::new("", reason, error.fix)
         })?;
         Ok(Some(Self {
@@ -63,14 +63,11 @@ fn path_in(cwd: &Path) -> Result<Option<PathBuf>, ConfigError> {
     if real.starts_with(canonical(cwd)) {
         return Ok(Some(real));
     }
-    Err(ConfigError::new(
+    let (path, real) = (path.display(), real.display());
+    Err(config_error!(
         "",
-        format!(
-            "{} is a link to {}, outside of the directory, and is not used unless it is named",
-            path.display(),
-            real.display()
-        ),
-        format!("pass `--config {FILE_NAME}`"),
+        "{path} is a link to {real}, outside of the directory, and is not used unless it is named",
+        "pass `--config {FILE_NAME}`"
     ))
 }
 
@@ -80,16 +77,12 @@ pub(super) fn explain(message: &str) -> (String, String) {
     let found = quoted.next().unwrap_or_default();
     let known: Vec<&str> = quoted.collect();
     if message.starts_with("unknown field") {
-        return (
-            format!("there is no key `{found}` here"),
-            advice(found, &known, "the keys here are"),
-        );
+        let reason = format!("there is no key `{found}` here");
+        return (reason, advice(found, &known, "the keys here are"));
     }
     if message.starts_with("unknown variant") {
-        return (
-            format!("`{found}` is not a value of this key"),
-            advice(found, &known, "its values are"),
-        );
+        let reason = format!("`{found}` is not a value of this key");
+        return (reason, advice(found, &known, "its values are"));
     }
     if message.starts_with("missing field") {
         let reason = format!("the key `{found}` is missing here");

@@ -1,7 +1,7 @@
 //! Paths of a configuration: made absolute, and compared with the home directory. Nothing here
 //! creates a file or a directory.
 
-use super::{ConfigError, Environment};
+use super::{ConfigError, Environment, problem::config_error};
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
@@ -23,10 +23,10 @@ impl Scope<'_> {
     /// The path is empty, or begins with the home directory and there is none.
     pub(super) fn resolve_path(self, key: &str, text: &str) -> Result<PathBuf, ConfigError> {
         if text.is_empty() {
-            return Err(ConfigError::new(
+            return Err(config_error!(
                 key,
                 "a path in the configuration is empty",
-                "write `.` for the directory of agent.toml, or remove the key",
+                "write `.` for the directory of agent.toml, or remove the key"
             )
             .with_value("\"\""));
         }
@@ -36,13 +36,11 @@ impl Scope<'_> {
             Some(_) | None => return Ok(self.base.join(text)),
         };
         let home = self.environment.home().ok_or_else(|| {
-            ConfigError::new(
+            let path = text.escape_debug();
+            config_error!(
                 key,
-                format!(
-                    "the path `{}` begins with the home directory, and there is no HOME",
-                    text.escape_debug()
-                ),
-                "write the whole path",
+                "the path `{path}` begins with the home directory, and there is no HOME",
+                "write the whole path"
             )
             .with_value(text)
         })?;

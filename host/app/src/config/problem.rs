@@ -71,15 +71,32 @@ pub struct ConfigError {
 impl ConfigError {
     /// Creates an error of one problem without a value or a place. An empty `key` counts as none.
     #[must_use]
-    pub fn new(key: &str, reason: impl Into<String>, fix: impl Into<String>) -> Self {
-        ConfigProblem {
+    pub fn new(key: &str, reason: impl Display, fix: impl Display) -> Self {
+        let problem = ConfigProblem {
             key: (!key.is_empty()).then(|| key.to_owned()),
             value: None,
-            reason: reason.into(),
-            fix: fix.into(),
+            reason: reason.to_string(),
+            fix: fix.to_string(),
             span: None,
+        };
+        Self {
+            problems: vec![problem],
         }
-        .into()
+    }
+
+    /// Creates an error of a message of the form `REASON; FIX`.
+    pub(crate) fn of_message(message: &impl Display) -> Self {
+        let text = message.to_string();
+        let (reason, fix) = text.rsplit_once("; ").unwrap_or((&text, "correct it"));
+        Self::new("", reason, fix)
+    }
+
+    /// Creates the error of a step that cannot run since an earlier one failed. It adds no problem
+    /// to that of the earlier one.
+    pub(super) fn reported() -> Self {
+        Self {
+            problems: Vec::new(),
+        }
     }
 
     /// Returns the problems, in the order of the resolve steps.
@@ -155,14 +172,6 @@ impl ConfigError {
             problem.set_span(file, text, error.span());
         }
         this
-    }
-}
-
-impl From<ConfigProblem> for ConfigError {
-    fn from(problem: ConfigProblem) -> Self {
-        Self {
-            problems: vec![problem],
-        }
     }
 }
 
@@ -317,11 +326,21 @@ impl Problems {
     }
 }
 
-/// Runs every step, and binds their values if all of them succeed; else returns all problems.
+/// Creates a [`ConfigError`] of a key and two format strings, the reason and the fix.
+macro_rules! config_error {
+    ($key:expr, $reason:literal, $fix:literal $(,)?) => {
+        $crate::config::ConfigError::new($key, format_args!($reason), format_args!($fix))
+    };
+}
+pub(super) use config_error;
+
+/// Runs every step, and binds their values if all of them succeed; else returns all problems. A
+/// step sees the values of earlier ones as options.
 macro_rules! resolve_steps {
-    ($($name:pat = $step:expr;)+) => {
+    ($($name:ident = $step:expr;)+) => {
         let mut problems = $crate::config::problem::Problems::default();
-        let ($(Some($name),)+) = ($(problems.take($step),)+) else {
+        $(let $name = problems.take($step);)+
+        let ($(Some($name),)+) = ($($name,)+) else {
             return Err(problems.into_error());
         };
     };

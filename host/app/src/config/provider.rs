@@ -7,6 +7,7 @@ mod tests;
 use super::{
     ConfigError, Environment,
     paths::Scope,
+    problem::config_error,
     raw::RawProvider,
     source::{Purpose, Source},
 };
@@ -66,12 +67,11 @@ impl ProviderConfig {
         };
         let of_environment = || {
             let text = environment.variable(provider.base_url_variable())?;
-            Some(match provider {
-                Provider::Ollama => ollama_url(text),
-                Provider::Anthropic
-                | Provider::OpenAi
-                | Provider::OpenAiCompat
-                | Provider::Gemini => text.to_owned(),
+            let is_ollama = provider == Provider::Ollama;
+            Some(if is_ollama {
+                ollama_url(text)
+            } else {
+                text.to_owned()
             })
         };
         let default = provider.capabilities();
@@ -107,13 +107,11 @@ impl ProviderConfig {
         let provider = self.provider;
         let base_url = self.base_url().ok_or_else(|| {
             let (name, variable) = (provider.name(), provider.base_url_variable());
-            ConfigError::new(
+            config_error!(
                 &format!("{name}.base-url"),
-                format!("it is not known where the model server of `{name}` is"),
-                format!(
-                    "set `base-url` under [{name}] in agent.toml, or the variable {variable}, to an \
-                     address like http://127.0.0.1:11434/v1"
-                ),
+                "it is not known where the model server of `{name}` is",
+                "set `base-url` under [{name}] in agent.toml, or the variable {variable}, to an \
+                 address like http://127.0.0.1:11434/v1"
             )
         })?;
         let key = match &self.key {
@@ -121,12 +119,10 @@ impl ProviderConfig {
             // Another server than the provider's own may want none.
             None if provider.wants_key() && self.base_url.is_none() => {
                 let (name, variable) = (provider.name(), self.key_source());
-                return Err(ConfigError::new(
+                return Err(config_error!(
                     &format!("{name}.api-key"),
-                    format!("there is no key for `{name}`"),
-                    format!(
-                        "set the variable {variable}, or `api-key` under [{name}] in agent.toml"
-                    ),
+                    "there is no key for `{name}`",
+                    "set the variable {variable}, or `api-key` under [{name}] in agent.toml"
                 ));
             }
             None => None,

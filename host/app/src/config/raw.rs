@@ -1,14 +1,14 @@
 //! The form of `agent.toml`: absent keys stay absent, and values are not checked.
 //! `CONFIGURATION.md` describes every key.
+//!
+//! The serialized form is what trust in an untrusted file is bound to: a field is in it unless it
+//! is marked as harmless by `skip_serializing`.
 
-use super::approval::RawApproval;
-use agent_host_engine::{
-    policy::{DirMode, DirQuota},
-    turn::{Prompts, Timing},
-};
+use super::{approval::RawApproval, model::is_file};
+use agent_host_engine::policy::{DirMode, DirQuota};
 use agent_host_models::Provider;
 use agent_host_types::{limits::Limits, tool::Effect};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::{
     collections::{BTreeMap, BTreeSet},
     num::{NonZeroU32, NonZeroU64, NonZeroUsize},
@@ -19,12 +19,16 @@ use std::{
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawConfig {
     /// `PROVIDER:NAME`.
+    #[serde(serialize_with = "files_only::<Option<_>, _>")]
     pub(super) model: Option<String>,
     /// The models that are asked in this order where the one before fails.
+    #[serde(serialize_with = "files_only::<Vec<_>, _>")]
     pub(super) fallback: Vec<String>,
     /// The system prompt.
+    #[serde(skip_serializing)]
     pub(super) system: Option<String>,
     /// Files with more of the system prompt.
+    #[serde(skip_serializing)]
     pub(super) instructions: Vec<String>,
     /// The directory of sessions.
     pub(super) state_dir: Option<String>,
@@ -33,19 +37,22 @@ pub(super) struct RawConfig {
     /// The maximum of model calls of one user message.
     pub(super) max_turns: Option<u64>,
     /// Whether calls that need approval are asked about or denied.
-    pub(super) permission_prompts: Option<RawPrompts>,
+    #[serde(skip_serializing)]
+    pub(super) permission_prompts: RawPrompts,
     /// When approvals are asked for.
-    pub(super) approval_timing: Option<RawTiming>,
+    pub(super) approval_timing: RawTiming,
     /// The time after which an approval expires.
+    #[serde(skip_serializing)]
     pub(super) approval_expires_seconds: Option<u64>,
     /// The budgets of one user message, besides `max-turns`.
-    pub(super) budgets: Option<RawBudgets>,
+    #[serde(skip_serializing)]
+    pub(super) budgets: RawBudgets,
     /// The prices of models, by `PROVIDER:NAME`, or by the beginning of that and a `*`.
     pub(super) prices: BTreeMap<String, RawPrice>,
     /// The limits of a conversation.
     pub(super) context: Option<RawContext>,
     /// The storage of sessions.
-    pub(super) session: Option<RawSession>,
+    pub(super) session: RawSession,
     /// The server behind `anthropic:NAME`.
     pub(super) anthropic: Option<RawProvider>,
     /// The server behind `openai:NAME`.
@@ -68,47 +75,31 @@ pub(super) struct RawConfig {
     /// The secrets that tools may be granted.
     pub(super) secret: Vec<SecretSection>,
     /// The limits of a call.
-    pub(super) limits: Option<LimitsSection>,
+    pub(super) limits: LimitsSection,
     /// The sandbox as a whole.
-    pub(super) sandbox: Option<RawSandbox>,
+    pub(super) sandbox: RawSandbox,
 }
 
 /// `permission-prompts`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawPrompts {
     /// The user is asked, if there is one.
+    #[default]
     Ask,
     /// They are denied.
     None,
 }
 
 /// `approval-timing`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawTiming {
     /// For all calls of a reply, before any of them runs.
+    #[default]
     Batch,
     /// For each call after those before it ran.
     InOrder,
-}
-
-impl RawPrompts {
-    pub(super) fn resolve(self) -> Prompts {
-        match self {
-            Self::Ask => Prompts::Ask,
-            Self::None => Prompts::Deny,
-        }
-    }
-}
-
-impl RawTiming {
-    pub(super) fn resolve(self) -> Timing {
-        match self {
-            Self::Batch => Timing::Batch,
-            Self::InOrder => Timing::InOrder,
-        }
-    }
 }
 
 /// `[budgets]`, each of one user message.
@@ -173,6 +164,14 @@ pub(super) struct RawKeep {
     pub(super) bytes: Option<u64>,
 }
 
+/// Serializes the models that are scripts or recordings in files. The others are harmless.
+fn files_only<T, S: Serializer>(models: &T, serializer: S) -> Result<S::Ok, S::Error>
+where
+    for<'m> &'m T: IntoIterator<Item = &'m String>,
+{
+    serializer.collect_seq(models.into_iter().filter(|model| is_file(model)))
+}
+
 impl RawConfig {
     /// Returns the section of a provider.
     pub(super) fn provider(&self, provider: Provider) -> Option<&RawProvider> {
@@ -196,14 +195,19 @@ pub(super) struct RawProvider {
     /// The source of the key: `env:NAME`, `file:PATH` or `cmd:COMMAND`.
     pub(super) api_key: Option<String>,
     /// True if the model reads images.
+    #[serde(skip_serializing)]
     pub(super) vision: Option<bool>,
     /// True if the model reads PDF documents.
+    #[serde(skip_serializing)]
     pub(super) documents: Option<bool>,
     /// True if results of tools may contain files.
+    #[serde(skip_serializing)]
     pub(super) files_in_results: Option<bool>,
     /// True if the model may call several tools in one reply.
+    #[serde(skip_serializing)]
     pub(super) parallel_calls: Option<bool>,
     /// True if a denied call is marked as an error, where the wire has such a mark.
+    #[serde(skip_serializing)]
     pub(super) denied_is_error: Option<bool>,
     /// The maximum of tokens of one reply.
     pub(super) max_output_tokens: Option<NonZeroU32>,
@@ -239,7 +243,8 @@ pub(super) struct RawTool {
     /// The maximum of concurrent calls, instead of the general one.
     pub(super) concurrent_calls: Option<NonZeroUsize>,
     /// Limits instead of the general ones.
-    pub(super) limits: Option<LimitsSection>,
+    #[serde(default)]
+    pub(super) limits: LimitsSection,
     /// Directories instead of the general ones.
     pub(super) dir: Option<Vec<RawDirGrant>>,
     /// Hosts instead of the general ones.
@@ -305,18 +310,18 @@ pub(super) struct RawMcp {
     pub(super) env: Vec<RawEnvGrant>,
 }
 
-/// `[grants]`.
+/// `[grants]`, and the lists of a `[[tool]]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct GrantsSection {
     /// Directories.
-    pub(super) dir: Vec<RawDirGrant>,
+    pub(super) dir: Option<Vec<RawDirGrant>>,
     /// Hosts.
-    pub(super) http: Vec<RawHttpGrant>,
+    pub(super) http: Option<Vec<RawHttpGrant>>,
     /// Environment variables.
-    pub(super) env: Vec<RawEnvGrant>,
+    pub(super) env: Option<Vec<RawEnvGrant>>,
     /// Names of secrets.
-    pub(super) secrets: Vec<String>,
+    pub(super) secrets: Option<Vec<String>>,
 }
 
 /// `[[grants.dir]]` and `[[tool.dir]]`.
@@ -405,7 +410,7 @@ pub(super) struct RawSandbox {
     /// The number of guest threads.
     pub(super) guest_threads: Option<usize>,
     /// The use of the pooling allocator.
-    pub(super) pooling: Option<RawPooling>,
+    pub(super) pooling: RawPooling,
     /// The address space of the compiling process, in bytes.
     pub(super) compile_memory_bytes: Option<usize>,
     /// Its processor time.
@@ -415,10 +420,11 @@ pub(super) struct RawSandbox {
 }
 
 /// `pooling`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawPooling {
     /// If the machine has the address space for it.
+    #[default]
     Probe,
     /// Never.
     Off,

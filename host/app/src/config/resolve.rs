@@ -5,7 +5,7 @@ use super::{
     budgets, context, external, grants, instructions, mcp,
     parse::ConfigFile,
     paths::{Scope, canonical},
-    problem::{Problems, resolve_steps},
+    problem::{Problems, config_error, resolve_steps},
     raw::{RawConfig, RawPooling, RawPrompts, RawSandbox, RawTiming},
     secrets, session, tools, untrusted,
 };
@@ -52,23 +52,19 @@ impl Config {
     /// # Errors
     /// The file cannot be read, or asks for more than an untrusted one gets; or every problem of
     /// the configuration that does not follow from another one.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "a caller makes one for each call, as with other options"
-    )]
     pub fn load(
         file: Option<&Path>,
-        overrides: Overrides,
+        overrides: &Overrides,
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
         let Some(found) = ConfigFile::find(file, &environment.cwd)? else {
-            return Self::resolve(RawConfig::default(), None, &overrides, environment);
+            return Self::resolve(RawConfig::default(), None, overrides, environment);
         };
         if file.is_none() {
-            untrusted::check(&found, &overrides, environment)?;
+            untrusted::check(&found, overrides, environment)?;
         }
         let ConfigFile { raw, path, text } = found;
-        Self::resolve(raw, Some(&path), &overrides, environment)
+        Self::resolve(raw, Some(&path), overrides, environment)
             .map_err(|error| error.in_file(&path, &text))
     }
 
@@ -78,26 +74,22 @@ impl Config {
     ///
     /// # Errors
     /// The problems of the sections, without a place.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "a caller makes one for each call, as with other options"
-    )]
     pub fn of_sections(
         limits: Option<LimitsSection>,
         grants: GrantsSection,
         secrets: Vec<SecretSection>,
         file: Option<&Path>,
-        overrides: Overrides,
+        overrides: &Overrides,
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
         let raw = RawConfig {
-            limits,
+            limits: limits.unwrap_or_default(),
             grants: Some(grants),
             secret: secrets,
             tool: Some(Vec::new()),
             ..RawConfig::default()
         };
-        Self::resolve(raw, file, &overrides, environment)
+        Self::resolve(raw, file, overrides, environment)
     }
 
     pub(super) fn resolve(
@@ -113,45 +105,51 @@ impl Config {
             environment,
         };
         resolve_steps! {
-            (state_dir, cache_dir) = directories(&raw, overrides.state_dir.as_deref(), scope);
-            (models, names) = ModelsConfig::resolve(&raw, overrides, scope);
-            () = budgets::check_prices(&raw.prices);
+            directories = directories(&raw, overrides.state_dir.as_deref(), scope);
+            models = ModelsConfig::resolve(&raw, overrides, scope);
             instructions = instructions::resolve(raw.system, &raw.instructions, scope);
             session = session::resolve(raw.session);
             approval_expiry_ms = approval_expiry_ms(raw.approval_expires_seconds);
             limits = tools::limits(raw.limits, &Limits::default(), "[limits]");
             secrets = secrets::resolve(raw.secret, scope);
             external_tools = external::resolve(raw.external_tool, scope);
+            budgets = {
+                // Without models, none lacks a price.
+                let names = models.as_ref().map(|(_, names)| names.as_slice());
+                let names = names.unwrap_or_default();
+                budgets::resolve(raw.max_turns, raw.budgets, raw.prices, overrides, names)
+            };
+            context = after(&models, |(_, names)| context::resolve(raw.context, names));
+            grants = after(&secrets, |secrets| grants::resolve(raw.grants, overrides, secrets, scope));
+            servers = after(&limits, |limits| mcp::resolve(raw.mcp, limits, scope));
+            tools = match (&grants, &limits, &secrets, &servers) {
+                (Some(general), Some(limits), Some(secrets), Some(servers)) => {
+                    let grants = &general.grants;
+                    let general = tools::General { grants, limits, secrets, servers };
+                    tools::resolve(raw.tool, &overrides.tools, &general, scope)
+                }
+                _ => Err(ConfigError::reported()),
+            };
         }
-        resolve_steps! {
-            budgets = budgets::resolve(raw.max_turns, raw.budgets, &raw.prices, overrides, &names);
-            context = context::resolve(raw.context, &names);
-            grants = grants::resolve(raw.grants, overrides, &secrets, scope);
-            servers = mcp::resolve(raw.mcp, &limits, scope);
-        }
-        let general = tools::General {
-            grants: &grants.grants,
-            limits: &limits,
-            secrets: &secrets,
-            servers: &servers,
-        };
-        let tools = tools::resolve(raw.tool, &overrides.tools, &general, scope)?;
+        let (state_dir, cache_dir) = directories;
         Ok(Self {
             working_dir: canonical(cwd),
             state_dir: canonical(&state_dir),
             session,
             cache_dir: canonical(&cache_dir),
-            models,
+            models: models.0,
             system: instructions.system,
             instruction_files: instructions.files,
             context,
             budgets,
-            prompts: raw
-                .permission_prompts
-                .map_or(Prompts::Ask, RawPrompts::resolve),
-            timing: raw
-                .approval_timing
-                .map_or(Timing::Batch, RawTiming::resolve),
+            prompts: match raw.permission_prompts {
+                RawPrompts::Ask => Prompts::Ask,
+                RawPrompts::None => Prompts::Deny,
+            },
+            timing: match raw.approval_timing {
+                RawTiming::Batch => Timing::Batch,
+                RawTiming::InOrder => Timing::InOrder,
+            },
             approval_expiry_ms,
             tools,
             external_tools,
@@ -163,7 +161,7 @@ impl Config {
             default_dir_refusal: grants.default_dir_refusal,
             grants_default_dir: grants.grants_default_dir,
             limits,
-            sandbox: sandbox(raw.sandbox.unwrap_or_default()),
+            sandbox: sandbox(raw.sandbox),
             secrets,
             file,
         })
@@ -181,10 +179,10 @@ fn directories(
         (Some(path), _) => environment.cwd.join(path),
         (None, Some(text)) => scope.resolve_path("state-dir", text)?,
         (None, None) => environment.state_home().ok_or_else(|| {
-            ConfigError::new(
+            config_error!(
                 "--state-dir",
                 "it is not known where sessions are to be kept: there is no HOME and no XDG_STATE_HOME",
-                "set `state-dir` in agent.toml, or pass `--state-dir DIR`",
+                "set `state-dir` in agent.toml, or pass `--state-dir DIR`"
             )
         })?,
     };
@@ -200,14 +198,24 @@ fn directories(
 
 fn approval_expiry_ms(seconds: Option<u64>) -> Result<Option<u64>, ConfigError> {
     match seconds {
-        Some(0) => Err(ConfigError::new(
+        Some(0) => Err(config_error!(
             "approval-expires-seconds",
             "`approval-expires-seconds` is 0, with which every approval would come too late",
-            "set it to at least 1, or leave it out",
+            "set it to at least 1, or leave it out"
         )
         .with_value(0)),
         seconds => Ok(seconds.map(|seconds| seconds.saturating_mul(1000))),
     }
+}
+
+/// Runs a step that needs the value of an earlier one.
+fn after<V, T>(
+    earlier: &Option<V>,
+    step: impl FnOnce(&V) -> Result<T, ConfigError>,
+) -> Result<T, ConfigError> {
+    earlier
+        .as_ref()
+        .map_or_else(|| Err(ConfigError::reported()), step)
 }
 
 /// Resolves each element of the list `key`, and collects the problems of all.
@@ -235,9 +243,8 @@ fn sandbox(raw: RawSandbox) -> SandboxConfig {
         queued_calls_per_tool: raw.queued_calls_per_tool,
         guest_threads: raw.guest_threads.unwrap_or(default.guest_threads),
         pooling: match raw.pooling {
-            Some(RawPooling::Probe) => Pooling::Probe,
-            Some(RawPooling::Off) => Pooling::Off,
-            None => default.pooling,
+            RawPooling::Probe => Pooling::Probe,
+            RawPooling::Off => Pooling::Off,
         },
         compile_limits: CompileLimits {
             memory_bytes: raw.compile_memory_bytes.unwrap_or(compile.memory_bytes),

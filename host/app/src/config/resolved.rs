@@ -1,7 +1,7 @@
 //! The resolved configuration.
 
 use super::{
-    ComponentSource, ConfigError, ExternalTool, McpConfig, ModelsConfig, SessionConfig, ToolConfig,
+    ConfigError, ExternalTool, McpConfig, ModelsConfig, SessionConfig, ToolConfig,
     dir_grants::WORKSPACE, paths::canonical, secrets::SecretConfig,
 };
 use agent_host_engine::{
@@ -31,7 +31,7 @@ use std::{
 ///     grants: vec!["http:GET=https://api.example.com/v1/".to_owned()],
 ///     ..Overrides::default()
 /// };
-/// let config = Config::load(None, overrides, &environment)?;
+/// let config = Config::load(None, &overrides, &environment)?;
 /// assert_eq!(config.budgets.turns, 3);
 /// assert_eq!(config.grants.http[0].host, "api.example.com");
 /// # Ok(())
@@ -117,12 +117,8 @@ impl Config {
         paths.extend(self.servers.iter().flat_map(McpConfig::files));
         paths.extend(self.schema_files().map(Path::to_owned));
         paths.extend(self.instruction_files.iter().cloned());
-        for tool in &self.tools {
-            match &tool.source {
-                ComponentSource::File(path) => paths.push(path.clone()),
-                ComponentSource::Builtin(_) => {}
-            }
-        }
+        let components = self.tools.iter().filter_map(|tool| tool.source.file());
+        paths.extend(components.map(Path::to_owned));
         let mut paths: Vec<PathBuf> = paths.iter().map(|path| canonical(path)).collect();
         paths.sort();
         paths.dedup();
@@ -136,14 +132,11 @@ impl Config {
         if !self.grants_default_dir {
             return None;
         }
-        let base = match &self.file {
-            Some(file) => file.parent(),
-            None => Some(self.working_dir.as_path()),
-        };
-        let host = if base == Some(self.working_dir.as_path()) {
-            ".".into()
-        } else {
-            self.working_dir.to_string_lossy()
+        let here = self.working_dir.as_path();
+        let base = self.file.as_deref().map_or(Some(here), Path::parent);
+        let host = match base == Some(here) {
+            true => ".".into(),
+            false => here.to_string_lossy(),
         };
         Some(format!(
             "# Granted by itself only while there are no grants here.\n[[grants.dir]]\nhost = {}\nguest = \"{WORKSPACE}\"",

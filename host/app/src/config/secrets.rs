@@ -6,12 +6,12 @@ use super::{
     Config, ConfigError, SecretSection, http_grants,
     parse::nearest,
     paths::Scope,
-    problem::{Problems, resolve_steps},
+    problem::{config_error, resolve_steps},
     resolve::resolve_all,
     source::{Purpose, Source},
-    tools::check_name,
+    tools::{check_name, check_unique},
 };
-use agent_host_engine::policy::{AddressClass, HttpGrant, SecretGrant, classify};
+use agent_host_engine::policy::{AddressClass, SecretGrant, classify};
 use agent_host_sandbox::Secrets;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -63,58 +63,42 @@ pub(super) fn resolve(
 ) -> Result<Vec<SecretConfig>, ConfigError> {
     let mut names = HashSet::new();
     resolve_all("secret", raw, |raw| {
-        let SecretSection {
-            name,
-            from,
-            audience: written,
-            in_query,
-        } = raw;
+        let (name, written) = (raw.name, raw.audience);
         check_name(&name, "the name `", "` of a secret", "[[secret]]")?;
-        if !names.insert(name.clone()) {
-            return Err(ConfigError::new(
-                "name",
-                format!(
-                    "two secrets have the name `{name}`, and `secret://{name}` could not tell them apart"
-                ),
-                "change `name` of one",
-            )
-            .with_value(&name));
-        }
+        check_unique(&mut names, &name, "secrets", &format!("`secret://{name}`"))?;
         let purpose = Purpose {
             what: format!("the secret `{name}`"),
             setting: "from",
             of: format!("of the secret `{name}`"),
         };
         resolve_steps! {
-            (scheme, host, port) = audience(&name, &written);
-            source = Source::parse(&from, "from", purpose, scope);
+            server = audience(&name, &written);
+            source = Source::parse(&raw.from, "from", purpose, scope);
         }
+        let (scheme, host, port) = server;
         let grant = SecretGrant {
             name,
             scheme,
             host,
             port,
-            in_query,
+            in_query: raw.in_query,
         };
         Ok(SecretConfig { grant, source })
     })
 }
 
-/// Resolves the names in the list `key` to grants. `place` is the list in messages, such as
+/// Resolves the names in the list `secrets` to grants. `place` is the list in messages, such as
 /// "[grants]".
 pub(super) fn granted(
     secrets: &[SecretConfig],
-    key: &str,
-    names: &[String],
+    names: Vec<String>,
     place: &str,
 ) -> Result<Vec<SecretGrant>, ConfigError> {
-    let mut problems = Problems::default();
     let mut grants = Vec::new();
-    for (index, name) in names.iter().enumerate() {
-        let key = format!("{key}[{index}]");
-        problems.take(add(&mut grants, secrets, &key, name, place));
-    }
-    problems.or(grants)
+    resolve_all("secrets", names, |name| {
+        add(&mut grants, secrets, "", &name, place)
+    })?;
+    Ok(grants)
 }
 
 /// Adds the grant of one secret by its name, once.
@@ -128,16 +112,15 @@ pub(super) fn add(
     let all = || secrets.iter().map(|secret| &secret.grant);
     let Some(grant) = all().find(|grant| grant.name == name) else {
         let known: Vec<&str> = all().map(|grant| grant.name.as_str()).collect();
-        let name_shown = name.escape_debug();
-        return Err(ConfigError::new(
+        let shown = name.escape_debug();
+        let fix = match nearest(name, &known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "add it, with where it is and to which server it may be sent".to_owned(),
+        };
+        return Err(config_error!(
             key,
-            format!(
-                "the secret `{name_shown}` is granted in {place}, and there is no [[secret]] of this name"
-            ),
-            match nearest(name, &known) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "add it, with where it is and to which server it may be sent".to_owned(),
-            },
+            "the secret `{shown}` is granted in {place}, and there is no [[secret]] of this name",
+            "{fix}"
         )
         .with_value(name));
     };
@@ -151,25 +134,21 @@ pub(super) fn add(
 fn audience(name: &str, written: &str) -> Result<(String, String, u16), ConfigError> {
     let refuse = |why: &str| {
         let shown = written.escape_debug();
-        ConfigError::new(
+        config_error!(
             "audience",
-            format!("the audience `{shown}` of the secret `{name}` cannot be used: {why}"),
-            "write it like `https://api.example.com` or `https://api.example.com:8443`",
+            "the audience `{shown}` of the secret `{name}` cannot be used: {why}",
+            "write it like `https://api.example.com` or `https://api.example.com:8443`"
         )
         .with_value(written)
     };
     // In the syntax of a grant, but complete and of one server.
-    let HttpGrant {
-        scheme,
-        host,
-        port,
-        methods,
-        path_prefix,
-    } = http_grants::from_argument(written).map_err(|error| refuse(&error.to_string()))?;
-    let Some(scheme) = scheme else {
+    let grant = http_grants::from_argument(written);
+    let grant = grant.map_err(|error| refuse(&error.to_string()))?;
+    let Some(scheme) = grant.scheme else {
         return Err(refuse("it does not begin with `https://`"));
     };
-    if host.contains('*') || !methods.is_empty() || path_prefix.is_some() {
+    let host = grant.host;
+    if host.contains('*') || !grant.methods.is_empty() || grant.path_prefix.is_some() {
         return Err(refuse(
             "it is the whole of one server: no wildcard, method or path",
         ));
@@ -186,6 +165,8 @@ fn audience(name: &str, written: &str) -> Result<(String, String, u16), ConfigEr
              `http://127.0.0.1:8080`",
         ));
     }
-    let port = port.unwrap_or(if scheme == "https" { 443 } else { 80 });
+    let port = grant
+        .port
+        .unwrap_or(if scheme == "https" { 443 } else { 80 });
     Ok((scheme, host, port))
 }

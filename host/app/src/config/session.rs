@@ -2,6 +2,7 @@
 
 use super::{
     ConfigError,
+    problem::config_error,
     raw::{RawKeep, RawSession},
 };
 use agent_host_journal::{Retention, SqliteOptions};
@@ -50,8 +51,7 @@ impl SessionConfig {
 }
 
 /// Resolves the section.
-pub(super) fn resolve(raw: Option<RawSession>) -> Result<SessionConfig, ConfigError> {
-    let raw = raw.unwrap_or_default();
+pub(super) fn resolve(raw: RawSession) -> Result<SessionConfig, ConfigError> {
     let RawKeep { days, bytes } = raw.keep.unwrap_or_default();
     let age = match days.unwrap_or(DEFAULT_DAYS) {
         0 => None,
@@ -60,12 +60,10 @@ pub(super) fn resolve(raw: Option<RawSession>) -> Result<SessionConfig, ConfigEr
     let bytes = match bytes.unwrap_or(DEFAULT_BYTES) {
         0 => None,
         bytes if bytes < MIN_BYTES => {
-            return Err(ConfigError::new(
+            return Err(config_error!(
                 "session.keep.bytes",
-                format!(
-                    "`bytes` of `keep` in [session] is {bytes}, and less than {MIN_BYTES} cannot be kept to"
-                ),
-                "set it to at least that, or to 0 for no bound",
+                "`bytes` of `keep` in [session] is {bytes}, and less than {MIN_BYTES} cannot be kept to",
+                "set it to at least that, or to 0 for no bound"
             )
             .with_value(bytes));
         }
@@ -75,10 +73,10 @@ pub(super) fn resolve(raw: Option<RawSession>) -> Result<SessionConfig, ConfigEr
         None => SqliteOptions::default().lock_timeout,
         Some(ms @ 1..=MAX_LOCK_TIMEOUT_MS) => Duration::from_millis(ms),
         Some(ms) => {
-            return Err(ConfigError::new(
+            return Err(config_error!(
                 "session.lock-timeout-ms",
-                format!("`lock-timeout-ms` in [session] is {ms}"),
-                format!("set it to 1 to {MAX_LOCK_TIMEOUT_MS}, or leave it out"),
+                "`lock-timeout-ms` in [session] is {ms}",
+                "set it to 1 to {MAX_LOCK_TIMEOUT_MS}, or leave it out"
             )
             .with_value(ms));
         }

@@ -4,9 +4,10 @@ mod approvals;
 mod bad;
 mod budgets;
 mod context;
+mod dir_grants;
 mod fuzz;
 mod good;
-mod grants;
+mod http_grants;
 mod instructions;
 mod keys;
 mod mcp;
@@ -70,7 +71,7 @@ impl Tree {
     fn load(&self, toml: &str, overrides: Overrides) -> Result<Config, ConfigError> {
         let file = self.cwd().join("agent.toml");
         std::fs::write(&file, toml).unwrap();
-        Config::load(Some(&file), overrides, &self.environment)
+        Config::load(Some(&file), &overrides, &self.environment)
     }
 
     /// The text of the error that loading has to end in, with `ROOT` for the directory of this tree.

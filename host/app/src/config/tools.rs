@@ -1,18 +1,18 @@
 //! Components and their use: `[[tool]]`, `[limits]` and `--tool`.
 
 use super::{
-    Config, ConfigError, Confirmation, LimitsSection, McpConfig, approval, dir_grants, env_grants,
-    http_grants,
+    Config, ConfigError, Confirmations, GrantsSection, LimitsSection, McpConfig, dir_grants,
+    grants,
     paths::Scope,
-    problem::resolve_steps,
+    problem::{config_error, resolve_steps},
     raw::RawTool,
     resolve::resolve_all,
-    secrets::{self, SecretConfig},
+    secrets::SecretConfig,
 };
 use agent_host_engine::policy::Grants;
 use agent_host_types::{limits::Limits, tool::is_tool_name};
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::HashSet,
     fmt,
     num::NonZeroUsize,
     path::{Path, PathBuf},
@@ -25,9 +25,6 @@ const BUILTIN: &str = "builtin:";
 /// The components of a configuration without `[[tool]]`.
 const DEFAULT_TOOLS: [&str; 3] = ["files", "fetch", "image"];
 
-/// The rule for names, for messages.
-pub(super) const NAME_RULE: &str = "names have 1 to 64 letters of A to Z, digits, `_` and `-`";
-
 /// A component and its use.
 #[derive(Clone, Debug)]
 pub struct ToolConfig {
@@ -35,10 +32,8 @@ pub struct ToolConfig {
     pub name: String,
     /// Where the component is.
     pub source: ComponentSource,
-    /// When a call needs approval, and which decisions are offered.
-    pub confirmation: Confirmation,
-    /// Confirmations of single tools of the component, by their names.
-    pub own_confirmations: BTreeMap<String, Confirmation>,
+    /// When calls need approval, and which decisions are offered.
+    pub confirmations: Confirmations,
     /// True if the operator accepts the component's word that a repetition is harmless.
     pub accept_idempotent: bool,
     /// The maximum of concurrent calls; absent for the sandbox's default.
@@ -50,25 +45,16 @@ pub struct ToolConfig {
 }
 
 impl ToolConfig {
-    /// Returns the confirmation of one tool of the component.
-    #[must_use]
-    pub fn confirmation_of(&self, tool: &str) -> &Confirmation {
-        self.own_confirmations
-            .get(tool)
-            .unwrap_or(&self.confirmation)
-    }
-
     /// Creates a component with the general grants and limits.
-    fn new(name: String, source: ComponentSource, grants: &Arc<Grants>, limits: &Limits) -> Self {
+    fn new(name: String, source: ComponentSource, general: &General<'_>) -> Self {
         Self {
             name,
             source,
-            confirmation: Confirmation::default(),
-            own_confirmations: BTreeMap::new(),
+            confirmations: Confirmations::default(),
             accept_idempotent: false,
             concurrent_calls: None,
-            grants: Arc::clone(grants),
-            limits: limits.clone(),
+            grants: Arc::clone(general.grants),
+            limits: general.limits.clone(),
         }
     }
 }
@@ -92,10 +78,19 @@ impl fmt::Display for ComponentSource {
 }
 
 impl ComponentSource {
-    /// True for a file, which can change between two runs.
+    /// Returns the file, which can change between two runs; none for a built-in component.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Builtin(_) => None,
+        }
+    }
+
+    /// True for a file.
     #[must_use]
     pub fn is_file(&self) -> bool {
-        matches!(self, Self::File(_))
+        self.file().is_some()
     }
 
     fn builtin(text: &str) -> Option<Self> {
@@ -122,43 +117,25 @@ pub(super) fn resolve(
     general: &General<'_>,
     scope: Scope<'_>,
 ) -> Result<Vec<ToolConfig>, ConfigError> {
-    let General {
-        grants,
-        limits,
-        servers,
-        ..
-    } = *general;
     let mut names = HashSet::new();
-    let mut tools = match raw {
+    let mut tools: Vec<ToolConfig> = match raw {
         None => DEFAULT_TOOLS
-            .map(str::to_owned)
             .map(|name| {
-                let source = ComponentSource::Builtin(name.clone());
-                ToolConfig::new(name, source, grants, limits)
+                let source = ComponentSource::Builtin(name.to_owned());
+                ToolConfig::new(name.to_owned(), source, general)
             })
             .into(),
         Some(raw) => resolve_all("tool", raw, |raw| {
             check_name(&raw.name, "the tool name `", "`", "[[tool]]")?;
-            if !names.insert(raw.name.clone()) {
-                return Err(ConfigError::new(
-                    "name",
-                    format!(
-                        "two tools have the name `{}`, and `agent.lock` could not tell them apart",
-                        raw.name
-                    ),
-                    "change `name` of one",
-                )
-                .with_value(&raw.name));
-            }
-            if servers.iter().any(|server| server.name == raw.name) {
+            check_unique(&mut names, &raw.name, "tools", "`agent.lock`")?;
+            if general.servers.iter().any(|server| server.name == raw.name) {
                 return Err(super::mcp::name_is_taken(&raw.name));
             }
             resolve_one(raw, general, scope)
         })?,
     };
     for argument in arguments {
-        let cwd = &scope.environment.cwd;
-        let tool = from_argument(argument, cwd, &tools, servers, grants, limits)?;
+        let tool = from_argument(argument, &scope.environment.cwd, &tools, general)?;
         tools.push(tool);
     }
     Ok(tools)
@@ -169,58 +146,31 @@ fn resolve_one(
     general: &General<'_>,
     scope: Scope<'_>,
 ) -> Result<ToolConfig, ConfigError> {
-    let RawTool {
-        name,
-        component,
-        approval,
-        approvals,
-        accept_idempotent,
-        concurrent_calls,
-        limits: own_limits,
-        dir,
-        http,
-        env,
-        secrets: names,
-    } = raw;
-    let base = general.grants;
-    let place = format!("[tool.limits] of `{name}`");
-    let secrets_place = format!("`secrets` of `{name}`");
-    let shares_grants = dir.is_none() && http.is_none() && env.is_none() && names.is_none();
-    resolve_steps! {
-        source = match ComponentSource::builtin(&component) {
-            Some(builtin) => Ok(builtin),
-            None => scope.resolve_path("component", &component).map(ComponentSource::File),
-        };
-        limits = limits(own_limits, general.limits, &place);
-        confirmation = approval.resolve("approval", &name);
-        own_confirmations = approval::resolve_each(approvals);
-        dirs = dir.map_or_else(|| Ok(base.dirs.clone()), |raw| dir_grants::resolve("dir", raw, scope));
-        http = http.map_or_else(|| Ok(base.http.clone()), |raw| resolve_all("http", raw, http_grants::from_raw));
-        env = env.map_or_else(|| Ok(base.env.clone()), |raw| env_grants::resolve("env", raw, scope));
-        secrets = names.map_or_else(
-            || Ok(base.secrets.clone()),
-            |names| secrets::granted(general.secrets, "secrets", &names, &secrets_place),
-        );
-    }
-    let grants = if shares_grants {
-        Arc::clone(base)
-    } else {
-        dir_grants::check_apart("dir", &dirs)?;
-        Arc::new(Grants {
-            dirs,
-            http,
-            env,
-            secrets,
-        })
+    let name = raw.name;
+    let lists = GrantsSection {
+        dir: raw.dir,
+        http: raw.http,
+        env: raw.env,
+        secrets: raw.secrets,
     };
+    let place = format!("`secrets` of `{name}`");
+    resolve_steps! {
+        source = match ComponentSource::builtin(&raw.component) {
+            Some(builtin) => Ok(builtin),
+            None => scope.resolve_path("component", &raw.component).map(ComponentSource::File),
+        };
+        limits = limits(raw.limits, general.limits, &format!("[tool.limits] of `{name}`"));
+        confirmations = Confirmations::resolve(raw.approval, raw.approvals, &name);
+        grants = grants::of_lists(lists, general.grants, general.secrets, &place, scope);
+    }
+    dir_grants::check_apart("dir", &grants.dirs)?;
     Ok(ToolConfig {
         name,
         source,
-        confirmation,
-        own_confirmations,
-        accept_idempotent,
-        concurrent_calls,
-        grants,
+        confirmations,
+        accept_idempotent: raw.accept_idempotent,
+        concurrent_calls: raw.concurrent_calls,
+        grants: Arc::new(grants),
         limits,
     })
 }
@@ -236,13 +186,32 @@ pub(super) fn check_name(
     if is_tool_name(name) {
         return Ok(());
     }
-    Err(ConfigError::new(
+    let shown = name.escape_debug();
+    Err(config_error!(
         "name",
-        format!(
-            "{before}{}{after} cannot be used: {NAME_RULE}",
-            name.escape_debug()
-        ),
-        format!("change `name` under {section}"),
+        "{before}{shown}{after} cannot be used: names have 1 to 64 letters of A to Z, digits, `_` \
+         and `-`",
+        "change `name` under {section}"
+    )
+    .with_value(name))
+}
+
+/// Refuses the second of two items of the same name. `items`, and `reader`, which could not tell
+/// them apart, are for messages.
+pub(super) fn check_unique(
+    names: &mut HashSet<String>,
+    name: &str,
+    items: &str,
+    reader: &str,
+) -> Result<(), ConfigError> {
+    if names.insert(name.to_owned()) {
+        return Ok(());
+    }
+    let shown = name.escape_debug();
+    Err(config_error!(
+        "name",
+        "two {items} have the name `{shown}`, and {reader} could not tell them apart",
+        "change `name` of one"
     )
     .with_value(name))
 }
@@ -250,11 +219,11 @@ pub(super) fn check_name(
 /// Fills limits in, and refuses those with which no call could succeed. `place` names their table
 /// in messages.
 pub(super) fn limits(
-    raw: Option<LimitsSection>,
+    raw: LimitsSection,
     base: &Limits,
     place: &str,
 ) -> Result<Limits, ConfigError> {
-    let limits = raw.unwrap_or_default().over(base);
+    let limits = raw.over(base);
     let needed = [
         ("deadline-ms", limits.deadline_ms),
         ("memory-bytes", limits.memory_bytes),
@@ -263,10 +232,10 @@ pub(super) fn limits(
         ("output-bytes", limits.output_bytes),
     ];
     match needed.into_iter().find(|(_, value)| *value == 0) {
-        Some((name, _)) => Err(ConfigError::new(
+        Some((name, _)) => Err(config_error!(
             name,
-            format!("`{name}` in {place} is 0, with which no call could run"),
-            "set it to what a call needs, or leave it out",
+            "`{name}` in {place} is 0, with which no call could run",
+            "set it to what a call needs, or leave it out"
         )
         .with_value(0)
         .within("limits")),
@@ -281,14 +250,13 @@ impl Config {
     /// # Errors
     /// There is no such file, and it is not the name of a built-in component.
     pub fn tool_from_argument(&self, argument: &str) -> Result<ToolConfig, ConfigError> {
-        from_argument(
-            argument,
-            &self.working_dir,
-            &self.tools,
-            &self.servers,
-            &self.grants,
-            &self.limits,
-        )
+        let general = General {
+            grants: &self.grants,
+            limits: &self.limits,
+            secrets: &self.secrets,
+            servers: &self.servers,
+        };
+        from_argument(argument, &self.working_dir, &self.tools, &general)
     }
 }
 
@@ -296,16 +264,11 @@ fn from_argument(
     argument: &str,
     cwd: &Path,
     tools: &[ToolConfig],
-    servers: &[McpConfig],
-    grants: &Arc<Grants>,
-    limits: &Limits,
+    general: &General<'_>,
 ) -> Result<ToolConfig, ConfigError> {
     let path = cwd.join(argument);
     let (source, stem) = match ComponentSource::builtin(argument) {
-        Some(builtin) => {
-            let stem = argument.trim_start_matches(BUILTIN).to_owned();
-            (builtin, stem)
-        }
+        Some(builtin) => (builtin, argument.trim_start_matches(BUILTIN).to_owned()),
         None if path.is_file() => {
             let stem = path.file_stem().unwrap_or(path.as_os_str());
             let stem = stem.to_string_lossy().into_owned();
@@ -313,28 +276,26 @@ fn from_argument(
         }
         None => {
             let known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-            return Err(ConfigError::new(
+            let known = if known.is_empty() {
+                "none".to_owned()
+            } else {
+                known.join(", ")
+            };
+            let name = argument.escape_debug();
+            return Err(config_error!(
                 "--tool",
-                format!(
-                    "there is no component file `{}` and no configured tool of this name (there are: {})",
-                    argument.escape_debug(),
-                    if known.is_empty() {
-                        "none".to_owned()
-                    } else {
-                        known.join(", ")
-                    }
-                ),
-                "name a file, a configured tool, or a built-in one like `builtin:files`",
+                "there is no component file `{name}` and no configured tool of this name (there are: {known})",
+                "name a file, a configured tool, or a built-in one like `builtin:files`"
             )
             .with_value(argument));
         }
     };
     let is_taken = |name: &String| {
         tools.iter().any(|tool| tool.name == *name)
-            || servers.iter().any(|server| server.name == *name)
+            || general.servers.iter().any(|server| server.name == *name)
     };
     let numbered = (2_u64..).map(|n| format!("{stem}-{n}"));
     let mut names = std::iter::once(stem.clone()).chain(numbered);
     let name = names.find(|name| !is_taken(name)).unwrap_or(stem);
-    Ok(ToolConfig::new(name, source, grants, limits))
+    Ok(ToolConfig::new(name, source, general))
 }

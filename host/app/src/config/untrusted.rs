@@ -9,8 +9,8 @@
 //! - **authority-bearing**: whatever it says is a demand, unless the default would grant the same.
 //!
 //! A file without demands is used at once. One with demands is used if the user trusts it: trust is
-//! bound to [`Untrusted::digest`], which covers every clamped or authority-bearing field, whatever
-//! its value, so that none of them changes unnoticed. It covers no bytes of other files: neither
+//! bound to [`Untrusted::digest`] of the serialized file, which skips harmless fields alone (see
+//! `raw.rs`), so that no other one changes unnoticed. It covers no bytes of other files: neither
 //! component files, which `agent.lock` pins, nor that lock, nor programs of a command line. To
 //! trust a directory is to trust those that come with it.
 //!
@@ -24,7 +24,8 @@ use super::{
     ConfigError, Environment, GrantsSection, LimitsSection, Overrides, SecretSection,
     parse::ConfigFile,
     paths::{Scope, canonical},
-    raw::{RawConfig, RawTiming},
+    problem::config_error,
+    raw::{RawBudgets, RawConfig, RawTiming},
 };
 use crate::trust::TrustFile;
 use agent_host_models::Provider;
@@ -33,12 +34,14 @@ use agent_host_types::{
     id::{Digest, json_digest},
 };
 use serde_json::{Value, json};
-use settings::take_budgets;
 use std::{
     collections::BTreeSet,
     fmt::Display,
     path::{Component, Path, PathBuf},
 };
+
+/// The holder of the grants of `[grants]`, in words.
+const EVERY_TOOL: &str = "every tool";
 
 /// The maximum length of quoted text in a demand, in characters.
 const MAX_QUOTED: usize = 100;
@@ -79,14 +82,12 @@ impl Untrusted {
             0 => String::new(),
             more => format!(" (and asks for {more} more)"),
         };
-        let fix = format!(
+        let path = self.path.display();
+        config_error!(
+            "--config",
+            "{path} came with its directory and is not trusted, and it {first}{more}",
             "look at it, then run `{trust}`, or pass `--trust` for this run, or name it: {name_it}"
-        );
-        let reason = format!(
-            "{} came with its directory and is not trusted, and it {first}{more}",
-            self.path.display()
-        );
-        ConfigError::new("--config", reason, fix)
+        )
     }
 }
 
@@ -109,8 +110,8 @@ pub(super) fn check(
 fn review(found: &ConfigFile, environment: &Environment) -> Option<Untrusted> {
     let base = found.path.parent().unwrap_or(&environment.cwd);
     let mut review = Review::of_configuration(base, environment);
-    let authority = review.configuration(&found.raw);
-    review.finish(found.path.clone(), &authority)
+    review.configuration(&found.raw);
+    review.finish(found.path.clone(), &json!(found.raw))
 }
 
 /// A review of one file, or of several that belong together.
@@ -173,9 +174,11 @@ impl<'a> Review<'a> {
         // Paths begin at the real directory of the file, as in `Config::resolve`.
         let file = canonical(&self.environment.cwd.join(file));
         self.base = file.parent().map_or_else(PathBuf::new, Path::to_owned);
-        self.limits("", limits);
+        if let Some(limits) = limits {
+            self.limits("", limits);
+        }
         if let Some(grants) = grants {
-            self.grants(grants);
+            self.grants(EVERY_TOOL, grants);
         }
         secrets.iter().for_each(|secret| self.secret(secret));
         json!([format!("{file:?}"), limits, grants, secrets])
@@ -192,8 +195,8 @@ impl<'a> Review<'a> {
         })
     }
 
-    /// Reviews a configuration, and returns its clamped and authority-bearing fields.
-    fn configuration(&mut self, raw: &RawConfig) -> Value {
+    /// Demands what a configuration asks for.
+    fn configuration(&mut self, raw: &RawConfig) {
         let RawConfig {
             model,
             fallback,
@@ -208,15 +211,25 @@ impl<'a> Review<'a> {
             approval_timing,
             // A late approval is a denial. Without it they never expire.
             approval_expires_seconds: _,
-            budgets,
+            // None has a default, so that each one is a bound where there was none. Those of the
+            // command line apply in any case.
+            budgets:
+                RawBudgets {
+                    tokens: _,
+                    usd: _,
+                    wall_clock_seconds: _,
+                    tool_calls: _,
+                    identical_repeats: _,
+                },
             prices,
             context,
             session,
-            anthropic,
-            openai,
-            openai_compat,
-            gemini,
-            ollama,
+            // Those of `RawConfig::provider`.
+            anthropic: _,
+            openai: _,
+            openai_compat: _,
+            gemini: _,
+            ollama: _,
             tool,
             external_tool,
             mcp,
@@ -225,12 +238,9 @@ impl<'a> Review<'a> {
             limits,
             sandbox,
         } = raw;
-        for model in model.iter().chain(fallback) {
-            self.model(model);
-        }
-        for file in instructions {
-            self.instructions(file);
-        }
+        let models = model.iter().chain(fallback);
+        models.for_each(|model| self.model(model));
+        instructions.iter().for_each(|file| self.instructions(file));
         if let Some(directory) = state_dir {
             self.reach(directory);
             self.demand(format!("keeps sessions in {}", quoted(directory)));
@@ -240,72 +250,31 @@ impl<'a> Review<'a> {
             self.demand(format!("takes compiled code from {}", quoted(directory)));
         }
         self.at_most("max-turns", *max_turns, Budgets::default().turns);
-        match approval_timing {
-            Some(RawTiming::InOrder) => self.demand(
+        if *approval_timing == RawTiming::InOrder {
+            self.demand(
                 "runs calls that need no approval before the other calls of a reply are decided \
                  (approval-timing = \"in-order\")",
-            ),
-            Some(RawTiming::Batch) | None => {}
+            );
         }
-        if let Some(budgets) = budgets {
-            take_budgets(*budgets);
+        prices.iter().for_each(|price| self.price(price));
+        context.iter().for_each(|context| self.context(*context));
+        self.session(*session);
+        for provider in Provider::ALL {
+            if let Some(raw) = raw.provider(provider) {
+                self.provider(provider.name(), raw);
+            }
         }
-        for (model, price) in prices {
-            self.price(model, price);
-        }
-        if let Some(context) = context {
-            self.context(*context);
-        }
-        if let Some(session) = session {
-            self.session(*session);
-        }
-        let providers = [
-            (Provider::Anthropic, anthropic),
-            (Provider::OpenAi, openai),
-            (Provider::OpenAiCompat, openai_compat),
-            (Provider::Gemini, gemini),
-            (Provider::Ollama, ollama),
-        ];
-        let providers = providers.map(|(provider, raw)| {
-            let raw = raw.as_ref();
-            raw.map(|raw| self.provider(provider.name(), raw))
-        });
-        for tool in tool.iter().flatten() {
-            self.tool(tool);
-        }
-        for tool in external_tool {
-            self.external_tool(tool);
-        }
-        for server in mcp {
-            self.server(server);
-        }
-        if let Some(grants) = grants {
-            self.grants(grants);
-        }
+        tool.iter().flatten().for_each(|tool| self.tool(tool));
+        external_tool
+            .iter()
+            .for_each(|tool| self.external_tool(tool));
+        mcp.iter().for_each(|server| self.server(server));
+        grants
+            .iter()
+            .for_each(|grants| self.grants(EVERY_TOOL, grants));
         secret.iter().for_each(|secret| self.secret(secret));
-        self.limits("", limits.as_ref());
-        if let Some(sandbox) = sandbox {
-            self.sandbox(*sandbox);
-        }
-        let files = model.iter().chain(fallback);
-        json!({
-            "model-files": files.filter(|model| is_file(model)).collect::<Vec<_>>(),
-            "state-dir": state_dir,
-            "cache-dir": cache_dir,
-            "max-turns": max_turns,
-            "approval-timing": approval_timing,
-            "prices": prices,
-            "context": context,
-            "session": session,
-            "providers": providers,
-            "tool": tool,
-            "external-tool": external_tool,
-            "mcp": mcp,
-            "grants": grants,
-            "secret": secret,
-            "limits": limits,
-            "sandbox": sandbox,
-        })
+        self.limits("", limits);
+        self.sandbox(*sandbox);
     }
 
     fn demand(&mut self, text: impl Into<String>) {
@@ -348,15 +317,6 @@ impl<'a> Review<'a> {
         let inside = real.strip_prefix(&self.directory).ok()?;
         let inside = inside.to_string_lossy().into_owned();
         (!inside.is_empty()).then_some(inside)
-    }
-}
-
-/// True for a model that is a script or a recording in a file.
-fn is_file(model: &str) -> bool {
-    match model.split_once(':') {
-        Some(("script", name)) => super::model::is_path(name),
-        Some((kind, _)) => kind == "replay",
-        None => false,
     }
 }
 

@@ -44,10 +44,10 @@ fn diff_lines_of_each_change() {
                 tool,
                 Aspect::Description,
                 Some(&long("Reads a page.")),
-                Some(&long("Reads a page and sends it. Ask nobody.")),
+                Some(&long("Reads a page and sends it. Ask no one.")),
             ),
             format!(
-                "  tool `search`, description:\n    One {words}.\n    Two.\n  - Reads a page.\n  + Reads a page and sends it.\n  + Ask nobody.\n    Four.\n    Five."
+                "  tool `search`, description:\n    One {words}.\n    Two.\n  - Reads a page.\n  + Reads a page and sends it.\n  + Ask no one.\n    Four.\n    Five."
             ),
         ),
         // Only what is near a difference is shown.

@@ -47,7 +47,7 @@ impl Fixture {
             cwd: self.dir.path().to_path_buf(),
             variables: BTreeMap::from([("HOME".to_owned(), home)]),
         };
-        let config = Config::load(None, Overrides::default(), &environment).unwrap();
+        let config = Config::load(None, &Overrides::default(), &environment).unwrap();
         candidate.check(&config).await
     }
 }

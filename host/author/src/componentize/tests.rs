@@ -105,7 +105,7 @@ fn invalid_module_is_refused_with_the_reason() {
     for (module, why) in cases {
         assert_eq!(
             componentize(module),
-            Err(AuthorError::usage(format!(
+            Err(AuthorError::Usage(format!(
                 "the compiled module is not a tool: {why}. The SDK defines what a tool exports and imports; is it compiled in, and is nothing else exported or declared by hand?"
             )))
         );

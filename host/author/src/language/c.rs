@@ -55,10 +55,7 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         .arg(&wasm)
         .current_dir(job.dir());
     run("to compile the C files", &mut compile)?;
-    Ok(Compiled {
-        artifact: Artifact::Module(read(&wasm)?),
-        compilers: vec![producer(&compiler)],
-    })
+    Ok((Artifact::Module(read(&wasm)?), vec![producer(&compiler)]))
 }
 
 fn zig(dir: &Path) -> Program {
@@ -85,7 +82,7 @@ fn clang(wasi_sdk: &Path) -> Program {
         version_args: &["--version"],
         needed: VersionReq::AtLeast(CLANG),
         install:
-            "WASI_SDK_PATH is the folder of a wasi-sdk: correct it, or unset it and zig is used"
+            "WASI_SDK_PATH is the directory of a wasi-sdk: correct it, or unset it and zig is used"
                 .to_owned(),
     }
 }

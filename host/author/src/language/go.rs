@@ -34,8 +34,5 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         .envs([("GOOS", "wasip1"), ("GOARCH", "wasm")])
         .current_dir(job.dir());
     run("to compile the module", &mut build)?;
-    Ok(Compiled {
-        artifact: Artifact::Module(read(&wasm)?),
-        compilers: vec![producer(&go)],
-    })
+    Ok((Artifact::Module(read(&wasm)?), vec![producer(&go)]))
 }

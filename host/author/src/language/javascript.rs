@@ -46,10 +46,7 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
     let artifact = job.run_script(&node, "build.mjs", "to make a component of the project")?;
     let mut compilers = vec![producer(&node)];
     compilers.extend(packages);
-    Ok(Compiled {
-        artifact,
-        compilers,
-    })
+    Ok((artifact, compilers))
 }
 
 /// The used part of a package's manifest.
@@ -73,7 +70,7 @@ fn package(dir: &Path, name: &str, needed: Version) -> Result<String, AuthorErro
             }
         }
     };
-    Err(AuthorError::usage(format!(
+    Err(AuthorError::Usage(format!(
         "this build needs the package {name} {needed}, and {why}. In the project, type `npm install --save-dev {name}@{needed}`"
     )))
 }

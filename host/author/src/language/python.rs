@@ -35,8 +35,5 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
     .find(job.dir())?;
     job.tell_compiling(&python);
     let artifact = job.run_script(&python, "build.py", "to make a component of tool.py")?;
-    Ok(Compiled {
-        artifact,
-        compilers: vec![producer(&python)],
-    })
+    Ok((artifact, vec![producer(&python)]))
 }

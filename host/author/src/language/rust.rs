@@ -44,27 +44,25 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
     let messages = run_for("to compile the crate", &mut cargo)?;
     let manifest = job.dir().join("Cargo.toml");
     let component = component_among(&messages, &manifest).ok_or_else(|| {
-        AuthorError::usage(format!(
+        AuthorError::Usage(format!(
             "cargo made no component of {}; it makes one when [lib] has `crate-type = [\"cdylib\"]`",
             manifest.display()
         ))
     })?;
-    Ok(Compiled {
-        artifact: Artifact::Component(read(&component)?),
-        compilers: vec![producer(&rustc)],
-    })
+    let component = Artifact::Component(read(&component)?);
+    Ok((component, vec![producer(&rustc)]))
 }
 
 /// Checks that the target's standard library is installed.
 fn check_target(dir: &Path) -> Result<(), AuthorError> {
     let args = ["--print", "target-libdir", "--target", TARGET];
-    let folder = output(&invocation([&"rustc"]), &args, dir);
-    match folder.is_some_and(|folder| Path::new(folder.trim()).is_dir()) {
-        true => Ok(()),
-        false => Err(AuthorError::usage(format!(
-            "this build needs Rust's target {TARGET}, and it is not installed. Install it with `{SET_UP}`"
-        ))),
+    let library = output(&invocation([&"rustc"]), &args, dir);
+    if library.is_some_and(|library| Path::new(library.trim()).is_dir()) {
+        return Ok(());
     }
+    Err(AuthorError::Usage(format!(
+        "this build needs Rust's target {TARGET}, and it is not installed. Install it with `{SET_UP}`"
+    )))
 }
 
 /// The used part of cargo's messages, one JSON object per line.
@@ -92,8 +90,5 @@ fn component_among(messages: &[u8], manifest: &Path) -> Option<PathBuf> {
             Message::CompilerArtifact { .. } | Message::Other => None,
         })
         .flatten()
-        .find(|file| {
-            file.extension()
-                .is_some_and(|extension| extension == "wasm")
-        })
+        .find(|file| file.extension() == Some("wasm".as_ref()))
 }

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use tempfile::TempDir;
 
 /// Writes files into `weather` in a temporary directory.
-fn folder(files: &[(&str, &str)]) -> TempDir {
+fn directory(files: &[(&str, &str)]) -> TempDir {
     let dir = TempDir::new().unwrap();
     let project = dir.path().join("weather");
     fs::create_dir(&project).unwrap();
@@ -17,7 +17,7 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 
 /// Finds the project in `weather`: language and name, or the error without the directory's path.
 fn found(files: &[(&str, &str)]) -> Result<(Language, String), String> {
-    let dir = folder(files);
+    let dir = directory(files);
     let project = dir.path().join("weather");
     match Project::find(&project) {
         Ok(found) => {
@@ -111,7 +111,7 @@ fn invalid_project_names_what_is_missing() {
         ),
         (
             &[("tool.c", ""), ("go.mod", "module m")],
-            "DIR is a C project by its tool.c and a Go project by its go.mod; put one of the tools into a folder of its own",
+            "DIR is a C project by its tool.c and a Go project by its go.mod; put one of the tools into a directory of its own",
         ),
         (
             &[("tool.ts", "")],
@@ -152,8 +152,9 @@ fn missing_project_dir_is_named() {
     let missing = Path::new("/nonexistent/weather");
     assert_eq!(
         Project::find(missing),
-        Err(AuthorError::usage(
+        Err(AuthorError::Usage(
             "cannot open the project /nonexistent/weather: No such file or directory (os error 2)"
+                .to_owned()
         ))
     );
 }
@@ -165,8 +166,8 @@ fn language_name_round_trips() {
     }
     assert_eq!(
         "cobol".parse::<Language>(),
-        Err(AuthorError::usage(
-            "there is no language `cobol`; there are rust, python, ts, js, c, go"
+        Err(AuthorError::Usage(
+            "there is no language `cobol`; there are rust, python, ts, js, c, go".to_owned()
         ))
     );
 }

@@ -71,8 +71,8 @@ fn existing_dir_is_not_overwritten() {
     fs::create_dir(&place).unwrap();
     assert_eq!(
         create("weather", Language::C, dir.path()),
-        Err(AuthorError::usage(format!(
-            "{} is there already, and nothing is written over. Choose another name, or another folder with `--dir`",
+        Err(AuthorError::Usage(format!(
+            "{} is there already, and nothing is written over. Choose another name, or another directory with `--dir`",
             place.display()
         )))
     );
@@ -86,7 +86,7 @@ fn invalid_project_name_is_refused() {
     for name in ["", "Weather", "1st", "-a", "../a", "a b", "wétter", &long] {
         assert_eq!(
             create(name, Language::C, dir.path()),
-            Err(AuthorError::usage(format!(
+            Err(AuthorError::Usage(format!(
                 "a project cannot be called `{}`: a name is a small letter, followed by at most 63 small letters, digits, `_` and `-`",
                 name.escape_debug()
             )))

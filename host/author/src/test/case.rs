@@ -1,6 +1,7 @@
 //! A case as run: its input is JSON, grants and limits are validated, patterns compiled.
 
 use super::{
+    case_error,
     expect::Expect,
     file::{RawCase, RawFile, case_file},
     value,
@@ -88,7 +89,7 @@ fn config(
         ..Overrides::default()
     };
     let secrets = secrets.to_vec();
-    Config::of_sections(limits, grants, secrets, Some(path), overrides, environment).map(Arc::new)
+    Config::of_sections(limits, grants, secrets, Some(path), &overrides, environment).map(Arc::new)
 }
 
 impl Case {
@@ -98,82 +99,63 @@ impl Case {
         path: &Path,
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
-        let RawCase {
-            name,
-            tool,
-            input,
-            input_json,
-            calls,
-            answers,
-            state,
-            recording,
-            expect,
-            limits: _,
-            grants: _,
-        } = raw;
-        let input = match (input, input_json) {
+        let input = match (raw.input, raw.input_json) {
             (Some(_), Some(_)) => {
-                return Err(ConfigError::new(
-                    "",
+                return Err(case_error!(
                     "a case has `input` or `input-json`, and not both",
-                    "remove one",
+                    "remove one"
                 ));
             }
             (Some(input), None) => value::from_table(input)?,
             (None, Some(text)) => value::from_text("input-json", &text)?,
             (None, None) => Map::new(),
         };
-        let calls = calls.unwrap_or(1);
+        let calls = raw.calls.unwrap_or(1);
         if !(1..=MAX_CALLS).contains(&calls) {
-            return Err(ConfigError::new(
-                "",
-                format!("`calls` is {calls}"),
-                format!("a case has 1 to {MAX_CALLS} calls"),
+            return Err(case_error!(
+                "`calls` is {calls}",
+                "a case has 1 to {MAX_CALLS} calls"
             ));
         }
         let dir = environment.cwd.join(path);
         let dir = dir.parent().unwrap_or(&environment.cwd);
+        let answers = raw.answers;
+        let answers = answers.map(|answers| answers.iter().map(answer).collect());
+        let recording = raw.recording;
+        let recording = recording.map(|name| case_file("recording", &name, dir));
         Ok(Self {
             file: path.to_owned(),
-            name,
-            tool,
+            name: raw.name,
+            tool: raw.tool,
             input,
             calls,
-            answers: answers
-                .map(|answers| answers.iter().map(answer).collect())
-                .transpose()?,
-            state: Arc::new(value::from_table(state.unwrap_or_default())?),
+            answers: answers.transpose()?,
+            state: Arc::new(value::from_table(raw.state.unwrap_or_default())?),
             config,
-            recording: recording
-                .map(|name| case_file("recording", &name, dir))
-                .transpose()?,
-            expect: Expect::resolve(expect, dir)?,
+            recording: recording.transpose()?,
+            expect: Expect::resolve(raw.expect, dir)?,
         })
     }
 }
 
 /// Parses an answer: a string, the index of a choice, or `{ cancelled = true }`.
 fn answer(value: &toml::Value) -> Result<Answer, ConfigError> {
-    match value {
-        toml::Value::String(text) => return Ok(Answer::Text { text: text.clone() }),
+    let parsed = match value {
+        toml::Value::String(text) => Some(Answer::Text { text: text.clone() }),
         toml::Value::Integer(index) => {
-            if let Ok(index) = u32::try_from(*index) {
-                return Ok(Answer::Choice { index });
-            }
+            let index = u32::try_from(*index).ok();
+            index.map(|index| Answer::Choice { index })
         }
         toml::Value::Table(table) => {
-            if table.len() == 1 && table.get("cancelled") == Some(&toml::Value::Boolean(true)) {
-                return Ok(Answer::Cancelled);
-            }
+            let cancelled = table.get("cancelled") == Some(&toml::Value::Boolean(true));
+            (cancelled && table.len() == 1).then_some(Answer::Cancelled)
         }
-        toml::Value::Float(_)
-        | toml::Value::Boolean(_)
-        | toml::Value::Datetime(_)
-        | toml::Value::Array(_) => {}
-    }
-    Err(ConfigError::new(
-        "",
-        format!("`{value}` is no answer"),
-        "write the words in quotes, the number of a choice (from 0), or `{ cancelled = true }`",
-    ))
+        _ => None,
+    };
+    parsed.ok_or_else(|| {
+        case_error!(
+            "`{value}` is no answer",
+            "write the words in quotes, the number of a choice (from 0), or `{{ cancelled = true }}`"
+        )
+    })
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use agent_host_types::{
     failure::ToolErrorCode,
-    output::{ContentPart, FileData, FilePart, ToolResultOutput},
+    output::{ContentPart, FileData, ToolResultOutput},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use image::ImageReader;
@@ -78,13 +78,7 @@ fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>)
                     differs(pretty(expected), pretty(&got));
                 }
             }
-            ToolResultOutput::Text(_)
-            | ToolResultOutput::Json(_)
-            | ToolResultOutput::ErrorText(_)
-            | ToolResultOutput::ErrorJson(_)
-            | ToolResultOutput::ExecutionDenied(_) => {
-                differs(format!("content: {}", pretty(expected)), describe(output));
-            }
+            other => differs(format!("content: {}", pretty(expected)), describe(other)),
         },
         Some(Expected::Variant(expected)) if output.tag() != *expected => {
             differs((*expected).to_owned(), describe(output));
@@ -108,10 +102,7 @@ fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>)
             ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => {
                 value.pointer(pointer)
             }
-            ToolResultOutput::Text(_)
-            | ToolResultOutput::Content(_)
-            | ToolResultOutput::ErrorText(_)
-            | ToolResultOutput::ExecutionDenied(_) => None,
+            _ => None,
         };
         if !got.is_some_and(|got| same(expected, got)) {
             let got = got.map_or_else(|| format!("nothing there; {}", describe(output)), pretty);
@@ -189,40 +180,28 @@ pub(super) fn describe(output: &ToolResultOutput) -> String {
 /// Converts a part to the form of a case. Bytes get the properties that `like` has, or else size
 /// and digest.
 fn part_form(part: &ContentPart, like: Option<&PartForm>) -> PartForm {
-    let FilePart {
-        media_type,
-        data,
-        filename,
-    } = match part {
+    let file = match part {
+        ContentPart::File(file) => file,
         ContentPart::Text { text } => {
             return PartForm {
                 text: Some(text.clone()),
                 ..PartForm::default()
             };
         }
-        ContentPart::File(file) => file,
     };
-    let form = PartForm {
-        media_type: Some(media_type.clone()),
-        filename: filename.clone(),
+    let mut form = PartForm {
+        media_type: Some(file.media_type.clone()),
+        filename: file.filename.clone(),
         ..PartForm::default()
     };
-    match data {
-        FileData::Text(text) => PartForm {
-            text_data: Some(text.clone()),
-            ..form
-        },
-        FileData::Url(url) => PartForm {
-            url: Some(url.clone()),
-            ..form
-        },
-        FileData::Bytes(bytes) => bytes_form(bytes, form, like),
+    match &file.data {
+        FileData::Text(text) => form.text_data = Some(text.clone()),
+        FileData::Url(url) => form.url = Some(url.clone()),
+        FileData::Bytes(bytes) => form = bytes_form(bytes, form, like),
         // Blobs occur in journals only.
-        FileData::Blob(blob) => PartForm {
-            size: Some(blob.size),
-            ..form
-        },
+        FileData::Blob(blob) => form.size = Some(blob.size),
     }
+    form
 }
 
 fn bytes_form(bytes: &[u8], form: PartForm, like: Option<&PartForm>) -> PartForm {

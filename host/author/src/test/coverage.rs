@@ -86,25 +86,20 @@ pub(super) fn changed(audit: &[AuditEntry]) -> bool {
 
 /// Returns the grants as pairs of the rule in the audit and a description.
 fn named(grants: &Grants) -> Vec<(String, String)> {
+    let rule = |list, index| format!("grants.{list}[{index}]");
     let dirs = grants.dirs.iter().enumerate().map(|(index, dir)| {
-        (
-            format!("grants.dir[{index}]"),
-            format!("the folder {} as {}", dir.host.display(), dir.guest),
-        )
+        let grant = format!("the directory {} as {}", dir.host.display(), dir.guest);
+        (rule("dir", index), grant)
     });
     let http = grants.http.iter().enumerate().map(|(index, http)| {
         let port = http.port.map(|port| format!(":{port}")).unwrap_or_default();
         let path = http.path_prefix.as_deref().unwrap_or_default();
-        (
-            format!("grants.http[{index}]"),
-            format!("requests to {}{port}{path}", http.host),
-        )
+        let grant = format!("requests to {}{port}{path}", http.host);
+        (rule("http", index), grant)
     });
     let secrets = grants.secrets.iter().enumerate().map(|(index, secret)| {
-        (
-            format!("grants.secrets[{index}]"),
-            format!("the secret {}", secret.name),
-        )
+        let grant = format!("the secret {}", secret.name);
+        (rule("secrets", index), grant)
     });
     dirs.chain(http).chain(secrets).collect()
 }

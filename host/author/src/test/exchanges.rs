@@ -1,12 +1,17 @@
 //! The HTTP exchanges of a case. Only `--record` reaches the network: else a case replays its
 //! recording, and a case without one reaches no server.
 
-use super::{case::Case, file::text_of, report::Mismatch};
+use super::{
+    case::Case,
+    case_error,
+    file::{text_of, write},
+    report::Mismatch,
+};
 use crate::AuthorError;
 use agent_host_app::config::ConfigError;
 use agent_host_sandbox::{Recording, Secrets};
 use secrecy::SecretString;
-use std::{collections::HashMap, fs, io, path::Path, sync::Arc};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 /// The recording between the gate and the network.
 pub(super) struct Exchanges {
@@ -28,19 +33,15 @@ impl Exchanges {
         record: bool,
     ) -> Result<Result<Self, Mismatch>, ConfigError> {
         let granted = case.config.grants.secrets.iter();
-        let mut names = granted.map(|grant| grant.name.as_str());
+        let names = granted.map(|grant| grant.name.as_str());
         let records = record && case.recording.is_some();
         let secrets = if records {
             case.config.read_secrets(&names.collect()).await?
         } else {
             let stand_in = |name: &str| SecretString::from(format!("stand-in-for-{name}"));
-            let values = names
-                .by_ref()
-                .map(|name| (name.to_owned(), stand_in(name)))
-                .collect();
-            Secrets::new(values).map_err(|error| {
-                let reason = format!("the secrets cannot be used: {error}");
-                ConfigError::new("", reason, "grant fewer of them")
+            let values = names.map(|name| (name.to_owned(), stand_in(name)));
+            Secrets::new(values.collect()).map_err(|error| {
+                case_error!("the secrets cannot be used: {error}", "grant fewer of them")
             })?
         };
         let recording = match &case.recording {
@@ -61,14 +62,11 @@ impl Exchanges {
     /// Saves a new recording, or reports unmatched requests. Returns whether a file was written.
     pub(super) fn close(&self, case: &Case) -> Result<bool, Mismatch> {
         if let (true, Some(file)) = (self.records, &case.recording) {
-            return match write(file, &self.recording.text()) {
-                Ok(()) => Ok(true),
-                Err(error) => Err(Mismatch::new(
-                    "recording",
-                    format!("{}, written", file.display()),
-                    error.to_string(),
-                )),
-            };
+            let written = write(file, &self.recording.text());
+            return written.map(|()| true).map_err(|error| {
+                let expected = format!("{}, written", file.display());
+                Mismatch::new("recording", expected, error.to_string())
+            });
         }
         let unmatched = self.recording.unmatched();
         if unmatched.is_empty() {
@@ -96,7 +94,7 @@ pub(super) fn check_distinct(cases: &[Case]) -> Result<(), AuthorError> {
             continue;
         };
         if let Some(other) = files.insert(file, &case.name) {
-            return Err(AuthorError::usage(format!(
+            return Err(AuthorError::Usage(format!(
                 "the cases `{}` and `{}` would both be recorded in {}; give each a file of its own",
                 other.escape_debug(),
                 case.name.escape_debug(),
@@ -108,21 +106,11 @@ pub(super) fn check_distinct(cases: &[Case]) -> Result<(), AuthorError> {
 }
 
 fn read_recording(file: &Path) -> Result<Recording, Mismatch> {
-    let text = text_of(file);
-    let recording =
-        text.and_then(|text| Recording::replay(&text).map_err(|error| error.to_string()));
-    recording.map_err(|why| {
-        let what = format!(
-            "{}, which can be played; `--record` makes it",
-            file.display()
-        );
+    let fault = |why: String| {
+        let file = file.display();
+        let what = format!("{file}, which can be played; `--record` makes it");
         Mismatch::new("recording", what, why)
-    })
-}
-
-fn write(file: &Path, text: &str) -> io::Result<()> {
-    if let Some(dir) = file.parent() {
-        fs::create_dir_all(dir)?;
-    }
-    fs::write(file, text)
+    };
+    let text = text_of(file).map_err(|error| fault(error.to_string()))?;
+    Recording::replay(&text).map_err(|error| fault(error.to_string()))
 }

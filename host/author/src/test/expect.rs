@@ -1,6 +1,7 @@
 //! The expectations of a case: `[case.expect]` with values as JSON and compiled patterns.
 
 use super::{
+    case_error,
     file::{PartForm, RawExpect, ReportForm, Variant, case_file},
     value,
 };
@@ -9,6 +10,9 @@ use agent_host_types::{failure::ToolErrorCode, output::ToolResultOutput};
 use regex::Regex;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
+
+use Expected::Output;
+use ToolResultOutput::{ErrorJson, ErrorText, ExecutionDenied, Json, Text};
 
 #[derive(Debug)]
 pub(super) enum Expected {
@@ -55,86 +59,77 @@ impl Expect {
     pub(super) fn resolve(mut raw: RawExpect, dir: &Path) -> Result<Self, ConfigError> {
         let result = result(&mut raw)?;
         if result.is_none() && raw.golden.is_none() {
-            return Err(ConfigError::new(
-                "",
+            return Err(case_error!(
                 "the case expects no result",
                 "write one of `text`, `json`, `content`, `error-text`, `error-json`, `denied`, \
-                 `code`, `variant` or `golden` in [case.expect]",
+                 `code`, `variant` or `golden` in [case.expect]"
             ));
         }
-        let RawExpect {
-            matches,
-            at,
-            stderr,
-            progress,
-            merges,
-            files,
-            asked,
-            golden,
-            max_ms,
-            max_memory_bytes,
-            ..
-        } = raw;
-        let at = at.into_iter().map(|(pointer, value)| {
+        let at = raw.at.into_iter().map(|(pointer, value)| {
             if pointer.is_empty() || pointer.starts_with('/') {
                 return Ok((pointer, value::from_toml(value)?));
             }
-            Err(ConfigError::new(
-                "",
-                format!(
-                    "`{}` in `at` is no JSON pointer: it has to begin with `/`",
-                    pointer.escape_debug()
-                ),
-                "write it like `/words/0`",
+            let pointer = pointer.escape_debug();
+            Err(case_error!(
+                "`{pointer}` in `at` is no JSON pointer: it has to begin with `/`",
+                "write it like `/words/0`"
             ))
         });
+        let merges = raw.merges;
         let merges = merges.map(|merges| merges.into_iter().map(value::from_table).collect());
+        let files = raw.files.into_iter().map(expected_file);
+        let pattern = |key, text: Option<String>| text.map(|text| pattern(key, &text)).transpose();
+        let golden = raw.golden.map(|name| case_file("golden", &name, dir));
         Ok(Self {
             result,
-            matches: matches.map(|text| pattern("matches", &text)).transpose()?,
+            matches: pattern("matches", raw.matches)?,
             at: at.collect::<Result<_, _>>()?,
-            stderr: stderr.map(|text| pattern("stderr", &text)).transpose()?,
-            progress,
+            stderr: pattern("stderr", raw.stderr)?,
+            progress: raw.progress,
             merges: merges.transpose()?,
-            files: files
-                .into_iter()
-                .map(expected_file)
-                .collect::<Result<_, _>>()?,
-            asked,
-            golden: golden
-                .map(|name| case_file("golden", &name, dir))
-                .transpose()?,
-            max_ms,
-            max_memory_bytes,
+            files: files.collect::<Result<_, _>>()?,
+            asked: raw.asked,
+            golden: golden.transpose()?,
+            max_ms: raw.max_ms,
+            max_memory_bytes: raw.max_memory_bytes,
         })
     }
 }
 
 /// Returns the expected result, if any.
 fn result(raw: &mut RawExpect) -> Result<Option<Expected>, ConfigError> {
+    let json = |value| value::from_toml(value).map(|value| Output(Json(value)));
+    let json_text =
+        |text: String| value::from_text("json-text", &text).map(|value| Output(Json(value)));
+    let error_json = |value| value::from_toml(value).map(|value| Output(ErrorJson(value)));
+    let error_json_text = |text: String| {
+        value::from_text("error-json-text", &text).map(|value| Output(ErrorJson(value)))
+    };
+    let silent = raw.denied_without_reason.take();
+    let variant = raw.variant.take();
     let candidates = [
-        ("text", raw.text.take().map(text)),
+        ("text", raw.text.take().map(|text| Ok(Output(Text(text))))),
         ("json", raw.json.take().map(json)),
-        (
-            "json-text",
-            raw.json_text.take().map(|text| json_text(&text)),
-        ),
+        ("json-text", raw.json_text.take().map(json_text)),
         ("content", raw.content.take().map(content)),
-        ("error-text", raw.error_text.take().map(error_text)),
+        (
+            "error-text",
+            raw.error_text
+                .take()
+                .map(|text| Ok(Output(ErrorText(text)))),
+        ),
         ("error-json", raw.error_json.take().map(error_json)),
         (
             "error-json-text",
-            raw.error_json_text
-                .take()
-                .map(|text| error_json_text(&text)),
+            raw.error_json_text.take().map(error_json_text),
         ),
-        ("denied", raw.denied.take().map(|value| denied(&value))),
-        (
-            "denied-without-reason",
-            raw.denied_without_reason.take().map(denied_silently),
-        ),
+        ("denied", raw.denied.take().map(denied)),
+        ("denied-without-reason", silent.map(denied_silently)),
         ("code", raw.code.take().map(codes)),
-        ("variant", raw.variant.take().map(of_variant)),
+        (
+            "variant",
+            variant.map(|variant| Ok(Expected::Variant(variant.tag()))),
+        ),
     ];
     let mut given = candidates
         .into_iter()
@@ -142,61 +137,20 @@ fn result(raw: &mut RawExpect) -> Result<Option<Expected>, ConfigError> {
     match (given.next(), given.next()) {
         (None, _) => Ok(None),
         (Some((_, expected)), None) => expected.map(Some),
-        (Some((one, _)), Some((other, _))) => Err(ConfigError::new(
-            "",
-            format!("a call has one result, and the case expects `{one}` and `{other}`"),
-            "remove one of them",
+        (Some((one, _)), Some((other, _))) => Err(case_error!(
+            "a call has one result, and the case expects `{one}` and `{other}`",
+            "remove one of them"
         )),
     }
 }
 
-fn text(text: String) -> Result<Expected, ConfigError> {
-    Ok(Expected::Output(ToolResultOutput::Text(text)))
-}
-
-fn json(value: toml::Value) -> Result<Expected, ConfigError> {
-    let value = value::from_toml(value)?;
-    Ok(Expected::Output(ToolResultOutput::Json(value)))
-}
-
-fn json_text(text: &str) -> Result<Expected, ConfigError> {
-    let value = value::from_text("json-text", text)?;
-    Ok(Expected::Output(ToolResultOutput::Json(value)))
-}
-
-fn error_text(text: String) -> Result<Expected, ConfigError> {
-    Ok(Expected::Output(ToolResultOutput::ErrorText(text)))
-}
-
-fn error_json(value: toml::Value) -> Result<Expected, ConfigError> {
-    let value = value::from_toml(value)?;
-    Ok(Expected::Output(ToolResultOutput::ErrorJson(value)))
-}
-
-fn error_json_text(text: &str) -> Result<Expected, ConfigError> {
-    let value = value::from_text("error-json-text", text)?;
-    Ok(Expected::Output(ToolResultOutput::ErrorJson(value)))
-}
-
-fn of_variant(variant: Variant) -> Result<Expected, ConfigError> {
-    Ok(Expected::Variant(variant.tag()))
-}
-
-fn denied(value: &toml::Value) -> Result<Expected, ConfigError> {
+fn denied(value: toml::Value) -> Result<Expected, ConfigError> {
     match value {
-        toml::Value::String(reason) => Ok(Expected::Output(ToolResultOutput::ExecutionDenied(
-            Some(reason.clone()),
-        ))),
+        toml::Value::String(reason) => Ok(Output(ExecutionDenied(Some(reason)))),
         toml::Value::Boolean(true) => Ok(Expected::Variant(Variant::ExecutionDenied.tag())),
-        toml::Value::Boolean(false)
-        | toml::Value::Integer(_)
-        | toml::Value::Float(_)
-        | toml::Value::Datetime(_)
-        | toml::Value::Array(_)
-        | toml::Value::Table(_) => Err(ConfigError::new(
-            "",
+        _ => Err(case_error!(
             "`denied` is the reason in quotes, or `true` for any reason or none",
-            "correct it",
+            "correct it"
         )),
     }
 }
@@ -215,8 +169,11 @@ fn codes(value: toml::Value) -> Result<Expected, ConfigError> {
             .and_then(|name| known.clone().find(|code| code.as_str() == name));
         found.ok_or_else(|| {
             let names: Vec<&str> = known.map(ToolErrorCode::as_str).collect();
-            let reason = format!("{value} is not the code of an abnormal end");
-            ConfigError::new("", reason, format!("there are {}", names.join(", ")))
+            let names = names.join(", ");
+            case_error!(
+                "{value} is not the code of an abnormal end",
+                "there are {names}"
+            )
         })
     });
     codes.collect::<Result<_, _>>().map(Expected::Code)
@@ -224,12 +181,11 @@ fn codes(value: toml::Value) -> Result<Expected, ConfigError> {
 
 fn denied_silently(truth: bool) -> Result<Expected, ConfigError> {
     if truth {
-        return Ok(Expected::Output(ToolResultOutput::ExecutionDenied(None)));
+        return Ok(Output(ExecutionDenied(None)));
     }
-    Err(ConfigError::new(
-        "",
+    Err(case_error!(
         "`denied-without-reason` can only be `true`",
-        "remove it, and expect another result",
+        "remove it, and expect another result"
     ))
 }
 
@@ -245,10 +201,9 @@ fn content(parts: Vec<PartForm>) -> Result<Expected, ConfigError> {
             (None, None) | (Some(_), Some(_)) => false,
         };
         if !is_good {
-            return Err(ConfigError::new(
-                "",
-                "each part of `content` is either `{ text = \"...\" }`, or a file with its `media-type`",
-                "correct it",
+            return Err(case_error!(
+                "each part of `content` is either `{{ text = \"...\" }}`, or a file with its `media-type`",
+                "correct it"
             ));
         }
     }
@@ -261,19 +216,19 @@ fn expected_file(
     match value {
         toml::Value::String(text) => Ok((path, Some(text))),
         toml::Value::Boolean(false) => Ok((path, None)),
-        other => Err(ConfigError::new(
-            "",
-            format!("`{}` in `files` is {other}", path.escape_debug()),
-            "write the file's text, or `false` for a file that is not there",
-        )),
+        other => {
+            let path = path.escape_debug();
+            Err(case_error!(
+                "`{path}` in `files` is {other}",
+                "write the file's text, or `false` for a file that is not there"
+            ))
+        }
     }
 }
 
 fn pattern(key: &str, text: &str) -> Result<Regex, ConfigError> {
-    Regex::new(text).map_err(|error| {
-        let reason = format!("`{key}` is no regular expression: {error}");
-        ConfigError::new("", reason, "correct it")
-    })
+    Regex::new(text)
+        .map_err(|error| case_error!("`{key}` is no regular expression: {error}", "correct it"))
 }
 
 impl Variant {

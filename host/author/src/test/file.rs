@@ -2,6 +2,7 @@
 
 use super::{
     case::{self, Case},
+    case_error,
     subject::CASES,
 };
 use agent_host_app::{
@@ -16,7 +17,7 @@ use serde_json::json;
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::Read as _,
+    io::{self, Read as _},
     path::{Component, Path, PathBuf},
 };
 
@@ -167,8 +168,11 @@ pub(super) fn read(path: &Path, environment: &Environment) -> Result<Vec<Case>, 
 
 fn cases_text(path: &Path, environment: &Environment) -> Result<String, ConfigError> {
     text_of(&environment.cwd.join(path)).map_err(|why| {
-        let reason = format!("cannot read the cases of {}: {why}", path.display());
-        ConfigError::new("", reason, "correct the path, or the file")
+        let path = path.display();
+        case_error!(
+            "cannot read the cases of {path}: {why}",
+            "correct the path, or the file"
+        )
     })
 }
 
@@ -229,13 +233,10 @@ pub(super) fn case_file(key: &str, name: &str, dir: &Path) -> Result<PathBuf, Co
             return Ok(path);
         }
     }
-    Err(ConfigError::new(
-        "",
-        format!(
-            "`{key}` is `{}`, and it has to be a file below the directory of its cases",
-            name.display()
-        ),
-        "write a relative path without `..`",
+    let name = name.display();
+    Err(case_error!(
+        "`{key}` is `{name}`, and it has to be a file below the directory of its cases",
+        "write a relative path without `..`"
     ))
 }
 
@@ -250,19 +251,25 @@ pub(super) fn stays_in(directory: &Path, path: &Path) -> bool {
 /// Reads a file of bounded size. Anything but a regular file, such as a pipe, is refused.
 ///
 /// # Errors
-/// The reason, as a fragment.
-pub(super) fn text_of(path: &Path) -> Result<String, String> {
+/// It cannot be read, or is no such file.
+pub(super) fn text_of(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    let found = fs::metadata(path).map_err(|error| error.to_string())?;
-    if !found.is_file() {
-        return Err("it is not a regular file".to_owned());
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
     }
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(MAX_FILE_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| error.to_string())?;
+    let mut bounded = File::open(path)?.take(MAX_FILE_BYTES + 1);
+    bounded.read_to_string(&mut text)?;
     if text.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("it has more than {MAX_FILE_BYTES} bytes"));
+        let why = format!("it has more than {MAX_FILE_BYTES} bytes");
+        return Err(io::Error::other(why));
     }
     Ok(text)
+}
+
+/// Writes a case's own file, and creates its directory.
+pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(dir) = path.parent() {
+        fs::create_dir_all(dir)?;
+    }
+    fs::write(path, text)
 }

@@ -1,23 +1,27 @@
 //! Golden files: the whole result of a call, for results too long for a case.
 
-use super::{compare::describe, file::text_of, report::Mismatch};
+use super::{
+    compare::describe,
+    file::{text_of, write},
+    report::Mismatch,
+};
 use agent_host_types::output::ToolResultOutput;
 use std::path::Path;
 
 /// Compares a result with its golden file.
 pub(super) fn difference(file: &Path, output: &ToolResultOutput) -> Option<Mismatch> {
-    let what = format!("golden {}", file.display());
-    match text_of(file) {
-        Ok(expected) => {
-            let got = text(output);
-            (expected != got).then(|| Mismatch::new(&what, expected, got))
+    let (expected, got) = match text_of(file) {
+        Ok(expected) => (expected, text(output)),
+        Err(why) => {
+            let what = "a file that can be read, and this one cannot";
+            (
+                format!("{what}: {why}; `--update` writes it"),
+                describe(output),
+            )
         }
-        Err(why) => Some(Mismatch::new(
-            &what,
-            format!("a file that can be read, and this one cannot: {why}; `--update` writes it"),
-            describe(output),
-        )),
-    }
+    };
+    let what = format!("golden {}", file.display());
+    (expected != got).then(|| Mismatch::new(&what, expected, got))
 }
 
 /// Writes a result to its golden file. Returns whether the file changed.
@@ -29,10 +33,7 @@ pub(super) fn update(file: &Path, output: &ToolResultOutput) -> std::io::Result<
     if text_of(file).is_ok_and(|there| there == text) {
         return Ok(false);
     }
-    if let Some(dir) = file.parent() {
-        std::fs::create_dir_all(dir)?;
-    }
-    std::fs::write(file, text)?;
+    write(file, &text)?;
     Ok(true)
 }
 
@@ -40,12 +41,8 @@ pub(super) fn update(file: &Path, output: &ToolResultOutput) -> std::io::Result<
 fn text(output: &ToolResultOutput) -> String {
     match output {
         ToolResultOutput::Text(text) => text.clone(),
-        ToolResultOutput::Json(_)
-        | ToolResultOutput::Content(_)
-        | ToolResultOutput::ErrorText(_)
-        | ToolResultOutput::ErrorJson(_)
-        | ToolResultOutput::ExecutionDenied(_) => {
-            let json = serde_json::to_string_pretty(output).unwrap_or_default();
+        other => {
+            let json = serde_json::to_string_pretty(other).unwrap_or_default();
             format!("{json}\n")
         }
     }

@@ -57,7 +57,13 @@ impl Observed {
 /// Returns the defects of a tool. Missing changes are reported only if all cases ran.
 pub(super) fn findings(tool: &ToolDefinition, observed: Observed, all_ran: bool) -> Vec<Finding> {
     let mut texts = Vec::new();
-    check_name(&tool.name, &mut texts);
+    if !tool
+        .name
+        .starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+    {
+        let text = "its name does not begin with a letter or `_`, and Gemini refuses it; rename it";
+        texts.push(text.to_owned());
+    }
     check_description(&tool.description, &mut texts);
     for keyword in REFUSED_AT_ROOT {
         if tool.input_schema.get(keyword).is_some() {
@@ -69,17 +75,14 @@ pub(super) fn findings(tool: &ToolDefinition, observed: Observed, all_ran: bool)
     check_schema(&tool.input_schema, "input", 0, &mut texts);
     if observed.gave_json && tool.output_schema.is_none() {
         texts.push(
-            "it returns JSON and has no output schema, so nobody is told what to expect and nothing checks it; add one"
+            "it returns JSON and has no output schema, so the caller does not know what to expect and nothing checks it; add one"
                 .to_owned(),
         );
     }
-    let is_effectful = match tool.effect {
-        Effect::Effectful => true,
-        Effect::ReadOnly | Effect::Idempotent => false,
-    };
+    let is_effectful = tool.effect == Effect::Effectful;
     if is_effectful && all_ran && observed.was_called && !observed.changed {
         texts.push(
-            "it is `effectful`, and no case changed anything: a person is asked before every call; add a case that shows the \
+            "it is `effectful`, and no case changed anything: the user is asked before every call; add a case that shows the \
              change, or make it `read-only`"
                 .to_owned(),
         );
@@ -89,16 +92,6 @@ pub(super) fn findings(tool: &ToolDefinition, observed: Observed, all_ran: bool)
         text,
     };
     texts.into_iter().map(finding).collect()
-}
-
-fn check_name(name: &str, texts: &mut Vec<String>) {
-    let begins_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    if !begins_well {
-        texts.push(
-            "its name does not begin with a letter or `_`, and Gemini refuses it; rename it"
-                .to_owned(),
-        );
-    }
 }
 
 fn check_description(description: &str, texts: &mut Vec<String>) {
@@ -123,12 +116,8 @@ fn check_schema(schema: &Value, place: &str, depth: usize, texts: &mut Vec<Strin
     if depth > MAX_DEPTH {
         return;
     }
-    for (name, property) in schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
         let inner = format!("{place}.{name}");
         let is_good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
         if name.is_empty() || name.len() > MAX_PROPERTY_NAME || !name.chars().all(is_good) {
@@ -138,11 +127,8 @@ fn check_schema(schema: &Value, place: &str, depth: usize, texts: &mut Vec<Strin
             ));
         }
         // The target of `$ref` has its own description.
-        let describes = ["description", "$ref"];
-        if !describes
-            .iter()
-            .any(|key| property.get(key).is_some_and(is_nonblank))
-        {
+        let is_described = |key| property.get(key).is_some_and(is_nonblank);
+        if !is_described("description") && !is_described("$ref") {
             texts.push(format!(
                 "the property `{inner}` has no description; say what it means"
             ));

@@ -1,4 +1,4 @@
-//! The report of a test run: JSON for programs, [`Mismatch::lines`] for people.
+//! The report of a test run: JSON for programs, [`Mismatch::lines`] for users.
 
 #[cfg(test)]
 mod tests;
@@ -6,11 +6,7 @@ mod tests;
 use super::{Coverage, Finding, case::Case, compare, golden, run::Run};
 use agent_host_types::id::Digest;
 use serde::Serialize;
-use similar::{Algorithm, ChangeTag, TextDiff};
 use std::time::Duration;
-
-/// The lines of context around a difference.
-const CONTEXT: usize = 2;
 
 /// The maximum of lines per difference.
 const MAX_LINES: usize = 60;
@@ -49,7 +45,7 @@ impl TestReport {
 }
 
 /// The report of a case.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CaseReport {
     /// The case file.
     pub file: String,
@@ -90,11 +86,7 @@ impl CaseReport {
             file: case.file.display().to_string(),
             name: case.name.clone(),
             tool: case.tool.clone(),
-            mismatches: Vec::new(),
-            written: Vec::new(),
-            stdio: String::new(),
-            wall_us: 0,
-            peak_memory_bytes: 0,
+            ..Self::default()
         };
         for (index, run) in runs.iter().enumerate() {
             let accounting = &run.accounting;
@@ -138,14 +130,14 @@ impl CaseReport {
         if !update {
             return golden::difference(file, output);
         }
+        let name = file.display().to_string();
         match golden::update(file, output) {
-            Ok(true) => {
-                self.written.push(file.display().to_string());
+            Ok(changed) => {
+                self.written.extend(changed.then_some(name));
                 None
             }
-            Ok(false) => None,
             Err(error) => Some(Mismatch::new(
-                &format!("golden {}", file.display()),
+                &format!("golden {name}"),
                 "a file that can be written",
                 error.to_string(),
             )),
@@ -165,30 +157,18 @@ impl Mismatch {
     /// Returns the difference as lines with `-` (expected) and `+` (actual), at most 60.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        let diff = TextDiff::configure()
-            .algorithm(Algorithm::Myers)
-            .timeout(DIFF_TIMEOUT)
-            .diff_lines(&self.expected, &self.got);
+        let pieces = |text| str::split_inclusive(text, '\n').collect::<Vec<_>>();
+        let compared =
+            agent_host_app::compare(&pieces(&self.expected), &pieces(&self.got), DIFF_TIMEOUT);
         let ends_differ = self.expected.ends_with('\n') != self.got.ends_with('\n');
-        let mut lines = Vec::new();
-        for (index, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
-            if index > 0 {
-                lines.push("  ...".to_owned());
+        let line = |line| match line {
+            Some((sign, text)) if ends_differ && !str::ends_with(text, '\n') => {
+                format!("{sign} {} (no line end)", shortened(text))
             }
-            for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-                let sign = match change.tag() {
-                    ChangeTag::Equal => ' ',
-                    ChangeTag::Delete => '-',
-                    ChangeTag::Insert => '+',
-                };
-                let end = if ends_differ && change.missing_newline() {
-                    " (no line end)"
-                } else {
-                    ""
-                };
-                lines.push(format!("{sign} {}{end}", shortened(change.value())));
-            }
-        }
+            Some((sign, text)) => format!("{sign} {}", shortened(text)),
+            None => "  ...".to_owned(),
+        };
+        let mut lines: Vec<String> = compared.into_iter().map(line).collect();
         let more = lines.len().saturating_sub(MAX_LINES);
         if more > 0 {
             lines.truncate(MAX_LINES);

@@ -7,7 +7,7 @@ use agent_host_types::{
     accounting::{Accounting, AuditEntry},
     id::CallId,
     output::ToolResultOutput,
-    question::{Answer, AnsweredQuestion, PendingQuestion},
+    question::{AnsweredQuestion, PendingQuestion},
     tool::Effect,
 };
 use futures_util::future::join_all;
@@ -78,18 +78,15 @@ async fn run_call(setup: &CallSetup<'_>, case: &Case, number: usize) -> Run {
                 ..
             }) => {
                 audit.extend(of_run);
-                let given: Result<&Answer, String> = match left.next() {
-                    Some(answer) => match question.check(answer) {
-                        Ok(()) => Ok(answer),
-                        Err(error) => Err(error.to_string()),
-                    },
+                let given = match left.next() {
+                    Some(answer) => {
+                        let checked = question.check(answer).map(|()| answer.clone());
+                        checked.map_err(|error| error.to_string())
+                    }
                     None => Err("the case has no answer to it; add one to `answers`".to_owned()),
                 };
                 match given {
-                    Ok(answer) => {
-                        let answer = answer.clone();
-                        answers.push(AnsweredQuestion { question, answer });
-                    }
+                    Ok(answer) => answers.push(AnsweredQuestion { question, answer }),
                     Err(why) => {
                         return Run {
                             fault: Some(format!("it asked `{}`: {why}", question.prompt)),

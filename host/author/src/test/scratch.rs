@@ -73,12 +73,12 @@ impl Scratch {
         };
         let found = self.grants.dirs.iter().find_map(inside);
         let (directory, host_path) =
-            found.ok_or_else(|| io::Error::other("no folder is granted there"))?;
+            found.ok_or_else(|| io::Error::other("no directory is granted there"))?;
         let climbs = host_path
             .components()
             .any(|part| part == Component::ParentDir);
         if climbs || !canonical(&host_path).starts_with(&directory) {
-            return Err(io::Error::other("it leads out of the granted folder"));
+            return Err(io::Error::other("it leads out of the granted directory"));
         }
         Ok(host_path)
     }
@@ -134,7 +134,7 @@ fn copy_into(from: &Path, to: &Path, left: &mut (usize, u64)) -> io::Result<()> 
             (Some(entries), Some(bytes)) => (entries, bytes),
             (None, _) | (_, None) => {
                 return Err(io::Error::other(format!(
-                    "it has more than {MAX_ENTRIES} files or {MAX_BYTES} bytes; grant a smaller folder"
+                    "it has more than {MAX_ENTRIES} files or {MAX_BYTES} bytes; grant a smaller directory"
                 )));
             }
         };

@@ -38,19 +38,19 @@ pub fn component(project: &Project) -> Result<PathBuf, AuthorError> {
     let built = fs::metadata(&component).and_then(|found| found.modified());
     let built = built.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
-            AuthorError::usage(format!("{} is not built yet; {build}", project.name))
+            AuthorError::Usage(format!("{} is not built yet; {build}", project.name))
         }
-        _ => AuthorError::usage(format!("cannot read {}: {error}", component.display())),
+        _ => AuthorError::Usage(format!("cannot read {}: {error}", component.display())),
     })?;
     let mut left = MAX_FILES;
     match newer(&project.dir, built, MAX_DEPTH, &mut left) {
         Ok(None) => Ok(component),
-        Ok(Some(source)) => Err(AuthorError::usage(format!(
+        Ok(Some(source)) => Err(AuthorError::Usage(format!(
             "{} has changed since {} was built, so the old tool would be tested; {build}",
             source.display(),
             component.display()
         ))),
-        Err(error) => Err(AuthorError::usage(format!(
+        Err(error) => Err(AuthorError::Usage(format!(
             "cannot look through {}: {error}",
             project.dir.display()
         ))),
@@ -68,7 +68,7 @@ pub fn cases(project: &Path) -> Result<Vec<PathBuf>, AuthorError> {
         entries => entries.and_then(Iterator::collect::<io::Result<Vec<_>>>),
     };
     let entries = entries
-        .map_err(|error| AuthorError::usage(format!("cannot read {}: {error}", dir.display())))?;
+        .map_err(|error| AuthorError::Usage(format!("cannot read {}: {error}", dir.display())))?;
     let paths = entries.into_iter().map(|entry| entry.path());
     let mut cases: Vec<PathBuf> = paths
         .filter(|path| path.extension().is_some_and(|end| end == "toml"))
@@ -76,7 +76,7 @@ pub fn cases(project: &Path) -> Result<Vec<PathBuf>, AuthorError> {
     cases.sort();
     match cases.iter().find(|case| !stays_in(project, case)) {
         None => Ok(cases),
-        Some(out) => Err(AuthorError::usage(format!(
+        Some(out) => Err(AuthorError::Usage(format!(
             "{} is a link out of the project, and is not used unless it is named with `--cases`",
             out.display()
         ))),

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::case_error;
 use agent_host_app::config::ConfigError;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
@@ -15,17 +16,15 @@ pub(super) fn from_toml(value: toml::Value) -> Result<Value, ConfigError> {
     Ok(match value {
         toml::Value::String(text) => Value::String(text),
         toml::Value::Integer(number) => number.into(),
-        toml::Value::Float(number) => match Number::from_f64(number) {
-            Some(number) => Value::Number(number),
-            None => {
-                let reason = format!("JSON has no number {number}");
-                return Err(ConfigError::new("", reason, "correct it"));
-            }
-        },
+        toml::Value::Float(number) => Number::from_f64(number)
+            .map(Value::Number)
+            .ok_or_else(|| case_error!("JSON has no number {number}", "correct it"))?,
         toml::Value::Boolean(truth) => Value::Bool(truth),
         toml::Value::Datetime(date) => {
-            let reason = format!("JSON has no dates such as {date}");
-            return Err(ConfigError::new("", reason, "write it in quotes"));
+            return Err(case_error!(
+                "JSON has no dates such as {date}",
+                "write it in quotes"
+            ));
         }
         toml::Value::Array(values) => values
             .into_iter()
@@ -51,10 +50,8 @@ pub(super) fn from_table(table: toml::Table) -> Result<Map<String, Value>, Confi
 /// # Errors
 /// The text is not JSON or not of this form.
 pub(super) fn from_text<T: DeserializeOwned>(key: &str, text: &str) -> Result<T, ConfigError> {
-    serde_json::from_str(text).map_err(|error| {
-        let reason = format!("`{key}` is not what it should be: {error}");
-        ConfigError::new("", reason, "correct it")
-    })
+    serde_json::from_str(text)
+        .map_err(|error| case_error!("`{key}` is not what it should be: {error}", "correct it"))
 }
 
 /// Compares two values, and numbers exactly by value: some languages write 1, others 1.0.

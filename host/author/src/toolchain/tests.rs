@@ -78,7 +78,7 @@ fn program_find_picks_the_first_supported() {
         })
     };
     let refused = |needed: &str, why: &str| {
-        Err(AuthorError::usage(format!(
+        Err(AuthorError::Usage(format!(
             "this build needs tool {needed}, and {why}. Type `get tool`"
         )))
     };
@@ -113,7 +113,7 @@ fn program_find_picks_the_first_supported() {
     for (names, needed, expected) in cases {
         let found = program(names, needed).find(dir.path());
         let found = found.map_err(|error| {
-            AuthorError::usage(
+            AuthorError::Usage(
                 error
                     .to_string()
                     .replace(dir.path().to_str().unwrap(), "DIR"),
@@ -138,14 +138,15 @@ fn failed_step_is_named() {
     );
     assert_eq!(
         run("to compile", &mut start("bad")),
-        Err(AuthorError::failed(
-            "sh failed to compile (exit status: 3); what it said is above"
+        Err(AuthorError::Failed(
+            "sh failed to compile (exit status: 3); what it said is above".to_owned()
         ))
     );
     assert_eq!(
         run("to compile", &mut Command::new("/nonexistent/compiler")),
-        Err(AuthorError::failed(
+        Err(AuthorError::Failed(
             "cannot start /nonexistent/compiler to compile: No such file or directory (os error 2)"
+                .to_owned()
         ))
     );
 }

@@ -17,7 +17,7 @@ fn uses_of(language: Language, manifest: &str, text: &str) -> Result<Vec<HostImp
         language,
     };
     declared(&project).map_err(|error| {
-        AuthorError::usage(
+        AuthorError::Usage(
             error
                 .to_string()
                 .replace(dir.path().to_str().unwrap(), "DIR"),
@@ -72,7 +72,7 @@ fn unknown_uses_are_refused() {
     for (language, manifest, text, why) in cases {
         assert_eq!(
             uses_of(language, manifest, text),
-            Err(AuthorError::usage(why)),
+            Err(AuthorError::Usage(why.to_owned())),
             "{text}"
         );
     }

@@ -141,14 +141,14 @@ fn problem_key_leads_to_its_value_in_the_text() {
             ),
         ),
         (
-            "fallback = [\"ollama:m\", \"nobody:x\"]",
+            "fallback = [\"ollama:m\", \"nowhere:x\"]",
             (
                 Some("fallback[1]"),
-                Some("nobody:x"),
+                Some("nowhere:x"),
                 1,
                 25,
-                "fallback = ............ \"nobody:x\"...",
-                "\"nobody:x\"",
+                "fallback = ............ \"nowhere:x\"...",
+                "\"nowhere:x\"",
             ),
         ),
         // Problems of the form.
@@ -184,10 +184,36 @@ fn problems_of_independent_keys_are_all_reported() {
         [
             "session.lock-timeout-ms",
             "approval-expires-seconds",
-            "secret[0].name"
+            "secret[0].name",
+            "max-turns"
         ]
     );
-    assert!(error.to_string().ends_with(" (and 2 more problems)"));
+    assert!(error.to_string().ends_with(" (and 3 more problems)"));
+}
+
+#[test]
+fn problem_of_a_step_hides_only_what_follows_from_it() {
+    let secret = "[[secret]]\nname = \"a b\"\nfrom = \"env:A\"\naudience = \"https://a.example\"\n";
+    for (toml, expected) in [
+        // Without the secret, the grant of it is not a problem of its own.
+        (
+            format!("{secret}[grants]\nsecrets = [\"a b\"]\n[context]\ncompact-at = 101\n"),
+            ["secret[0].name", "context"].as_slice(),
+        ),
+        (
+            "model = \"a\"\n[[mcp]]\nname = \"m\"\n[limits]\nmemory-bytes = 0\n[budgets]\nusd = 0\n"
+                .to_owned(),
+            &["model", "limits.memory-bytes", "budgets.usd"],
+        ),
+        (
+            "max-turns = 0\n[[tool]]\nname = \"a b\"\ncomponent = \"x\"\n".to_owned(),
+            &["max-turns", "tool[0].name"],
+        ),
+    ] {
+        let error = error_of(&toml);
+        let keys: Vec<_> = rows(&error).into_iter().map(|row| row.0.unwrap()).collect();
+        assert_eq!(keys, expected, "{toml}");
+    }
 }
 
 /// Values that may be secrets are in no field of the problem, and so in no output.

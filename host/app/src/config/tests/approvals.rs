@@ -1,4 +1,4 @@
-//! When people are asked, what they may decide, and tools that run outside.
+//! When calls need approval, which decisions are offered, and tools that run outside.
 
 use super::Tree;
 use crate::config::{Confirmation, Overrides};
@@ -46,7 +46,7 @@ fn approval_of_tool_is_resolved() {
             .load(&format!("{FILES}{toml}"), Overrides::default())
             .unwrap();
         assert_eq!(
-            *config.tools[0].confirmation_of("read_file"),
+            *config.tools[0].confirmations.of("read_file"),
             expected,
             "{toml}"
         );
@@ -54,7 +54,7 @@ fn approval_of_tool_is_resolved() {
     let toml =
         format!("{FILES}[tool.approvals]\nwrite_file = [\"edit\"]\nread_file = \"always\"\n");
     let config = tree.load(&toml, Overrides::default()).unwrap();
-    let of = |tool| config.tools[0].confirmation_of(tool);
+    let of = |tool| config.tools[0].confirmations.of(tool);
     assert_eq!(*of("write_file"), confirmation(Approval::Always, &[Edit]));
     assert_eq!(
         *of("read_file"),

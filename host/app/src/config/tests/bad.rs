@@ -118,8 +118,8 @@ fn config_with_bad_value_is_refused() {
             "there is no model provider `openai_compat`; did you mean `openai-compat:x`?",
         ),
         (
-            "model = \"nobody:x\"",
-            "there is no model provider `nobody`; there are `anthropic`, `openai`, `openai-compat`, `gemini`, `ollama`, `script`, `replay`",
+            "model = \"nowhere:x\"",
+            "there is no model provider `nowhere`; there are `anthropic`, `openai`, `openai-compat`, `gemini`, `ollama`, `script`, `replay`",
         ),
         (
             "fallback = [\"script:tour\", \"opnai:x\"]",
@@ -174,7 +174,7 @@ fn overrides_with_bad_value_are_refused() {
 fn config_file_unreadable_is_named() {
     let tree = Tree::new();
     let load = |path: &Path| -> ConfigError {
-        Config::load(Some(path), Overrides::default(), &tree.environment).unwrap_err()
+        Config::load(Some(path), &Overrides::default(), &tree.environment).unwrap_err()
     };
     assert_eq!(
         tree.portable(&load(Path::new("other.toml"))),
@@ -199,7 +199,7 @@ fn config_file_unreadable_is_named() {
     );
     // A link that leads nowhere is not the same as no file.
     std::os::unix::fs::symlink("nowhere", tree.cwd().join("agent.toml")).unwrap();
-    let dangling = Config::load(None, Overrides::default(), &tree.environment).unwrap_err();
+    let dangling = Config::load(None, &Overrides::default(), &tree.environment).unwrap_err();
     assert_eq!(
         tree.portable(&dangling),
         "cannot read the configuration ROOT/home/ann/project/agent.toml: No such file or directory (os error 2); check the \

@@ -26,7 +26,7 @@ fn tools(config: &Config) -> Vec<(&str, ComponentSource, Approval, bool)> {
             (
                 tool.name.as_str(),
                 tool.source.clone(),
-                tool.confirmation.approval,
+                tool.confirmations.general.approval,
                 tool.accept_idempotent,
             )
         })
@@ -45,7 +45,7 @@ fn builtin(name: &'static str) -> (&'static str, ComponentSource, Approval, bool
 #[test]
 fn config_without_a_file_is_the_default() {
     let tree = Tree::new();
-    let config = Config::load(None, Overrides::default(), &tree.environment).unwrap();
+    let config = Config::load(None, &Overrides::default(), &tree.environment).unwrap();
     assert_eq!(config.file, None);
     assert_eq!(config.working_dir, tree.cwd());
     assert_eq!(
@@ -282,21 +282,21 @@ fn overrides_win_over_the_file() {
     let mut tree = Tree::new();
     tree.set("XDG_STATE_HOME", "/xdg/state");
     tree.set("XDG_CACHE_HOME", "/xdg/cache");
-    let folder = tree.root.join("srv");
+    let directory = tree.root.join("srv");
     std::fs::write(
-        folder.join("my.toml"),
+        directory.join("my.toml"),
         "model = \"script:./a.toml\"\nmax-turns = 2\n[grants]",
     )
     .unwrap();
     std::fs::write(tree.cwd().join("files.wasm"), "").unwrap();
     let file = Path::new("../../../srv/my.toml");
 
-    let config = Config::load(Some(file), Overrides::default(), &tree.environment).unwrap();
-    assert_eq!(config.file, Some(folder.join("my.toml")));
+    let config = Config::load(Some(file), &Overrides::default(), &tree.environment).unwrap();
+    assert_eq!(config.file, Some(directory.join("my.toml")));
     assert_eq!(config.state_dir, PathBuf::from("/xdg/state/agent-host"));
     assert_eq!(config.cache_dir, PathBuf::from("/xdg/cache/agent-host"));
     assert!(
-        matches!(&config.models.first, Some(ModelConfig::Script(path)) if *path == folder.join("./a.toml"))
+        matches!(&config.models.first, Some(ModelConfig::Script(path)) if *path == directory.join("./a.toml"))
     );
     assert_eq!(
         config.grants.dirs.len(),
@@ -311,7 +311,7 @@ fn overrides_win_over_the_file() {
         state_dir: Some("st".into()),
         ..granted(&["http:example.com"])
     };
-    let config = Config::load(Some(file), overrides, &tree.environment).unwrap();
+    let config = Config::load(Some(file), &overrides, &tree.environment).unwrap();
     assert_eq!(config.budgets.turns, 9);
     assert_eq!(config.state_dir, tree.cwd().join("st"));
     assert!(
@@ -372,7 +372,7 @@ fn protected_paths_cover_configuration() {
     std::fs::write(&real, toml).unwrap();
     std::os::unix::fs::symlink(&real, tree.cwd().join("agent.toml")).unwrap();
     let file = tree.cwd().join("agent.toml");
-    let config = Config::load(Some(&file), Overrides::default(), &tree.environment).unwrap();
+    let config = Config::load(Some(&file), &Overrides::default(), &tree.environment).unwrap();
     let (srv, cwd) = (tree.root.join("srv"), tree.cwd());
     let mut expected = vec![
         PathBuf::from("/nowhere/cache"),
@@ -405,7 +405,7 @@ fn raw_config_keeps_absent_keys_absent() {
     assert_eq!(
         raw,
         RawConfig {
-            limits: Some(limits),
+            limits,
             ..RawConfig::default()
         }
     );

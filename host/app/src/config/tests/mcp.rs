@@ -114,8 +114,8 @@ fn mcp_server_settings_are_resolved() {
         panic!("{config:?}");
     };
     assert!(!mcp.required);
-    assert_eq!(mcp.confirmation_of("b.c").approval, Approval::Always);
-    assert_eq!(mcp.confirmation_of("a").decisions, [DecisionKind::Approve]);
+    assert_eq!(mcp.confirmations.of("b.c").approval, Approval::Always);
+    assert_eq!(mcp.confirmations.of("a").decisions, [DecisionKind::Approve]);
     let server = opened(&tree, toml);
     let Reach::Http {
         token: Some(token), ..

@@ -2,7 +2,7 @@
 //! can say.
 
 use super::Tree;
-use crate::config::{Config, Overrides, http_grants::to_argument, parse, raw::RawConfig};
+use crate::config::{Config, Overrides, http_grants::to_text, parse, raw::RawConfig};
 use agent_host_engine::policy::{FileOp, Grants, HttpRequest, Ruling, decide_file, decide_http};
 use agent_host_types::tool::Effect;
 use pretty_assertions::assert_eq;
@@ -73,7 +73,7 @@ proptest! {
         }
         // The command line says the same.
         let overrides = Overrides {
-            grants: vec![to_argument(&granted.http[0])],
+            grants: vec![format!("http:{}", to_text(&granted.http[0]))],
             ..Overrides::default()
         };
         prop_assert_eq!(&grants(&tree, "", &overrides).http, &granted.http);

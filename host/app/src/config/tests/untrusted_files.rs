@@ -27,7 +27,7 @@ impl Tree {
     }
 
     fn load_found(&self, overrides: Overrides) -> Result<Config, ConfigError> {
-        Config::load(None, overrides, &self.environment)
+        Config::load(None, &overrides, &self.environment)
     }
 }
 
@@ -257,7 +257,7 @@ fn config_link_out_of_directory_is_refused() {
          it is named; pass `--config agent.toml`"
     );
     let named = tree.cwd().join("agent.toml");
-    let config = Config::load(Some(&named), Overrides::default(), &tree.environment).unwrap();
+    let config = Config::load(Some(&named), &Overrides::default(), &tree.environment).unwrap();
     assert_eq!(config.budgets.turns, 3);
     // A link that stays in it is the file that it leads to.
     fs::remove_file(&named).unwrap();

@@ -1,10 +1,11 @@
 //! Demands of the tools, grants, secrets and servers of an untrusted file.
 
-use super::{Review, UseOf, is_file, quoted};
+use super::{Review, UseOf, quoted};
 use crate::config::{
     DEFAULT_MASK, GrantsSection, LimitsSection, SecretSection,
     approval::RawApproval,
-    dir_grants,
+    dir_grants, http_grants,
+    model::is_file,
     paths::too_wide,
     raw::{RawDirGrant, RawEnvGrant, RawExternalTool, RawHttpGrant, RawMcp, RawPrice, RawTool},
 };
@@ -12,9 +13,6 @@ use agent_host_engine::policy::{DirMode, DirQuota, PathRules};
 use agent_host_sandbox::SandboxConfig;
 use agent_host_types::tool::{Approval, DecisionKind, Effect};
 use std::{collections::BTreeMap, num::NonZeroUsize, path::Path};
-
-/// The holder of the grants of `[grants]`, in words.
-const EVERY_TOOL: &str = "every tool";
 
 impl Review<'_> {
     /// Demands a script or a recording in a file, which would answer in place of a model.
@@ -30,14 +28,14 @@ impl Review<'_> {
 
     pub(super) fn instructions(&mut self, file: &str) {
         if self.reach(file).is_some() {
+            let file = quoted(file);
             self.demand(format!(
-                "tells the model what is in {}, outside of its directory",
-                quoted(file)
+                "tells the model what is in {file}, outside of its directory"
             ));
         }
     }
 
-    pub(super) fn price(&mut self, model: &str, raw: &RawPrice) {
+    pub(super) fn price(&mut self, (model, raw): (&String, &RawPrice)) {
         let RawPrice {
             input,
             cached_input,
@@ -76,8 +74,8 @@ impl Review<'_> {
             ));
         }
         self.calls_at_once(&who, *concurrent_calls);
-        self.limits(&format!(" for {who}"), limits.as_ref());
-        self.dirs(&who, dir.iter().flatten());
+        self.limits(&format!(" for {who}"), limits);
+        dir.iter().flatten().for_each(|dir| self.dir(&who, dir));
         self.hosts(&who, http.iter().flatten());
         self.variables(&who, env.iter().flatten());
         self.secret_names(&who, secrets.iter().flatten());
@@ -97,19 +95,16 @@ impl Review<'_> {
         self.demand(format!(
             "hands calls of {who} to the program that runs agent-host (external-tool)"
         ));
-        match effect {
-            Some(effect @ (Effect::ReadOnly | Effect::Idempotent)) => {
-                self.demand(format!("declares calls of {who} to be {}", effect.as_str()))
-            }
-            Some(Effect::Effectful) | None => {}
+        if let Some(effect) = effect.filter(|effect| *effect != Effect::Effectful) {
+            self.demand(format!("declares calls of {who} to be {}", effect.as_str()));
         }
         self.approvals(&who, approval, &BTreeMap::new());
         if let Some(file) = input_schema.as_str()
             && self.reach(file).is_some()
         {
+            let file = quoted(file);
             self.demand(format!(
-                "takes the schema of {who} from {}, outside of its directory",
-                quoted(file)
+                "takes the schema of {who} from {file}, outside of its directory"
             ));
         }
     }
@@ -134,28 +129,23 @@ impl Review<'_> {
         } = raw;
         let who = quoted(name);
         if let Some(command) = command {
-            let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+            let words = all_quoted(command, " ");
             self.demand(format!(
-                "starts the program {} outside of the sandbox, as the MCP server {who}",
-                words.join(" ")
+                "starts the program {words} outside of the sandbox, as the MCP server {who}"
             ));
         }
-        if let Some(url) = url {
-            self.demand(format!(
-                "sends calls to {} as the MCP server {who}",
-                quoted(url)
-            ));
+        if let Some(url) = url.as_deref().map(quoted) {
+            self.demand(format!("sends calls to {url} as the MCP server {who}"));
         }
-        if let Some(token) = token {
+        if let Some(token) = token.as_deref().map(quoted) {
             self.demand(format!(
-                "sends the token from {} to the MCP server {who}",
-                quoted(token)
+                "sends the token from {token} to the MCP server {who}"
             ));
         }
         if !read_only.is_empty() {
+            let tools = all_quoted(read_only, ", ");
             self.demand(format!(
-                "runs these tools of {who} without asking, as read-only: {}",
-                all_quoted(read_only)
+                "runs these tools of {who} without asking, as read-only: {tools}"
             ));
         }
         self.approvals(&who, approval, approvals);
@@ -163,17 +153,18 @@ impl Review<'_> {
         self.variables(&who, env);
     }
 
-    pub(super) fn grants(&mut self, raw: &GrantsSection) {
+    /// Demands the grants of `who`.
+    pub(super) fn grants(&mut self, who: &str, raw: &GrantsSection) {
         let GrantsSection {
             dir,
             http,
             env,
             secrets,
         } = raw;
-        self.dirs(EVERY_TOOL, dir);
-        self.hosts(EVERY_TOOL, http);
-        self.variables(EVERY_TOOL, env);
-        self.secret_names(EVERY_TOOL, secrets);
+        dir.iter().flatten().for_each(|dir| self.dir(who, dir));
+        self.hosts(who, http.iter().flatten());
+        self.variables(who, env.iter().flatten());
+        self.secret_names(who, secrets.iter().flatten());
     }
 
     pub(super) fn secret(&mut self, raw: &SecretSection) {
@@ -187,17 +178,15 @@ impl Review<'_> {
             return;
         }
         let query = if *in_query { ", in queries too" } else { "" };
+        let (name, from, audience) = (quoted(name), quoted(from), quoted(audience));
         self.demand(format!(
-            "reads the secret {} from {} and sends it to {}{query}",
-            quoted(name),
-            quoted(from),
-            quoted(audience)
+            "reads the secret {name} from {from} and sends it to {audience}{query}"
         ));
     }
 
     /// Demands raised limits. `place` follows the name of a limit.
-    pub(super) fn limits(&mut self, place: &str, raw: Option<&LimitsSection>) {
-        for (name, value, default) in raw.into_iter().flat_map(|raw| raw.beside_defaults()) {
+    pub(super) fn limits(&mut self, place: &str, raw: &LimitsSection) {
+        for (name, value, default) in raw.beside_defaults() {
             let key = format!("{}{place}", name.replace('_', "-"));
             self.at_most(&key, value, default);
         }
@@ -229,10 +218,6 @@ impl Review<'_> {
         let default = SandboxConfig::default().concurrent_calls / 2;
         let key = format!("concurrent-calls of {who}");
         self.at_most(&key, calls.map(NonZeroUsize::get), default);
-    }
-
-    fn dirs<'r>(&mut self, who: &str, dirs: impl IntoIterator<Item = &'r RawDirGrant>) {
-        dirs.into_iter().for_each(|dir| self.dir(who, dir));
     }
 
     /// Demands a directory grant beyond the default, which is to read the directory that the file
@@ -273,13 +258,13 @@ impl Review<'_> {
         let hidden = match mask.as_deref() {
             None => String::new(),
             Some([]) => ", with nothing hidden (mask = [])".to_owned(),
-            Some(mask) => format!(", with nothing hidden but {}", all_quoted(mask)),
+            Some(mask) => format!(", with nothing hidden but {}", all_quoted(mask, ", ")),
         };
         let runs = match allow_run_later.as_slice() {
             [] => String::new(),
             files => format!(
                 ", with files in it that programs of yours run later ({})",
-                all_quoted(files)
+                all_quoted(files, ", ")
             ),
         };
         self.demand(format!(
@@ -314,24 +299,8 @@ impl Review<'_> {
             return;
         }
         for host in hosts {
-            let RawHttpGrant {
-                host,
-                scheme,
-                port,
-                methods,
-                path,
-            } = host;
-            let methods = methods
-                .as_ref()
-                .map(|methods| format!("{}=", methods.join(",")));
-            let scheme = scheme.as_ref().map(|scheme| format!("{scheme}://"));
-            let port = port.map(|port| format!(":{port}"));
-            let parts = [methods, scheme, Some(host.clone()), port, path.clone()];
-            let grant: String = parts.into_iter().flatten().collect();
-            self.demand(format!(
-                "lets {who} send HTTP requests to {}",
-                quoted(&grant)
-            ));
+            let grant = quoted(&http_grants::to_text(&host.clone().into()));
+            self.demand(format!("lets {who} send HTTP requests to {grant}"));
         }
     }
 
@@ -344,10 +313,8 @@ impl Review<'_> {
                 from_host,
             } = variable;
             if *from_host {
-                self.demand(format!(
-                    "hands the environment variable {} to {who}",
-                    quoted(name)
-                ));
+                let name = quoted(name);
+                self.demand(format!("hands the environment variable {name} to {who}"));
             }
         }
     }
@@ -367,7 +334,7 @@ impl Review<'_> {
     }
 }
 
-fn all_quoted<'t>(texts: impl IntoIterator<Item = &'t String>) -> String {
+fn all_quoted<'t>(texts: impl IntoIterator<Item = &'t String>, separator: &str) -> String {
     let texts: Vec<String> = texts.into_iter().map(|text| quoted(text)).collect();
-    texts.join(", ")
+    texts.join(separator)
 }

@@ -1,17 +1,15 @@
 //! Demands of the model, session, context and sandbox sections of an untrusted file.
 
 use super::{Review, quoted};
-use crate::config::raw::{RawBudgets, RawContext, RawKeep, RawProvider, RawSandbox, RawSession};
+use crate::config::raw::{RawContext, RawKeep, RawProvider, RawSandbox, RawSession};
 use agent_host_journal::SqliteOptions;
 use agent_host_models::{RetryPolicy, Timeouts};
-use agent_host_sandbox::SandboxConfig;
+use agent_host_sandbox::{CompileLimits, SandboxConfig};
 use agent_host_types::context::ContextLimits;
-use serde_json::{Value, json};
-use std::time::Duration;
+use std::{num::NonZeroU64, time::Duration};
 
 impl Review<'_> {
-    /// Reviews the section of a provider, and returns its clamped and authority-bearing fields.
-    pub(super) fn provider(&mut self, name: &str, raw: &RawProvider) -> Value {
+    pub(super) fn provider(&mut self, name: &str, raw: &RawProvider) {
         let RawProvider {
             base_url,
             api_key,
@@ -41,31 +39,24 @@ impl Review<'_> {
             self.demand(format!("lets a reply of [{name}] have {tokens} tokens"));
         }
         let default = Timeouts::default();
-        let timeouts = [
-            ("connect", connect_timeout_seconds, default.connect),
-            (
-                "first-chunk",
-                first_chunk_timeout_seconds,
-                default.first_chunk,
-            ),
-            ("idle-chunk", idle_chunk_timeout_seconds, default.idle_chunk),
-            ("total", total_timeout_seconds, default.total),
-        ];
-        for (which, seconds, default) in timeouts {
-            let seconds = seconds.map(|seconds| Duration::from_secs(seconds.get()).as_secs());
+        let mut timeout = |which, seconds: Option<NonZeroU64>, default: Duration| {
             let key = format!("{which}-timeout-seconds of [{name}]");
-            self.at_most(&key, seconds, default.as_secs());
-        }
+            self.at_most(&key, seconds.map(NonZeroU64::get), default.as_secs());
+        };
+        timeout("connect", *connect_timeout_seconds, default.connect);
+        timeout(
+            "first-chunk",
+            *first_chunk_timeout_seconds,
+            default.first_chunk,
+        );
+        timeout(
+            "idle-chunk",
+            *idle_chunk_timeout_seconds,
+            default.idle_chunk,
+        );
+        timeout("total", *total_timeout_seconds, default.total);
         let key = format!("retries of [{name}]");
         self.at_most(&key, *retries, RetryPolicy::default().retries);
-        json!([
-            name,
-            base_url,
-            api_key,
-            max_output_tokens,
-            timeouts.map(|(_, seconds, _)| seconds),
-            retries,
-        ])
     }
 
     pub(super) fn session(&mut self, raw: RawSession) {
@@ -113,55 +104,25 @@ impl Review<'_> {
             compile_deadline_ms,
         } = raw;
         let default = SandboxConfig::default();
-        let compile = default.compile_limits;
-        for (key, value, default) in [
-            (
-                "concurrent-calls",
-                concurrent_calls,
-                default.concurrent_calls,
-            ),
-            ("queued-calls", queued_calls, default.queued_calls),
-            // Half of all is the default.
-            (
-                "concurrent-calls-per-tool",
-                concurrent_calls_per_tool,
-                default.concurrent_calls / 2,
-            ),
-            (
-                "queued-calls-per-tool",
-                queued_calls_per_tool,
-                default.queued_calls / 2,
-            ),
-            ("guest-threads", guest_threads, default.guest_threads),
-            (
-                "compile-memory-bytes",
-                compile_memory_bytes,
-                compile.memory_bytes,
-            ),
-            (
-                "compile-cpu-seconds",
-                compile_cpu_seconds,
-                compile.cpu_seconds,
-            ),
-            (
-                "compile-deadline-ms",
-                compile_deadline_ms,
-                compile.deadline_ms,
-            ),
-        ] {
-            self.at_most(key, value, default);
-        }
+        self.at_most(
+            "concurrent-calls",
+            concurrent_calls,
+            default.concurrent_calls,
+        );
+        self.at_most("queued-calls", queued_calls, default.queued_calls);
+        // Half of all is the default.
+        let half = default.concurrent_calls / 2;
+        self.at_most("concurrent-calls-per-tool", concurrent_calls_per_tool, half);
+        let half = default.queued_calls / 2;
+        self.at_most("queued-calls-per-tool", queued_calls_per_tool, half);
+        self.at_most("guest-threads", guest_threads, default.guest_threads);
+        let CompileLimits {
+            memory_bytes,
+            cpu_seconds,
+            deadline_ms,
+        } = default.compile_limits;
+        self.at_most("compile-memory-bytes", compile_memory_bytes, memory_bytes);
+        self.at_most("compile-cpu-seconds", compile_cpu_seconds, cpu_seconds);
+        self.at_most("compile-deadline-ms", compile_deadline_ms, deadline_ms);
     }
-}
-
-/// Takes every budget: none has a default, so that each one is a bound where there was none. Those
-/// of the command line apply in any case.
-pub(super) fn take_budgets(raw: RawBudgets) {
-    let RawBudgets {
-        tokens: _,
-        usd: _,
-        wall_clock_seconds: _,
-        tool_calls: _,
-        identical_repeats: _,
-    } = raw;
 }

@@ -11,7 +11,7 @@ fn package_is_found_in_dir_or_parent() {
     fs::create_dir_all(&project).unwrap();
     let find = || {
         package(&project, "@scope/maker", Version(0, 23)).map_err(|error| {
-            AuthorError::usage(
+            AuthorError::Usage(
                 error
                     .to_string()
                     .replace(dir.path().to_str().unwrap(), "DIR"),
@@ -19,7 +19,7 @@ fn package_is_found_in_dir_or_parent() {
         })
     };
     let refused = |why: &str| {
-        Err(AuthorError::usage(format!(
+        Err(AuthorError::Usage(format!(
             "this build needs the package @scope/maker 0.23, and {why}. In the project, type `npm install --save-dev @scope/maker@0.23`"
         )))
     };
@@ -34,10 +34,10 @@ fn package_is_found_in_dir_or_parent() {
             refused("DIR/tools/markdown/node_modules/@scope/maker/package.json is 0.24.0"),
         ),
     ] {
-        let folder = place.join("node_modules/@scope/maker");
-        fs::create_dir_all(&folder).unwrap();
+        let directory = place.join("node_modules/@scope/maker");
+        fs::create_dir_all(&directory).unwrap();
         let manifest = format!(r#"{{"name": "@scope/maker", "version": "{version}"}}"#);
-        fs::write(folder.join("package.json"), manifest).unwrap();
+        fs::write(directory.join("package.json"), manifest).unwrap();
         assert_eq!(find(), expected);
     }
 }

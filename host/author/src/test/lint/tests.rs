@@ -130,8 +130,8 @@ fn schemas() {
 
 #[test]
 fn observed_behavior_adds_findings() {
-    let json_alone = "it returns JSON and has no output schema, so nobody is told what to expect and nothing checks it; add one";
-    let harmless = "it is `effectful`, and no case changed anything: a person is asked before every call; add a case that shows the \
+    let json_alone = "it returns JSON and has no output schema, so the caller does not know what to expect and nothing checks it; add one";
+    let harmless = "it is `effectful`, and no case changed anything: the user is asked before every call; add a case that shows the \
                     change, or make it `read-only`";
     let called = |output: &ToolResultOutput, changed| {
         let mut observed = Observed::default();

@@ -424,16 +424,17 @@ async fn coverage_is_reported_for_a_complete_run() {
         grant,
         used,
     };
-    let folder =
-        |name: &str, guest: &str| format!("the folder {}/tests/{name} as {guest}", root.display());
+    let directory = |name: &str, guest: &str| {
+        format!("the directory {}/tests/{name} as {guest}", root.display())
+    };
     assert_eq!(mismatches(&report), [("reads", vec![])]);
     assert_eq!(
         report.coverage,
         Some(Coverage {
             grants: vec![
                 grant("requests to api.example:8443".to_owned(), false),
-                grant(folder("fixtures", "/workspace"), true),
-                grant(folder("unused", "/mnt/unused"), false),
+                grant(directory("fixtures", "/workspace"), true),
+                grant(directory("unused", "/mnt/unused"), false),
             ],
             uncalled: ["list_directory", "search_files", "write_file", "edit_file"]
                 .map(str::to_owned)

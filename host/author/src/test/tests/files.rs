@@ -63,8 +63,8 @@ async fn golden_file_is_compared_and_written_on_update() {
 #[tokio::test]
 async fn case_writes_to_a_copy() {
     let dir = TestDir::new();
-    dir.write("tests/fixtures/folder/a.txt", "a");
-    std::os::unix::fs::symlink("folder/a.txt", dir.path("tests/fixtures/link")).unwrap();
+    dir.write("tests/fixtures/directory/a.txt", "a");
+    std::os::unix::fs::symlink("directory/a.txt", dir.path("tests/fixtures/link")).unwrap();
     let cases = "
         [[grants.dir]]
         host = 'fixtures'
@@ -72,21 +72,21 @@ async fn case_writes_to_a_copy() {
         [[case]]
         name = 'writes'
         tool = 'write_file'
-        input = { path = 'folder/b.txt', content = 'b' }
+        input = { path = 'directory/b.txt', content = 'b' }
         expect.variant = 'json'
-        expect.files = { '/workspace/folder/a.txt' = 'a', '/workspace/folder/b.txt' = 'b', '/workspace/link' = 'a' }
+        expect.files = { '/workspace/directory/a.txt' = 'a', '/workspace/directory/b.txt' = 'b', '/workspace/link' = 'a' }
         [[case]]
         name = 'does not see it'
         tool = 'read_file'
-        input = { path = 'folder/b.txt' }
+        input = { path = 'directory/b.txt' }
         expect.variant = 'error-text'
-        expect.files = { '/workspace/folder/b.txt' = false }
+        expect.files = { '/workspace/directory/b.txt' = false }
         [[case]]
         name = 'is told'
         tool = 'write_file'
-        input = { path = 'folder/a.txt', content = 'changed' }
+        input = { path = 'directory/a.txt', content = 'changed' }
         expect.variant = 'json'
-        expect.files = { '/workspace/folder/a.txt' = 'a', '/workspace/folder/b.txt' = 'b', '/workspace/link' = false, '/elsewhere' = 'c' }
+        expect.files = { '/workspace/directory/a.txt' = 'a', '/workspace/directory/b.txt' = 'b', '/workspace/link' = false, '/elsewhere' = 'c' }
     ";
     let report = dir.run(cases, of("builtin:files")).await.unwrap();
     assert_eq!(
@@ -97,14 +97,14 @@ async fn case_writes_to_a_copy() {
             (
                 "is told",
                 vec![
-                    ["files /elsewhere", "c", "no folder is granted there"],
-                    ["files /workspace/folder/a.txt", "a", "changed"],
-                    ["files /workspace/folder/b.txt", "b", "no such file"],
+                    ["files /elsewhere", "c", "no directory is granted there"],
+                    ["files /workspace/directory/a.txt", "a", "changed"],
+                    ["files /workspace/directory/b.txt", "b", "no such file"],
                     ["files /workspace/link", "no such file", "a file"],
                 ]
             ),
         ]
     );
-    assert_eq!(dir.read("tests/fixtures/folder/a.txt"), "a");
-    assert!(!dir.path("tests/fixtures/folder/b.txt").exists());
+    assert_eq!(dir.read("tests/fixtures/directory/a.txt"), "a");
+    assert!(!dir.path("tests/fixtures/directory/b.txt").exists());
 }

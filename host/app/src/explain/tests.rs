@@ -1,0 +1,130 @@
+use super::{ExplainedCall, Explanation, Suggestion};
+use agent_host_types::{
+    accounting::{Accounting, AuditEntry, AuditVerdict},
+    event::{EVENT_VERSION, Event, EventRecord},
+    id::{CallId, SessionId},
+    message::{Message, Role},
+    output::ToolResultOutput,
+};
+use pretty_assertions::assert_eq;
+
+fn entry(request: &str, grant: Option<&str>) -> AuditEntry {
+    AuditEntry {
+        request: request.to_owned(),
+        verdict: AuditVerdict::Denied,
+        rule: "default-deny".to_owned(),
+        count: 2,
+        grant: grant.map(str::to_owned),
+    }
+}
+
+fn settled(seq: u64, tool: &str, output: ToolResultOutput, audit: Vec<AuditEntry>) -> EventRecord {
+    EventRecord {
+        v: EVENT_VERSION,
+        session: SessionId::new(),
+        seq,
+        at_ms: 0,
+        event: Event::CallSettled {
+            call_id: CallId(format!("call-{seq}")),
+            tool: tool.to_owned(),
+            output,
+            accounting: Accounting::default(),
+            audit,
+            rule: None,
+            path: Vec::new(),
+            labels: Vec::new(),
+            tape: None,
+        },
+    }
+}
+
+#[test]
+fn suggestion_of_repeated_denial_is_given_once() {
+    let web = "[[grants.http]]\nhost = \"a.example\"\nmethods = [\"GET\"]\npath = \"/x\"";
+    let change =
+        "# changed lines of the [[grants.dir]] with guest = \"/workspace\"\nmode = \"read-write\"";
+    let first = vec![entry("GET a", Some(web)), entry("read ../x", None)];
+    let second = vec![entry("write b", Some(change)), entry("GET c", Some(web))];
+    let foreign = settled(
+        0,
+        "t",
+        ToolResultOutput::ExecutionDenied(None),
+        vec![entry("read /", Some("[[grants.dir]]\nhost = \"/\""))],
+    );
+    let mut forked = foreign.clone();
+    forked.event = Event::SessionForked {
+        from: forked.session,
+        at: 0,
+    };
+    let mut other = settled(1, "t", ToolResultOutput::Text(String::new()), Vec::new());
+    other.event = Event::InputReceived {
+        message: Message::text(Role::User, "hello"),
+        by: None,
+    };
+    let records = [
+        foreign,
+        forked,
+        settled(
+            0,
+            "t",
+            ToolResultOutput::ExecutionDenied(None),
+            first.clone(),
+        ),
+        other,
+        settled(
+            2,
+            "u",
+            ToolResultOutput::Text("done".to_owned()),
+            second.clone(),
+        ),
+        settled(
+            3,
+            "v",
+            ToolResultOutput::Text("done".to_owned()),
+            Vec::new(),
+        ),
+    ];
+    let call = |seq: u64, tool: &str, outcome: &str, asked| ExplainedCall {
+        call_id: CallId(format!("call-{seq}")),
+        tool: tool.to_owned(),
+        outcome: outcome.to_owned(),
+        asked,
+    };
+    let calls = vec![
+        call(0, "t", "execution-denied", first),
+        call(2, "u", "text", second),
+        call(3, "v", "text", Vec::new()),
+    ];
+    let suggestion = |toml: &str, change, argument: Option<&str>| Suggestion {
+        toml: toml.to_owned(),
+        change,
+        argument: argument.map(str::to_owned),
+    };
+    let asked_for = [
+        suggestion(web, false, Some("http:GET=a.example/x")),
+        suggestion(change, true, None),
+    ];
+    let directory = "[[grants.dir]]\nhost = \".\"";
+    let kept = [suggestion(directory, false, None)];
+    for (records, implied, calls, suggestions) in [
+        (&records[..], None, &calls[..], asked_for.to_vec()),
+        (
+            &records,
+            Some(directory),
+            &calls,
+            [&kept[..], &asked_for].concat(),
+        ),
+        (&[], Some(directory), &[], Vec::new()),
+    ] {
+        let mut explanation = Explanation::default();
+        for record in records {
+            explanation.add(record.event.clone());
+        }
+        explanation.suggest(implied.map(str::to_owned));
+        let expected = Explanation {
+            calls: calls.to_vec(),
+            suggestions,
+        };
+        assert_eq!(explanation, expected);
+    }
+}
