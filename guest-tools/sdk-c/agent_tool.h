@@ -211,7 +211,7 @@ at_result at_errorf(const char *format, ...) AT_PRINTF(1, 2);
 /* Failure, as JSON. */
 at_result at_error_json(at_value value);
 
-/* The call did not run, because somebody or some rule did not allow it. The reason may be AT_NONE. */
+/* The call did not run, because a user or a rule did not allow it. The reason may be AT_NONE. */
 at_result at_denied(at_str reason);
 
 /* ---- Tools ---- */
@@ -281,7 +281,7 @@ typedef enum {
 typedef struct {
     /* The name that the model calls: letters, digits, `_` and `-`, at most 64. */
     const char *name;
-    /* A short name for people; may be absent. */
+    /* A short name to show to users; may be absent. */
     const char *title;
     /* What the tool does and when to use it. The model reads this. */
     const char *description;
@@ -302,7 +302,7 @@ extern const at_tool at_tools[];
 
 /* ---- Talking to the host. A component that calls none of these asks for none of them. ---- */
 
-/* Shows the person who waits how far the call has come; the fraction that is done is between 0 and 1. */
+/* Shows the user who waits how far the call has come; the fraction that is done is between 0 and 1. */
 void at_progress(at_str message);
 void at_progress_fraction(at_str message, double fraction);
 
@@ -312,16 +312,16 @@ at_value at_state_get(void);
 /* Asks for a change of the state: objects merge deeply, other values replace. It is applied when the call settles. */
 void at_state_merge(at_value delta);
 
-/* What a person answered. */
+/* What a user answered. */
 typedef struct {
     enum {
-        /* `text`, in the person's own words. */
+        /* `text`, in the user's own words. */
         AT_ANSWER_TEXT,
         /* `choice`, an index into the choices. */
         AT_ANSWER_CHOICE,
-        /* The person declined to answer. */
+        /* The user declined to answer. */
         AT_ANSWER_CANCELLED,
-        /* Nobody can be asked here, or the call has already changed something. */
+        /* No user can be asked here, or the call has already changed something. */
         AT_ANSWER_UNAVAILABLE,
     } kind;
     at_str text;
@@ -329,12 +329,12 @@ typedef struct {
 } at_answer;
 
 /*
- * Asks the person, and waits, for days if need be. The call is then run again from its start with the earlier answers, so ask
+ * Asks the user, and waits, for days if need be. The call is then run again from its start with the earlier answers, so ask
  * before the first effect, and the same questions in the same order.
  */
 at_answer at_ask(at_str prompt, const at_str *choices, size_t choice_count, bool free_text);
 
-/* Makes relative paths start in the first folder that the host granted. False if it granted none. */
+/* Makes relative paths start in the first directory that the host granted. False if it granted none. */
 bool at_enter_workspace(void);
 
 #endif

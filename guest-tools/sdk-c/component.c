@@ -212,7 +212,7 @@ const wire_result *tool_call(const char *id, size_t id_len, const char *name, si
     at_result result = run(&call);
     static wire_result wire;
     wire = lower(&result);
-    /* What the tool printed is for the person who wrote it, and must not wait for an end of the program that never comes. */
+    /* What the tool printed is for the user who wrote it, and must not wait for an end of the program that never comes. */
     fflush(NULL);
     return &wire;
 }

@@ -41,7 +41,7 @@
 //
 // # Talking to the host
 //
-// [Progress] shows how far a call has come, [State] and [Merge] are what the tools of a session share, and [Ask] asks the person.
+// [Progress] shows how far a call has come, [State] and [Merge] are what the tools of a session share, and [Ask] asks the user.
 // A component imports what it uses and nothing else. Files and clocks are those of the standard library: relative paths start in the
-// first folder that the host granted.
+// first directory that the host granted.
 package agenttool

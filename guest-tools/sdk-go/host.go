@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 )
 
-// Question is a question to the person.
+// Question is a question to the user.
 type Question struct {
-	// Prompt is what the person reads.
+	// Prompt is the text that the user reads.
 	Prompt string
 	// Choices are what they can choose from; they may be empty when FreeText is set.
 	Choices []string
@@ -15,31 +15,31 @@ type Question struct {
 	FreeText bool
 }
 
-// AnswerKind says what kind of answer a person gave.
+// AnswerKind says what kind of answer a user gave.
 type AnswerKind int
 
 const (
-	// AnswerText is an answer in the person's own words.
+	// AnswerText is an answer in the user's own words.
 	AnswerText AnswerKind = iota
 	// AnswerChoice is one of the choices.
 	AnswerChoice
-	// AnswerCancelled says that the person declined to answer.
+	// AnswerCancelled says that the user declined to answer.
 	AnswerCancelled
-	// AnswerUnavailable says that nobody can be asked here, or that the call has already changed something.
+	// AnswerUnavailable says that no user can be asked here, or that the call has already changed something.
 	AnswerUnavailable
 )
 
-// Answer is what a person answered.
+// Answer is what a user answered.
 type Answer struct {
 	// Kind says which of the fields below counts.
 	Kind AnswerKind
-	// Text is the answer in the person's own words.
+	// Text is the answer in the user's own words.
 	Text string
 	// Choice is an index into the question's choices.
 	Choice int
 }
 
-// Progress shows the person who waits how far the call has come.
+// Progress shows the user who waits how far the call has come.
 func Progress(message string) {
 	report(message, nil)
 }
@@ -49,7 +49,7 @@ func ProgressFraction(message string, fraction float64) {
 	report(message, &fraction)
 }
 
-// Ask asks the person, and waits, for days if need be. The call is then run again from its start with the earlier answers, so ask
+// Ask asks the user, and waits, for days if need be. The call is then run again from its start with the earlier answers, so ask
 // before the first effect, and the same questions in the same order.
 func Ask(question Question) Answer {
 	return ask(question)

@@ -7,7 +7,7 @@ import "encoding/json"
 // Native is the host outside of WebAssembly, where tools are tested as the functions that they are: what Ask and State give, and
 // what Progress and Merge were told. Tests that run beside each other must not share it.
 var Native struct {
-	// Answers are given in order; afterwards nobody can be asked.
+	// Answers are given in order; afterwards no user can be asked.
 	Answers []Answer
 	// State is an object, or nil for an empty one.
 	State json.RawMessage

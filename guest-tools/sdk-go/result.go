@@ -74,7 +74,7 @@ func ErrorJSON(value any) Result {
 	return document(errorJSON, value)
 }
 
-// Denied says that the call did not run, because somebody or some rule did not allow it.
+// Denied says that the call did not run, because a user or a rule did not allow it.
 func Denied(reason string) Result {
 	return Result{variant: denied, text: reason, reason: true}
 }

@@ -24,7 +24,7 @@ const (
 type Tool struct {
 	// Name is what the model calls: letters, digits, `_` and `-`, at most 64.
 	Name string
-	// Title is a short name for people; it may be empty.
+	// Title is a short name to show to users; it may be empty.
 	Title string
 	// Description says what the tool does and when to use it. The model reads it.
 	Description string

@@ -114,7 +114,7 @@ export interface Call {
 export interface Definition<S extends Shaped> {
   /** The name that the model calls: letters, digits, `_` and `-`, at most 64. */
   name: string;
-  /** A short name for people. */
+  /** A short name to show to users. */
   title?: string;
   /** What the tool does and when to use it. The model reads this. */
   description: string;
@@ -186,13 +186,13 @@ export function error(message: string): Output;
 /** A failure, as JSON. */
 export function errorJson(value: unknown): Output;
 
-/** The call did not run, because somebody or some rule did not allow it. */
+/** The call did not run, because a user or a rule did not allow it. */
 export function denied(reason?: string): Output;
 
 /** A failure that the model reads. Say what went wrong, and what it should do next. */
 export class ToolError extends Error {}
 
-/** Shows how far a call has come to the person who waits; `fraction` is the part that is done, between 0 and 1. */
+/** Shows how far a call has come to the user who waits; `fraction` is the part that is done, between 0 and 1. */
 export function progress(message: string, fraction?: number): void;
 
 /** The state that the tools of a session share: one JSON object. */
@@ -208,17 +208,17 @@ export const state: {
 
 /** An answer. */
 export type Answer =
-  /** In the person's own words. */
+  /** In the user's own words. */
   | { kind: "text"; text: string }
   /** The index of one of the choices. */
   | { kind: "choice"; index: number }
-  /** The person declined to answer. */
+  /** The user declined to answer. */
   | { kind: "cancelled" }
-  /** Nobody can be asked here, or the call has already changed something. */
+  /** No user can be asked here, or the call has already changed something. */
   | { kind: "unavailable" };
 
 /**
- * Asks the person, and waits for the answer, for days if need be.
+ * Asks the user, and waits for the answer, for days if need be.
  *
  * Without choices, they answer in their own words; with choices, only if `freeText` says so. The call is run again from its
  * start once the answer is there, with earlier answers given again, so a tool must ask before its first effect, and ask the

@@ -16,7 +16,7 @@ export interface Recorded {
 
 /**
  * Starts over: nothing recorded, this state, and these answers, in the order of the questions. A string answers in the
- * person's own words and a number by the index of a choice. A question without an answer is answered `unavailable`.
+ * user's own words and a number by the index of a choice. A question without an answer is answered `unavailable`.
  *
  * @returns what is recorded from here on
  */

@@ -37,8 +37,8 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Builds the component of a Python project.")
-    parser.add_argument("--project", required=True, help="the folder with tool.py")
-    parser.add_argument("--wit", required=True, help="the folder with the contract's WIT")
+    parser.add_argument("--project", required=True, help="the directory with tool.py")
+    parser.add_argument("--wit", required=True, help="the directory with the contract's WIT")
     parser.add_argument(
         "--world", default="declared", help="the world to build for [default: declared]"
     )

@@ -135,7 +135,7 @@ static at_result report_unmeasured(const at_call *call) {
     return at_text(AT_STR("done"));
 }
 
-static at_result ask_person(const at_call *call) {
+static at_result ask_user(const at_call *call) {
     at_value choices = at_get(call->input, "choices");
     at_str *texts = at_alloc(at_count(choices), sizeof *texts);
     at_iter iter = at_iterate(choices);
@@ -320,7 +320,7 @@ AT_TOOLS(
     READ(typed, "Returns its input, with null for what is absent.", typed_input),
     READ(who, "Returns what identifies the call.", NULL), READ(report, "Reports progress step by step.", report_input),
     READ(report_unmeasured, "Reports progress without a measure.", NULL),
-    READ(ask_person, "Asks a person and returns the answer.", ask_input),
+    READ(ask_user, "Asks a user and returns the answer.", ask_input),
     {.name = "remember",
      .description = "Puts a value into the shared state and returns the state before.",
      .effect = AT_EFFECTFUL,

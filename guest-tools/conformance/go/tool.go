@@ -45,7 +45,7 @@ func init() {
 	read("who", "Returns what identifies the call.", who)
 	read("report", "Reports progress step by step.", report)
 	read("report_unmeasured", "Reports progress without a measure.", reportUnmeasured)
-	read("ask_person", "Asks a person and returns the answer.", askPerson)
+	read("ask_user", "Asks a user and returns the answer.", askUser)
 	agenttool.Register(agenttool.Tool{
 		Name:        "remember",
 		Description: "Puts a value into the shared state and returns the state before.",
@@ -187,7 +187,7 @@ type askInput struct {
 	FreeText bool     `json:"free_text" description:"Whether any answer will do."`
 }
 
-func askPerson(_ *agenttool.Call, in askInput) (agenttool.Result, error) {
+func askUser(_ *agenttool.Call, in askInput) (agenttool.Result, error) {
 	answer := agenttool.Ask(agenttool.Question{Prompt: in.Prompt, Choices: in.Choices, FreeText: in.FreeText})
 	switch answer.Kind {
 	case agenttool.AnswerText:

@@ -185,9 +185,9 @@ const reportUnmeasured = tool({
   },
 });
 
-const askPerson = tool({
-  name: "ask_person",
-  description: "Asks the person, and says what they answered.",
+const askUser = tool({
+  name: "ask_user",
+  description: "Asks the user, and says what they answered.",
   effect: "read-only",
   input: object({
     prompt: string("What to ask."),
@@ -242,7 +242,7 @@ const spin = tool({
 
 const crash = tool({
   name: "crash",
-  description: "Throws an error that nobody catches.",
+  description: "Throws an uncaught error.",
   effect: "read-only",
   input: object({ message: string("What the error says.") }),
   run: ({ message }) => {
@@ -300,7 +300,7 @@ export default [
   who,
   report,
   reportUnmeasured,
-  askPerson,
+  askUser,
   remember,
   count,
   spin,

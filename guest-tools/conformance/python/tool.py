@@ -165,12 +165,12 @@ def report_unmeasured() -> str:
 
 
 @tool(effect="read-only")
-def ask_person(
+def ask_user(
     prompt: Annotated[str, "What to ask."],
     choices: Annotated[list[str], "What to choose from."],
     free_text: Annotated[bool, "Whether own words will do."],
 ) -> str:
-    """Asks the person, and says what they answered."""
+    """Asks the user, and says what they answered."""
     answer = ask(prompt, choices, free_text)
     match answer.kind:
         case "text":
@@ -208,7 +208,7 @@ def spin() -> str:
 
 @tool(effect="read-only")
 def crash(message: Annotated[str, "What the exception says."]) -> str:
-    """Raises an exception that nobody catches."""
+    """Raises an uncaught exception."""
     raise ValueError(message)
 
 

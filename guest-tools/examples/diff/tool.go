@@ -111,14 +111,14 @@ func read(path string) (text, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return text{}, fmt.Errorf("there is no file `%s`, or it is not in a folder that is granted; look at the folder first", path)
-	// A path outside of every granted folder has no descriptor to start from.
+		return text{}, fmt.Errorf("there is no file `%s`, or it is not in a directory that is granted; look at the directory first", path)
+	// A path outside of every granted directory has no descriptor to start from.
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EBADF):
-		return text{}, fmt.Errorf("`%s` may not be read: it is not in a folder that is granted", path)
+		return text{}, fmt.Errorf("`%s` may not be read: it is not in a directory that is granted", path)
 	case err != nil:
 		return text{}, fmt.Errorf("`%s` cannot be read: %w", path, err)
 	case info.IsDir():
-		return text{}, fmt.Errorf("`%s` is a folder; name a file in it", path)
+		return text{}, fmt.Errorf("`%s` is a directory; name a file in it", path)
 	case info.Size() > maxText:
 		return text{}, fmt.Errorf("`%s` has %d bytes, and a file may have %d", path, info.Size(), maxText)
 	}

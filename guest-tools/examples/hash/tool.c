@@ -14,7 +14,7 @@ static const hash_algorithm *wanted(const at_call *call) {
     return algorithm == NULL ? &HASH_SHA256 : algorithm;
 }
 
-static const char NO_FOLDER[] = "no folder is granted to this tool; the operator can grant one";
+static const char NO_FOLDER[] = "no directory is granted to this tool; the operator can grant one";
 
 /* ---- hash_text ---- */
 
@@ -183,7 +183,7 @@ AT_TOOLS(
     },
     {
         .name = "find_duplicates",
-        .description = "Finds files with the same content in a folder and the folders in it, the largest first, and how many bytes "
+        .description = "Finds files with the same content in a directory and the directories in it, the largest first, and how many bytes "
                        "could be spared.",
         .effect = AT_READ_ONLY,
         .input = find_duplicates_input,

@@ -18,10 +18,10 @@ const ENTRY_OVERHEAD_BYTES: usize = 64;
 
 #[input]
 pub(crate) struct ListDirectory {
-    /// The folder, relative to the workspace or absolute.
+    /// The directory, relative to the workspace or absolute.
     #[serde(default = "workspace")]
     path: String,
-    /// How many levels to list: 1 is the folder itself, 2 also what its folders have, and so on.
+    /// How many levels to list: 1 is the directory itself, 2 also what its directories have, and so on.
     #[serde(default = "one_level")]
     #[schemars(range(min = 1, max = 8))]
     depth: usize,
@@ -38,7 +38,7 @@ fn one_level() -> usize {
 #[output]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Listing {
-    /// The folder, as it was asked for.
+    /// The directory, as it was asked for.
     path: String,
     /// What it has, sorted by name; names are relative to `path`.
     entries: Vec<Entry>,
@@ -59,9 +59,9 @@ pub(crate) struct Entry {
     size_bytes: Option<u64>,
 }
 
-/// Lists what a folder has: name, kind (file, directory, symlink, other) and, for files, the size in bytes. With `depth`,
-/// also what the folders in it have; `.git` and `node_modules` are named but only listed when asked for by path.
-#[tool(effect = "read-only", title = "List a folder", output = Listing)]
+/// Lists what a directory has: name, kind (file, directory, symlink, other) and, for files, the size in bytes. With `depth`,
+/// also what the directories in it have; `.git` and `node_modules` are named but only listed when asked for by path.
+#[tool(effect = "read-only", title = "List a directory", output = Listing)]
 pub(crate) fn list_directory(input: ListDirectory) -> Result<Json<Listing>, Failure> {
     let ListDirectory { path, depth } = input;
     let bounds = Bounds {
@@ -70,14 +70,14 @@ pub(crate) fn list_directory(input: ListDirectory) -> Result<Json<Listing>, Fail
     };
     let walk = walk(&locate(&path)?, bounds).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotADirectory => Failure::new(format!(
-            "`{path}` is not a folder; use read_file to read it"
+            "`{path}` is not a directory; use read_file to read it"
         )),
         _ => Failure::io(&error, "listed", &path),
     })?;
     let (entries, fits) = fitting(&walk.found);
     let truncated = !(walk.complete && fits);
     let note = truncated.then(|| {
-        format!("only {} entries are shown, those nearest to the top first; list a folder inside, or use search_files with a glob", entries.len())
+        format!("only {} entries are shown, those nearest to the top first; list a directory inside, or use search_files with a glob", entries.len())
     });
     Ok(Json(Listing {
         path,

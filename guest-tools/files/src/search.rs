@@ -1,4 +1,4 @@
-//! `search_files`: by glob, by regular expression, or both. The order is that of the names, so the same folder gives the same
+//! `search_files`: by glob, by regular expression, or both. The order is that of the names, so the same directory gives the same
 //! answer. Linear-time expressions only, and every amount is bounded.
 
 use std::fs::File;
@@ -51,7 +51,7 @@ pub(crate) struct SearchFiles {
     /// Which files, such as `*.rs`, `src/**/*.{ts,tsx}` or `**/*.png`. A glob without `/` matches names at every depth.
     #[serde(default)]
     glob: Option<String>,
-    /// The folder or file to search, relative to the workspace or absolute.
+    /// The directory or file to search, relative to the workspace or absolute.
     #[serde(default = "workspace")]
     path: String,
 }
@@ -129,7 +129,7 @@ pub(crate) fn search_files(input: SearchFiles) -> Result<Json<Hits>, Failure> {
         None => list_files(candidates.files, &mut hits),
     }
     hits.note = hits.truncated.then(|| {
-        "the search is not complete; search a folder inside, or narrow the glob or the pattern"
+        "the search is not complete; search a directory inside, or narrow the glob or the pattern"
             .to_owned()
     });
     Ok(Json(hits))

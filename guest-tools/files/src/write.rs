@@ -1,4 +1,4 @@
-//! `write_file` and `edit_file`. They change one file and nothing else, apart from the folders that a new file needs.
+//! `write_file` and `edit_file`. They change one file and nothing else, apart from the directories that a new file needs.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ const MAX_WRITTEN_BYTES: usize = 4 * 1024 * 1024;
 
 #[input]
 pub(crate) struct WriteFile {
-    /// The file, relative to the workspace or absolute. Folders on the way are made.
+    /// The file, relative to the workspace or absolute. Directories on the way are made.
     path: String,
     /// The whole new content.
     content: String,

@@ -1,10 +1,10 @@
-//! Tools that ask the person. Which form the question has, and in how many requests it is asked, is the host's affair.
+//! Tools that ask the user. Which form the question has, and in how many requests it is asked, is the host's affair.
 
 use agent_tool::{Answer, Question, ask, input, tool};
 
 #[input]
 pub(crate) struct Message {
-    /// What the person reads.
+    /// The text that the user reads.
     message: String,
 }
 

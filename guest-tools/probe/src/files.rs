@@ -1,4 +1,4 @@
-//! Attempts on files and folders.
+//! Attempts on files and directories.
 
 use serde_json::{Value, json};
 use wasip2::filesystem::types::{
@@ -98,7 +98,7 @@ pub(crate) fn list(path: Place) -> Outcome {
 pub(crate) fn stat(path: Place, follow: bool) -> Outcome {
     let at = at(path)?;
     let stat = at
-        .folder
+        .directory
         .stat_at(following(follow), &at.path)
         .map_err(name)?;
     Ok(
@@ -108,7 +108,7 @@ pub(crate) fn stat(path: Place, follow: bool) -> Outcome {
 
 pub(crate) fn hash(path: Place) -> Outcome {
     let at = at(path)?;
-    at.folder
+    at.directory
         .metadata_hash_at(following(true), &at.path)
         .map_err(name)
         .map(|_| json!(true))
@@ -116,25 +116,25 @@ pub(crate) fn hash(path: Place) -> Outcome {
 
 pub(crate) fn rename(from: Place, to: Place) -> Outcome {
     let (from, to) = (at(from)?, at(to)?);
-    done(from.folder.rename_at(&from.path, &to.folder, &to.path))
+    done(from.directory.rename_at(&from.path, &to.directory, &to.path))
 }
 
 pub(crate) fn link(from: Place, to: Place, follow: bool) -> Outcome {
     let (from, to) = (at(from)?, at(to)?);
     done(
-        from.folder
-            .link_at(following(follow), &from.path, &to.folder, &to.path),
+        from.directory
+            .link_at(following(follow), &from.path, &to.directory, &to.path),
     )
 }
 
 pub(crate) fn symlink(target: &str, path: Place) -> Outcome {
     let at = at(path)?;
-    done(at.folder.symlink_at(target, &at.path))
+    done(at.directory.symlink_at(target, &at.path))
 }
 
 pub(crate) fn readlink(path: Place) -> Outcome {
     let at = at(path)?;
-    at.folder
+    at.directory
         .readlink_at(&at.path)
         .map_err(name)
         .map(|target| json!(target))
@@ -142,17 +142,17 @@ pub(crate) fn readlink(path: Place) -> Outcome {
 
 pub(crate) fn unlink(path: Place) -> Outcome {
     let at = at(path)?;
-    done(at.folder.unlink_file_at(&at.path))
+    done(at.directory.unlink_file_at(&at.path))
 }
 
 pub(crate) fn mkdir(path: Place) -> Outcome {
     let at = at(path)?;
-    done(at.folder.create_directory_at(&at.path))
+    done(at.directory.create_directory_at(&at.path))
 }
 
 pub(crate) fn rmdir(path: Place) -> Outcome {
     let at = at(path)?;
-    done(at.folder.remove_directory_at(&at.path))
+    done(at.directory.remove_directory_at(&at.path))
 }
 
 pub(crate) fn truncate(path: Place, size: u64, how: &[How]) -> Outcome {
@@ -164,7 +164,7 @@ pub(crate) fn truncate(path: Place, size: u64, how: &[How]) -> Outcome {
 pub(crate) fn touch(path: Place, follow: bool) -> Outcome {
     let at = at(path)?;
     let open = at
-        .folder
+        .directory
         .open_at(
             following(follow),
             &at.path,
@@ -172,7 +172,7 @@ pub(crate) fn touch(path: Place, follow: bool) -> Outcome {
             DescriptorFlags::READ,
         )
         .and_then(|file| file.set_times(NewTimestamp::Now, NewTimestamp::Now));
-    let by_path = at.folder.set_times_at(
+    let by_path = at.directory.set_times_at(
         following(follow),
         &at.path,
         NewTimestamp::Now,

@@ -5,13 +5,13 @@ use wasip2::filesystem::types::{Descriptor, DescriptorFlags, OpenFlags, PathFlag
 
 use crate::script::{How, Place};
 
-/// A folder, and a path in it that nobody has looked at.
+/// A directory, and a path in it that nobody has looked at.
 pub(crate) struct At {
-    pub(crate) folder: Descriptor,
+    pub(crate) directory: Descriptor,
     pub(crate) path: String,
 }
 
-/// The names of the granted folders.
+/// The names of the granted directories.
 pub(crate) fn roots() -> Vec<String> {
     get_directories()
         .into_iter()
@@ -22,33 +22,33 @@ pub(crate) fn roots() -> Vec<String> {
 pub(crate) fn at(place: Place) -> Result<At, String> {
     let mut parts = match place {
         Place::First(path) => {
-            let (folder, _) = get_directories().into_iter().next().ok_or("no-root")?;
-            return Ok(At { folder, path });
+            let (directory, _) = get_directories().into_iter().next().ok_or("no-root")?;
+            return Ok(At { directory, path });
         }
         Place::Through(parts) => parts,
     };
     let path = parts.pop().ok_or("no-path")?;
     let mut parts = parts.into_iter();
     let root = parts.next().ok_or("no-root")?;
-    let (mut folder, _) = get_directories()
+    let (mut directory, _) = get_directories()
         .into_iter()
         .find(|(_, name)| *name == root)
         .ok_or("no-root")?;
     for step in parts {
         let how = [How::Read, How::Mutate, How::Directory];
-        let next = At { folder, path: step };
-        // A folder that may not be changed can still be looked into.
-        folder = next
+        let next = At { directory, path: step };
+        // A directory that may not be changed can still be looked into.
+        directory = next
             .open(&how, true)
             .or_else(|_| next.open(&[How::Read, How::Directory], true))?;
     }
-    Ok(At { folder, path })
+    Ok(At { directory, path })
 }
 
 impl At {
     pub(crate) fn open(&self, how: &[How], follow: bool) -> Result<Descriptor, String> {
         let (opening, access) = flags(how);
-        self.folder
+        self.directory
             .open_at(following(follow), &self.path, opening, access)
             .map_err(|code| code.name().to_owned())
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Op {
-    /// The names of the granted folders.
+    /// The names of the granted directories.
     Roots {},
     /// Opens, and keeps open until the call ends.
     Open {
@@ -54,7 +54,7 @@ pub(crate) enum Op {
         to: Place,
         bytes: u64,
     },
-    /// The names in a folder.
+    /// The names in a directory.
     List {
         path: Place,
     },
@@ -244,7 +244,7 @@ pub(crate) enum Returned {
     },
 }
 
-/// Where: a path in the first granted folder; or the name of a granted folder, paths of folders to open one after the other,
+/// Where: a path in the first granted directory; or the name of a granted directory, paths of directories to open one after the other,
 /// and a path in the last of them.
 #[derive(Deserialize)]
 #[serde(try_from = "Value")]

@@ -23,7 +23,7 @@ export class BundleError extends Error {}
 /**
  * Bundles a project.
  *
- * @param project the project's folder
+ * @param project the project's directory
  * @param tool the file in it that exports the tools
  * @param uses what the project declares to use
  * @param out the file to write the bundle to

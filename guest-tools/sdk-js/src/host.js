@@ -1,5 +1,5 @@
 /**
- * What a tool can ask of its host: progress, the shared state, and questions to the person. In a component these are the
+ * What a tool can ask of its host: progress, the shared state, and questions to the user. In a component these are the
  * imports that the project's `uses` names; elsewhere, `testing.js` stands in for them.
  */
 

@@ -17,7 +17,7 @@ use proc_macro::TokenStream;
 /// ```
 ///
 /// - `effect` (required): `"read-only"`, `"idempotent"` or `"effectful"`.
-/// - `title`: a short name for people.
+/// - `title`: a short name to show to users.
 /// - `output`: the type of the JSON that the tool promises to return; its schema becomes the tool's output schema.
 ///
 /// The function takes its input and a `&Call`, one of them, or nothing; it returns anything that is `IntoOutput`.

@@ -1,4 +1,4 @@
-"""Questions to the person, and their answers."""
+"""Questions to the user, and their answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Question:
     """A question."""
 
     prompt: str
-    """What the person reads."""
+    """The text that the user reads."""
     choices: tuple[str, ...] = ()
     """What they can choose from; may be empty with `free_text`."""
     free_text: bool = False
@@ -22,7 +22,7 @@ class Answer:
     """An answer."""
 
     kind: str
-    """"text", "choice", "cancelled" (the person declined) or "unavailable" (nobody can be asked here)."""
+    """"text", "choice", "cancelled" (the user declined) or "unavailable" (no user can be asked here)."""
     text: str | None = None
     """Their own words, if `kind` is "text"."""
     index: int | None = None

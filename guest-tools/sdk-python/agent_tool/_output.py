@@ -81,7 +81,7 @@ def error_json(value: object) -> Output:
 
 
 def denied(reason: str | None = None) -> Output:
-    """The call did not run, because somebody or some rule did not allow it."""
+    """The call did not run, because a user or a rule did not allow it."""
     return Output("execution-denied", None if reason is None else _string(reason, "denied"))
 
 

@@ -95,7 +95,7 @@ def tool(
 
     - `effect` says what a call may change, and the host enforces it: "read-only", "idempotent" or "effectful".
     - `name` is what the model calls; without it, the function's name.
-    - `title` is a short name for people.
+    - `title` is a short name to show to users.
     - `output` is the type of a JSON result that the tool promises; without it, what the function is said to return,
       if that is a dataclass or a TypedDict.
     """

@@ -34,7 +34,7 @@ class Tool(exports.Tool):
         return [_definition(tool) for tool in TOOLS.values()]
 
     def call(self, call: types.ToolCall) -> types.ToolResultOutput:
-        """Runs one call. An exception that nobody caught goes to stderr, and the call ends as a trap."""
+        """Runs one call. An uncaught exception goes to stderr, and the call ends as a trap."""
         _reseed()
         try:
             return _lower(_run(call))

@@ -44,7 +44,7 @@ def prepare(
 ) -> None:
     """Starts over: nothing recorded, this state, and these answers, in the order of the questions.
 
-    A string answers in the person's own words and a number by the index of a choice. A question without an answer is
+    A string answers in the user's own words and a number by the index of a choice. A question without an answer is
     answered `unavailable`.
     """
     global _recorded, _state, _answers

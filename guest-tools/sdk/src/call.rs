@@ -31,7 +31,7 @@ pub struct Call {
 pub struct Tool {
     /// The name that the model calls.
     pub name: &'static str,
-    /// A short name for people.
+    /// A short name to show to users.
     pub title: Option<&'static str>,
     /// What the tool does and when to use it: the function's doc comment.
     pub doc: &'static str,

@@ -45,7 +45,7 @@
 //!
 //! # Talking to the host
 //! [`progress::report`] shows how far a call has come, [`state`] is what the tools of a session share, and [`ask()`] asks the
-//! person. A component imports what it uses and nothing else, and its imports are its permission request. Files, clocks
+//! user. A component imports what it uses and nothing else, and its imports are its permission request. Files, clocks
 //! and randomness are `std`'s; [`workspace`] turns a path that a model wrote into the one to open. Outside WebAssembly, [`testing`] stands in for the host.
 
 pub mod progress;

@@ -18,7 +18,7 @@ pub enum Output {
     ErrorText(String),
     /// Failure, as JSON.
     ErrorJson(serde_json::Value),
-    /// The call did not run, because somebody or some rule did not allow it; with the reason where there is one.
+    /// The call did not run, because a user or a rule did not allow it; with the reason where there is one.
     Denied(Option<String>),
 }
 

@@ -29,7 +29,7 @@ struct Receipt {
 
 /// Orders something from the shop.
 ///
-/// It asks the person first,
+/// It asks the user first,
 /// and remembers the order.
 #[tool(effect = "idempotent", title = "Order", output = Receipt)]
 fn order(input: Order, call: &Call) -> Result<Output, String> {
@@ -42,9 +42,9 @@ fn order(input: Order, call: &Call) -> Result<Output, String> {
     )) {
         Answer::Choice(0) => {}
         Answer::Choice(_) | Answer::Text(_) | Answer::Cancelled => {
-            return Ok(Output::denied("the person said no"));
+            return Ok(Output::denied("the user said no"));
         }
-        Answer::Unavailable => return Err("nobody can be asked".to_owned()),
+        Answer::Unavailable => return Err("no user can be asked".to_owned()),
     }
     progress::report_fraction("ordering", 0.5);
     let before = state::get()
@@ -111,7 +111,7 @@ fn a_function_is_described_by_its_docs_and_types() {
         (
             "order",
             Some("Order"),
-            "Orders something from the shop.\n\nIt asks the person first, and remembers the order.",
+            "Orders something from the shop.\n\nIt asks the user first, and remembers the order.",
             Effect::Idempotent
         )
     );
@@ -212,13 +212,13 @@ fn the_stand_in_answers_and_records() {
     testing::prepare(serde_json::Map::new(), [Answer::Choice(1)]);
     assert_eq!(
         order(tea.clone(), &call("order")),
-        Ok(Output::denied("the person said no"))
+        Ok(Output::denied("the user said no"))
     );
     assert_eq!(testing::recorded(), asked(Vec::new(), Vec::new()));
 
     testing::prepare(serde_json::Map::new(), []);
     assert_eq!(
         order(tea, &call("order")),
-        Err("nobody can be asked".to_owned())
+        Err("no user can be asked".to_owned())
     );
 }

@@ -12,7 +12,7 @@
 
 static const char *const tones[] = {"friendly", "formal", NULL};
 
-static const at_field person[] = {
+static const at_field user[] = {
     {.name = "name", .type = AT_STRING, .description = "Whom to greet."},
     {.name = "tone",
      .type = AT_STRING,
@@ -121,9 +121,9 @@ static at_result keep_note(const at_call *call) {
 AT_TOOLS(
     {
         .name = "greet",
-        .description = "Greets a person by their name.",
+        .description = "Greets a user by their name.",
         .effect = AT_READ_ONLY,
-        .input = person,
+        .input = user,
         .run = greet,
     },
     {

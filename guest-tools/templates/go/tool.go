@@ -20,7 +20,7 @@ const side = 64
 func init() {
 	agenttool.Register(agenttool.Tool{
 		Name:        "greet",
-		Description: "Greets a person by their name.",
+		Description: "Greets a user by their name.",
 		Effect:      agenttool.ReadOnly,
 	}, greet)
 	agenttool.Register(agenttool.Tool{
@@ -40,12 +40,12 @@ func init() {
 	}, keepNote)
 }
 
-type person struct {
+type user struct {
 	Name string `json:"name" description:"Whom to greet."`
 	Tone string `json:"tone" description:"How to greet them." enum:"friendly,formal" default:"friendly"`
 }
 
-func greet(_ *agenttool.Call, in person) (string, error) {
+func greet(_ *agenttool.Call, in user) (string, error) {
 	if in.Tone == "formal" {
 		return fmt.Sprintf("Good day, %s.", in.Name), nil
 	}

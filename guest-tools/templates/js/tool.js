@@ -18,7 +18,7 @@ import { png } from "./png.js";
 
 const greet = tool({
   name: "greet",
-  description: "Greets a person by their name.",
+  description: "Greets a user by their name.",
   effect: "read-only",
   input: object({
     name: string("Whom to greet."),

@@ -20,7 +20,7 @@ def greet(
     name: Annotated[str, "Whom to greet."],
     tone: Annotated[Literal["friendly", "formal"], "How to greet them."] = "friendly",
 ) -> str:
-    """Greets a person by their name."""
+    """Greets a user by their name."""
     return f"Good day, {name}." if tone == "formal" else f"Hello, {name}!"
 
 

@@ -1,4 +1,4 @@
-//! What a tool asks of the host: to show progress, to ask the person, to keep state, and to take what it prints.
+//! What a tool asks of the host: to show progress, to ask the user, to keep state, and to take what it prints.
 
 use agent_tool::{Answer, Question, ask, input, progress, state, tool};
 use serde_json::Value;
@@ -12,7 +12,7 @@ pub(crate) struct Steps {
 
 #[input]
 pub(crate) struct Asked {
-    /// What the person reads.
+    /// The text that the user reads.
     prompt: String,
     /// What they can choose from.
     choices: Vec<String>,
@@ -54,9 +54,9 @@ pub(crate) fn report_unmeasured() -> &'static str {
     "done"
 }
 
-/// Asks the person, and says what the answer was.
+/// Asks the user, and says what the answer was.
 #[tool(effect = "read-only")]
-pub(crate) fn ask_person(input: Asked) -> String {
+pub(crate) fn ask_user(input: Asked) -> String {
     let question = Question {
         prompt: input.prompt,
         choices: input.choices,

@@ -26,7 +26,7 @@ agent_tool::export!(
     inputs::who,
     host::report,
     host::report_unmeasured,
-    host::ask_person,
+    host::ask_user,
     host::remember,
     host::print,
     ends::count,

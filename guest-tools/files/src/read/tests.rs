@@ -9,8 +9,8 @@ use crate::room::MAX_RESULT_BYTES;
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
 fn read_bytes(name: &str, bytes: &[u8]) -> Result<Output, String> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join(name);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join(name);
     fs::write(&path, bytes).expect("a file");
     let path = path.to_str().expect("UTF-8").to_owned();
     read_file(ReadFile {
@@ -90,9 +90,9 @@ fn large_files_are_refused_with_the_way_on() {
 }
 
 #[test]
-fn a_folder_is_no_file() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().to_str().expect("UTF-8").to_owned();
+fn a_directory_is_no_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().to_str().expect("UTF-8").to_owned();
     let result = read_file(ReadFile {
         path: path.clone(),
         offset_line: 1,
@@ -101,7 +101,7 @@ fn a_folder_is_no_file() {
     assert_eq!(
         result.map_err(|failure| failure.to_string()),
         Err(format!(
-            "`{path}` is a folder and cannot be read as a file; use list_directory to see what it has"
+            "`{path}` is a directory and cannot be read as a file; use list_directory to see what it has"
         ))
     );
 }

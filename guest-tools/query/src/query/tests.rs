@@ -21,8 +21,8 @@ fn answer(input: QueryData) -> Result<String, String> {
 
 /// The answer for a file with this name and content; its path is PATH in it.
 fn of_file(name: &str, content: &[u8]) -> Result<String, String> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join(name);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join(name);
     fs::write(&path, content).expect("a file");
     let path = path.to_str().expect("UTF-8").to_owned();
     let input = QueryData {

@@ -9,7 +9,7 @@ use std::error::Error;
 const SIDE: u32 = 64;
 
 #[input]
-struct Person {
+struct User {
     /// Whom to greet.
     name: String,
     /// How to greet them.
@@ -26,9 +26,9 @@ enum Tone {
     Formal,
 }
 
-/// Greets a person by their name.
+/// Greets a user by their name.
 #[tool(effect = "read-only")]
-fn greet(input: Person) -> String {
+fn greet(input: User) -> String {
     match input.tone {
         Tone::Friendly => format!("Hello, {}!", input.name),
         Tone::Formal => format!("Good day, {}.", input.name),
