@@ -1,6 +1,6 @@
 /*
- * What a tool asks of its host, by the canonical ABI. Each import is used by one function, and the linker drops those that no
- * tool calls: what is left are the component's requests for permission.
+ * Calls from a tool to its host, by the canonical ABI. Each import is used by one function, and the
+ * linker drops those that no tool calls: the rest are the component's permission requests.
  */
 #include <unistd.h>
 #include <wasi/api.h>

@@ -1,4 +1,7 @@
-/* Tables of fields: as the JSON Schema that the host checks every call against, and as the C types that a tool reads. */
+/*
+ * Tables of fields: as the JSON Schema that the host checks every call against, and as the C types
+ * that a tool reads.
+ */
 #include "internal.h"
 
 static const char *const TYPE_NAMES[] = {
@@ -110,7 +113,7 @@ at_str at_schema(const at_field *fields) {
     return (at_str){schema.data, schema.len};
 }
 
-/* Whether the value can be read as what the field's type promises, elements and fields within not counted. */
+/* True if the value itself has the field's type; elements and nested fields are not checked. */
 static bool fits_type(const at_field *field, at_value value) {
     int64_t integer;
     uint64_t natural;

@@ -4,8 +4,9 @@ package agenttool
 
 import "encoding/json"
 
-// Native is the host outside of WebAssembly, where tools are tested as the functions that they are: what Ask and State give, and
-// what Progress and Merge were told. Tests that run beside each other must not share it.
+// Native is the host outside of WebAssembly, where tools are tested as functions: the answers of
+// Ask and State, and the calls of Progress and Merge. Tests that run beside each other must not
+// share it.
 var Native struct {
 	// Answers are given in order; afterwards no user can be asked.
 	Answers []Answer

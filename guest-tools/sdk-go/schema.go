@@ -17,9 +17,11 @@ type schema = map[string]any
 type reflection struct {
 	// output says that the value goes out, where null stands for a nil pointer, map or slice.
 	output bool
-	// open are the structs around the type that is read. None of them may come again: the schema would not end.
+	// open are the structs around the type that is read. None of them may come again: the schema
+	// would not end.
 	open []reflect.Type
-	// elements counts the lists, maps and pointers around the type that is read. Within them no default can be set beforehand.
+	// elements counts the lists, maps and pointers around the type that is read. Within them no
+	// default can be set beforehand.
 	elements int
 }
 
@@ -41,7 +43,8 @@ func outputSchema(of reflect.Type) (json.RawMessage, error) {
 	return json.Marshal(made)
 }
 
-// promises says whether a result type says enough for an output schema: whether it is a struct of the author's.
+// promises says whether a result type says enough for an output schema: whether it is a struct of
+// the author's.
 func promises(of reflect.Type) bool {
 	return of.Kind() == reflect.Struct && of != reflect.TypeFor[Result]() && of != reflect.TypeFor[Part]() && !speaksForItself(of)
 }
@@ -161,7 +164,7 @@ func (r *reflection) property(field field) (schema, error) {
 	if field.Tag.Get("default") != "" && r.elements > 0 {
 		return nil, fmt.Errorf("a default within a list, map or pointer cannot be set")
 	}
-	// What a list may hold is said on the list.
+	// The constraints of the elements are on the list.
 	target := made
 	for target["items"] != nil {
 		target = target["items"].(schema)

@@ -1,10 +1,11 @@
 /**
- * A stand-in for the host, for tests under Node.js. It keeps what a tool reported and hands out what a test prepared.
+ * A stand-in for the host, for tests under Node.js. It keeps what a tool reported and hands out
+ * what a test prepared.
  */
 
 import type { Answer, Json, Tool } from "./index.js";
 
-/** What tools told the host and asked of it. */
+/** The calls of tools to the host. */
 export interface Recorded {
   /** Messages with the part that is done. */
   progress: { message: string; fraction: number | undefined }[];
@@ -15,8 +16,9 @@ export interface Recorded {
 }
 
 /**
- * Starts over: nothing recorded, this state, and these answers, in the order of the questions. A string answers in the
- * user's own words and a number by the index of a choice. A question without an answer is answered `unavailable`.
+ * Starts over: nothing recorded, this state, and these answers, in the order of the questions. A
+ * string is a free-text answer and a number is the index of a choice. A question without an answer
+ * is answered `unavailable`.
  *
  * @returns what is recorded from here on
  */
@@ -26,7 +28,8 @@ export function prepare(given?: {
 }): Recorded;
 
 /**
- * Calls a tool, from an input as JSON to the result, without the check of the input that a host makes. `value` is what the
- * variant holds, with JSON read. What a component would end with as a trap is thrown.
+ * Calls a tool, from an input as JSON to the result, without the check of the input that a host
+ * makes. `value` is what the variant holds, with JSON read. What a component would end with as a
+ * trap is thrown.
  */
 export function call(tool: Tool, input?: object): Promise<{ kind: string; value: any }>;

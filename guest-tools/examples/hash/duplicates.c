@@ -19,10 +19,10 @@ typedef struct {
 typedef struct {
     entry *entries;
     size_t count;
-    /* Why paths could not be looked at, as an array of texts, and how many these are. */
+    /* The errors of unreadable paths, as an array of texts, and their number. */
     at_writer unread;
     size_t unread_count;
-    /* Whether there is more than the bounds allow. */
+    /* True if there is more than the bounds allow. */
     bool cut;
 } findings;
 
@@ -48,11 +48,11 @@ static const at_field group = {.type = AT_OBJECT, .fields = group_fields};
 
 const at_field find_duplicates_output[] = {
     {.name = "groups", .type = AT_ARRAY, .description = "Files with the same content, the largest first.", .items = &group},
-    {.name = "files", .type = AT_UNSIGNED, .description = "How many files were looked at."},
-    {.name = "spare_bytes", .type = AT_UNSIGNED, .description = "What all but one of each group take."},
-    {.name = "unread_count", .type = AT_UNSIGNED, .description = "How many files and directories could not be read."},
-    {.name = "unread", .type = AT_ARRAY, .description = "Why, for the first 100 of them.", .items = &text},
-    {.name = "cut", .type = AT_BOOLEAN, .description = "Whether there are more files, or deeper directories, than one call looks at."},
+    {.name = "files", .type = AT_UNSIGNED, .description = "The number of files examined."},
+    {.name = "spare_bytes", .type = AT_UNSIGNED, .description = "The bytes that all but one of each group take."},
+    {.name = "unread_count", .type = AT_UNSIGNED, .description = "The number of files and directories that could not be read."},
+    {.name = "unread", .type = AT_ARRAY, .description = "The errors of the first 100 of them.", .items = &text},
+    {.name = "cut", .type = AT_BOOLEAN, .description = "True if there are more files, or deeper directories, than one call examines."},
     AT_END,
 };
 
@@ -64,7 +64,10 @@ static void pass_over(findings *found, at_str why) {
 
 static void walk(findings *found, at_str path, uint64_t min_size, unsigned depth);
 
-/* Notes a file, or goes into a directory. Links are not followed: what they lead to is found where it is. */
+/*
+ * Notes a file, or goes into a directory. Links are not followed: their targets are found where
+ * they are.
+ */
 static void visit(findings *found, at_str path, uint64_t min_size, unsigned depth) {
     struct stat status;
     if (lstat(path.data, &status) != 0) {
@@ -99,7 +102,10 @@ static void walk(findings *found, at_str path, uint64_t min_size, unsigned depth
     closedir(directory);
 }
 
-/* Larger files first, those with the same content beside each other, and those in the order of their names. */
+/*
+ * Larger files first, those with the same content beside each other, and those in the order of
+ * their names.
+ */
 static int compare(const void *left, const void *right) {
     const entry *a = left;
     const entry *b = right;
@@ -126,7 +132,7 @@ static void compare_contents(findings *found) {
     }
 }
 
-/* How many entries from this one on have its content. */
+/* The number of entries, from this one on, with its content. */
 static size_t run_length(const findings *found, size_t start) {
     const entry *first = &found->entries[start];
     size_t end = start + 1;

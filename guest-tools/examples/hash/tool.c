@@ -22,7 +22,7 @@ static const at_field hash_text_input[] = {
     {.name = "text", .type = AT_STRING, .description = "The text; its UTF-8 is what counts."},
     {.name = "algorithm",
      .type = AT_STRING,
-     .description = "How to make the digest.",
+     .description = "The digest algorithm.",
      .choices = ALGORITHM_NAMES,
      .fallback = "\"sha256\""},
     AT_END,
@@ -40,7 +40,7 @@ static const at_field hash_files_input[] = {
     {.name = "paths", .type = AT_ARRAY, .description = "The files, at most 1,000.", .items = &one_path},
     {.name = "algorithm",
      .type = AT_STRING,
-     .description = "How to make the digests.",
+     .description = "The digest algorithm.",
      .choices = ALGORITHM_NAMES,
      .fallback = "\"sha256\""},
     AT_END,
@@ -50,14 +50,14 @@ static const at_field file_fields[] = {
     {.name = "path", .type = AT_STRING, .description = "The file."},
     {.name = "digest", .type = AT_STRING, .description = "Its digest, as hexadecimal digits.", .optional = true},
     {.name = "size", .type = AT_UNSIGNED, .description = "Its size in bytes.", .optional = true},
-    {.name = "error", .type = AT_STRING, .description = "Why it cannot be read, in place of both.", .optional = true},
+    {.name = "error", .type = AT_STRING, .description = "The error if it cannot be read, in place of both.", .optional = true},
     AT_END,
 };
 
 static const at_field file_field = {.type = AT_OBJECT, .fields = file_fields};
 
 static const at_field hash_files_output[] = {
-    {.name = "algorithm", .type = AT_STRING, .description = "How the digests were made."},
+    {.name = "algorithm", .type = AT_STRING, .description = "The digest algorithm."},
     {.name = "files", .type = AT_ARRAY, .description = "The files, in the order of `paths`.", .items = &file_field},
     AT_END,
 };
@@ -119,7 +119,10 @@ static const at_field check_file_input[] = {
     AT_END,
 };
 
-/* The algorithm whose digests are as long, or NULL. Case does not matter, so `text` is made lower case. */
+/*
+ * The algorithm whose digests are as long, or NULL. Case does not matter, so `text` is made lower
+ * case.
+ */
 static const hash_algorithm *algorithm_by_digest(at_str expected, char *text) {
     for (size_t i = 0; i < expected.len; i++) {
         if (!isxdigit((unsigned char)expected.data[i])) {

@@ -1,4 +1,6 @@
-/** Tools that read web pages: HTML as Markdown, which is what a model reads best and pays least for. */
+/**
+ * Tools that read web pages: HTML as Markdown, which is what a model reads best and pays least for.
+ */
 
 import {
   array,
@@ -15,7 +17,7 @@ import { get } from "./fetching.ts";
 import { write } from "./markdown.ts";
 import { headingsOf, readPage } from "./page.ts";
 
-/** How many characters come at once, unless the model asks for more or less. */
+/** The default number of characters of one part. */
 const PAGE_LENGTH = 20_000;
 
 const reading = {
@@ -24,7 +26,7 @@ const reading = {
   images: optional(boolean("Keep images, as links to them."), false),
   from: optional(integer("Begin at this character of the Markdown.", { minimum: 0 }), 0),
   length: optional(
-    integer("Give at most so many characters.", { minimum: 100, maximum: 100_000 }),
+    integer("The most characters to return.", { minimum: 100, maximum: 100_000 }),
     PAGE_LENGTH,
   ),
 };

@@ -1,11 +1,14 @@
-/** Where the lines of a bundle come from: a source map by lines, small enough to be a part of the bundle. */
+/**
+ * The origins of a bundle's lines: a source map by lines, small enough to be a part of the bundle.
+ */
 
 import { SourceMap } from "node:module";
 import { basename, dirname, relative, resolve, sep } from "node:path";
 
 /**
- * The name of the bundle, the author's sources, and runs of lines that follow each other in the bundle as they do in a source,
- * as `[line, source, line in the source]` with lines from 1. The source of what is not the author's is `null`.
+ * The name of the bundle, the author's sources, and runs of lines that follow each other in the
+ * bundle as they do in a source, as `[line, source, line in the source]` with lines from 1. The
+ * source of what is not the author's is `null`.
  *
  * @param code the bundle
  * @param map its source map, as esbuild writes it

@@ -99,7 +99,7 @@ fn call(name: &str) -> Call {
 }
 
 #[test]
-fn a_function_is_described_by_its_docs_and_types() {
+fn function_is_described_by_its_docs_and_types() {
     let tool = tool_of::<order>();
     assert_eq!(
         (
@@ -141,7 +141,7 @@ fn a_function_is_described_by_its_docs_and_types() {
 }
 
 #[test]
-fn a_function_is_still_a_function() {
+fn function_stays_callable() {
     assert_eq!(hello(), "hello");
     assert_eq!(elsewhere::double(elsewhere::Number { number: 4 }), Json(8));
 }
@@ -175,7 +175,7 @@ fn calls_go_through_json() {
 }
 
 #[test]
-fn the_stand_in_answers_and_records() {
+fn host_stand_in_answers_and_records() {
     let question = Question {
         prompt: "Order tea?".to_owned(),
         choices: vec!["Yes".to_owned(), "No".to_owned()],

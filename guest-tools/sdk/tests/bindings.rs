@@ -25,7 +25,7 @@ const WORLD: &str = "
 ";
 
 #[test]
-fn bindings_are_those_of_the_contract() {
+fn bindings_match_the_contract() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
     let file = directory.join("src/bindings/generated.rs");
     let made = generate(&directory.join("../../wit"));

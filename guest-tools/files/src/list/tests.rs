@@ -4,7 +4,7 @@ use agent_tool::Json;
 use pretty_assertions::assert_eq;
 
 use super::{Entry, ListDirectory, Listing, list_directory};
-use crate::room::MAX_RESULT_BYTES;
+use crate::budget::MAX_RESULT_BYTES;
 use crate::walk::Kind;
 
 fn list(path: &str, depth: usize) -> Result<Listing, String> {
@@ -25,7 +25,7 @@ fn entry(name: &str, kind: Kind, size_bytes: Option<u64>) -> Entry {
 }
 
 #[test]
-fn a_directory_is_listed_to_the_depth() {
+fn directory_is_listed_to_the_depth() {
     let directory = tempfile::tempdir().expect("a directory");
     let root = directory.path().to_str().expect("UTF-8");
     fs::create_dir(directory.path().join("sub")).expect("a directory");
@@ -54,7 +54,7 @@ fn a_directory_is_listed_to_the_depth() {
 }
 
 #[test]
-fn failures_say_what_to_do() {
+fn failures_suggest_a_remedy() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory
         .path()
@@ -79,7 +79,7 @@ fn failures_say_what_to_do() {
 }
 
 #[test]
-fn a_long_listing_is_cut_below_the_hosts_inline_size_and_says_so() {
+fn long_listing_is_cut_below_the_hosts_inline_size() {
     let directory = tempfile::tempdir().expect("a directory");
     fs::create_dir(directory.path().join("a")).expect("a directory");
     for number in 0..300 {

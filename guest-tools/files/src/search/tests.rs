@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 use super::{
     FileHit, Hits, LineHit, MAX_HITS, MAX_SEARCHED_FILE_BYTES, SearchFiles, excerpt, search_files,
 };
-use crate::room::MAX_RESULT_BYTES;
+use crate::budget::MAX_RESULT_BYTES;
 
 fn sample() -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a directory");
@@ -189,9 +189,13 @@ fn mistakes_are_explained() {
 }
 
 #[test]
-fn hits_are_bounded_and_say_so() {
+fn hits_are_bounded_and_a_note_says_so() {
     let directory = tempfile::tempdir().expect("a directory");
-    fs::write(directory.path().join("many.txt"), "x\n".repeat(MAX_HITS + 1)).expect("a file");
+    fs::write(
+        directory.path().join("many.txt"),
+        "x\n".repeat(MAX_HITS + 1),
+    )
+    .expect("a file");
     let large = usize::try_from(MAX_SEARCHED_FILE_BYTES).expect("a small number") + 1;
     fs::write(directory.path().join("large.txt"), vec![b'x'; large]).expect("a file");
     for number in 0..MAX_HITS {

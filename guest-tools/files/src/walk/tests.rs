@@ -50,7 +50,7 @@ fn entries_come_sorted_with_kinds_and_sizes() {
 }
 
 #[test]
-fn deeper_levels_are_named_from_the_start_and_links_and_git_are_not_entered() {
+fn deeper_levels_skip_links_and_git() {
     let directory = sample();
     let walk = walk(
         directory.path(),
@@ -80,7 +80,7 @@ fn deeper_levels_are_named_from_the_start_and_links_and_git_are_not_entered() {
 }
 
 #[test]
-fn a_walk_that_starts_in_git_lists_it() {
+fn walk_starting_in_git_lists_it() {
     let directory = sample();
     let walk = walk(
         &directory.path().join(".git"),
@@ -94,7 +94,7 @@ fn a_walk_that_starts_in_git_lists_it() {
 }
 
 #[test]
-fn a_cut_leaves_out_what_is_deep() {
+fn cut_leaves_out_deep_entries() {
     let directory = sample();
     let walk = walk(
         directory.path(),
@@ -112,7 +112,7 @@ fn a_cut_leaves_out_what_is_deep() {
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_an_error() {
+fn missing_directory_is_an_error() {
     let directory = sample();
     let error = walk(
         &directory.path().join("none"),

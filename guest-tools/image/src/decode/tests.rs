@@ -59,7 +59,7 @@ fn failure(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn what_cannot_be_decoded_is_explained() {
+fn undecodable_images_are_explained() {
     let png = encoded(&DynamicImage::new_rgb8(40, 20), ImageFormat::Png);
     let cases: &[(&[u8], &str)] = &[
         (
@@ -98,7 +98,7 @@ fn what_cannot_be_decoded_is_explained() {
 }
 
 #[test]
-fn a_decoder_is_bounded_in_memory() {
+fn decoder_is_bounded_in_memory() {
     // 16 bits a channel: fewer pixels than allowed, but eight bytes for each.
     let mut png = png_header(4_800, 4_900);
     png[24] = 16;
@@ -147,7 +147,9 @@ fn large_files_directories_and_missing_files_are_explained() {
         ),
         (
             format!("{root}/none.png"),
-            format!("no such file or directory `{root}/none.png`; the directory `{root}` has: large.png"),
+            format!(
+                "no such file or directory `{root}/none.png`; the directory `{root}` has: large.png"
+            ),
         ),
     ];
     for (path, expected) in cases {
@@ -156,7 +158,7 @@ fn large_files_directories_and_missing_files_are_explained() {
 }
 
 #[test]
-fn a_turned_photo_has_the_size_that_it_is_shown_in() {
+fn rotated_photo_reports_its_displayed_size() {
     let (_directory, path) = file("turned.jpg", &turned_jpeg());
     let opened = open(&path).expect("an image");
     assert_eq!(

@@ -159,7 +159,7 @@ fn sizes_keep_proportions_and_are_never_zero() {
 }
 
 #[test]
-fn a_thumbnail_that_is_too_large_says_what_to_do() {
+fn thumbnail_too_large_error_suggests_a_remedy() {
     // Noise does not compress.
     let mut seed = 1_u32;
     let noise = RgbaImage::from_fn(1400, 1400, |_, _| {

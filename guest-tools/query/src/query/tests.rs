@@ -72,7 +72,7 @@ fn files_are_read_by_their_names() {
 }
 
 #[test]
-fn there_is_one_thing_to_query() {
+fn query_takes_one_of_path_and_text() {
     let none = QueryData {
         text: None,
         ..of_text(".", "")
@@ -108,7 +108,7 @@ fn results_without_an_end_are_cut() {
 }
 
 #[test]
-fn a_failure_says_how_far_it_came() {
+fn failure_keeps_the_results_before_it() {
     assert_eq!(
         answer(of_text(".[] | 1 + .", "[1,\"a\"]")),
         Err("the filter failed after 1 results: cannot calculate 1 + \"a\"; `type` tells what a value is, and `?` passes over what does not fit".to_owned())

@@ -52,7 +52,7 @@ enum Choice {
 }
 
 #[test]
-fn an_enum_of_objects_is_an_object() {
+fn enum_of_objects_is_an_object() {
     let schema = input_schema::<Choice>();
     assert_eq!(schema.get("type"), Some(&json!("object")));
 }

@@ -1,15 +1,15 @@
-//! What to say of a path that is not there: the nearest directory above it, and what that has. A model then mostly finds what it
-//! meant. It reads names and nothing else.
+//! Explains a missing path: names the nearest existing directory above it and its entries, so that
+//! a model can correct the path. It reads names and nothing else.
 
 use super::locate;
 
-/// The names that an error suggests at most.
+/// The most names that an error suggests.
 const MAX_SUGGESTIONS: usize = 20;
 
-/// The entries that are looked at for suggestions at most.
+/// The most entries that are read for suggestions.
 const MAX_LOOKED_AT: usize = 500;
 
-/// Names the nearest directory above the path that is there, and what it has.
+/// Names the nearest existing directory above the path, and its entries.
 pub(super) fn describe(path: &str) -> String {
     let mut above = path.trim_end_matches('/');
     loop {

@@ -12,7 +12,7 @@ fn mounts(roots: &[&str], working_directory: Option<&str>) -> Option<Mounts> {
 }
 
 #[test]
-fn paths_are_asked_of_the_host() {
+fn paths_outside_are_passed_to_the_host() {
     let workspace: &[&str] = &["/workspace", "."];
     let two: &[&str] = &["/data/in", "/workspace"];
     let cases = [
@@ -37,7 +37,7 @@ fn paths_are_asked_of_the_host() {
 }
 
 #[test]
-fn relative_paths_start_in_the_working_directory_where_it_is_mounted() {
+fn relative_paths_start_in_a_mounted_working_directory() {
     let cases = [
         (Some("/workspace/sub"), Some("/workspace/sub")),
         (Some("/elsewhere"), Some("/data")),
@@ -52,7 +52,7 @@ fn relative_paths_start_in_the_working_directory_where_it_is_mounted() {
 }
 
 #[test]
-fn paths_that_name_nothing_are_refused() {
+fn invalid_paths_are_refused() {
     let cases = [
         (
             "",
@@ -72,7 +72,7 @@ fn paths_that_name_nothing_are_refused() {
 }
 
 #[test]
-fn every_kind_says_what_to_do_next() {
+fn every_error_kind_suggests_the_next_step() {
     let cases = [
         (
             ErrorKind::PermissionDenied,
@@ -92,7 +92,7 @@ fn every_kind_says_what_to_do_next() {
         ),
         (
             ErrorKind::StorageFull,
-            "`a` cannot be read: there is no room left",
+            "`a` cannot be read: there is no space left",
         ),
         (ErrorKind::TimedOut, "`a` cannot be read: timed out"),
     ];

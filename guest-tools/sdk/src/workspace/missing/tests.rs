@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use super::describe;
 
 #[test]
-fn a_missing_file_names_its_neighbours() {
+fn missing_file_error_names_its_neighbours() {
     let directory = tempfile::tempdir().expect("a directory");
     let root = directory.path().to_str().expect("UTF-8").to_owned();
     fs::create_dir(directory.path().join("empty")).expect("a directory");
@@ -25,7 +25,9 @@ fn a_missing_file_names_its_neighbours() {
         ),
         (
             format!("{root}/empty/x"),
-            format!("no such file or directory `{root}/empty/x`; the directory `{root}/empty` is empty"),
+            format!(
+                "no such file or directory `{root}/empty/x`; the directory `{root}/empty` is empty"
+            ),
         ),
     ];
     for (path, expected) in cases {
