@@ -80,7 +80,7 @@ static bool required(const at_field *field) {
     return !field->optional && field->fallback == NULL;
 }
 
-/* The members of an object's schema that say what fields it has. */
+/* The members of an object's schema that define its fields. */
 static void write_fields(at_writer *writer, const at_field *fields) {
     at_key(writer, "properties");
     at_object_begin(writer);

@@ -14,7 +14,7 @@ var Native struct {
 	State json.RawMessage
 	// Progress are the messages that were reported.
 	Progress []string
-	// Merged are the changes that were asked for.
+	// Merged are the requested changes of the state.
 	Merged []json.RawMessage
 }
 

@@ -18,7 +18,7 @@ var kept []any
 // runtime makes its first call, before there is a heap.
 var early [2<<16 + earlyAlign]byte
 
-// earlyAlign is the largest alignment that there is.
+// earlyAlign is the largest alignment of any type.
 const earlyAlign = 16
 
 // earlyUsed is the number of its bytes in use.

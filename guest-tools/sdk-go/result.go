@@ -85,7 +85,7 @@ func DeniedWithoutReason() Result {
 	return Result{variant: denied}
 }
 
-// data says where the content of a file is, in the order of the contract.
+// data is the kind of a file's content, in the order of the contract.
 type data uint32
 
 const (

@@ -53,7 +53,7 @@ type Call struct {
 type registered struct {
 	Tool
 	// schemas are those of the input and of the result. Every call is in an instance of its own, so
-	// they are made when they are asked for.
+	// they are made on demand.
 	schemas func() (input, output json.RawMessage)
 	run     func(call *Call, input []byte) Result
 }

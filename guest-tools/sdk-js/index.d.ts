@@ -44,7 +44,7 @@ export function string(description?: string, more?: JsonSchema): Shape<string>;
 
 /**
  * An integer that a `number` holds exactly: within 2^53 on both sides of zero, unless `more` has
- * closer bounds. What lies outside is refused by the host.
+ * closer bounds. The host refuses values outside.
  */
 export function integer(description?: string, more?: JsonSchema): Shape<number>;
 
@@ -131,7 +131,7 @@ export interface Definition<S extends Shaped> {
   /** The shape of a JSON result, where the tool promises one. */
   output?: Shaped;
   /**
-   * Answers a call. What it throws ends the call as a trap, with the stack on stderr, unless it is
+   * Answers a call. A thrown error ends the call as a trap, with the stack on stderr, unless it is
    * a `ToolError`.
    */
   run(input: Infer<S>, call: Call): Returned | Promise<Returned>;

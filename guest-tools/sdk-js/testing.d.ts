@@ -9,7 +9,7 @@ import type { Answer, Json, Tool } from "./index.js";
 export interface Recorded {
   /** Messages with the part that is done. */
   progress: { message: string; fraction: number | undefined }[];
-  /** Changes of the state that were asked for. */
+  /** The requested changes of the state. */
   deltas: { [name: string]: Json }[];
   /** Questions, in order. */
   questions: { prompt: string; choices: string[]; freeText: boolean }[];
@@ -29,7 +29,7 @@ export function prepare(given?: {
 
 /**
  * Calls a tool, from an input as JSON to the result, without the check of the input that a host
- * makes. `value` is what the variant holds, with JSON read. What a component would end with as a
+ * makes. `value` is the variant's value, with JSON parsed. An error that would end a component as a
  * trap is thrown.
  */
 export function call(tool: Tool, input?: object): Promise<{ kind: string; value: any }>;

@@ -1,6 +1,6 @@
 /**
- * The conformance tools in JavaScript. What each does is the same in every language, and
- * `../cases.toml` says what.
+ * The conformance tools in JavaScript. Their behaviour is the same in every language;
+ * `../cases.toml` defines it.
  */
 
 import {
@@ -194,7 +194,7 @@ const askUser = tool({
   effect: "read-only",
   input: object({
     prompt: string("The text of the question."),
-    choices: array(string(), "What to choose from."),
+    choices: array(string(), "The choices."),
     free_text: boolean("True if free text is allowed."),
   }),
   run: ({ prompt, choices, free_text: freeText }) => {
@@ -214,7 +214,7 @@ const remember = tool({
   name: "remember",
   description: "Puts a value into the shared state, and gives the state as it was before.",
   effect: "effectful",
-  input: object({ key: string("Under which name."), value: any("What to remember.") }),
+  input: object({ key: string("The name to remember it by."), value: any("The value to remember.") }),
   run: ({ key, value }) => {
     const before = state.get();
     state.merge({ [key]: value });

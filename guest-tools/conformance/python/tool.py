@@ -1,5 +1,5 @@
-"""The conformance tools in Python. What each does is the same in every language, and
-`../cases.toml` says what.
+"""The conformance tools in Python. Their behaviour is the same in every language; `../cases.toml`
+defines it.
 """
 
 import base64

@@ -10,7 +10,7 @@ Palette = list[tuple[int, int, int]]
 
 
 class Canvas:
-    """Pixels, a byte for each: the place of its colour in the palette. What lies outside is not
+    """Pixels, a byte for each: the place of its colour in the palette. Pixels outside are not
     drawn.
     """
 

@@ -28,7 +28,7 @@ class Summary:
     minimum: float
     maximum: float
     quantiles: Annotated[
-        list[float], "The cuts between equally many numbers, as many as asked for."
+        list[float], "The cuts between groups of equal size, as many as requested."
     ]
     stdev: Annotated[float | None, "The sample standard deviation; null for one number."]
 
@@ -154,7 +154,7 @@ def placed(kind: str, one: Series, place: int, categories: Sequence[str]) -> Poi
 
 
 def finite(number: float) -> float:
-    """The number, unless it is beyond those that there are."""
+    """Returns the number if it is finite, and raises otherwise."""
     if number in (float("inf"), float("-inf")):
         raise ToolError("the numbers are too large to add up; give smaller ones")
     return number

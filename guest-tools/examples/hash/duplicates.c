@@ -65,8 +65,8 @@ static void pass_over(findings *found, at_str why) {
 static void walk(findings *found, at_str path, uint64_t min_size, unsigned depth);
 
 /*
- * Notes a file, or goes into a directory. Links are not followed: their targets are found where
- * they are.
+ * Records a file, or enters a directory. Links are not followed: their targets are found where they
+ * are.
  */
 static void visit(findings *found, at_str path, uint64_t min_size, unsigned depth) {
     struct stat status;

@@ -171,7 +171,7 @@ AT_TOOLS(
     },
     {
         .name = "hash_files",
-        .description = "Makes the digests of files and says how large they are. A file that cannot be read has an error instead.",
+        .description = "Computes the digests and sizes of files. A file that cannot be read has an error instead.",
         .effect = AT_READ_ONLY,
         .input = hash_files_input,
         .output = hash_files_output,

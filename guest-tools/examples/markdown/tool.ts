@@ -68,7 +68,7 @@ const outline = tool({
   effect: "read-only",
   input: object({ html }),
   output: object({
-    title: any("What the page calls itself, or null."),
+    title: any("The title of the page, or null."),
     description: any("How the page describes itself, or null."),
     headings: array(object({ level: integer("From 1 to 6."), text: string() }), "In order."),
   }),
@@ -80,7 +80,7 @@ const outline = tool({
 
 type Reading = { [K in keyof typeof reading]: Infer<(typeof reading)[K]> };
 
-/** A page as Markdown, or a part of it that says where the next begins. */
+/** A page as Markdown, or a part of it with the start of the next. */
 function markdownOf(html: string, base: string | undefined, options: Reading): string {
   const { content } = readPage(html, base, options.whole);
   const characters = [...write(content, options)];

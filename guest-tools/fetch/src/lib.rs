@@ -1,9 +1,9 @@
 //! The built-in component `fetch`: `fetch` (GET and HEAD) and `http_post`, through wasi:http.
 //!
-//! They are two tools because they differ in effect: the host lets a read-only tool send GET and
-//! HEAD only, and asks before it runs an effectful one. Every hop of a redirect is a request of its
-//! own, so the host's policy sees each. The host decides where a request may go; this component
-//! sends it and reports the result.
+//! The two tools differ in effect: the host lets a read-only tool send GET and HEAD only, and asks
+//! before it runs an effectful one. Every hop of a redirect is a request of its own, so the host's
+//! policy sees each. The host decides where a request may go; this component sends it and reports
+//! the result.
 
 mod address;
 mod answer;

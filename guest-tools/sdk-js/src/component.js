@@ -1,6 +1,6 @@
 /**
- * The component: what the entry that `build.mjs` writes exports. What is at the top of modules runs
- * when the component is built; each call then starts with a fresh copy of what that left.
+ * The component: the exports of the entry that `build.mjs` writes. Code at the top of modules runs
+ * when the component is built; each call then starts with a fresh copy of its state.
  */
 
 import { connect } from "./host.js";

@@ -9,7 +9,8 @@ export function parse(text) {
 }
 
 /**
- * Writes JSON. What JSON has no form for is refused, where `JSON.stringify` alone would change it.
+ * Writes JSON. A value without a JSON form is refused, where `JSON.stringify` alone would change
+ * it.
  */
 export function stringify(value) {
   const written = JSON.stringify(value, writable);

@@ -1,6 +1,6 @@
 /**
- * `tool()`: a function as a tool. What is wrong with one is said when its module is loaded, so it
- * stops the build.
+ * `tool()`: a function as a tool. An invalid one throws when its module is loaded, so it stops the
+ * build.
  */
 
 import { DefinitionError, ToolError } from "./failure.js";
@@ -28,7 +28,7 @@ export class Tool {
   }
 
   /**
-   * Runs a call with its input as JSON text. What the function throws comes through, but for
+   * Runs a call with its input as JSON text. Errors of the function pass through, except
    * `ToolError`.
    */
   async answer(call, input) {

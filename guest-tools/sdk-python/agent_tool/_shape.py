@@ -22,13 +22,13 @@ SUPPORTED = (
 
 
 class Unsupported(Exception):
-    """A tool that cannot be defined as it is written. The text names what is wrong and what can be
+    """A tool that cannot be defined as it is written. The text names the error and what can be
     written instead.
     """
 
 
 class Misfit(Exception):
-    """A JSON value that does not fit its shape. The text begins with where."""
+    """A JSON value that does not fit its shape. The text begins with its position."""
 
 
 class Schema:

@@ -102,8 +102,8 @@ def tool(
     Its docstring is what the model reads, and its parameters are the fields of the input. The
     function stays a function, so a test can call it.
 
-    - `effect` says what a call may change, and the host enforces it: "read-only", "idempotent" or
-      "effectful".
+    - `effect` is the effect that a call may have, and the host enforces it: "read-only",
+      "idempotent" or "effectful".
     - `name` is what the model calls; without it, the function's name.
     - `title` is a short name to show to users.
     - `output` is the type of a JSON result that the tool promises; without it, what the function is

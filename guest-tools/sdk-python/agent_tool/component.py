@@ -1,8 +1,8 @@
 """The component: what componentize-py loads. It imports the project's module `tool`, and answers
 the host's calls with it.
 
-What is at the top of modules runs when the component is built; each call then starts with a fresh
-copy of what that left.
+Code at the top of modules runs when the component is built; each call then starts with a fresh copy
+of its state.
 """
 
 from __future__ import annotations

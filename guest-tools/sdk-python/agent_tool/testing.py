@@ -31,7 +31,7 @@ class Recorded:
     progress: list[tuple[str, float | None]] = field(default_factory=list)
     """Messages with the part that is done."""
     deltas: list[dict[str, object]] = field(default_factory=list)
-    """Changes of the state that were asked for."""
+    """The requested changes of the state."""
     questions: list[Question] = field(default_factory=list)
     """Questions, in order."""
 

@@ -1,4 +1,4 @@
-"""What a tool returns, and the variant that it becomes."""
+"""Return values of tools, and the variants that they become."""
 
 import unittest
 from dataclasses import dataclass

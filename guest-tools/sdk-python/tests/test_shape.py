@@ -38,7 +38,7 @@ class Bare:
 
 class Options(TypedDict):
     deep: bool
-    limit: NotRequired[Annotated[int, "At most so many."]]
+    limit: NotRequired[Annotated[int, "The most items."]]
 
 
 @dataclass
@@ -105,7 +105,7 @@ class Schemas(unittest.TestCase):
                     "type": "object",
                     "properties": {
                         "deep": {"type": "boolean"},
-                        "limit": {"type": "integer", "description": "At most so many."},
+                        "limit": {"type": "integer", "description": "The most items."},
                     },
                     "additionalProperties": False,
                     "required": ["deep"],

@@ -1,5 +1,5 @@
-//! What a tool can return: the union of the contract as plain types, and the conversions to its
-//! variants. The variant is chosen by type, never by inspecting a value.
+//! Tool results: the union of the contract as plain types, and the conversions to its variants. The
+//! variant is chosen by type, never by inspecting a value.
 
 use std::fmt;
 
@@ -209,8 +209,8 @@ impl IntoOutput for Vec<Part> {
     }
 }
 
-/// The alternate form is asked for because error types with a chain of causes print the whole chain
-/// in it.
+/// The alternate form is used because error types with a chain of causes print the whole chain in
+/// it.
 impl<T: IntoOutput, E: fmt::Display> IntoOutput for Result<T, E> {
     fn into_output(self) -> Output {
         match self {

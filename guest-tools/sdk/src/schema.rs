@@ -22,7 +22,7 @@ pub fn output_schema<T: JsonSchema>() -> Value {
     )
 }
 
-/// Writes the schema of one type. What follows takes it as a function and not as a type, so that it
+/// Writes the schema of one type. The callers take it as a function and not as a type, so that it
 /// is in the component once and not once for every tool.
 type Writer = fn(&mut SchemaGenerator) -> Schema;
 

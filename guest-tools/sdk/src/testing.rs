@@ -14,7 +14,7 @@ use crate::{Answer, Question};
 pub struct Recorded {
     /// Progress: the message and the part that is done.
     pub progress: Vec<(String, Option<f64>)>,
-    /// Changes of the state that were asked for.
+    /// The requested changes of the state.
     pub deltas: Vec<Map<String, Value>>,
     /// Questions.
     pub questions: Vec<Question>,

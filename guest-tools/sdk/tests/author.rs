@@ -10,7 +10,7 @@ use serde_json::json;
 #[input]
 #[derive(Clone, Debug)]
 struct Order {
-    /// What to order.
+    /// The item to order.
     item: String,
     /// How many.
     #[serde(default = "one")]
@@ -120,7 +120,7 @@ fn function_is_described_by_its_docs_and_types() {
         json!({
             "type": "object",
             "properties": {
-                "item": {"type": "string", "description": "What to order."},
+                "item": {"type": "string", "description": "The item to order."},
                 "count": {"type": "integer", "minimum": 0, "default": 1, "description": "How many."},
             },
             "required": ["item"],
