@@ -22,7 +22,7 @@ fn a_run_ends_through_its_tool() {
         (
             &["--until-tool", "read_file", "--until-any-call"],
             1,
-            "no such file or folder",
+            "no such file or directory",
         ),
     ];
     for (args, asked, end) in table {

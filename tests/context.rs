@@ -273,7 +273,7 @@ fn instructions_are_read_when_a_session_begins() {
     }
     // A guest can neither write nor see the instructions of the next session.
     let refused = tool_results(&server.requests()[1])[0].to_owned();
-    let unseen = r#"{"error":"no such file or folder `AGENTS.md`; the folder `.` is empty"}"#;
+    let unseen = r#"{"error":"no such file or directory `AGENTS.md`; the directory `.` is empty"}"#;
     assert_eq!(refused, unseen);
 
     env.write("agent.toml", "\ninstructions = [\"gone.md\"]\n");

@@ -37,7 +37,7 @@ const NAMES: [&str; 22] = [
     "who",
     "report",
     "report_unmeasured",
-    "ask_person",
+    "ask_user",
     "remember",
     "print",
     "count",

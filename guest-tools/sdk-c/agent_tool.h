@@ -1,11 +1,14 @@
 /*
- * Write a tool for agent-host in C: include this header, write a function for each tool, and list them with AT_TOOLS.
+ * Write a tool for agent-host in C: include this header, write a function for each tool, and list
+ * them with AT_TOOLS.
  *
- * A tool reads its input with at_get_string, at_get_int64 and their like, and returns one result: at_text, at_json, at_content,
- * at_image, at_file, at_error, at_error_json or at_denied. `agent-host build` compiles the tool with the files beside this header.
+ * A tool reads its input with at_get_string, at_get_int64 and their like, and returns one result:
+ * at_text, at_json, at_content, at_image, at_file, at_error, at_error_json or at_denied.
+ * `agent-host build` compiles the tool with the files beside this header.
  *
- * Every call runs in an instance of its own that is dropped afterwards. So nothing here is ever freed, nothing is left between
- * calls, and every pointer that a function returns stays good until the call ends.
+ * Every call runs in an instance of its own that is dropped afterwards. So nothing here is ever
+ * freed, nothing is left between calls, and every pointer that a function returns stays good until
+ * the call ends.
  */
 #ifndef AGENT_TOOL_H
 #define AGENT_TOOL_H
@@ -22,7 +25,10 @@
 
 /* ---- Text and bytes ---- */
 
-/* Text (UTF-8) or bytes. What this SDK returns also has a zero byte after its end, which `len` does not count. */
+/*
+ * Text (UTF-8) or bytes. Texts that this SDK returns also have a zero byte after their end, which
+ * `len` does not count.
+ */
 typedef struct {
     const char *data;
     size_t len;
@@ -43,21 +49,30 @@ at_str at_bytes(const void *data, size_t len);
 /* Text as printf makes it, of any length. */
 at_str at_format(const char *format, ...) AT_PRINTF(1, 2);
 
-/* Whether both are the same text. */
+/* True if both texts are equal. */
 bool at_equal(at_str left, at_str right);
 
 /* The text with every byte that is not UTF-8 replaced by U+FFFD; the same text if there is none. */
 at_str at_utf8(at_str text);
 
-/* Zeroed memory for `count` elements of `size` bytes. When there is none left the call ends; this never returns NULL. */
+/*
+ * Zeroed memory for `count` elements of `size` bytes. When there is none left the call ends; this
+ * never returns NULL.
+ */
 void *at_alloc(size_t count, size_t size);
 
-/* Writes the message to stderr, where the author reads it and the model does not, and ends the call as a `trap`. */
+/*
+ * Writes the message to stderr, where the author reads it and the model does not, and ends the call
+ * as a `trap`.
+ */
 _Noreturn void at_panic(const char *format, ...) AT_PRINTF(1, 2);
 
 /* ---- Reading JSON ---- */
 
-/* A JSON value as its text, unchanged: numbers keep every digit. An empty one stands for a value that is not there. */
+/*
+ * A JSON value as its text, unchanged: numbers keep every digit. An empty one stands for a value
+ * that is not there.
+ */
 typedef struct {
     const char *data;
     size_t len;
@@ -66,7 +81,7 @@ typedef struct {
 /* A value that is not there. */
 #define AT_MISSING ((at_value){NULL, 0})
 
-/* What a value is. */
+/* The kind of a value. */
 typedef enum {
     AT_KIND_MISSING,
     AT_KIND_NULL,
@@ -77,19 +92,23 @@ typedef enum {
     AT_KIND_OBJECT,
 } at_kind;
 
-/* Checks a JSON document and returns its value, or AT_MISSING if it is none. Nesting may be AT_MAX_DEPTH deep. */
+/*
+ * Checks a JSON document and returns its value, or AT_MISSING if it is none. Nesting may be
+ * AT_MAX_DEPTH deep.
+ */
 at_value at_parse(at_str text);
 #define AT_MAX_DEPTH 128
 
-/* What the value is. */
+/* The kind of the value. */
 at_kind at_kind_of(at_value value);
 
 /* The member with this name, or AT_MISSING. Of several with one name the last counts. */
 at_value at_get(at_value object, const char *name);
 
 /*
- * The member with this name as a C value, or `fallback` where it is absent, null or something else. The types that the tool's
- * `input` promises were checked before the tool runs, so there the fallback only ever stands for an absent member.
+ * The member with this name as a C value, or `fallback` where it is absent, null or something else.
+ * The types that the tool's `input` promises were checked before the tool runs, so there the
+ * fallback only ever stands for an absent member.
  */
 at_str at_get_string(at_value object, const char *name, at_str fallback);
 int64_t at_get_int64(at_value object, const char *name, int64_t fallback);
@@ -98,8 +117,9 @@ double at_get_double(at_value object, const char *name, double fallback);
 bool at_get_bool(at_value object, const char *name, bool fallback);
 
 /*
- * A value as a C value. False, with `out` untouched, if it is something else. Integers are exact: 1.0 and 1e3 are integers, 0.5
- * and what does not fit 64 bits are not. A number too large for a double is no double.
+ * A value as a C value. False, with `out` untouched, if it is something else. Integers are exact:
+ * 1.0 and 1e3 are integers, 0.5 and what does not fit 64 bits are not. A number too large for a
+ * double is no double.
  */
 bool at_read_string(at_value value, at_str *out);
 bool at_read_int64(at_value value, int64_t *out);
@@ -127,7 +147,10 @@ bool at_next_member(at_iter *iter, at_str *name, at_value *value);
 
 /* ---- Writing JSON ---- */
 
-/* A JSON document in the making; begin with `at_writer writer = {0}`. Commas and escapes are the writer's business. */
+/*
+ * A JSON document under construction; begin with `at_writer writer = {0}`. The writer adds commas
+ * and escapes.
+ */
 typedef struct {
     char *data;
     size_t len;
@@ -144,7 +167,10 @@ void at_array_end(at_writer *writer);
 void at_key(at_writer *writer, const char *name);
 void at_key_str(at_writer *writer, at_str name);
 
-/* AT_NONE is null, and so is a double that is not finite. Doubles are as short as reads back exactly. */
+/*
+ * AT_NONE is null, and so is a double that is not finite. Doubles are as short as reads back
+ * exactly.
+ */
 void at_put_string(at_writer *writer, at_str text);
 void at_put_int64(at_writer *writer, int64_t number);
 void at_put_uint64(at_writer *writer, uint64_t number);
@@ -155,7 +181,7 @@ void at_put_null(at_writer *writer);
 /* Any value, unchanged; AT_MISSING is null. */
 void at_put_value(at_writer *writer, at_value value);
 
-/* What was written. The tool ends with at_panic if that is not one complete document. */
+/* The written document. The tool ends with at_panic if it is not complete. */
 at_value at_written(const at_writer *writer);
 
 /* ---- Results ---- */
@@ -171,7 +197,10 @@ typedef struct {
 /* Text for the model to read. */
 at_part at_part_text(at_str text);
 
-/* A file by its content. The media type must agree with the bytes: the host sniffs them. `filename` may be AT_NONE. */
+/*
+ * A file by its content. The media type must agree with the bytes: the host sniffs them. `filename`
+ * may be AT_NONE.
+ */
 at_part at_part_bytes(const char *media_type, at_str bytes, at_str filename);
 
 /* A file whose content is text. */
@@ -180,7 +209,7 @@ at_part at_part_text_file(const char *media_type, at_str text, at_str filename);
 /* A file by the absolute URL at which the reader finds it. */
 at_part at_part_url(const char *media_type, at_str url, at_str filename);
 
-/* What a call came to. Made by the functions below. */
+/* The result of a call. Made by the functions below. */
 typedef struct {
     enum { AT_TEXT, AT_JSON, AT_CONTENT, AT_ERROR_TEXT, AT_ERROR_JSON, AT_DENIED } kind;
     at_str text;
@@ -211,7 +240,7 @@ at_result at_errorf(const char *format, ...) AT_PRINTF(1, 2);
 /* Failure, as JSON. */
 at_result at_error_json(at_value value);
 
-/* The call did not run, because somebody or some rule did not allow it. The reason may be AT_NONE. */
+/* The call did not run, because a user or a rule did not allow it. The reason may be AT_NONE. */
 at_result at_denied(at_str reason);
 
 /* ---- Tools ---- */
@@ -224,7 +253,10 @@ typedef struct {
     at_str name;
     /* The arguments: an object that fits the tool's input. */
     at_value input;
-    /* The same for every attempt at this call: pass it on to services that support one. */
+    /*
+     * A key that is equal for every attempt at this call: pass it on to services that support
+     * idempotency keys.
+     */
     at_str idempotency_key;
 } at_call;
 
@@ -242,15 +274,17 @@ typedef enum {
     AT_OBJECT,
 } at_type;
 
-/* A field of an input or output: one property of the JSON Schema. A table of them ends with AT_END. */
+/*
+ * A field of an input or output: one property of the JSON Schema. A table of them ends with AT_END.
+ */
 typedef struct at_field {
     const char *name;
     at_type type;
-    /* What the model reads about it. */
+    /* The description for the model. */
     const char *description;
-    /* Whether it may be absent. A field with a `fallback` may be, too. */
+    /* True if it may be absent. A field with a `fallback` may be, too. */
     bool optional;
-    /* Whether it may be null. */
+    /* True if it may be null. */
     bool nullable;
     /* The texts that it can be, up to a NULL; for AT_STRING. */
     const char *const *choices;
@@ -258,7 +292,7 @@ typedef struct at_field {
     const char *minimum;
     const char *maximum;
     const char *fallback;
-    /* What the elements of an AT_ARRAY are: one field, whose name does not matter. */
+    /* The elements of an AT_ARRAY: one field, whose name does not matter. */
     const struct at_field *items;
     /* The fields of an AT_OBJECT; without them it is any object. */
     const struct at_field *fields;
@@ -267,7 +301,7 @@ typedef struct at_field {
 /* The end of a table of fields. */
 #define AT_END {.name = NULL}
 
-/* What a call may change. The host enforces it. There is no default. */
+/* The effect that a call may have. The host enforces it. There is no default. */
 typedef enum {
     /* Changes nothing. May run beside others, and again. */
     AT_READ_ONLY = 1,
@@ -281,47 +315,53 @@ typedef enum {
 typedef struct {
     /* The name that the model calls: letters, digits, `_` and `-`, at most 64. */
     const char *name;
-    /* A short name for people; may be absent. */
+    /* A short name to show to users; may be absent. */
     const char *title;
-    /* What the tool does and when to use it. The model reads this. */
+    /* A description of what the tool does and when to use it, for the model. */
     const char *description;
     at_effect effect;
     /* The input, as fields or as a JSON Schema; with neither it is an object without fields. */
     const at_field *input;
     const char *input_schema;
-    /* What a JSON result holds, where the tool promises it, as fields or as a JSON Schema. */
+    /* The schema of a JSON result, where the tool promises one, as fields or as a JSON Schema. */
     const at_field *output;
     const char *output_schema;
     /* Answers a call. */
     at_result (*run)(const at_call *call);
 } at_tool;
 
-/* The component's tools, in one place of one file: AT_TOOLS({.name = "one", ...}, {.name = "two", ...}); */
+/*
+ * The component's tools, in one place of one file: AT_TOOLS({.name = "one", ...}, {.name = "two",
+ * ...});
+ */
 #define AT_TOOLS(...) const at_tool at_tools[] = {__VA_ARGS__, {.name = NULL}}
 extern const at_tool at_tools[];
 
 /* ---- Talking to the host. A component that calls none of these asks for none of them. ---- */
 
-/* Shows the person who waits how far the call has come; the fraction that is done is between 0 and 1. */
+/* Shows the progress of the call to the waiting user; `fraction` is between 0 and 1. */
 void at_progress(at_str message);
 void at_progress_fraction(at_str message, double fraction);
 
 /* The state that the tools of a session share, as it was when the call began: an object. */
 at_value at_state_get(void);
 
-/* Asks for a change of the state: objects merge deeply, other values replace. It is applied when the call settles. */
+/*
+ * Asks for a change of the state: objects merge deeply, other values replace. It is applied when
+ * the call settles.
+ */
 void at_state_merge(at_value delta);
 
-/* What a person answered. */
+/* The user's answer. */
 typedef struct {
     enum {
-        /* `text`, in the person's own words. */
+        /* `text`: free text. */
         AT_ANSWER_TEXT,
         /* `choice`, an index into the choices. */
         AT_ANSWER_CHOICE,
-        /* The person declined to answer. */
+        /* The user declined to answer. */
         AT_ANSWER_CANCELLED,
-        /* Nobody can be asked here, or the call has already changed something. */
+        /* No user can be asked here, or the call has already changed something. */
         AT_ANSWER_UNAVAILABLE,
     } kind;
     at_str text;
@@ -329,12 +369,15 @@ typedef struct {
 } at_answer;
 
 /*
- * Asks the person, and waits, for days if need be. The call is then run again from its start with the earlier answers, so ask
- * before the first effect, and the same questions in the same order.
+ * Asks the user and waits, for days if needed. The call is then run again from its start with the
+ * earlier answers, so ask before the first effect, and the same questions in the same order.
  */
 at_answer at_ask(at_str prompt, const at_str *choices, size_t choice_count, bool free_text);
 
-/* Makes relative paths start in the first folder that the host granted. False if it granted none. */
+/*
+ * Makes relative paths start in the first directory that the host granted. False if it granted
+ * none.
+ */
 bool at_enter_workspace(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The component's exports, by the canonical ABI: structs laid out as the host reads them from linear memory. Options and
- * variants begin with a byte that says which case they are.
+ * The component's exports, by the canonical ABI: structs laid out as the host reads them from
+ * linear memory. Options and variants begin with a byte that says which case they are.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ typedef struct {
     size_t len;
 } wire_definitions;
 
-/* Where the content of a file is. */
+/* The content of a file, or its URL. */
 enum { DATA_BYTES, DATA_URL, DATA_TEXT };
 
 typedef struct {
@@ -163,7 +163,7 @@ static at_result run(const at_call *call) {
     return at_errorf("this component has no tool `%s`", call->name.data);
 }
 
-/* How the host gets memory for what it passes. */
+/* Allocates memory for the values that the host passes. */
 __attribute__((export_name("cabi_realloc"))) void *cabi_realloc(void *old, size_t old_size, size_t align, size_t size);
 
 void *cabi_realloc(void *old, size_t old_size, size_t align, size_t size) {
@@ -171,7 +171,10 @@ void *cabi_realloc(void *old, size_t old_size, size_t align, size_t size) {
     if (size == 0) {
         return (void *)align;
     }
-    /* What malloc returns is aligned for every type of the contract. With the byte more every text has a zero byte after its end. */
+    /*
+     * malloc aligns for every type of the contract. The additional byte is the zero byte after the
+     * end of a text.
+     */
     char *memory = size == SIZE_MAX ? NULL : realloc(old, size + 1);
     if (memory == NULL) {
         at_panic("no memory is left for %zu bytes from the host", size);
@@ -212,7 +215,7 @@ const wire_result *tool_call(const char *id, size_t id_len, const char *name, si
     at_result result = run(&call);
     static wire_result wire;
     wire = lower(&result);
-    /* What the tool printed is for the person who wrote it, and must not wait for an end of the program that never comes. */
+    /* Flushes the tool's output for its author: the program never ends, so nothing else would. */
     fflush(NULL);
     return &wire;
 }

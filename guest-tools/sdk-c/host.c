@@ -1,6 +1,6 @@
 /*
- * What a tool asks of its host, by the canonical ABI. Each import is used by one function, and the linker drops those that no
- * tool calls: what is left are the component's requests for permission.
+ * Calls from a tool to its host, by the canonical ABI. Each import is used by one function, and the
+ * linker drops those that no tool calls: the rest are the component's permission requests.
  */
 #include <unistd.h>
 #include <wasi/api.h>
@@ -83,12 +83,12 @@ at_answer at_ask(at_str prompt, const at_str *choices, size_t choice_count, bool
 }
 
 bool at_enter_workspace(void) {
-    /* Granted folders are the open descriptors from 3 on. */
-    __wasi_prestat_t folder;
-    if (__wasi_fd_prestat_get(3, &folder) != 0 || folder.tag != __WASI_PREOPENTYPE_DIR) {
+    /* Granted directories are the open descriptors from 3 on. */
+    __wasi_prestat_t directory;
+    if (__wasi_fd_prestat_get(3, &directory) != 0 || directory.tag != __WASI_PREOPENTYPE_DIR) {
         return false;
     }
-    size_t len = folder.u.dir.pr_name_len;
+    size_t len = directory.u.dir.pr_name_len;
     uint8_t *name = at_alloc(len + 1, 1);
     return __wasi_fd_prestat_dir_name(3, name, len) == 0 && chdir((const char *)name) == 0;
 }

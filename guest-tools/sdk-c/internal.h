@@ -1,4 +1,4 @@
-/* What the files of the SDK share with each other and no tool needs. */
+/* Declarations that the files of the SDK share and no tool needs. */
 #ifndef AGENT_TOOL_INTERNAL_H
 #define AGENT_TOOL_INTERNAL_H
 
@@ -15,7 +15,10 @@ at_str at_lift(const char *data, size_t len);
 /* The JSON Schema of an object with these fields, as text. NULL is an object without fields. */
 at_str at_schema(const at_field *fields);
 
-/* Whether the value is of the types that the fields promise. If not, the name of the first field that is not, and what it must be. */
+/*
+ * True if the value has the types that the fields promise. If not, `misfit` names the first wrong
+ * field and its type.
+ */
 bool at_fits(const at_field *fields, at_value object, at_str *misfit);
 
 #endif

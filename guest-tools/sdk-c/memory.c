@@ -1,4 +1,6 @@
-/* Memory and the end of a call that cannot go on. Nothing is freed: an instance runs one call. */
+/*
+ * Memory, and the end of a call that cannot continue. Nothing is freed: an instance runs one call.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * JSON as it is read: a value is a slice of the checked document, and is understood only when it is asked for. So numbers keep
- * every digit, and what a tool passes on goes on unchanged.
+ * JSON as it is read: a value is a slice of the checked document, and is understood only when it is
+ * asked for. So numbers keep every digit, and a value that a tool passes on stays unchanged.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "agent_tool.h"
 
-/* A place in a document. */
+/* A position in a document. */
 typedef struct {
     const char *at;
     const char *end;
@@ -221,7 +221,10 @@ static size_t encode(uint32_t point, char *out) {
     return 4;
 }
 
-/* The code point of a \u escape, after its `u`. Half of a surrogate pair stands for no character: U+FFFD. */
+/*
+ * The code point of a \u escape, after its `u`. Half of a surrogate pair stands for no character:
+ * U+FFFD.
+ */
 static uint32_t read_escape(cursor *in) {
     uint32_t high = 0xFFFD;
     uint32_t low = 0;
@@ -241,7 +244,9 @@ bool at_read_string(at_value value, at_str *out) {
     if (at_kind_of(value) != AT_KIND_STRING || value.len < 2) {
         return false;
     }
-    /* No escape is shorter than what it stands for, so the result is never longer than the value. */
+    /*
+     * No escape is shorter than what it stands for, so the result is never longer than the value.
+     */
     char *data = at_alloc(value.len, 1);
     size_t len = 0;
     cursor in = {value.data + 1, value.data + value.len - 1};
@@ -263,7 +268,10 @@ bool at_read_string(at_value value, at_str *out) {
     return true;
 }
 
-/* The power of ten that a number ends with, `in` being after its digits. Beyond a billion it is all the same. */
+/*
+ * The power of ten that a number ends with, `in` being after its digits. Beyond a billion it is all
+ * the same.
+ */
 static int64_t read_exponent(cursor *in) {
     if (!eat(in, 'e') && !eat(in, 'E')) {
         return 0;
@@ -300,7 +308,7 @@ static bool read_integer(at_value value, bool *negative, uint64_t *magnitude) {
         skip_digits(&in);
     }
     digits.end = in.at;
-    /* The exponent moves the decimal point: so many digits are before it, and those behind it have to be zeros. */
+    /* The exponent moves the decimal point: digits behind it have to be zeros. */
     places += read_exponent(&in);
     *magnitude = 0;
     for (; digits.at < digits.end; digits.at++) {

@@ -1,4 +1,4 @@
-/* What a tool can return. The variant is chosen here, by function, and never by looking into a value. */
+/* Tool results. The variant is chosen by function, never by inspecting a value. */
 #include <stdarg.h>
 #include <string.h>
 

@@ -1,4 +1,7 @@
-/* Tables of fields: as the JSON Schema that the host checks every call against, and as the C types that a tool reads. */
+/*
+ * Tables of fields: as the JSON Schema that the host checks every call against, and as the C types
+ * that a tool reads.
+ */
 #include "internal.h"
 
 static const char *const TYPE_NAMES[] = {
@@ -77,7 +80,7 @@ static bool required(const at_field *field) {
     return !field->optional && field->fallback == NULL;
 }
 
-/* The members of an object's schema that say what fields it has. */
+/* The members of an object's schema that define its fields. */
 static void write_fields(at_writer *writer, const at_field *fields) {
     at_key(writer, "properties");
     at_object_begin(writer);
@@ -110,7 +113,7 @@ at_str at_schema(const at_field *fields) {
     return (at_str){schema.data, schema.len};
 }
 
-/* Whether the value can be read as what the field's type promises, elements and fields within not counted. */
+/* True if the value itself has the field's type; elements and nested fields are not checked. */
 static bool fits_type(const at_field *field, at_value value) {
     int64_t integer;
     uint64_t natural;

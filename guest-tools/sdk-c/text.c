@@ -1,4 +1,4 @@
-/* Text: lengths, printf, and the rule that whatever leaves the tool as text is UTF-8. */
+/* Text: lengths, printf, and the rule that all text that leaves the tool is UTF-8. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,10 @@ at_str at_format(const char *format, ...) {
     return text;
 }
 
-/* The length of the UTF-8 character at the start of `text`, or 0 if there is none: RFC 3629, without surrogates and overlong forms. */
+/*
+ * The length of the UTF-8 character at the start of `text`, or 0 if there is none: RFC 3629,
+ * without surrogates and overlong forms.
+ */
 static size_t character(at_str text) {
     const unsigned char *bytes = (const unsigned char *)text.data;
     if (text.len == 0) {

@@ -57,7 +57,7 @@ func lowerParts(parts []Part) []uint32 {
 		if !part.file {
 			list = append(list, 0)
 			list = append(list, pair(part.content)...)
-			// The room that a file would take.
+			// The bytes that a file would take.
 			list = append(list, 0, 0, 0, 0, 0, 0)
 			continue
 		}

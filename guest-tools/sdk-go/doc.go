@@ -1,7 +1,7 @@
 // Package agenttool is for writing tools for agent-host in Go.
 //
-// A tool is a function over a typed input. Register makes the fields of the input the JSON Schema that the host checks every call
-// against, and what the function returns the result:
+// A tool is a function over a typed input. Register makes the fields of the input the JSON Schema
+// that the host checks every call against, and what the function returns the result:
 //
 //	type Text struct {
 //		Text string `json:"text" description:"The text to count in."`
@@ -27,21 +27,24 @@
 //
 // Tools are registered in init, because a component has no main that runs.
 //
-// # What a tool returns
+// # Results
 //
-// A string is text, a [Result] is what it says, and every other value is JSON. A [Part] or a slice of them is content. An error is
-// the text of a failed call, so write it for the model: what went wrong, and what to do next. A panic ends the call as a trap; its
-// message and stack go to stderr, which the author reads and the model does not.
+// A string is text, a [Result] is itself, and every other value is JSON. A [Part] or a slice of
+// them is content. An error is the text of a failed call, so write it for the model: what went
+// wrong, and what to do next. A panic ends the call as a trap; its message and stack go to stderr,
+// which the author reads and the model does not.
 //
 // # Input
 //
-// The tags are those of encoding/json, and description:"...", enum:"a,b", minimum:"0", maximum:"10" and default:"..." for the schema.
-// A field is required unless it is a pointer, has a default, or is omitempty or omitzero. [json.RawMessage] takes any JSON unchanged,
-// and in a field of type any numbers are [json.Number], so no digit is lost.
+// The tags are those of encoding/json, and description:"...", enum:"a,b", minimum:"0", maximum:"10"
+// and default:"..." for the schema. A field is required unless it is a pointer, has a default, or
+// is omitempty or omitzero. [json.RawMessage] takes any JSON unchanged, and in a field of type any
+// numbers are [json.Number], so no digit is lost.
 //
 // # Talking to the host
 //
-// [Progress] shows how far a call has come, [State] and [Merge] are what the tools of a session share, and [Ask] asks the person.
-// A component imports what it uses and nothing else. Files and clocks are those of the standard library: relative paths start in the
-// first folder that the host granted.
+// [Progress] shows the progress of a call, [State] and [Merge] access the state that the tools of a
+// session share, and [Ask] asks the user. A component imports what it uses and nothing else. Files
+// and clocks are those of the standard library: relative paths start in the first directory that
+// the host granted.
 package agenttool

@@ -46,7 +46,8 @@ func fieldsOf(of reflect.Type) []field {
 	return fields
 }
 
-// literal reads a value of a tag: text as it is where the schema is that of a string, and JSON elsewhere.
+// literal reads a value of a tag: text as it is where the schema is that of a string, and JSON
+// elsewhere.
 func literal(of schema, tag string) (json.RawMessage, error) {
 	if types, several := of["type"].([]string); of["type"] == "string" || several && types[0] == "string" {
 		return json.Marshal(tag)

@@ -4,16 +4,17 @@ package agenttool
 
 import "encoding/json"
 
-// Native is the host outside of WebAssembly, where tools are tested as the functions that they are: what Ask and State give, and
-// what Progress and Merge were told. Tests that run beside each other must not share it.
+// Native is the host outside of WebAssembly, where tools are tested as functions: the answers of
+// Ask and State, and the calls of Progress and Merge. Tests that run beside each other must not
+// share it.
 var Native struct {
-	// Answers are given in order; afterwards nobody can be asked.
+	// Answers are given in order; afterwards no user can be asked.
 	Answers []Answer
 	// State is an object, or nil for an empty one.
 	State json.RawMessage
 	// Progress are the messages that were reported.
 	Progress []string
-	// Merged are the changes that were asked for.
+	// Merged are the requested changes of the state.
 	Merged []json.RawMessage
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestTheStandInOfTheHost(t *testing.T) {
+func TestHostStandIn(t *testing.T) {
 	Native.Answers = []Answer{{Kind: AnswerChoice, Choice: 1}}
 	Native.State = json.RawMessage(`{"n":18446744073709551615}`)
 	var state map[string]any

@@ -1,7 +1,7 @@
 package agenttool
 
-// The imports, by the canonical ABI. The linker drops those that no tool calls: what is left are the component's requests for
-// permission.
+// The imports, by the canonical ABI. The linker drops those that no tool calls: the rest are the
+// component's permission requests.
 
 //go:wasmimport agent:tool/progress@0.1.0 report
 func hostReport(message, length, hasFraction uint32, fraction float64)
@@ -36,7 +36,7 @@ func ask(question Question) Answer {
 		freeText = 1
 	}
 	// The variant `answer`: its case, then a text or an index.
-	result := room(3)
+	result := buffer(3)
 	hostAsk(prompt, promptLength, giveWords(choices), uint32(len(question.Choices)), freeText, address(&result[0]))
 	switch result[0] & 0xff {
 	case 0:
@@ -51,7 +51,7 @@ func ask(question Question) Answer {
 }
 
 func state() []byte {
-	result := room(2)
+	result := buffer(2)
 	hostState(address(&result[0]))
 	return []byte(take(result[0], result[1]))
 }

@@ -5,21 +5,23 @@ import (
 	"unsafe"
 )
 
-// taken holds what the host wrote into this instance, by address, so that it is read without trusting a pointer.
+// taken holds what the host wrote into this instance, by address, so that it is read without
+// trusting a pointer.
 var taken = map[uint32][]byte{}
 
-// kept holds what was handed to the host. The host reads it after the function that made it has returned, and no pointer that Go
-// knows leads to it, so it must not be collected before the instance is dropped.
+// kept holds what was handed to the host. The host reads it after the function that made it has
+// returned, and no pointer that Go knows leads to it, so it must not be collected before the
+// instance is dropped.
 var kept []any
 
-// early is memory for the adapter from WASI 0.1 to 0.2, which takes two pages of 64 KiB when the runtime makes its first call, before
-// there is a heap.
+// early is memory for the adapter from WASI 0.1 to 0.2, which takes two pages of 64 KiB when the
+// runtime makes its first call, before there is a heap.
 var early [2<<16 + earlyAlign]byte
 
-// earlyAlign is the largest alignment that there is.
+// earlyAlign is the largest alignment of any type.
 const earlyAlign = 16
 
-// earlyUsed is how much of it is taken.
+// earlyUsed is the number of its bytes in use.
 var earlyUsed uint32
 
 // started says that there is a heap.
@@ -29,8 +31,8 @@ func init() {
 	started = true
 }
 
-// pauseClock tells the adapter to answer with the time that it knows. The garbage collector asks for the time, and while the host
-// waits for memory no call may leave the instance.
+// pauseClock tells the adapter to answer with the time that it knows. The garbage collector asks
+// for the time, and while the host waits for memory no call may leave the instance.
 //
 //go:wasmimport wasi_snapshot_preview1 adapter_monotonic_clock_set_paused
 func pauseClock(paused bool)
@@ -69,19 +71,21 @@ func take(at, length uint32) string {
 	return string(bytes[:length])
 }
 
-// room is where the host writes a result of so many units of 32 bits.
-func room(units int) []uint32 {
+// buffer is memory for a result of `units` units of 32 bits that the host writes.
+func buffer(units int) []uint32 {
 	words := make([]uint32, units)
 	kept = append(kept, words)
 	return words
 }
 
-// address is where a value is, for the host. The value must be in `kept` or `taken`, which also has it on the heap, where nothing moves.
+// address is where a value is, for the host. The value must be in `kept` or `taken`, which also has
+// it on the heap, where nothing moves.
 func address[T any](value *T) uint32 {
 	return uint32(uintptr(unsafe.Pointer(value)))
 }
 
-// give is a text as the host takes it: its address and its length. What is not UTF-8 becomes U+FFFD.
+// give is a text as the host takes it: its address and its length. What is not UTF-8 becomes
+// U+FFFD.
 func give(s string) (uint32, uint32) {
 	return giveBytes(strings.ToValidUTF8(s, "\uFFFD"))
 }
@@ -93,8 +97,9 @@ func giveBytes(s string) (uint32, uint32) {
 	return address(&bytes[0]), uint32(len(s))
 }
 
-// giveWords is the address of a record or list in the layout of the canonical ABI. Everything in the contract that this package
-// writes into memory consists of units of 32 bits: a case or flag of one byte is the lowest of its unit, and the rest is padding.
+// giveWords is the address of a record or list in the layout of the canonical ABI. Everything in
+// the contract that this package writes into memory consists of units of 32 bits: a case or flag of
+// one byte is the lowest of its unit, and the rest is padding.
 func giveWords(words []uint32) uint32 {
 	words = append(words, 0)
 	kept = append(kept, words)

@@ -19,7 +19,7 @@ const (
 	denied
 )
 
-// Result is what a call came to. It is made by the functions below.
+// Result is the result of a call. It is made by the functions below.
 type Result struct {
 	variant variant
 	// text is the text, the JSON document, or the reason of a refusal.
@@ -39,7 +39,8 @@ func Textf(format string, arguments ...any) Result {
 	return Text(fmt.Sprintf(format, arguments...))
 }
 
-// JSON is a success, as JSON. A value that has no JSON form, such as a channel, becomes an error that says so.
+// JSON is a success, as JSON. A value that has no JSON form, such as a channel, becomes an error
+// that says so.
 func JSON(value any) Result {
 	return document(jsonValue, value)
 }
@@ -74,7 +75,7 @@ func ErrorJSON(value any) Result {
 	return document(errorJSON, value)
 }
 
-// Denied says that the call did not run, because somebody or some rule did not allow it.
+// Denied says that the call did not run, because a user or a rule did not allow it.
 func Denied(reason string) Result {
 	return Result{variant: denied, text: reason, reason: true}
 }
@@ -84,7 +85,7 @@ func DeniedWithoutReason() Result {
 	return Result{variant: denied}
 }
 
-// data says where the content of a file is, in the order of the contract.
+// data is the kind of a file's content, in the order of the contract.
 type data uint32
 
 const (
@@ -107,7 +108,8 @@ func TextPart(s string) Part {
 	return Part{content: s}
 }
 
-// BytesPart is a file by its content. The media type must agree with the bytes: the host sniffs them.
+// BytesPart is a file by its content. The media type must agree with the bytes: the host sniffs
+// them.
 func BytesPart(mediaType string, bytes []byte) Part {
 	return Part{file: true, data: dataBytes, content: string(bytes), mediaType: mediaType}
 }
@@ -132,7 +134,7 @@ func (p Part) Named(filename string) Part {
 
 // ToolError is a failure that is more than a text: a tool returns it as its error.
 type ToolError struct {
-	// Result is what the call comes to: one of Error, ErrorJSON or Denied.
+	// Result is the result of the call: one of Error, ErrorJSON or Denied.
 	Result Result
 }
 
@@ -150,7 +152,8 @@ func failure(err error) Result {
 	return Error(err.Error())
 }
 
-// toResult makes what a tool returned a result. The variant is chosen by type and never by looking into a value.
+// toResult makes what a tool returned a result. The variant is chosen by type, never by inspecting
+// a value.
 func toResult(value any) Result {
 	switch value := value.(type) {
 	case Result:

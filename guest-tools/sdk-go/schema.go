@@ -15,11 +15,13 @@ type schema = map[string]any
 
 // reflection makes the schema of a type.
 type reflection struct {
-	// output says that the value goes out, where null stands for a nil pointer, map or slice.
+	// output says that the value is a result, where null stands for a nil pointer, map or slice.
 	output bool
-	// open are the structs around the type that is read. None of them may come again: the schema would not end.
+	// open are the structs around the type that is read. None of them may come again: the schema
+	// would not end.
 	open []reflect.Type
-	// elements counts the lists, maps and pointers around the type that is read. Within them no default can be set beforehand.
+	// elements counts the lists, maps and pointers around the type that is read. Within them no
+	// default can be set beforehand.
 	elements int
 }
 
@@ -41,18 +43,19 @@ func outputSchema(of reflect.Type) (json.RawMessage, error) {
 	return json.Marshal(made)
 }
 
-// promises says whether a result type says enough for an output schema: whether it is a struct of the author's.
+// promises says whether a result type says enough for an output schema: whether it is a struct of
+// the author's.
 func promises(of reflect.Type) bool {
 	return of.Kind() == reflect.Struct && of != reflect.TypeFor[Result]() && of != reflect.TypeFor[Part]() && !speaksForItself(of)
 }
 
-// speaksForItself says whether the type makes its own JSON, of which nothing is known here.
+// speaksForItself says whether the type has its own JSON encoding, whose schema is unknown.
 func speaksForItself(of reflect.Type) bool {
 	pointer := reflect.PointerTo(of)
 	return pointer.Implements(reflect.TypeFor[json.Marshaler]()) || pointer.Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
-// isText says whether the type is a JSON string of its own making.
+// isText says whether the type encodes itself as a JSON string.
 func isText(of reflect.Type) bool {
 	pointer := reflect.PointerTo(of)
 	return pointer.Implements(reflect.TypeFor[encoding.TextMarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
@@ -118,7 +121,7 @@ func (r *reflection) element(of reflect.Type, whole func(schema) schema) (schema
 	return whole(element), nil
 }
 
-// nullable allows null, where the value goes out. Without a type everything is allowed already.
+// nullable allows null in a result. Without a type everything is allowed already.
 func (r *reflection) nullable(s schema) schema {
 	if name, one := s["type"].(string); one && r.output {
 		s["type"] = []string{name, "null"}
@@ -161,7 +164,7 @@ func (r *reflection) property(field field) (schema, error) {
 	if field.Tag.Get("default") != "" && r.elements > 0 {
 		return nil, fmt.Errorf("a default within a list, map or pointer cannot be set")
 	}
-	// What a list may hold is said on the list.
+	// The constraints of the elements are on the list.
 	target := made
 	for target["items"] != nil {
 		target = target["items"].(schema)

@@ -133,7 +133,7 @@ func TestTypesWithoutASchema(t *testing.T) {
 	}
 }
 
-func TestMistakesEndTheRegistration(t *testing.T) {
+func TestMistakesPanicAtRegistration(t *testing.T) {
 	run := func(*Call, struct{}) (string, error) { return "", nil }
 	complete := Tool{Name: "complete", Description: "Does nothing.", Effect: ReadOnly}
 	for _, test := range []struct {

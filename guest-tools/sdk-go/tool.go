@@ -8,27 +8,29 @@ import (
 	"reflect"
 )
 
-// Effect is what a call of a tool may change. The host enforces it, and there is no default.
+// Effect is the effect that a call of a tool may have. The host enforces it, and there is no
+// default.
 type Effect int
 
 const (
 	// ReadOnly changes nothing. Such a call may run beside others, and again.
 	ReadOnly Effect = iota + 1
-	// Idempotent changes something, and a repetition with the same idempotency key changes nothing more.
+	// Idempotent changes something, and a repetition with the same idempotency key changes nothing
+	// more.
 	Idempotent
 	// Effectful changes something, and is never repeated without being asked.
 	Effectful
 )
 
-// Tool is what a tool tells the model and the host about itself.
+// Tool is the definition of a tool, for the model and the host.
 type Tool struct {
-	// Name is what the model calls: letters, digits, `_` and `-`, at most 64.
+	// Name is the name that the model calls: letters, digits, `_` and `-`, at most 64.
 	Name string
-	// Title is a short name for people; it may be empty.
+	// Title is a short name to show to users; it may be empty.
 	Title string
 	// Description says what the tool does and when to use it. The model reads it.
 	Description string
-	// Effect is what a call may change.
+	// Effect is the effect that a call may have.
 	Effect Effect
 	// InputSchema is a JSON Schema in place of the one of the input's type; mostly it is empty.
 	InputSchema json.RawMessage
@@ -42,14 +44,16 @@ type Call struct {
 	ID string
 	// Name is the name of the tool.
 	Name string
-	// IdempotencyKey is the same for every attempt at this call: pass it on to services that support one.
+	// IdempotencyKey is equal for every attempt at this call: pass it on to services that support
+	// idempotency keys.
 	IdempotencyKey string
 }
 
 // registered is a tool with its functions, whose types are no longer seen.
 type registered struct {
 	Tool
-	// schemas are those of the input and of the result. Every call is in an instance of its own, so they are made when they are asked for.
+	// schemas are those of the input and of the result. Every call is in an instance of its own, so
+	// they are made on demand.
 	schemas func() (input, output json.RawMessage)
 	run     func(call *Call, input []byte) Result
 }
@@ -57,10 +61,12 @@ type registered struct {
 // tools are the component's, in the order of their registration.
 var tools []registered
 
-// Register adds a tool to the component. Call it in init. A tool that is not complete, and a type that has no JSON Schema, panic at the
-// latest when the host asks for the definitions, so that a mistake ends the build and not a call.
+// Register adds a tool to the component. Call it in init. A tool that is not complete, and a type
+// that has no JSON Schema, panic at the latest when the host asks for the definitions, so that a
+// mistake ends the build and not a call.
 //
-// In is a struct whose fields are the input. A result type that is a struct gives the tool an output schema.
+// In is a struct whose fields are the input. A result type that is a struct gives the tool an
+// output schema.
 func Register[In, Out any](tool Tool, run func(call *Call, in In) (Out, error)) {
 	tool.must(tool.Name != "", "has no name")
 	tool.must(tool.Description != "", "has no description: write what it does and when to use it")
@@ -107,7 +113,8 @@ func (t *Tool) inputSchema(of reflect.Type) json.RawMessage {
 	return schema
 }
 
-// outputSchema is the schema that the author gave, or that of the result's type where it says enough, or none.
+// outputSchema is the schema that the author gave, or that of the result's type where it says
+// enough, or none.
 func (t *Tool) outputSchema(of reflect.Type) json.RawMessage {
 	if t.OutputSchema != nil || !promises(of) {
 		return t.OutputSchema
@@ -117,7 +124,8 @@ func (t *Tool) outputSchema(of reflect.Type) json.RawMessage {
 	return schema
 }
 
-// decode reads an input: with its defaults, with every digit of a number, and with no field that the type does not have.
+// decode reads an input: with its defaults, with every digit of a number, and with no field that
+// the type does not have.
 func decode[In any](input []byte) (In, error) {
 	var in In
 	if err := setDefaults(reflect.ValueOf(&in).Elem()); err != nil {

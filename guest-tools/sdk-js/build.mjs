@@ -1,8 +1,10 @@
 /**
- * Makes the component of a TypeScript or JavaScript project: esbuild bundles it with this SDK, and componentize-js puts the
- * bundle into a JavaScript engine. `agent-host build` runs it; both are packages of the project, which this SDK lies in.
+ * Makes the component of a TypeScript or JavaScript project: esbuild bundles it with this SDK, and
+ * componentize-js puts the bundle into a JavaScript engine. `agent-host build` runs it; both are
+ * packages of the project, which this SDK lies in.
  *
- * What goes wrong in the author's code is told on stderr with its place in their files; stacks of this script are left out.
+ * Errors in the author's code are reported on stderr with their position in the author's files;
+ * stacks of this script are left out.
  */
 
 import { existsSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** Write a tool for agent-host as a function over a described input. `README.md` has a complete example. */
+/**
+ * Write a tool for agent-host as a function over a described input. `README.md` has a complete
+ * example.
+ */
 
 /** A value that has a JSON form. Integers that a `number` cannot hold exactly are `bigint`. */
 export type Json = null | boolean | number | bigint | string | Json[] | { [name: string]: Json };
@@ -13,17 +16,17 @@ declare const OPTIONAL: unique symbol;
 export interface Shape<T> {
   /** The JSON Schema. */
   readonly schema: JsonSchema;
-  /** For the compiler only. */
+  /** A marker for the compiler only. */
   readonly [VALUE]: T;
 }
 
 /** The shape of a field that may be left out. */
 export interface Optional<T> extends Shape<T> {
-  /** For the compiler only. */
+  /** A marker for the compiler only. */
   readonly [OPTIONAL]: true;
 }
 
-/** What a shape can be made of. */
+/** A value that can be converted to a shape. */
 export type Shaped = Shape<unknown> | JsonSchema;
 
 /** The type of what fits a shape; anything, for a plain JSON Schema. */
@@ -40,8 +43,8 @@ export type ObjectOf<F> = { [K in Closed<F>]: Infer<F[K]> } & { [K in Open<F>]?:
 export function string(description?: string, more?: JsonSchema): Shape<string>;
 
 /**
- * An integer that a `number` holds exactly: within 2^53 on both sides of zero, unless `more` has closer bounds. What lies
- * outside is refused by the host.
+ * An integer that a `number` holds exactly: within 2^53 on both sides of zero, unless `more` has
+ * closer bounds. The host refuses values outside.
  */
 export function integer(description?: string, more?: JsonSchema): Shape<number>;
 
@@ -91,7 +94,7 @@ export function optional<S extends Shaped>(item: S): Optional<Infer<S>>;
 /** A field that may be left out, and is then `fallback`. */
 export function optional<S extends Shaped>(item: S, fallback: Infer<S>): Shape<Infer<S>>;
 
-/** What a call may change. The host enforces it. */
+/** The effect that a call may have. The host enforces it. */
 export type Effect =
   /** Changes nothing. May run beside others, and again. */
   | "read-only"
@@ -106,31 +109,37 @@ export interface Call {
   readonly id: string;
   /** The name of the tool. */
   readonly name: string;
-  /** The same for every attempt at this call: pass it on to services that support one. */
+  /**
+   * A key that is equal for every attempt at this call: pass it on to services that support
+   * idempotency keys.
+   */
   readonly idempotencyKey: string;
 }
 
-/** What describes a tool. */
+/** The definition of a tool. */
 export interface Definition<S extends Shaped> {
   /** The name that the model calls: letters, digits, `_` and `-`, at most 64. */
   name: string;
-  /** A short name for people. */
+  /** A short name to show to users. */
   title?: string;
-  /** What the tool does and when to use it. The model reads this. */
+  /** A description of what the tool does and when to use it, for the model. */
   description: string;
-  /** What a call may change. */
+  /** The effect that a call may have. */
   effect: Effect;
   /** The shape of the input, an object. Without it, the tool takes no input. */
   input?: S;
   /** The shape of a JSON result, where the tool promises one. */
   output?: Shaped;
-  /** Answers a call. What it throws ends the call as a trap, with the stack on stderr, unless it is a `ToolError`. */
+  /**
+   * Answers a call. A thrown error ends the call as a trap, with the stack on stderr, unless it is
+   * a `ToolError`.
+   */
   run(input: Infer<S>, call: Call): Returned | Promise<Returned>;
 }
 
 /**
- * What a tool may return: a string is text, a part is content, an `Output` is what it says, and anything else that has a
- * JSON form is JSON.
+ * A value that a tool may return: a string is text, a part is content, an `Output` is itself, and
+ * any other value with a JSON form is JSON.
  */
 export type Returned = string | Part | Output | object | number | bigint | boolean | null;
 
@@ -163,7 +172,10 @@ export function json(value: unknown): Output;
 /** Success, as several parts: strings, images and files. */
 export function content(parts: Iterable<string | Part>): Output;
 
-/** An image, `image/png` if no media type is given. The media type must agree with the bytes: the host sniffs them. */
+/**
+ * An image, `image/png` if no media type is given. The media type must agree with the bytes: the
+ * host sniffs them.
+ */
 export function image(
   data: ArrayBuffer | ArrayBufferView,
   mediaType?: string,
@@ -180,19 +192,22 @@ export function file(
 /** A file by its absolute URL, at which the reader can fetch it. */
 export function fileUrl(url: string | URL, mediaType: string, filename?: string): Part;
 
-/** A failure: what went wrong, and what the model should do next. `throw new ToolError(message)` is the same. */
+/**
+ * A failure: what went wrong, and what the model should do next. `throw new ToolError(message)` is
+ * the same.
+ */
 export function error(message: string): Output;
 
 /** A failure, as JSON. */
 export function errorJson(value: unknown): Output;
 
-/** The call did not run, because somebody or some rule did not allow it. */
+/** The call did not run, because a user or a rule did not allow it. */
 export function denied(reason?: string): Output;
 
 /** A failure that the model reads. Say what went wrong, and what it should do next. */
 export class ToolError extends Error {}
 
-/** Shows how far a call has come to the person who waits; `fraction` is the part that is done, between 0 and 1. */
+/** Shows the progress of a call to the waiting user; `fraction` is between 0 and 1. */
 export function progress(message: string, fraction?: number): void;
 
 /** The state that the tools of a session share: one JSON object. */
@@ -200,29 +215,29 @@ export const state: {
   /** The state as it was when the call began. */
   get(): { [name: string]: Json };
   /**
-   * Asks for a change: objects merge deeply, lists and other values replace. It is applied when the call settles, and not
-   * at all if it does not.
+   * Asks for a change: objects merge deeply, lists and other values replace. It is applied when the
+   * call settles, and not at all if it does not.
    */
   merge(delta: object): void;
 };
 
 /** An answer. */
 export type Answer =
-  /** In the person's own words. */
+  /** Free text. */
   | { kind: "text"; text: string }
   /** The index of one of the choices. */
   | { kind: "choice"; index: number }
-  /** The person declined to answer. */
+  /** The user declined to answer. */
   | { kind: "cancelled" }
-  /** Nobody can be asked here, or the call has already changed something. */
+  /** No user can be asked here, or the call has already changed something. */
   | { kind: "unavailable" };
 
 /**
- * Asks the person, and waits for the answer, for days if need be.
+ * Asks the user and waits for the answer, for days if needed.
  *
- * Without choices, they answer in their own words; with choices, only if `freeText` says so. The call is run again from its
- * start once the answer is there, with earlier answers given again, so a tool must ask before its first effect, and ask the
- * same questions in the same order.
+ * Without choices the answer is free text; with choices, only if `freeText` is set. The call is run
+ * again from its start once the answer is there, with earlier answers given again, so a tool must
+ * ask before its first effect, and ask the same questions in the same order.
  */
 export function ask(
   prompt: string,

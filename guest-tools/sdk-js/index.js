@@ -1,5 +1,6 @@
 /**
- * Write a tool for agent-host as a function over a described input. `README.md` has a complete example, and `index.d.ts` the types.
+ * Write a tool for agent-host as a function over a described input. `README.md` has a complete
+ * example, and `index.d.ts` the types.
  */
 
 export { ask, progress, state } from "./src/host.js";

@@ -1,5 +1,6 @@
 /**
- * A stand-in for the host, for tests under Node.js. It keeps what a tool reported and hands out what a test prepared.
+ * A stand-in for the host, for tests under Node.js. It keeps what a tool reported and hands out
+ * what a test prepared.
  */
 
 import { connect } from "./src/host.js";

@@ -1,7 +1,8 @@
-"""Makes the component of a Python project: componentize-py over the project's `tool.py` and this SDK.
+"""Makes the component of a Python project: componentize-py over the project's `tool.py` and this
+SDK.
 
-`agent-host build` runs it with the Python that has componentize-py. What goes wrong in the author's code is told on
-stderr as Python tells it; stacks of componentize-py itself are left out.
+`agent-host build` runs it with the Python that has componentize-py. Errors in the author's code are
+reported on stderr in Python's format; stacks of componentize-py itself are left out.
 """
 
 import argparse
@@ -16,7 +17,8 @@ import componentize_py
 def main() -> int:
     """Builds, and returns the exit code."""
     arguments = _arguments()
-    # Read by componentize-py when an error is made: without it, errors come with a stack of its own functions.
+    # Read by componentize-py when an error is made: without it, errors come with a stack of its own
+    # functions.
     os.environ["RUST_BACKTRACE"] = "0"
     # The packages are those of the Python that runs this.
     paths = [arguments.project, str(Path(__file__).parent), *site.getsitepackages()]
@@ -37,8 +39,8 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Builds the component of a Python project.")
-    parser.add_argument("--project", required=True, help="the folder with tool.py")
-    parser.add_argument("--wit", required=True, help="the folder with the contract's WIT")
+    parser.add_argument("--project", required=True, help="the directory with tool.py")
+    parser.add_argument("--wit", required=True, help="the directory with the contract's WIT")
     parser.add_argument(
         "--world", default="declared", help="the world to build for [default: declared]"
     )

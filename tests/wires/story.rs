@@ -25,11 +25,11 @@ pub(super) const SAID: &str = "I look.";
 pub(super) const SHOWN: &str = "p.png: 64x40 -> 8x5";
 /// The result of the denied call.
 pub(super) const DENIED: &str = "read /workspace/../outside.txt was refused: it leaves the granted directory (rule default-deny). \
-    The tool then said: `../outside.txt` may not be read: the operator's grants do not allow it; work inside the granted folder, \
+    The tool then said: `../outside.txt` may not be read: the operator's grants do not allow it; work inside the granted directory, \
     and say so if the task needs more";
 /// The result of the failing call.
 pub(super) const MISSING: &str =
-    "no such file or folder `gone.txt`; the folder `.` has: a.txt, p.png";
+    "no such file or directory `gone.txt`; the directory `.` has: a.txt, p.png";
 /// The model's answer.
 const ANSWER: &str = "The file says alpha; the picture is grey.";
 

@@ -1,4 +1,7 @@
-/* The conformance tools in C: each does the same as its namesakes in the other languages. See ../README.md. */
+/*
+ * The conformance tools in C: each does the same as its namesakes in the other languages. See
+ * ../README.md.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,7 +138,7 @@ static at_result report_unmeasured(const at_call *call) {
     return at_text(AT_STR("done"));
 }
 
-static at_result ask_person(const at_call *call) {
+static at_result ask_user(const at_call *call) {
     at_value choices = at_get(call->input, "choices");
     at_str *texts = at_alloc(at_count(choices), sizeof *texts);
     at_iter iter = at_iterate(choices);
@@ -241,13 +244,13 @@ static const at_field file_input[] = {
 };
 
 static const at_field deny_input[] = {
-    {.name = "reason", .type = AT_STRING, .description = "Why the call is not allowed.", .optional = true},
+    {.name = "reason", .type = AT_STRING, .description = "The reason for the refusal.", .optional = true},
     AT_END,
 };
 
 static const at_field repeat_input[] = {
     {.name = "text", .type = AT_STRING, .description = "The text."},
-    {.name = "times", .type = AT_INTEGER, .description = "How often.", .minimum = "0", .maximum = "1000000"},
+    {.name = "times", .type = AT_INTEGER, .description = "The number of repetitions.", .minimum = "0", .maximum = "1000000"},
     AT_END,
 };
 
@@ -255,13 +258,13 @@ static const at_field integer = {.type = AT_INTEGER};
 static const at_field string = {.type = AT_STRING};
 
 static const at_field add_input[] = {
-    {.name = "numbers", .type = AT_ARRAY, .description = "What to add.", .items = &integer},
+    {.name = "numbers", .type = AT_ARRAY, .description = "The numbers to add.", .items = &integer},
     AT_END,
 };
 
 static const at_field add_output[] = {
     {.name = "sum", .type = AT_INTEGER, .description = "The sum."},
-    {.name = "count", .type = AT_INTEGER, .description = "How many numbers there were."},
+    {.name = "count", .type = AT_INTEGER, .description = "The number of numbers."},
     AT_END,
 };
 
@@ -283,14 +286,14 @@ static const at_field typed_input[] = {
 };
 
 static const at_field report_input[] = {
-    {.name = "steps", .type = AT_INTEGER, .description = "How many steps.", .minimum = "0", .maximum = "10"},
+    {.name = "steps", .type = AT_INTEGER, .description = "The number of steps.", .minimum = "0", .maximum = "10"},
     AT_END,
 };
 
 static const at_field ask_input[] = {
-    {.name = "prompt", .type = AT_STRING, .description = "What to ask."},
-    {.name = "choices", .type = AT_ARRAY, .description = "What can be chosen.", .items = &string},
-    {.name = "free_text", .type = AT_BOOLEAN, .description = "Whether any answer will do."},
+    {.name = "prompt", .type = AT_STRING, .description = "The text of the question."},
+    {.name = "choices", .type = AT_ARRAY, .description = "The choices.", .items = &string},
+    {.name = "free_text", .type = AT_BOOLEAN, .description = "True if free text is allowed."},
     AT_END,
 };
 
@@ -320,12 +323,12 @@ AT_TOOLS(
     READ(typed, "Returns its input, with null for what is absent.", typed_input),
     READ(who, "Returns what identifies the call.", NULL), READ(report, "Reports progress step by step.", report_input),
     READ(report_unmeasured, "Reports progress without a measure.", NULL),
-    READ(ask_person, "Asks a person and returns the answer.", ask_input),
+    READ(ask_user, "Asks the user and returns the answer.", ask_input),
     {.name = "remember",
      .description = "Puts a value into the shared state and returns the state before.",
      .effect = AT_EFFECTFUL,
      .input = remember_input,
      .run = remember},
     READ(count, "Counts its calls in this instance.", NULL), READ(spin, "Never comes to an end.", NULL),
-    READ(crash, "Panics with the message.", message_input), READ(grow, "Takes memory until there is none.", NULL),
+    READ(crash, "Panics with the message.", message_input), READ(grow, "Allocates memory until none is left.", NULL),
     READ(recurse, "Calls itself without end.", NULL), READ(print, "Writes the text to stdout and stderr.", text_input));

@@ -1,4 +1,5 @@
-// The conformance tools in Go: each does the same as its namesakes in the other languages. See ../README.md.
+// The conformance tools in Go: each does the same as its namesakes in the other languages. See
+// ../README.md.
 package main
 
 import (
@@ -45,7 +46,7 @@ func init() {
 	read("who", "Returns what identifies the call.", who)
 	read("report", "Reports progress step by step.", report)
 	read("report_unmeasured", "Reports progress without a measure.", reportUnmeasured)
-	read("ask_person", "Asks a person and returns the answer.", askPerson)
+	read("ask_user", "Asks the user and returns the answer.", askUser)
 	agenttool.Register(agenttool.Tool{
 		Name:        "remember",
 		Description: "Puts a value into the shared state and returns the state before.",
@@ -54,7 +55,7 @@ func init() {
 	read("count", "Counts its calls in this instance.", count)
 	read("spin", "Never comes to an end.", spin)
 	read("crash", "Panics with the message.", crash)
-	read("grow", "Takes memory until there is none.", grow)
+	read("grow", "Allocates memory until none is left.", grow)
 	read("recurse", "Calls itself without end.", recurse)
 	read("print", "Writes the text to stdout and stderr.", printText)
 }
@@ -99,7 +100,7 @@ func giveErrorJSON(_ *agenttool.Call, in valueInput) (agenttool.Result, error) {
 }
 
 type denyInput struct {
-	Reason *string `json:"reason" description:"Why the call is not allowed."`
+	Reason *string `json:"reason" description:"The reason for the refusal."`
 }
 
 func deny(_ *agenttool.Call, in denyInput) (agenttool.Result, error) {
@@ -111,7 +112,7 @@ func deny(_ *agenttool.Call, in denyInput) (agenttool.Result, error) {
 
 type repeatInput struct {
 	Text  string `json:"text" description:"The text."`
-	Times int    `json:"times" description:"How often." minimum:"0" maximum:"1000000"`
+	Times int    `json:"times" description:"The number of repetitions." minimum:"0" maximum:"1000000"`
 }
 
 func repeat(_ *agenttool.Call, in repeatInput) (string, error) {
@@ -119,12 +120,12 @@ func repeat(_ *agenttool.Call, in repeatInput) (string, error) {
 }
 
 type addInput struct {
-	Numbers []int64 `json:"numbers" description:"What to add."`
+	Numbers []int64 `json:"numbers" description:"The numbers to add."`
 }
 
 type addOutput struct {
 	Sum   int64 `json:"sum" description:"The sum."`
-	Count int   `json:"count" description:"How many numbers there were."`
+	Count int   `json:"count" description:"The number of numbers."`
 }
 
 func add(_ *agenttool.Call, in addInput) (addOutput, error) {
@@ -166,7 +167,7 @@ func who(call *agenttool.Call, _ none) (identity, error) {
 }
 
 type reportInput struct {
-	Steps int `json:"steps" description:"How many steps." minimum:"0" maximum:"10"`
+	Steps int `json:"steps" description:"The number of steps." minimum:"0" maximum:"10"`
 }
 
 func report(_ *agenttool.Call, in reportInput) (string, error) {
@@ -182,12 +183,12 @@ func reportUnmeasured(*agenttool.Call, none) (string, error) {
 }
 
 type askInput struct {
-	Prompt   string   `json:"prompt" description:"What to ask."`
-	Choices  []string `json:"choices" description:"What can be chosen."`
-	FreeText bool     `json:"free_text" description:"Whether any answer will do."`
+	Prompt   string   `json:"prompt" description:"The text of the question."`
+	Choices  []string `json:"choices" description:"The choices."`
+	FreeText bool     `json:"free_text" description:"True if free text is allowed."`
 }
 
-func askPerson(_ *agenttool.Call, in askInput) (agenttool.Result, error) {
+func askUser(_ *agenttool.Call, in askInput) (agenttool.Result, error) {
 	answer := agenttool.Ask(agenttool.Question{Prompt: in.Prompt, Choices: in.Choices, FreeText: in.FreeText})
 	switch answer.Kind {
 	case agenttool.AnswerText:

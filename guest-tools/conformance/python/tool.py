@@ -1,4 +1,6 @@
-"""The conformance tools in Python. What each does is the same in every language, and `../cases.toml` says what."""
+"""The conformance tools in Python. Their behaviour is the same in every language; `../cases.toml`
+defines it.
+"""
 
 import base64
 import sys
@@ -68,7 +70,7 @@ def give_image() -> Part:
 
 @tool(effect="read-only")
 def give_file(
-    size: Annotated[int, "How many bytes.", Schema(minimum=0, maximum=1048576)],
+    size: Annotated[int, "The number of bytes.", Schema(minimum=0, maximum=1048576)],
 ) -> Part:
     """Gives a file whose bytes count from 0 to 255 and over again."""
     data = bytes(range(256)) * (size // 256 + 1)
@@ -76,19 +78,19 @@ def give_file(
 
 
 @tool(effect="read-only")
-def give_error(message: Annotated[str, "What went wrong."]) -> str:
+def give_error(message: Annotated[str, "The error message."]) -> str:
     """Fails with a message."""
     raise ToolError(message)
 
 
 @tool(effect="read-only")
-def give_error_json(value: Annotated[Any, "What went wrong."]) -> Output:
+def give_error_json(value: Annotated[Any, "The error message."]) -> Output:
     """Fails with a JSON value."""
     return error_json(value)
 
 
 @tool(effect="read-only")
-def deny(reason: Annotated[str | None, "Why not."] = None) -> Output:
+def deny(reason: Annotated[str | None, "The reason for the refusal."] = None) -> Output:
     """Refuses to run."""
     return denied(reason)
 
@@ -96,7 +98,7 @@ def deny(reason: Annotated[str | None, "Why not."] = None) -> Output:
 @tool(effect="read-only")
 def repeat(
     text: Annotated[str, "The text to repeat."],
-    times: Annotated[int, "How often.", Schema(minimum=0, maximum=1000000)],
+    times: Annotated[int, "The number of repetitions.", Schema(minimum=0, maximum=1000000)],
 ) -> str:
     """Repeats a text."""
     return text * times
@@ -107,7 +109,7 @@ class Total:
     """A sum, and of how many numbers."""
 
     sum: Annotated[int, "The sum."]
-    count: Annotated[int, "How many numbers there were."]
+    count: Annotated[int, "The number of numbers."]
 
 
 @tool(effect="read-only")
@@ -126,8 +128,8 @@ class Size(Enum):
 
 @dataclass
 class Place:
-    x: Annotated[int, "How far to the right."]
-    y: Annotated[int, "How far down."]
+    x: Annotated[int, "The distance to the right."]
+    y: Annotated[int, "The distance down."]
 
 
 @tool(effect="read-only")
@@ -150,7 +152,7 @@ def who() -> dict[str, str]:
 
 
 @tool(effect="read-only")
-def report(steps: Annotated[int, "How many.", Schema(minimum=0, maximum=10)]) -> str:
+def report(steps: Annotated[int, "The number of steps.", Schema(minimum=0, maximum=10)]) -> str:
     """Reports each of its steps."""
     for step in range(1, steps + 1):
         progress(f"step {step} of {steps}", step / steps)
@@ -165,12 +167,12 @@ def report_unmeasured() -> str:
 
 
 @tool(effect="read-only")
-def ask_person(
-    prompt: Annotated[str, "What to ask."],
-    choices: Annotated[list[str], "What to choose from."],
-    free_text: Annotated[bool, "Whether own words will do."],
+def ask_user(
+    prompt: Annotated[str, "The text of the question."],
+    choices: Annotated[list[str], "The choices."],
+    free_text: Annotated[bool, "True if free text is allowed."],
 ) -> str:
-    """Asks the person, and says what they answered."""
+    """Asks the user and returns the answer."""
     answer = ask(prompt, choices, free_text)
     match answer.kind:
         case "text":
@@ -183,7 +185,7 @@ def ask_person(
 
 @tool(effect="effectful")
 def remember(
-    key: Annotated[str, "Under which name."], value: Annotated[Any, "What to remember."]
+    key: Annotated[str, "The name to remember it by."], value: Annotated[Any, "The value to remember."]
 ) -> dict[str, Any]:
     """Puts a value into the shared state, and gives the state as it was before."""
     before = state.get()
@@ -207,8 +209,8 @@ def spin() -> str:
 
 
 @tool(effect="read-only")
-def crash(message: Annotated[str, "What the exception says."]) -> str:
-    """Raises an exception that nobody catches."""
+def crash(message: Annotated[str, "The message of the exception."]) -> str:
+    """Raises an uncaught exception."""
     raise ValueError(message)
 
 
@@ -225,7 +227,7 @@ def recurse() -> str:
 
 
 @tool(effect="read-only", name="print")
-def print_text(text: Annotated[str, "What to write."]) -> str:
+def print_text(text: Annotated[str, "The text to write."]) -> str:
     """Writes a text to stdout and to stderr."""
     print(text)
     print(text, file=sys.stderr)

@@ -1,4 +1,7 @@
-/** The conformance tools in TypeScript. What each does is the same in every language, and `../cases.toml` says what. */
+/**
+ * The conformance tools in TypeScript. Their behaviour is the same in every language;
+ * `../cases.toml` defines it.
+ */
 
 import {
   ToolError,
@@ -90,7 +93,7 @@ const giveFile = tool({
   name: "give_file",
   description: "Gives a file whose bytes count from 0 to 255 and over again.",
   effect: "read-only",
-  input: object({ size: integer("How many bytes.", { minimum: 0, maximum: 1048576 }) }),
+  input: object({ size: integer("The number of bytes.", { minimum: 0, maximum: 1048576 }) }),
   run: ({ size }) =>
     file(
       new Uint8Array(size).map((_byte, index) => index),
@@ -103,7 +106,7 @@ const giveError = tool({
   name: "give_error",
   description: "Fails with a message.",
   effect: "read-only",
-  input: object({ message: string("What went wrong.") }),
+  input: object({ message: string("The error message.") }),
   run: ({ message }) => {
     throw new ToolError(message);
   },
@@ -113,7 +116,7 @@ const giveErrorJson = tool({
   name: "give_error_json",
   description: "Fails with a JSON value.",
   effect: "read-only",
-  input: object({ value: any("What went wrong.") }),
+  input: object({ value: any("The error message.") }),
   run: ({ value }) => errorJson(value),
 });
 
@@ -121,7 +124,7 @@ const deny = tool({
   name: "deny",
   description: "Refuses to run.",
   effect: "read-only",
-  input: object({ reason: optional(string("Why not.")) }),
+  input: object({ reason: optional(string("The reason for the refusal.")) }),
   run: ({ reason }) => denied(reason),
 });
 
@@ -131,7 +134,7 @@ const repeat = tool({
   effect: "read-only",
   input: object({
     text: string("The text to repeat."),
-    times: integer("How often.", { minimum: 0, maximum: 1000000 }),
+    times: integer("The number of repetitions.", { minimum: 0, maximum: 1000000 }),
   }),
   run: ({ text, times }) => text.repeat(times),
 });
@@ -143,7 +146,7 @@ const add = tool({
   input: object({ numbers: array(bigint(), "The numbers to add.") }),
   output: object({
     sum: bigint("The sum."),
-    count: integer("How many numbers there were."),
+    count: integer("The number of numbers."),
   }),
   run: ({ numbers }) => {
     const sum = numbers.reduce((total, one) => total + one, 0n);
@@ -164,7 +167,7 @@ const typed = tool({
     ratio: optional(number("A ratio.")),
     tags: optional(array(string(), "Some tags."), []),
     place: optional(
-      object({ x: integer("How far to the right."), y: integer("How far down.") }, "A place."),
+      object({ x: integer("The distance to the right."), y: integer("The distance down.") }, "A position."),
     ),
   }),
   run: ({ name, size, ratio = null, tags, place = null }): Typed => ({
@@ -191,7 +194,7 @@ const report = tool({
   name: "report",
   description: "Reports each of its steps.",
   effect: "read-only",
-  input: object({ steps: integer("How many.", { minimum: 0, maximum: 10 }) }),
+  input: object({ steps: integer("The number of steps.", { minimum: 0, maximum: 10 }) }),
   run: ({ steps }) => {
     for (let step = 1; step <= steps; step += 1) {
       progress(`step ${step} of ${steps}`, step / steps);
@@ -210,14 +213,14 @@ const reportUnmeasured = tool({
   },
 });
 
-const askPerson = tool({
-  name: "ask_person",
-  description: "Asks the person, and says what they answered.",
+const askUser = tool({
+  name: "ask_user",
+  description: "Asks the user and returns the answer.",
   effect: "read-only",
   input: object({
-    prompt: string("What to ask."),
-    choices: array(string(), "What to choose from."),
-    free_text: boolean("Whether own words will do."),
+    prompt: string("The text of the question."),
+    choices: array(string(), "The choices."),
+    free_text: boolean("True if free text is allowed."),
   }),
   run: ({ prompt, choices, free_text: freeText }) => {
     const answer: Answer = ask(prompt, choices, { freeText });
@@ -236,7 +239,7 @@ const remember = tool({
   name: "remember",
   description: "Puts a value into the shared state, and gives the state as it was before.",
   effect: "effectful",
-  input: object({ key: string("Under which name."), value: any("What to remember.") }),
+  input: object({ key: string("The name to remember it by."), value: any("The value to remember.") }),
   run: ({ key, value }) => {
     const before = state.get();
     state.merge({ [key]: value });
@@ -267,9 +270,9 @@ const spin = tool({
 
 const crash = tool({
   name: "crash",
-  description: "Throws an error that nobody catches.",
+  description: "Throws an uncaught error.",
   effect: "read-only",
-  input: object({ message: string("What the error says.") }),
+  input: object({ message: string("The error message.") }),
   run: ({ message }) => {
     throw new Error(message);
   },
@@ -302,7 +305,7 @@ const print = tool({
   name: "print",
   description: "Writes a text to stdout and to stderr.",
   effect: "read-only",
-  input: object({ text: string("What to write.") }),
+  input: object({ text: string("The text to write.") }),
   run: ({ text }) => {
     console.log(text);
     console.error(text);
@@ -325,7 +328,7 @@ export default [
   who,
   report,
   reportUnmeasured,
-  askPerson,
+  askUser,
   remember,
   count,
   spin,

@@ -1,4 +1,4 @@
-"""An axis: which part of the numbers it shows, where a number stands on it, and the numbers beside it."""
+"""An axis: its range, the position of a number on it, and its labels."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# About how many pixels lie between two numbers.
+# The approximate distance between two labels, in pixels.
 _SPACING = 70
 
-# What part of the values their spread is at least, to be more than the rounding of numbers.
+# The smallest spread of values, relative to them, that is not a rounding error.
 _LEAST = 1e-9
 
 # Values below it are shown as 0: steps between them would be no numbers any more.
@@ -28,14 +28,16 @@ class Axis:
 
     @staticmethod
     def over(values: Iterable[float], first: int, last: int, whole: bool = False) -> Axis:
-        """The axis that holds all values, and 0 too if it is to be `whole`. Its ends are round numbers."""
+        """The axis that holds all values, and 0 too if it is to be `whole`. Its ends are round
+        numbers.
+        """
         values = list(values)
         low, high = min(values), max(values)
         if whole:
             low, high = min(low, 0.0), max(high, 0.0)
         size = max(abs(low), abs(high))
         if high - low <= size * _LEAST or size < _TINIEST:
-            # What is almost one value stands in the middle.
+            # Values that are almost equal are shown in the middle.
             room = size / 2 if size >= _TINIEST else 1.0
             low, high = low - room, high + room
         step = _round((high - low) / max(abs(last - first) / _SPACING, 1))

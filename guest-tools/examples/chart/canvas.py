@@ -10,7 +10,9 @@ Palette = list[tuple[int, int, int]]
 
 
 class Canvas:
-    """Pixels, a byte for each: the place of its colour in the palette. What lies outside is not drawn."""
+    """Pixels, a byte for each: the place of its colour in the palette. Pixels outside are not
+    drawn.
+    """
 
     def __init__(self, width: int, height: int, palette: Palette) -> None:
         """A picture of the palette's first colour."""
@@ -30,7 +32,9 @@ class Canvas:
             self.pixels[start + left : start + right] = row
 
     def line(self, start: tuple[int, int], end: tuple[int, int], colour: int) -> None:
-        """A line of two pixels' width. Both ends must lie inside, and not in the last row or column."""
+        """A line of two pixels' width. Both ends must lie inside, and not in the last row or
+        column.
+        """
         (x, y), (to_x, to_y) = start, end
         right, down = to_x - x, to_y - y
         steps = max(abs(right), abs(down), 1)
@@ -58,7 +62,8 @@ class Canvas:
                         self.rectangle(at, top, at + scale, top + scale, colour)
 
     def text_upwards(self, x: int, y: int, text: str, colour: int) -> None:
-        """A text that is read from below, whose first letter's upper left corner is at `x` and `y`."""
+        """A text that is read from below, whose first letter's upper left corner is at `x` and `y`.
+        """
         for place, letter in enumerate(font.plain(text)):
             bottom = y - place * font.ADVANCE
             for down, row in enumerate(font.rows(letter)):

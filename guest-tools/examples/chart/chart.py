@@ -10,7 +10,7 @@ import font
 from axis import Axis
 from canvas import Canvas
 
-# Places in the palette. The colours of series follow; they differ for those, too, who see few colours.
+# Places in the palette. The colours of series follow; they also differ for colour-blind readers.
 _PAPER, _INK, _GRID = 0, 1, 2
 _PALETTE = [(255, 255, 255), (40, 40, 40), (225, 225, 225)]
 _SERIES = [
@@ -24,10 +24,10 @@ _SERIES = [
     (110, 110, 110),
 ]
 
-# How many series there are colours for.
+# The number of series that have a colour.
 MAX_SERIES = len(_SERIES)
 
-# The room around what is drawn, and between things in it, in pixels.
+# The margin around the drawing, and the gap between its parts, in pixels.
 _GAP = 8
 _LINE = font.HEIGHT + 4
 
@@ -97,7 +97,7 @@ def _x_axis(kind: str, series: Sequence[Points], left: int, right: int) -> Axis:
     values = [x for one in series for x in one.x]
     if kind != "bar":
         return Axis.over(values, left, right)
-    # Half a bar's room on both sides.
+    # Half a bar's width on both sides.
     return Axis(min(values) - 0.5, max(values) + 0.5, 1, left, right)
 
 
@@ -110,7 +110,7 @@ def _grid(canvas: Canvas, xs: Axis, ys: Axis, labels: Labels) -> None:
     for number, written in _below(xs, labels):
         x = xs.at(number)
         begin = x - font.width(written) // 2
-        # Words that would run into each other are left out.
+        # Labels that would overlap are left out.
         if begin > last + font.ADVANCE:
             canvas.rectangle(x, ys.first, x + 1, ys.first + 5, _INK)
             canvas.text(begin, ys.first + 7, written, _INK)
@@ -132,7 +132,9 @@ def _below(xs: Axis, labels: Labels) -> list[tuple[float, str]]:
 def _bars(
     canvas: Canvas, xs: Axis, ys: Axis, one: Points, colour: int, place: tuple[int, int]
 ) -> None:
-    """Bars of one series, which is the first number of `place` among as many series as the second says."""
+    """Bars of one series, which is the first number of `place` among as many series as the second
+    says.
+    """
     index, count = place
     room = (xs.last - xs.first) / (xs.high - xs.low) * 0.8
     for x, y in zip(one.x, one.y, strict=True):

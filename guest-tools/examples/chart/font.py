@@ -1,11 +1,11 @@
-"""Letters of 5 by 9 pixels, drawn here as they look. The last two rows are for what hangs below the line."""
+"""Letters of 5 by 9 pixels, drawn here as they look. The last two rows are for descenders."""
 
 import unicodedata
 
 WIDTH = 5
 HEIGHT = 9
 
-# How far the next letter begins to the right.
+# The distance from one letter to the next.
 ADVANCE = WIDTH + 1
 
 # Each block names its letters and then draws them beside each other, with a column between them.
@@ -129,5 +129,5 @@ def rows(letter: str) -> list[str]:
 
 
 def width(text: str) -> int:
-    """How wide a text is, in pixels."""
+    """The width of a text, in pixels."""
     return len(plain(text)) * ADVANCE - 1 if text else 0

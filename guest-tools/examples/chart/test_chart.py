@@ -10,7 +10,7 @@ from chart import Labels, Points, draw
 
 
 class Axes(unittest.TestCase):
-    def test_an_axis_has_round_numbers(self):
+    def test_axis_has_round_numbers(self):
         cases = [
             (([0, 9.3], 0, 700), (0, 10), ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]),
             (([-1, 1], 400, 0), (-1, 1), ["-1.0", "-0.5", "0.0", "0.5", "1.0"]),
@@ -35,14 +35,14 @@ class Pictures(unittest.TestCase):
         self.assertNotIn("".join(font.rows("☃")), drawn)
         self.assertEqual(font.plain("Öl −5 °C"), "Ol -5 °C")
 
-    def test_what_lies_outside_is_not_drawn(self):
+    def test_pixels_outside_are_not_drawn(self):
         canvas = Canvas(2, 2, [(0, 0, 0), (255, 0, 0)])
         canvas.rectangle(1, -5, 9, 1, 1)
         canvas.rectangle(5, 5, 4, 9, 1)
         canvas.text(-3, 5, "out", 1)
         self.assertEqual(canvas.pixels, b"\0\1\0\0")
 
-    def test_a_chart_holds_its_values_whatever_they_are(self):
+    def test_chart_contains_any_values(self):
         labels = Labels("title", "x", "y", ())
         rows = [[0.0], [1e300, -1e300], [1.0, 1.0 + 1e-15], [5e-324, 0.0], [1e15, 1e15 + 1]]
         for kind in ("line", "bar", "scatter"):

@@ -1,4 +1,6 @@
-"""Statistics over numbers, and charts of them. All of it is plain Python, down to the letters and the PNG."""
+"""Statistics over numbers, and charts of them. All of it is plain Python, down to the letters and
+the PNG.
+"""
 
 import statistics
 from collections.abc import Sequence
@@ -8,10 +10,10 @@ from typing import Annotated, Literal
 from agent_tool import Output, Schema, ToolError, content, image, tool
 from chart import MAX_SERIES, Labels, Points, draw
 
-# How many numbers are described: one for each minute of a week.
+# The most numbers that are described: one for each minute of a week.
 MAX_VALUES = 10_080
 
-# How many numbers of a series are drawn, about as many as a picture has columns.
+# The most numbers of a series that are drawn: about as many as a picture has columns.
 MAX_DRAWN = 1_000
 
 Values = Annotated[list[float], Schema(minItems=1, maxItems=MAX_VALUES)]
@@ -19,14 +21,14 @@ Values = Annotated[list[float], Schema(minItems=1, maxItems=MAX_VALUES)]
 
 @dataclass
 class Summary:
-    count: Annotated[int, "How many numbers there are."]
+    count: Annotated[int, "The number of numbers."]
     sum: float
     mean: float
     median: float
     minimum: float
     maximum: float
     quantiles: Annotated[
-        list[float], "The cuts between equally many numbers, as many as asked for."
+        list[float], "The cuts between groups of equal size, as many as requested."
     ]
     stdev: Annotated[float | None, "The sample standard deviation; null for one number."]
 
@@ -42,7 +44,8 @@ def describe(
 ) -> Summary:
     """Describes numbers: count, sum, mean, median, quantiles, extremes and standard deviation.
 
-    Use it instead of adding up or averaging by yourself. The quantiles include both ends of the numbers.
+    Use it instead of adding up or averaging by yourself. The quantiles include both ends of the
+    numbers.
     """
     several = len(values) > 1
     return Summary(
@@ -61,9 +64,9 @@ def describe(
 
 @dataclass
 class Relation:
-    count: Annotated[int, "How many pairs there are."]
+    count: Annotated[int, "The number of pairs."]
     correlation: Annotated[float, "Pearson's coefficient, from -1 to 1."]
-    slope: Annotated[float, "By how much y grows with x, on the line that fits best."]
+    slope: Annotated[float, "The slope of the best-fitting line."]
     intercept: Annotated[float, "The y of that line where x is 0."]
 
 
@@ -72,7 +75,9 @@ def correlate(
     x: Annotated[Values, "The first number of each pair."],
     y: Annotated[Values, "The second number of each pair, in the same order."],
 ) -> Relation:
-    """Says how two rows of numbers are related: their correlation, and the straight line that fits them best."""
+    """Says how two rows of numbers are related: their correlation, and the straight line that fits
+    them best.
+    """
     if len(x) != len(y):
         raise ToolError(f"`x` has {len(x)} numbers and `y` has {len(y)}; give as many of both")
     try:
@@ -93,13 +98,13 @@ class Series:
         "Where they stand, as many as in `y`; without it, one after the other from 0.",
         Schema(maxItems=MAX_DRAWN),
     ] = ()
-    name: Annotated[str, "What the legend calls them.", Schema(maxLength=60)] = ""
+    name: Annotated[str, "The name in the legend.", Schema(maxLength=60)] = ""
 
 
 @tool(effect="read-only", name="chart")
 def draw_chart(
     kind: Annotated[Literal["line", "bar", "scatter"], "How to draw."],
-    series: Annotated[list[Series], "What to draw.", Schema(minItems=1, maxItems=MAX_SERIES)],
+    series: Annotated[list[Series], "The series to draw.", Schema(minItems=1, maxItems=MAX_SERIES)],
     title: Annotated[str, "The words above.", Schema(maxLength=100)] = "",
     x_label: Annotated[str, "The words below the horizontal axis.", Schema(maxLength=100)] = "",
     y_label: Annotated[str, "The words beside the vertical axis.", Schema(maxLength=60)] = "",
@@ -108,8 +113,8 @@ def draw_chart(
         "Words below the numbers of a series without `x`, one for each.",
         Schema(maxItems=200),
     ] = (),
-    width: Annotated[int, "In pixels.", Schema(minimum=240, maximum=1600)] = 800,
-    height: Annotated[int, "In pixels.", Schema(minimum=160, maximum=1600)] = 480,
+    width: Annotated[int, "The width in pixels.", Schema(minimum=240, maximum=1600)] = 800,
+    height: Annotated[int, "The height in pixels.", Schema(minimum=160, maximum=1600)] = 480,
 ) -> Output:
     """Draws a chart of lines, bars or points, and gives it as a PNG with a line of text about it.
 
@@ -149,7 +154,7 @@ def placed(kind: str, one: Series, place: int, categories: Sequence[str]) -> Poi
 
 
 def finite(number: float) -> float:
-    """The number, unless it is beyond those that there are."""
+    """Returns the number if it is finite, and raises otherwise."""
     if number in (float("inf"), float("-inf")):
         raise ToolError("the numbers are too large to add up; give smaller ones")
     return number

@@ -1,17 +1,18 @@
 package main
 
-// maxEdits bounds how many insertions and deletions are looked for: the search takes its square in time and in memory, which are
-// 16 MB here. What differs more is replaced as a whole.
+// maxEdits bounds how many insertions and deletions are looked for: the search takes its square in
+// time and in memory, which are 16 MB here. A larger difference is replaced as a whole.
 const maxEdits = 2000
 
-// change says that a[aStart:aEnd] is replaced by b[bStart:bEnd]. One of them may be empty, and not both.
+// change says that a[aStart:aEnd] is replaced by b[bStart:bEnd]. One of them may be empty, and not
+// both.
 type change struct {
 	aStart, aEnd, bStart, bEnd int
 }
 
-// changes are what makes b of a, in order, with at least one equal element between two of them. They are the fewest possible
-// insertions and deletions; if there are more than maxEdits of them, everything between the common start and the common end is one
-// change.
+// changes are what makes b of a, in order, with at least one equal element between two of them.
+// They are the fewest possible insertions and deletions; if there are more than maxEdits of them,
+// everything between the common start and the common end is one change.
 func changes(a, b []string) []change {
 	start := 0
 	for start < len(a) && start < len(b) && a[start] == b[start] {
@@ -57,8 +58,8 @@ func intern(a, b []string) ([]int32, []int32) {
 	return of(a), of(b)
 }
 
-// reach is how far into a one gets with a number of edits, for each diagonal from -edits to edits: a diagonal is the difference
-// between the places in a and b.
+// reach is how far into a one gets with a number of edits, for each diagonal from -edits to edits:
+// a diagonal is the difference between the places in a and b.
 type reach []int32
 
 // on is the entry of a diagonal.
@@ -66,8 +67,9 @@ func (r reach) on(diagonal int) int32 {
 	return r[diagonal+len(r)/2]
 }
 
-// search finds the fewest edits by the algorithm of Myers (1986): with each further edit it gets as far as possible on every
-// diagonal. What it returns is the reach with each number of edits; nil if there are more than maxEdits.
+// search finds the fewest edits by the algorithm of Myers (1986): with each further edit it gets as
+// far as possible on every diagonal. It returns the reach with each number of edits; nil if there
+// are more than maxEdits.
 func search(a, b []int32) []reach {
 	var trace []reach
 	for edits := 0; edits <= maxEdits; edits++ {
@@ -92,8 +94,8 @@ func search(a, b []int32) []reach {
 	return nil
 }
 
-// enter is where a diagonal is reached by one more edit: from the diagonal above by an insertion, or from the one below by a
-// deletion, whichever gets further.
+// enter is where a diagonal is reached by one more edit: from the diagonal above by an insertion,
+// or from the one below by a deletion, whichever gets further.
 func enter(before reach, edits, diagonal int) int {
 	if inserts(before, edits, diagonal) {
 		return int(before.on(diagonal + 1))

@@ -35,11 +35,11 @@ func init() {
 	}, diffFiles)
 }
 
-// options are what both tools can be told.
+// options are the arguments that both tools share.
 type options struct {
-	By          string `json:"by" description:"What to compare by." enum:"line,word" default:"line"`
-	Context     int    `json:"context" description:"How many lines to show around a change." minimum:"0" maximum:"1000" default:"3"`
-	IgnoreSpace bool   `json:"ignore_space" description:"Whether lines that differ only in white space are equal; by line." default:"false"`
+	By          string `json:"by" description:"The unit of comparison." enum:"line,word" default:"line"`
+	Context     int    `json:"context" description:"The number of lines to show around a change." minimum:"0" maximum:"1000" default:"3"`
+	IgnoreSpace bool   `json:"ignore_space" description:"True to treat lines that differ only in white space as equal; by line." default:"false"`
 }
 
 type textsInput struct {
@@ -106,19 +106,19 @@ func bounded(found string) string {
 	return fmt.Sprintf("%s[%d more lines are not shown: ask for less context, or compare parts]\n", cut, left)
 }
 
-// read reads a text file, and explains to the model why it cannot.
+// read reads a text file; its error is a text for the model.
 func read(path string) (text, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return text{}, fmt.Errorf("there is no file `%s`, or it is not in a folder that is granted; look at the folder first", path)
-	// A path outside of every granted folder has no descriptor to start from.
+		return text{}, fmt.Errorf("there is no file `%s`, or it is not in a directory that is granted; look at the directory first", path)
+	// A path outside of every granted directory has no descriptor to start from.
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EBADF):
-		return text{}, fmt.Errorf("`%s` may not be read: it is not in a folder that is granted", path)
+		return text{}, fmt.Errorf("`%s` may not be read: it is not in a directory that is granted", path)
 	case err != nil:
 		return text{}, fmt.Errorf("`%s` cannot be read: %w", path, err)
 	case info.IsDir():
-		return text{}, fmt.Errorf("`%s` is a folder; name a file in it", path)
+		return text{}, fmt.Errorf("`%s` is a directory; name a file in it", path)
 	case info.Size() > maxText:
 		return text{}, fmt.Errorf("`%s` has %d bytes, and a file may have %d", path, info.Size(), maxText)
 	}

@@ -72,7 +72,7 @@ func TestChangesMakeOneOfTheOther(t *testing.T) {
 	}
 }
 
-func TestTextsThatShareNothingAreReplacedAsAWhole(t *testing.T) {
+func TestTextsWithoutCommonPartsAreReplacedAsAWhole(t *testing.T) {
 	a, b := slices.Repeat([]string{"a"}, maxEdits), slices.Repeat([]string{"b"}, maxEdits)
 	got := changes(append([]string{"x"}, a...), append([]string{"x"}, b...))
 	if want := []change{{1, maxEdits + 1, 1, maxEdits + 1}}; !slices.Equal(got, want) {
@@ -88,7 +88,7 @@ func TestTokensAreTheText(t *testing.T) {
 	}
 }
 
-func TestALongAnswerIsCutAtALine(t *testing.T) {
+func TestLongAnswerIsCutAtALine(t *testing.T) {
 	line := strings.Repeat("é", 50) + "\n"
 	got := bounded(strings.Repeat(line, maxOutput/len(line)+10))
 	want := strings.Repeat(line, maxOutput/len(line)) + "[10 more lines are not shown: ask for less context, or compare parts]\n"

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// unified is the difference of two texts as unified diff, which `patch` reads; empty where there is none.
+// unified is the difference of two texts as unified diff, which `patch` reads; empty where there is
+// none.
 func unified(before, after text, options options) string {
 	a, b := lines(before.content), lines(after.content)
 	found := changes(keys(a, options), keys(b, options))
@@ -71,7 +72,8 @@ func writeHunk(out *strings.Builder, a, b []string, hunk []change, context int) 
 	writeLines(out, ' ', a[at:aEnd])
 }
 
-// span is a range of lines in the header of a hunk: they count from 1, and an empty range has the line before it.
+// span is a range of lines in the header of a hunk: they count from 1, and an empty range has the
+// line before it.
 func span(start, end int) string {
 	switch end - start {
 	case 0:

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// words shows the second text with what is gone as [-gone-] and what is new as {+new+}: the lines with a change and those around
-// them; empty where there is no change.
+// words shows the second text with what is gone as [-gone-] and what is new as {+new+}: the lines
+// with a change and those around them; empty where there is no change.
 func words(before, after text, options options) string {
 	a, b := tokens(before.content), tokens(after.content)
 	found := changes(a, b)
@@ -53,7 +53,8 @@ func excerpt(all []string, changed []change, context int) string {
 	return out.String()
 }
 
-// tokens are the words of a text, its runs of spaces, and every other character alone. Together they are the text.
+// tokens are the words of a text, its runs of spaces, and every other character alone. Together
+// they are the text.
 func tokens(content string) []string {
 	var found []string
 	start, last := 0, none

@@ -39,18 +39,18 @@ at_str digest_of(const hash_algorithm *algorithm, at_str bytes) {
 at_str file_error(at_str path) {
     switch (errno) {
     case ENOENT:
-        return at_format("there is no file `%s`, or it is not in a folder that is granted; look at the folder first", path.data);
+        return at_format("there is no file `%s`, or it is not in a directory that is granted; look at the directory first", path.data);
     case EISDIR:
-        return at_format("`%s` is a folder; name a file in it", path.data);
+        return at_format("`%s` is a directory; name a file in it", path.data);
     case EPERM:
     case EACCES:
-        return at_format("`%s` may not be read: it is not in a folder that is granted", path.data);
+        return at_format("`%s` may not be read: it is not in a directory that is granted", path.data);
     default:
         return at_format("`%s` cannot be read: %s", path.data, strerror(errno));
     }
 }
 
-/* Opens a file, and no folder. */
+/* Opens a file, and no directory. */
 static FILE *open_file(at_str path) {
     struct stat status;
     if (stat(path.data, &status) == 0 && S_ISDIR(status.st_mode)) {

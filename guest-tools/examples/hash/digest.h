@@ -18,7 +18,7 @@ at_str digest_of(const hash_algorithm *algorithm, at_str bytes);
 /* The digest of a file and its size. False, with why in `error`, if it cannot be read. */
 bool digest_of_file(const hash_algorithm *algorithm, at_str path, at_str *digest, uint64_t *size, at_str *error);
 
-/* Why a file cannot be opened or read, for the model. */
+/* The error of a file that cannot be opened or read, for the model. */
 at_str file_error(at_str path);
 
 #endif

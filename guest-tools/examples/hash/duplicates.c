@@ -19,15 +19,15 @@ typedef struct {
 typedef struct {
     entry *entries;
     size_t count;
-    /* Why paths could not be looked at, as an array of texts, and how many these are. */
+    /* The errors of unreadable paths, as an array of texts, and their number. */
     at_writer unread;
     size_t unread_count;
-    /* Whether there is more than the bounds allow. */
+    /* True if there is more than the bounds allow. */
     bool cut;
 } findings;
 
 const at_field find_duplicates_input[] = {
-    {.name = "path", .type = AT_STRING, .description = "The folder to look in, with those in it.", .fallback = "\".\""},
+    {.name = "path", .type = AT_STRING, .description = "The directory to look in, with those in it.", .fallback = "\".\""},
     {.name = "min_size",
      .type = AT_UNSIGNED,
      .description = "The size in bytes below which files do not count.",
@@ -48,11 +48,11 @@ static const at_field group = {.type = AT_OBJECT, .fields = group_fields};
 
 const at_field find_duplicates_output[] = {
     {.name = "groups", .type = AT_ARRAY, .description = "Files with the same content, the largest first.", .items = &group},
-    {.name = "files", .type = AT_UNSIGNED, .description = "How many files were looked at."},
-    {.name = "spare_bytes", .type = AT_UNSIGNED, .description = "What all but one of each group take."},
-    {.name = "unread_count", .type = AT_UNSIGNED, .description = "How many files and folders could not be read."},
-    {.name = "unread", .type = AT_ARRAY, .description = "Why, for the first 100 of them.", .items = &text},
-    {.name = "cut", .type = AT_BOOLEAN, .description = "Whether there are more files, or deeper folders, than one call looks at."},
+    {.name = "files", .type = AT_UNSIGNED, .description = "The number of files examined."},
+    {.name = "spare_bytes", .type = AT_UNSIGNED, .description = "The bytes that all but one of each group take."},
+    {.name = "unread_count", .type = AT_UNSIGNED, .description = "The number of files and directories that could not be read."},
+    {.name = "unread", .type = AT_ARRAY, .description = "The errors of the first 100 of them.", .items = &text},
+    {.name = "cut", .type = AT_BOOLEAN, .description = "True if there are more files, or deeper directories, than one call examines."},
     AT_END,
 };
 
@@ -64,7 +64,10 @@ static void pass_over(findings *found, at_str why) {
 
 static void walk(findings *found, at_str path, uint64_t min_size, unsigned depth);
 
-/* Notes a file, or goes into a folder. Links are not followed: what they lead to is found where it is. */
+/*
+ * Records a file, or enters a directory. Links are not followed: their targets are found where they
+ * are.
+ */
 static void visit(findings *found, at_str path, uint64_t min_size, unsigned depth) {
     struct stat status;
     if (lstat(path.data, &status) != 0) {
@@ -84,22 +87,25 @@ static void walk(findings *found, at_str path, uint64_t min_size, unsigned depth
         found->cut = true;
         return;
     }
-    DIR *folder = opendir(path.data);
-    if (folder == NULL) {
+    DIR *directory = opendir(path.data);
+    if (directory == NULL) {
         pass_over(found, file_error(path));
         return;
     }
     struct dirent *item;
-    while (!found->cut && (item = readdir(folder)) != NULL) {
+    while (!found->cut && (item = readdir(directory)) != NULL) {
         if (strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0) {
             bool here = at_equal(path, AT_STR("."));
             visit(found, here ? at_format("%s", item->d_name) : at_format("%s/%s", path.data, item->d_name), min_size, depth);
         }
     }
-    closedir(folder);
+    closedir(directory);
 }
 
-/* Larger files first, those with the same content beside each other, and those in the order of their names. */
+/*
+ * Larger files first, those with the same content beside each other, and those in the order of
+ * their names.
+ */
 static int compare(const void *left, const void *right) {
     const entry *a = left;
     const entry *b = right;
@@ -126,7 +132,7 @@ static void compare_contents(findings *found) {
     }
 }
 
-/* How many entries from this one on have its content. */
+/* The number of entries, from this one on, with its content. */
 static size_t run_length(const findings *found, size_t start) {
     const entry *first = &found->entries[start];
     size_t end = start + 1;
@@ -180,7 +186,7 @@ static at_value report(findings *found) {
 at_result find_duplicates(const at_call *call) {
     at_str path = at_get_string(call->input, "path", AT_STR("."));
     if (!at_enter_workspace()) {
-        return at_error(AT_STR("no folder is granted to this tool; the operator can grant one"));
+        return at_error(AT_STR("no directory is granted to this tool; the operator can grant one"));
     }
     if (strlen(path.data) != path.len) {
         return at_error(AT_STR("the path has a zero byte in it, which no file name can have"));
@@ -190,7 +196,7 @@ at_result find_duplicates(const at_call *call) {
         return at_error(file_error(path));
     }
     if (!S_ISDIR(status.st_mode)) {
-        return at_errorf("`%s` is not a folder; name the folder to look in", path.data);
+        return at_errorf("`%s` is not a directory; name the directory to look in", path.data);
     }
     findings found = {.entries = at_alloc(MAX_FILES, sizeof *found.entries)};
     at_array_begin(&found.unread);

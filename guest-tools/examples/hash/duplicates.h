@@ -3,7 +3,7 @@
 
 #include "agent_tool.h"
 
-/* The most files that one call looks at, and how deep it goes into folders. */
+/* The most files that one call examines, and the most levels of directories. */
 #define MAX_FILES 20000
 #define MAX_DEPTH 32
 

@@ -9,10 +9,10 @@
 /* The longest digest, in bytes. */
 #define HASH_MAX_LEN 32
 
-/* A digest in the making. */
+/* A digest under construction. */
 typedef struct {
     uint32_t words[8];
-    /* How many bytes have come, and those of the last block that is not yet full. */
+    /* The number of bytes so far, and the last block, which is not yet full. */
     uint64_t len;
     unsigned char block[64];
 } hash_state;
@@ -35,7 +35,10 @@ extern const hash_algorithm HASH_CRC32;
 /* Takes in a full block of 64 bytes. */
 typedef void (*hash_compress)(uint32_t words[8], const unsigned char block[64]);
 
-/* What SHA-256 and MD5 share: blocks of 64 bytes, and an end that says how many bits there were, in one or the other byte order. */
+/*
+ * The part that SHA-256 and MD5 share: blocks of 64 bytes, and an end that says how many bits there
+ * were, in one or the other byte order.
+ */
 void hash_add_blocks(hash_state *state, const unsigned char *data, size_t len, hash_compress compress);
 void hash_finish_blocks(hash_state *state, hash_compress compress, bool big_endian);
 

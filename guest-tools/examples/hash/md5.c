@@ -1,10 +1,12 @@
-/* MD5: RFC 1321. It is broken as a proof that nobody changed a file, and still what many lists of checksums hold. */
+/*
+ * MD5: RFC 1321. It is no proof that a file is unchanged, but many lists of checksums still use it.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "hash.h"
 
-/* By how many bits the four steps of each round rotate (3.4). */
+/* The rotation of the four steps of each round, in bits (3.4). */
 static const unsigned TURNS[4][4] = {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
 
 static uint32_t mix(int round, uint32_t x, uint32_t y, uint32_t z) {
@@ -21,7 +23,7 @@ static uint32_t mix(int round, uint32_t x, uint32_t y, uint32_t z) {
 }
 
 static void compress(uint32_t words[8], const unsigned char block[64]) {
-    /* Which word of the block a round begins with, and how far the next one is. */
+    /* The first word of the block in a round, and the distance to the next one. */
     static const int first[4] = {0, 1, 5, 0};
     static const int stride[4] = {1, 5, 3, 7};
     uint32_t a = words[0];

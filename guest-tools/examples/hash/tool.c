@@ -14,7 +14,7 @@ static const hash_algorithm *wanted(const at_call *call) {
     return algorithm == NULL ? &HASH_SHA256 : algorithm;
 }
 
-static const char NO_FOLDER[] = "no folder is granted to this tool; the operator can grant one";
+static const char NO_FOLDER[] = "no directory is granted to this tool; the operator can grant one";
 
 /* ---- hash_text ---- */
 
@@ -22,7 +22,7 @@ static const at_field hash_text_input[] = {
     {.name = "text", .type = AT_STRING, .description = "The text; its UTF-8 is what counts."},
     {.name = "algorithm",
      .type = AT_STRING,
-     .description = "How to make the digest.",
+     .description = "The digest algorithm.",
      .choices = ALGORITHM_NAMES,
      .fallback = "\"sha256\""},
     AT_END,
@@ -40,7 +40,7 @@ static const at_field hash_files_input[] = {
     {.name = "paths", .type = AT_ARRAY, .description = "The files, at most 1,000.", .items = &one_path},
     {.name = "algorithm",
      .type = AT_STRING,
-     .description = "How to make the digests.",
+     .description = "The digest algorithm.",
      .choices = ALGORITHM_NAMES,
      .fallback = "\"sha256\""},
     AT_END,
@@ -50,14 +50,14 @@ static const at_field file_fields[] = {
     {.name = "path", .type = AT_STRING, .description = "The file."},
     {.name = "digest", .type = AT_STRING, .description = "Its digest, as hexadecimal digits.", .optional = true},
     {.name = "size", .type = AT_UNSIGNED, .description = "Its size in bytes.", .optional = true},
-    {.name = "error", .type = AT_STRING, .description = "Why it cannot be read, in place of both.", .optional = true},
+    {.name = "error", .type = AT_STRING, .description = "The error if it cannot be read, in place of both.", .optional = true},
     AT_END,
 };
 
 static const at_field file_field = {.type = AT_OBJECT, .fields = file_fields};
 
 static const at_field hash_files_output[] = {
-    {.name = "algorithm", .type = AT_STRING, .description = "How the digests were made."},
+    {.name = "algorithm", .type = AT_STRING, .description = "The digest algorithm."},
     {.name = "files", .type = AT_ARRAY, .description = "The files, in the order of `paths`.", .items = &file_field},
     AT_END,
 };
@@ -119,7 +119,10 @@ static const at_field check_file_input[] = {
     AT_END,
 };
 
-/* The algorithm whose digests are as long, or NULL. Case does not matter, so `text` is made lower case. */
+/*
+ * The algorithm whose digests are as long, or NULL. Case does not matter, so `text` is made lower
+ * case.
+ */
 static const hash_algorithm *algorithm_by_digest(at_str expected, char *text) {
     for (size_t i = 0; i < expected.len; i++) {
         if (!isxdigit((unsigned char)expected.data[i])) {
@@ -168,7 +171,7 @@ AT_TOOLS(
     },
     {
         .name = "hash_files",
-        .description = "Makes the digests of files and says how large they are. A file that cannot be read has an error instead.",
+        .description = "Computes the digests and sizes of files. A file that cannot be read has an error instead.",
         .effect = AT_READ_ONLY,
         .input = hash_files_input,
         .output = hash_files_output,
@@ -183,7 +186,7 @@ AT_TOOLS(
     },
     {
         .name = "find_duplicates",
-        .description = "Finds files with the same content in a folder and the folders in it, the largest first, and how many bytes "
+        .description = "Finds files with the same content in a directory and the directories in it, the largest first, and how many bytes "
                        "could be spared.",
         .effect = AT_READ_ONLY,
         .input = find_duplicates_input,

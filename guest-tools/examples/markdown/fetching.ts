@@ -2,16 +2,16 @@
 
 import { ToolError } from "#agent-tool";
 
-/** How much of a page is read, in bytes. */
+/** The most bytes of a page that are read. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** A page that was got: its HTML, and its address. */
+/** A fetched page: its HTML and its address. */
 export interface Got {
   html: string;
   url: string;
 }
 
-/** Gets a page. What is no page is an error that says what the model can do. */
+/** Gets a page. Anything else is an error that says what the model can do. */
 export async function get(address: string): Promise<Got> {
   const url = pageAt(address);
   const response = await ask(url);
@@ -42,7 +42,7 @@ function pageAt(address: string): URL {
   } catch {
     // Told below, as is an address of another kind.
   }
-  throw new ToolError(`\`${address}\` is no address of a page; it begins with https:// or http://`);
+  throw new ToolError(`\`${address}\` is not the address of a page; give one that begins with https:// or http://`);
 }
 
 async function ask(url: URL): Promise<Response> {

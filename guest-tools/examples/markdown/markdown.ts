@@ -3,11 +3,11 @@
 import TurndownService from "turndown";
 import { all } from "./page.ts";
 
-/** What is kept of a page besides its words. */
+/** Options: the parts of a page to keep besides its text. */
 export interface Kept {
-  /** Whether links keep their addresses. */
+  /** True to keep the addresses of links. */
   links: boolean;
-  /** Whether images are kept; without, the words that stand for them are. */
+  /** True to keep images; otherwise only their alternative texts are kept. */
   images: boolean;
 }
 

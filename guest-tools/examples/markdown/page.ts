@@ -1,14 +1,14 @@
-/** A page as its author meant it to be read: without what is not content, and with whole addresses. */
+/** The readable content of a page: without scripts and forms, and with absolute addresses. */
 
 import { createDocument } from "@mixmark-io/domino";
 
-/** What is never content. */
+/** Elements that are never content. */
 const UNSEEN = [
   "script, style, template, noscript, iframe, object, embed, canvas, svg",
   "button, input, select, textarea, dialog, [hidden], [aria-hidden=true]",
 ].join();
 
-/** What surrounds the content of a page: how to get elsewhere, and what every page of a site has. */
+/** Elements around the content of a page: navigation, and parts that every page of a site has. */
 const AROUND = "nav, header, footer, aside, form";
 
 /** Addresses that a reader can follow. Others, such as `javascript:`, are left out. */
@@ -16,11 +16,11 @@ const FOLLOWED = new Set(["http:", "https:", "mailto:"]);
 
 /** A page, read. */
 export interface Page {
-  /** What the page calls itself. */
+  /** The title of the page. */
   title: string | null;
-  /** How the page describes itself. */
+  /** The page's description of itself. */
   description: string | null;
-  /** What there is to read. */
+  /** The content. */
   content: HTMLElement;
 }
 
@@ -59,7 +59,10 @@ export function headingsOf(content: HTMLElement): Heading[] {
   }));
 }
 
-/** What a page says in its `main`, or its one `article`, or else all but what surrounds the content of pages. */
+/**
+ * The content of a page: its `main`, or its one `article`, or else everything but navigation,
+ * headers and footers.
+ */
 function mainOf(body: HTMLElement): HTMLElement {
   for (const name of ["main", "article"]) {
     const [found, another] = all(body, name);
@@ -71,7 +74,10 @@ function mainOf(body: HTMLElement): HTMLElement {
   return body;
 }
 
-/** What fits a selector, as it is now: domino's own lists change with the page, and cannot be walked by `for`. */
+/**
+ * A snapshot of the elements that match a selector: domino's own lists change with the page, and
+ * are not iterable.
+ */
 export function all(root: HTMLElement, selector: string): HTMLElement[] {
   return Array.from(root.querySelectorAll<HTMLElement>(selector));
 }
@@ -82,7 +88,7 @@ function remove(body: HTMLElement, selector: string): void {
   }
 }
 
-/** Makes addresses whole, and takes away those that nobody can follow. */
+/** Makes addresses absolute, and removes those that no reader can follow. */
 function completeAddresses(body: HTMLElement, name: string, base: string | undefined): void {
   for (const element of all(body, `[${name}]`)) {
     const whole = complete(element.getAttribute(name) ?? "", base);

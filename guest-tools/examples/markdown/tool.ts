@@ -1,4 +1,6 @@
-/** Tools that read web pages: HTML as Markdown, which is what a model reads best and pays least for. */
+/**
+ * Tools that read web pages: HTML as Markdown, which is what a model reads best and pays least for.
+ */
 
 import {
   array,
@@ -15,7 +17,7 @@ import { get } from "./fetching.ts";
 import { write } from "./markdown.ts";
 import { headingsOf, readPage } from "./page.ts";
 
-/** How many characters come at once, unless the model asks for more or less. */
+/** The default number of characters of one part. */
 const PAGE_LENGTH = 20_000;
 
 const reading = {
@@ -24,7 +26,7 @@ const reading = {
   images: optional(boolean("Keep images, as links to them."), false),
   from: optional(integer("Begin at this character of the Markdown.", { minimum: 0 }), 0),
   length: optional(
-    integer("Give at most so many characters.", { minimum: 100, maximum: 100_000 }),
+    integer("The most characters to return.", { minimum: 100, maximum: 100_000 }),
     PAGE_LENGTH,
   ),
 };
@@ -66,7 +68,7 @@ const outline = tool({
   effect: "read-only",
   input: object({ html }),
   output: object({
-    title: any("What the page calls itself, or null."),
+    title: any("The title of the page, or null."),
     description: any("How the page describes itself, or null."),
     headings: array(object({ level: integer("From 1 to 6."), text: string() }), "In order."),
   }),
@@ -78,7 +80,7 @@ const outline = tool({
 
 type Reading = { [K in keyof typeof reading]: Infer<(typeof reading)[K]> };
 
-/** A page as Markdown, or a part of it that says where the next begins. */
+/** A page as Markdown, or a part of it with the start of the next. */
 function markdownOf(html: string, base: string | undefined, options: Reading): string {
   const { content } = readPage(html, base, options.whole);
   const characters = [...write(content, options)];

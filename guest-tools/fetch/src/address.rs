@@ -1,16 +1,16 @@
-//! Web addresses: parsing what a model or a redirect wrote, and resolving the latter. Whether an address may be reached is not
-//! decided here.
+//! Web addresses: parses addresses of models and redirects, and resolves redirects. The host
+//! decides which addresses may be reached.
 
 use fluent_uri::pct_enc::EStr;
 use fluent_uri::{Uri, UriRef};
 
-use crate::fault::Fault;
+use crate::error::FetchError;
 
-/// An address that was checked: `http` or `https`, an ASCII host, no user information, no fragment.
+/// A validated address: `http` or `https`, an ASCII host, no user information, no fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address(Uri<String>);
 
-/// What two addresses must share for one to see what was meant for the other.
+/// The origin of an address: header fields meant for one origin are not sent to another.
 #[derive(Debug, PartialEq, Eq)]
 struct Origin<'a> {
     secure: bool,
@@ -19,47 +19,47 @@ struct Origin<'a> {
 }
 
 impl Address {
-    pub(crate) fn parse(url: &str) -> Result<Self, Fault> {
-        let fault = |why: &str| Fault::Address {
+    pub(crate) fn parse(url: &str) -> Result<Self, FetchError> {
+        let invalid = |why: &str| FetchError::Address {
             url: url.to_owned(),
             why: why.to_owned(),
         };
         let parsed = Uri::parse(escape(url))
-            .map_err(|_| fault("it must be absolute, such as https://example.com/page"))?;
+            .map_err(|_| invalid("it must be absolute, such as https://example.com/page"))?;
         Self::check(parsed.strip_fragment().to_owned(), url)
     }
 
     /// The address that a redirect from here leads to.
-    pub(crate) fn redirected(&self, location: &str) -> Result<Self, Fault> {
-        let fault = || Fault::Address {
+    pub(crate) fn redirected(&self, location: &str) -> Result<Self, FetchError> {
+        let invalid = || FetchError::Address {
             url: location.to_owned(),
             why: "the redirect that named it leads nowhere".to_owned(),
         };
-        let reference = UriRef::parse(escape(location)).map_err(|_| fault())?;
-        let resolved = reference.resolve_against(&self.0).map_err(|_| fault())?;
+        let reference = UriRef::parse(escape(location)).map_err(|_| invalid())?;
+        let resolved = reference.resolve_against(&self.0).map_err(|_| invalid())?;
         Self::check(resolved.strip_fragment().to_owned(), location)
     }
 
-    fn check(uri: Uri<String>, url: &str) -> Result<Self, Fault> {
-        let fault = |why: &str| Fault::Address {
+    fn check(uri: Uri<String>, url: &str) -> Result<Self, FetchError> {
+        let invalid = |why: &str| FetchError::Address {
             url: url.to_owned(),
             why: why.to_owned(),
         };
         let scheme = uri.scheme().as_str().to_ascii_lowercase();
         if scheme != "http" && scheme != "https" {
-            return Err(Fault::Scheme(scheme));
+            return Err(FetchError::Scheme(scheme));
         }
-        let authority = uri.authority().ok_or_else(|| fault("it names no host"))?;
+        let authority = uri.authority().ok_or_else(|| invalid("it names no host"))?;
         if authority.host().is_empty() {
-            return Err(fault("it names no host"));
+            return Err(invalid("it names no host"));
         }
         if authority.has_userinfo() {
-            return Err(fault(
+            return Err(invalid(
                 "it has a user name or password in it; send those in a header field",
             ));
         }
         if authority.host().contains('%') {
-            return Err(fault("write the host's name in its ASCII form (xn--...)"));
+            return Err(invalid("write the host's name in its ASCII form (xn--...)"));
         }
         Ok(Self(uri))
     }
@@ -79,7 +79,7 @@ impl Address {
             .map_or("", |authority| authority.as_str())
     }
 
-    /// The path and the query: what stands in the request line.
+    /// The path and the query, as in the request line.
     #[cfg(any(target_family = "wasm", test))]
     pub(crate) fn path_and_query(&self) -> String {
         let path = self.0.path().as_str();
@@ -90,7 +90,7 @@ impl Address {
         }
     }
 
-    /// The last name in the path, to call a downloaded file by.
+    /// The last name in the path: the name of a downloaded file.
     pub(crate) fn file_name(&self) -> Option<&str> {
         self.0
             .path()
@@ -123,7 +123,8 @@ impl Address {
     }
 }
 
-/// People and servers write characters in addresses that an address cannot have: they are percent-encoded as browsers do.
+/// Percent-encodes, as browsers do, characters that users and servers write in addresses but that
+/// an address cannot have.
 fn escape(url: &str) -> String {
     let mut out = String::with_capacity(url.len());
     for c in url.trim().chars() {

@@ -1,4 +1,4 @@
-//! What came back, and what it becomes as a result: decided by the status, the content type and the bytes.
+//! Converts an HTTP response into a tool result, by its status, content type and bytes.
 
 use agent_tool::{Output, Part};
 use serde_json::{Value, json};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use crate::address::Address;
 use crate::request::Method;
 
-/// What an error result shows of the body, in bytes.
+/// The part of the body that an error result shows, in bytes.
 const MAX_ERROR_BODY_BYTES: usize = 4 * 1024;
 
-/// The header fields that the result of HEAD shows at most.
+/// The most header fields that the result of HEAD shows.
 const MAX_SHOWN_FIELDS: usize = 50;
 
 /// An answer to one request.
@@ -19,7 +19,7 @@ pub(crate) struct Answer {
     /// Lower-case names, in the order of arrival; a name may come more than once.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// Whether `body` is all of it.
+    /// True if `body` is complete.
     pub(crate) whole: bool,
 }
 
@@ -31,7 +31,7 @@ impl Answer {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Where a redirect leads, if it is one and says so.
+    /// The location of a redirect, if the response is one and has one.
     pub(crate) fn redirect(&self) -> Option<String> {
         let redirects = matches!(self.status, 301 | 302 | 303 | 307 | 308);
         self.header("location")
@@ -50,7 +50,7 @@ impl Answer {
             .to_ascii_lowercase()
     }
 
-    /// Whether the text is in the Latin alphabet's old eight-bit encoding, which is not UTF-8.
+    /// True if the text is ISO 8859-1 (Latin-1), which is not UTF-8.
     fn is_latin1(&self) -> bool {
         let declared = self
             .header("content-type")
@@ -70,7 +70,7 @@ pub(crate) struct Arrived {
     pub(crate) method: Method,
     /// The address of the last request.
     pub(crate) address: Address,
-    /// How many redirects led there.
+    /// The number of redirects followed.
     pub(crate) hops: usize,
 }
 
@@ -123,7 +123,8 @@ fn summary(arrived: &Arrived) -> Value {
     json!({"status": arrived.answer.status, "url": arrived.address.as_str(), "headers": fields})
 }
 
-/// Images and PDF are known by their bytes, JSON by its type, text by being text; what is left is a file.
+/// Images and PDF are recognized by their bytes, JSON by its content type, text by being UTF-8;
+/// anything else is a file.
 fn content(arrived: Arrived) -> Output {
     let declared = arrived.answer.media_type();
     let sniffed = infer::get(&arrived.answer.body).map(|kind| kind.mime_type());
@@ -136,7 +137,8 @@ fn content(arrived: Arrived) -> Output {
     let body = if is_document || answer.body.contains(&0) {
         Err(answer.body)
     } else {
-        // A cut can go through the middle of a character, which does not make a text something else.
+        // A cut can go through the middle of a character, which does not make a text something
+        // else.
         let end = if answer.whole {
             answer.body.len()
         } else {
@@ -172,7 +174,7 @@ fn of_text(mut text: String, json: bool, note: Option<String>) -> Output {
     Output::Text(text)
 }
 
-/// What a text result adds in a last line: where it is from, and that it is cut.
+/// The last line of a text result: the final address, and a note if the text is cut.
 fn note(arrived: &Arrived) -> Option<String> {
     let mut notes = Vec::new();
     if arrived.hops > 0 {
@@ -191,7 +193,7 @@ fn note(arrived: &Arrived) -> Option<String> {
     }
 }
 
-/// How many bytes at the end belong to a character that is not all there.
+/// The number of bytes at the end that belong to an incomplete character.
 fn cut_character(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => bytes.len() - error.valid_up_to(),
@@ -205,7 +207,7 @@ fn of_bytes(
     declared: &str,
     address: &Address,
 ) -> Output {
-    // An image or a document that does not look like one is not called one: the host would refuse the result.
+    // The host refuses a result whose media type contradicts its bytes.
     let held = declared.starts_with("image/") || declared == "application/pdf";
     let media_type = match sniffed {
         Some(sniffed) => sniffed,

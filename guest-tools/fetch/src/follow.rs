@@ -1,24 +1,25 @@
-//! Sends a request and follows redirects. Each hop is sent by itself, so that the host's policy decides on each.
+//! Sends a request and follows redirects. Each hop is sent by itself, so that the host's policy
+//! decides on each.
 
 use crate::answer::{Answer, Arrived};
-use crate::fault::Fault;
+use crate::error::FetchError;
 use crate::request::Request;
 
-/// The redirects that are followed.
+/// The most redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
 
 /// Sends one request. Implemented by `WasiHttp`, and by scripts in tests.
 pub(crate) trait Transport {
     /// Sends the request and reads at most `max_bytes` of the answer's body.
-    fn send(&self, request: &Request, max_bytes: usize) -> Result<Answer, Fault>;
+    fn send(&self, request: &Request, max_bytes: usize) -> Result<Answer, FetchError>;
 }
 
-/// Sends the request, and the ones that redirects ask for.
+/// Sends the request and follows its redirects.
 pub(crate) fn follow(
     transport: &impl Transport,
     mut request: Request,
     max_bytes: usize,
-) -> Result<Arrived, Fault> {
+) -> Result<Arrived, FetchError> {
     let mut hops = 0;
     loop {
         let answer = transport.send(&request, max_bytes)?;
@@ -32,10 +33,10 @@ pub(crate) fn follow(
         };
         let to = request.address.redirected(&location)?;
         if request.address.is_secure() && !to.is_secure() {
-            return Err(Fault::Downgrade(to.as_str().to_owned()));
+            return Err(FetchError::Downgrade(to.as_str().to_owned()));
         }
         if hops == MAX_REDIRECTS {
-            return Err(Fault::Redirects {
+            return Err(FetchError::Redirects {
                 hops,
                 last: to.as_str().to_owned(),
             });

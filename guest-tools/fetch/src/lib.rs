@@ -1,12 +1,13 @@
 //! The built-in component `fetch`: `fetch` (GET and HEAD) and `http_post`, through wasi:http.
 //!
-//! They are two tools because they differ in effect: the host lets a read-only tool send GET and HEAD only, and asks before it
-//! runs an effectful one. Every hop of a redirect is a request of its own, so the host's policy sees each. Nothing here
-//! decides where a request may go; it asks, and says what the answer was.
+//! The two tools differ in effect: the host lets a read-only tool send GET and HEAD only, and asks
+//! before it runs an effectful one. Every hop of a redirect is a request of its own, so the host's
+//! policy sees each. The host decides where a request may go; this component sends it and reports
+//! the result.
 
 mod address;
 mod answer;
-mod fault;
+mod error;
 mod follow;
 mod request;
 
@@ -18,14 +19,14 @@ use std::collections::BTreeMap;
 use agent_tool::{Call, Output, input, tool};
 
 use address::Address;
-use fault::Fault;
+use error::FetchError;
 use follow::{Transport, follow};
 use request::{Method, Request};
 
-/// How much of a body is read when the model does not say, in bytes.
+/// The default limit of a body, in bytes.
 const DEFAULT_BODY_BYTES: usize = 1024 * 1024;
 
-/// How much of a body is read at most, in bytes. Base64 makes a third more of it, and a result holds 8 MiB.
+/// The largest limit of a body, in bytes. Base64 adds a third to it, and a result holds 8 MiB.
 const MAX_BODY_BYTES: usize = 5 * 1024 * 1024;
 
 /// The requests of `fetch`.
@@ -48,16 +49,17 @@ struct Fetch {
     /// Header fields to send.
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// How many bytes of the body to read at most.
+    /// The most bytes of the body to read.
     #[serde(default = "default_body_bytes")]
     #[schemars(range(min = 1, max = 5_242_880))]
     max_bytes: usize,
 }
 
-/// Gets what is at a web address. JSON comes as JSON, an image as an image, text (HTML too) as text, all else as a file.
-/// Redirects are followed. Only addresses that the operator granted can be reached.
+/// Gets the content of a web address. JSON is returned as JSON, an image as an image, text (HTML
+/// too) as text, anything else as a file. Redirects are followed. Only addresses that the operator
+/// granted can be reached.
 #[tool(effect = "read-only", title = "Fetch from the web")]
-fn fetch(input: Fetch) -> Result<Output, Fault> {
+fn fetch(input: Fetch) -> Result<Output, FetchError> {
     let Fetch {
         url,
         method,
@@ -81,21 +83,23 @@ fn fetch(input: Fetch) -> Result<Output, Fault> {
 struct HttpPost {
     /// The address, with `http://` or `https://`.
     url: String,
-    /// The body. It is sent as `application/json` if it is JSON and as plain text if not, unless `headers` has a `content-type`.
+    /// The body. It is sent as `application/json` if it is JSON and as plain text if not, unless
+    /// `headers` has a `content-type`.
     #[serde(default)]
     body: String,
     /// Header fields to send.
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// How many bytes of the answer's body to read at most.
+    /// The most bytes of the response's body to read.
     #[serde(default = "default_body_bytes")]
     #[schemars(range(min = 1, max = 5_242_880))]
     max_bytes: usize,
 }
 
-/// Sends a POST request with a body. It may change something at the other end. The answer comes as with fetch.
+/// Sends a POST request with a body. It may change something on the server. The result has the same
+/// form as that of fetch.
 #[tool(effect = "effectful", title = "Post to the web")]
-fn http_post(input: HttpPost, call: &Call) -> Result<Output, Fault> {
+fn http_post(input: HttpPost, call: &Call) -> Result<Output, FetchError> {
     let HttpPost {
         url,
         body,
@@ -122,13 +126,17 @@ fn transport() -> impl Transport {
     wasi::WasiHttp
 }
 
-/// Outside WebAssembly there is no host to send for the tool; the parts are tested with scripted transports.
+/// Outside WebAssembly no host can send requests; the parts are tested with scripted transports.
 #[cfg(not(target_family = "wasm"))]
 fn transport() -> impl Transport {
     struct NoHost;
     impl Transport for NoHost {
-        fn send(&self, _request: &Request, _max_bytes: usize) -> Result<answer::Answer, Fault> {
-            Err(Fault::NoHost)
+        fn send(
+            &self,
+            _request: &Request,
+            _max_bytes: usize,
+        ) -> Result<answer::Answer, FetchError> {
+            Err(FetchError::NoHost)
         }
     }
     NoHost

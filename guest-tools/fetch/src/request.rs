@@ -1,15 +1,15 @@
-//! What is sent: the method, the address, the header fields, the body.
+//! Requests: the method, the address, the header fields, the body.
 
 use std::collections::BTreeMap;
 
 use crate::address::Address;
-use crate::fault::Fault;
+use crate::error::FetchError;
 
-/// What the component calls itself; some servers refuse requests without a name.
+/// The user agent of the component; some servers refuse requests without one.
 const USER_AGENT: &str = concat!("agent-host-fetch/", env!("CARGO_PKG_VERSION"));
 
-/// The fields that follow a redirect to another origin. All others may carry what was meant for the first one only: keys and
-/// cookies have many names.
+/// The fields that follow a redirect to another origin. All others may carry what was meant for the
+/// first one only: keys and cookies have many names.
 const SAFE_FOR_OTHERS: [&str; 4] = ["accept", "accept-language", "content-type", "user-agent"];
 
 /// A method that these tools send.
@@ -33,9 +33,10 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The request that a redirect with this status asks for.
+    /// The next request after a redirect with this status.
     pub(crate) fn redirected(mut self, status: u16, to: Address) -> Self {
-        // 307 and 308 repeat the request; the older ones turn a POST into a GET, as every browser does (RFC 9110, 15.4).
+        // 307 and 308 repeat the request; the older ones turn a POST into a GET, as every browser
+        // does (RFC 9110, 15.4).
         if self.method == Method::Post && !matches!(status, 307 | 308) {
             self.method = Method::Get;
             self.body = None;
@@ -53,7 +54,7 @@ impl Request {
 }
 
 /// The fields to send with any request.
-pub(crate) fn fields(given: BTreeMap<String, String>) -> Result<Fields, Fault> {
+pub(crate) fn fields(given: BTreeMap<String, String>) -> Result<Fields, FetchError> {
     let mut fields = Fields::from([
         ("accept".to_owned(), "*/*".to_owned()),
         ("user-agent".to_owned(), USER_AGENT.to_owned()),
@@ -63,20 +64,20 @@ pub(crate) fn fields(given: BTreeMap<String, String>) -> Result<Fields, Fault> {
             .bytes()
             .all(|byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f));
         if !is_token(&name) || !value_is_safe {
-            return Err(Fault::HeaderField(name));
+            return Err(FetchError::HeaderField(name));
         }
         fields.insert(name.to_ascii_lowercase(), value);
     }
     Ok(fields)
 }
 
-/// The fields to send with a POST: a content type that fits the body, and the key by which a service that knows it
-/// tells a repetition from a second order.
+/// The fields to send with a POST: a content type that fits the body, and the key by which a
+/// service that knows it tells a repetition from a second order.
 pub(crate) fn post_fields(
     given: BTreeMap<String, String>,
     body: &str,
     idempotency_key: &str,
-) -> Result<Fields, Fault> {
+) -> Result<Fields, FetchError> {
     let mut fields = fields(given)?;
     if !body.is_empty() {
         let is_json = serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok();

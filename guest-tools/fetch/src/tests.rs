@@ -3,10 +3,10 @@ use std::collections::BTreeMap;
 use agent_tool::Call;
 use pretty_assertions::assert_eq;
 
-use crate::fault::Fault;
+use crate::error::FetchError;
 use crate::{Fetch, HttpPost, ReadMethod, fetch, http_post};
 
-fn fetch_url(url: &str) -> Result<agent_tool::Output, Fault> {
+fn fetch_url(url: &str) -> Result<agent_tool::Output, FetchError> {
     fetch(Fetch {
         url: url.to_owned(),
         method: ReadMethod::Get,
@@ -16,12 +16,12 @@ fn fetch_url(url: &str) -> Result<agent_tool::Output, Fault> {
 }
 
 #[test]
-fn a_request_is_checked_before_it_is_sent() {
+fn request_is_checked_before_it_is_sent() {
     assert_eq!(
         fetch_url("ftp://example.com/"),
-        Err(Fault::Scheme("ftp".to_owned()))
+        Err(FetchError::Scheme("ftp".to_owned()))
     );
-    assert_eq!(fetch_url("https://example.com/"), Err(Fault::NoHost));
+    assert_eq!(fetch_url("https://example.com/"), Err(FetchError::NoHost));
     let call = Call {
         id: "c".to_owned(),
         name: "http_post".to_owned(),
@@ -36,6 +36,6 @@ fn a_request_is_checked_before_it_is_sent() {
     };
     assert_eq!(
         http_post(post, &call),
-        Err(Fault::HeaderField("bad name".to_owned()))
+        Err(FetchError::HeaderField("bad name".to_owned()))
     );
 }

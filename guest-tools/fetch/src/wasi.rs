@@ -1,4 +1,4 @@
-//! Requests through wasi:http. The host sends them, if its policy allows; this only hands over and reads.
+//! Sends requests through wasi:http. The host's policy decides whether they are sent.
 
 use wasip2::http::outgoing_handler::handle;
 use wasip2::http::types::{
@@ -8,28 +8,29 @@ use wasip2::http::types::{
 use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 
 use crate::answer::Answer;
-use crate::fault::Fault;
+use crate::error::FetchError;
 use crate::follow::Transport;
 use crate::request::{Method, Request};
 
-/// What one write may carry (`blocking-write-and-flush` in wasi:io).
+/// The most bytes of one write (`blocking-write-and-flush` in wasi:io).
 const MAX_WRITE_BYTES: usize = 4096;
 
-/// What is asked for in one read.
+/// The size of one read, in bytes.
 const READ_BYTES: u64 = 64 * 1024;
 
 /// The host's HTTP.
 pub(crate) struct WasiHttp;
 
 impl Transport for WasiHttp {
-    fn send(&self, request: &Request, max_bytes: usize) -> Result<Answer, Fault> {
+    fn send(&self, request: &Request, max_bytes: usize) -> Result<Answer, FetchError> {
         let host = request.address.authority();
         let outgoing = outgoing(request)?;
         let body = outgoing
             .body()
             .map_err(|()| internal(host, "the request has no body to write"))?;
         let pending = handle(outgoing, None).map_err(|code| explain(&code, host))?;
-        // The other end may answer before it has read everything, so a failed write is not yet a failed request.
+        // The other end may answer before it has read everything, so a failed write is not yet a
+        // failed request.
         let written = write(body, request.body.as_deref().unwrap_or_default());
         pending.subscribe().block();
         let response = match pending.get() {
@@ -44,19 +45,19 @@ impl Transport for WasiHttp {
     }
 }
 
-fn internal(host: &str, detail: &str) -> Fault {
-    Fault::Protocol {
+fn internal(host: &str, detail: &str) -> FetchError {
+    FetchError::Protocol {
         host: host.to_owned(),
         detail: detail.to_owned(),
     }
 }
 
-fn outgoing(request: &Request) -> Result<OutgoingRequest, Fault> {
+fn outgoing(request: &Request) -> Result<OutgoingRequest, FetchError> {
     let headers = Fields::new();
     for (name, value) in &request.headers {
         headers
             .append(name, value.as_bytes())
-            .map_err(|_| Fault::HeaderField(name.clone()))?;
+            .map_err(|_| FetchError::HeaderField(name.clone()))?;
     }
     if let Some(body) = &request.body {
         let length = body.len().to_string();
@@ -79,7 +80,7 @@ fn outgoing(request: &Request) -> Result<OutgoingRequest, Fault> {
         .and_then(|()| outgoing.set_scheme(Some(&scheme)))
         .and_then(|()| outgoing.set_authority(Some(request.address.authority())))
         .and_then(|()| outgoing.set_path_with_query(Some(&request.address.path_and_query())))
-        .map_err(|()| Fault::Address {
+        .map_err(|()| FetchError::Address {
             url: request.address.as_str().to_owned(),
             why: "the host does not take it".to_owned(),
         })?;
@@ -110,7 +111,7 @@ fn stream_code(error: &StreamError) -> Option<ErrorCode> {
     }
 }
 
-fn read(response: &IncomingResponse, host: &str, max_bytes: usize) -> Result<Answer, Fault> {
+fn read(response: &IncomingResponse, host: &str, max_bytes: usize) -> Result<Answer, FetchError> {
     let status = response.status();
     let headers = response
         .headers()
@@ -135,7 +136,11 @@ fn read(response: &IncomingResponse, host: &str, max_bytes: usize) -> Result<Ans
     })
 }
 
-fn read_body(body: &IncomingBody, host: &str, max_bytes: usize) -> Result<(Vec<u8>, bool), Fault> {
+fn read_body(
+    body: &IncomingBody,
+    host: &str,
+    max_bytes: usize,
+) -> Result<(Vec<u8>, bool), FetchError> {
     let stream: InputStream = body
         .stream()
         .map_err(|()| internal(host, "the answer has no body to read"))?;
@@ -146,7 +151,7 @@ fn read_body(body: &IncomingBody, host: &str, max_bytes: usize) -> Result<(Vec<u
             Err(StreamError::Closed) => return Ok((bytes, true)),
             Err(StreamError::LastOperationFailed(error)) => {
                 return Err(http_error_code(&error).map_or_else(
-                    || Fault::BrokenOff(host.to_owned()),
+                    || FetchError::BrokenOff(host.to_owned()),
                     |code| explain(&code, host),
                 ));
             }
@@ -158,38 +163,38 @@ fn read_body(body: &IncomingBody, host: &str, max_bytes: usize) -> Result<(Vec<u
     }
 }
 
-/// What the host's code means to a model.
-fn explain(code: &ErrorCode, host: &str) -> Fault {
+/// Maps the host's error code to an error that a model can act on.
+fn explain(code: &ErrorCode, host: &str) -> FetchError {
     let host = host.to_owned();
     match code {
-        ErrorCode::HttpRequestDenied => Fault::Denied(host),
-        ErrorCode::DestinationIpProhibited => Fault::Prohibited(host),
-        ErrorCode::DnsError(_) | ErrorCode::DestinationNotFound => Fault::Name(host),
+        ErrorCode::HttpRequestDenied => FetchError::Denied(host),
+        ErrorCode::DestinationIpProhibited => FetchError::Prohibited(host),
+        ErrorCode::DnsError(_) | ErrorCode::DestinationNotFound => FetchError::Name(host),
         ErrorCode::DestinationUnavailable
         | ErrorCode::DestinationIpUnroutable
         | ErrorCode::ConnectionRefused
-        | ErrorCode::ConnectionLimitReached => Fault::Unreachable(host),
+        | ErrorCode::ConnectionLimitReached => FetchError::Unreachable(host),
         ErrorCode::DnsTimeout
         | ErrorCode::ConnectionTimeout
         | ErrorCode::ConnectionReadTimeout
         | ErrorCode::ConnectionWriteTimeout
-        | ErrorCode::HttpResponseTimeout => Fault::TimedOut(host),
+        | ErrorCode::HttpResponseTimeout => FetchError::TimedOut(host),
         ErrorCode::TlsProtocolError
         | ErrorCode::TlsCertificateError
-        | ErrorCode::TlsAlertReceived(_) => Fault::Tls(host),
-        ErrorCode::HttpRequestBodySize(_) => Fault::RequestTooLarge,
+        | ErrorCode::TlsAlertReceived(_) => FetchError::Tls(host),
+        ErrorCode::HttpRequestBodySize(_) => FetchError::RequestTooLarge,
         ErrorCode::HttpResponseBodySize(_)
         | ErrorCode::HttpResponseHeaderSectionSize(_)
-        | ErrorCode::HttpResponseHeaderSize(_) => Fault::TooLarge(host),
+        | ErrorCode::HttpResponseHeaderSize(_) => FetchError::TooLarge(host),
         ErrorCode::ConnectionTerminated | ErrorCode::HttpResponseIncomplete => {
-            Fault::BrokenOff(host)
+            FetchError::BrokenOff(host)
         }
-        ErrorCode::InternalError(Some(detail)) => Fault::Protocol {
+        ErrorCode::InternalError(Some(detail)) => FetchError::Protocol {
             host,
             detail: detail.clone(),
         },
-        // The enum is the contract's: what is left are faults of the protocol, and their names say which.
-        other => Fault::Protocol {
+        // The remaining codes of the contract are protocol errors, and their names say which.
+        other => FetchError::Protocol {
             host,
             detail: format!("{other:?}")
                 .trim_start_matches("ErrorCode::")

@@ -1,4 +1,4 @@
-//! A failed call, as the text that the model reads: what went wrong with which path, and what to do next.
+//! A failed call, as text for the model: which path failed, why, and what to do next.
 
 use std::fmt;
 use std::io::Error;
@@ -14,7 +14,8 @@ impl Failure {
         Self(text.into())
     }
 
-    /// What the system said when `path` (as the model wrote it) could not be `done` (as in "read").
+    /// Explains the system's error for `path` (as the model wrote it), which could not be `done`
+    /// (as in "read").
     pub(crate) fn io(error: &Error, done: &str, path: &str) -> Self {
         Self(explain(error, done, path))
     }

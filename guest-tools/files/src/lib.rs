@@ -1,12 +1,13 @@
-//! The built-in component `files`: five tools over the folders that the operator granted.
+//! The built-in component `files`: five tools over the directories that the operator granted.
 //!
-//! Every tool is bounded by named constants and says when it left something out and how to get the rest. No tool follows a
-//! symbolic link that it meets in a walk, and none decides what may be opened: it asks, and the host's policy answers.
+//! Every tool is bounded by named constants and says when it left something out and how to get the
+//! rest. No tool follows a symbolic link that it meets in a walk, and none decides what may be
+//! opened: the host's policy does.
 
+mod budget;
 mod failure;
 mod list;
 mod read;
-mod room;
 mod search;
 mod walk;
 mod write;

@@ -3,25 +3,26 @@
 use agent_tool::workspace::locate;
 use agent_tool::{Json, input, output, tool};
 
+use crate::budget::Budget;
 use crate::failure::Failure;
-use crate::room::Room;
 use crate::walk::{Bounds, Found, Kind, walk};
 
-/// How deep a listing can go.
+/// The most levels of a listing.
 const MAX_DEPTH: usize = 8;
 
-/// The entries of one listing.
+/// The most entries of one listing.
 const MAX_ENTRIES: usize = 1_000;
 
-/// What one entry takes in JSON besides its name, in bytes.
+/// The size of an entry in JSON besides its name, in bytes.
 const ENTRY_OVERHEAD_BYTES: usize = 64;
 
 #[input]
 pub(crate) struct ListDirectory {
-    /// The folder, relative to the workspace or absolute.
+    /// The directory, relative to the workspace or absolute.
     #[serde(default = "workspace")]
     path: String,
-    /// How many levels to list: 1 is the folder itself, 2 also what its folders have, and so on.
+    /// The number of levels to list: 1 is the directory itself, 2 also the entries of its
+    /// directories, and so on.
     #[serde(default = "one_level")]
     #[schemars(range(min = 1, max = 8))]
     depth: usize,
@@ -38,13 +39,13 @@ fn one_level() -> usize {
 #[output]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Listing {
-    /// The folder, as it was asked for.
+    /// The requested path.
     path: String,
-    /// What it has, sorted by name; names are relative to `path`.
+    /// The entries, sorted by name; names are relative to `path`.
     entries: Vec<Entry>,
-    /// Whether something was left out.
+    /// True if entries were left out.
     truncated: bool,
-    /// What was left out, and how to get it.
+    /// A note on what was left out, and how to get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -59,9 +60,10 @@ pub(crate) struct Entry {
     size_bytes: Option<u64>,
 }
 
-/// Lists what a folder has: name, kind (file, directory, symlink, other) and, for files, the size in bytes. With `depth`,
-/// also what the folders in it have; `.git` and `node_modules` are named but only listed when asked for by path.
-#[tool(effect = "read-only", title = "List a folder", output = Listing)]
+/// Lists the entries of a directory: name, kind (file, directory, symlink, other) and, for files,
+/// the size in bytes. With `depth`, also the entries of the directories in it; `.git` and
+/// `node_modules` are named but only listed when requested by path.
+#[tool(effect = "read-only", title = "List a directory", output = Listing)]
 pub(crate) fn list_directory(input: ListDirectory) -> Result<Json<Listing>, Failure> {
     let ListDirectory { path, depth } = input;
     let bounds = Bounds {
@@ -70,14 +72,14 @@ pub(crate) fn list_directory(input: ListDirectory) -> Result<Json<Listing>, Fail
     };
     let walk = walk(&locate(&path)?, bounds).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotADirectory => Failure::new(format!(
-            "`{path}` is not a folder; use read_file to read it"
+            "`{path}` is not a directory; use read_file to read it"
         )),
         _ => Failure::io(&error, "listed", &path),
     })?;
     let (entries, fits) = fitting(&walk.found);
     let truncated = !(walk.complete && fits);
     let note = truncated.then(|| {
-        format!("only {} entries are shown, those nearest to the top first; list a folder inside, or use search_files with a glob", entries.len())
+        format!("only {} entries are shown, those nearest to the top first; list a directory inside, or use search_files with a glob", entries.len())
     });
     Ok(Json(Listing {
         path,
@@ -87,14 +89,14 @@ pub(crate) fn list_directory(input: ListDirectory) -> Result<Json<Listing>, Fail
     }))
 }
 
-/// As many entries as fit, those nearest to the top first; and whether those are all.
+/// The entries that fit, those nearest to the top first, and true if those are all.
 fn fitting(found: &[Found]) -> (Vec<Entry>, bool) {
     let mut by_depth: Vec<&Found> = found.iter().collect();
     by_depth.sort_by_key(|entry| entry.name.matches('/').count());
-    let mut room = Room::new();
+    let mut budget = Budget::new();
     let fitting = by_depth
         .iter()
-        .take_while(|entry| room.take(&[&entry.name], ENTRY_OVERHEAD_BYTES))
+        .take_while(|entry| budget.take(&[&entry.name], ENTRY_OVERHEAD_BYTES))
         .count();
     let all = fitting == found.len();
     let mut kept: Vec<&Found> = by_depth.into_iter().take(fitting).collect();

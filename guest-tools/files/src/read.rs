@@ -1,4 +1,5 @@
-//! `read_file`: text as text, by pages; images and all other files as file parts. The bytes decide which, never the name.
+//! `read_file`: text as text, by pages; images and all other files as file parts. The bytes decide
+//! which, never the name.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,16 +7,17 @@ use std::io::Read;
 use agent_tool::workspace::locate;
 use agent_tool::{Output, Part, input, tool};
 
+use crate::budget::MAX_RESULT_BYTES;
 use crate::failure::Failure;
-use crate::room::MAX_RESULT_BYTES;
 
-/// The largest file that is read at all, in bytes: what a result can carry.
+/// The largest file that is read, in bytes: the most that a result can carry.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The largest image or other file that is handed to a model, in bytes; providers refuse larger images.
+/// The largest image or other file that is passed to a model, in bytes; providers refuse larger
+/// images.
 const MAX_PART_BYTES: usize = 5 * 1024 * 1024;
 
-/// The lines of a page, when the model does not say.
+/// The default number of lines of a page.
 const DEFAULT_LINES: usize = 2_000;
 
 #[input]
@@ -26,7 +28,7 @@ pub(crate) struct ReadFile {
     #[serde(default = "first")]
     #[schemars(range(min = 1))]
     offset_line: usize,
-    /// How many lines to read at most. Only for text.
+    /// The most lines to read. Only for text.
     #[serde(default = "page")]
     #[schemars(range(min = 1))]
     max_lines: usize,
@@ -40,8 +42,8 @@ fn page() -> usize {
     DEFAULT_LINES
 }
 
-/// Reads a file. Text comes as text, long text in pages (use `offset_line` for the next one). An image comes as an image, any
-/// other file as a file part.
+/// Reads a file. Text is returned as text, long text in pages (use `offset_line` for the next one);
+/// an image as an image, any other file as a file part.
 #[tool(effect = "read-only", title = "Read a file")]
 pub(crate) fn read_file(input: ReadFile) -> Result<Output, Failure> {
     let ReadFile {
@@ -68,7 +70,7 @@ pub(crate) fn read(path: &str) -> Result<Vec<u8>, Failure> {
             path,
         ));
     }
-    // A file can grow after it was measured, so the reading itself is bounded too.
+    // A file can grow after its size was read, so the read itself is bounded too.
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)
@@ -82,8 +84,8 @@ pub(crate) fn read(path: &str) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Text is UTF-8 without zero bytes. PDF is asked for first because some PDF files are all ASCII, and other signatures are not
-/// asked for because short ones, such as BMP's `BM`, are also the beginnings of sentences.
+/// Text is UTF-8 without zero bytes. PDF is checked first because some PDF files are all ASCII;
+/// other signatures are not checked because short ones, such as BMP's `BM`, also begin sentences.
 pub(crate) fn as_text(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
     if bytes.contains(&0) || infer::archive::is_pdf(&bytes) {
         return Err(bytes);
@@ -114,7 +116,8 @@ fn as_part(path: &str, bytes: Vec<u8>) -> Result<Output, Failure> {
     ))
 }
 
-/// The lines from `offset_line` on that fit a page, with a last line in brackets where that is not the whole text.
+/// The lines from `offset_line` on that fit a page, with a last line in brackets where that is not
+/// the whole text.
 fn page_of(text: &str, offset_line: usize, max_lines: usize) -> Result<String, Failure> {
     let total = text.lines().count();
     if offset_line > total.max(1) {

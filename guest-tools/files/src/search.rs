@@ -1,5 +1,5 @@
-//! `search_files`: by glob, by regular expression, or both. The order is that of the names, so the same folder gives the same
-//! answer. Linear-time expressions only, and every amount is bounded.
+//! `search_files`: by glob, by regular expression, or both. The order is that of the names, so the
+//! same directory gives the same result. Linear-time expressions only, and every amount is bounded.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,49 +9,52 @@ use agent_tool::workspace::locate;
 use agent_tool::{Json, input, output, tool};
 use regex_lite::{Regex, RegexBuilder};
 
+use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::read::as_text;
-use crate::room::Room;
 use crate::walk::{Bounds, Found, Kind, walk};
 
-/// How deep a search goes.
+/// The most levels of a search.
 const MAX_DEPTH: usize = 32;
 
-/// The entries that a search walks over.
+/// The most entries that a search visits.
 const MAX_WALKED: usize = 20_000;
 
-/// The largest file that is searched, in bytes. Larger ones are logs and data, and are counted as skipped.
+/// The largest file that is searched, in bytes. Larger ones are logs and data, and are counted as
+/// skipped.
 const MAX_SEARCHED_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// What one search reads in all, in bytes.
+/// The most bytes that one search reads in total.
 const MAX_SEARCHED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The hits of one search.
+/// The most hits of one search.
 const MAX_HITS: usize = 200;
 
-/// What one hit takes in JSON besides its texts, in bytes.
+/// The size of a hit in JSON besides its texts, in bytes.
 const HIT_OVERHEAD_BYTES: usize = 64;
 
-/// What one hit shows of its line, in characters.
+/// The most characters of its line that a hit shows.
 const MAX_EXCERPT_CHARS: usize = 200;
 
-/// What is shown of a long line before its match, in characters.
+/// The characters of a long line that are shown before its match.
 const EXCERPT_LEAD_CHARS: usize = 60;
 
-/// A compiled expression, in bytes. `\w{1000}{1000}` is refused and not compiled for minutes.
+/// The largest compiled expression, in bytes. It refuses `\w{1000}{1000}`, which would compile for
+/// minutes.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
 #[input]
 pub(crate) struct SearchFiles {
-    /// A regular expression that a line must match (Rust syntax: no look-around, no back-references; `(?i)`
-    /// ignores case; `\w`, `\d` and `(?i)` know ASCII only).
-    /// Without it, the files themselves are the result.
+    /// A regular expression that a line must match (Rust syntax: no look-around, no
+    /// back-references; `(?i)` ignores case; `\w`, `\d` and `(?i)` know ASCII only). Without it,
+    /// the files themselves are the result.
     #[serde(default)]
     pattern: Option<String>,
-    /// Which files, such as `*.rs`, `src/**/*.{ts,tsx}` or `**/*.png`. A glob without `/` matches names at every depth.
+    /// The names of the files, such as `*.rs`, `src/**/*.{ts,tsx}` or `**/*.png`. A glob without
+    /// `/` matches names at every depth.
     #[serde(default)]
     glob: Option<String>,
-    /// The folder or file to search, relative to the workspace or absolute.
+    /// The directory or file to search, relative to the workspace or absolute.
     #[serde(default = "workspace")]
     path: String,
 }
@@ -63,7 +66,7 @@ fn workspace() -> String {
 #[output]
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hits {
-    /// Where the search was, as it was asked for.
+    /// The requested path.
     path: String,
     /// Without a pattern: the files. Names are relative to `path`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,13 +74,13 @@ pub(crate) struct Hits {
     /// With a pattern: the lines that match.
     #[serde(skip_serializing_if = "Option::is_none")]
     matches: Option<Vec<LineHit>>,
-    /// How many files were searched.
+    /// The number of files searched.
     files_searched: usize,
-    /// How many were not searched because they are no text, too large, or may not be read.
+    /// The number of files not searched because they are not text, too large, or may not be read.
     files_skipped: usize,
-    /// Whether something was left out.
+    /// True if something was left out.
     truncated: bool,
-    /// What was left out, and how to get it.
+    /// A note on what was left out, and how to get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -100,8 +103,9 @@ pub(crate) struct LineHit {
     text: String,
 }
 
-/// Finds files by name (`glob`), lines by content (`pattern`), or lines in some files (both). `.git` and `node_modules` are only
-/// searched when `path` is in them; symbolic links are not followed.
+/// Finds files by name (`glob`), lines by content (`pattern`), or lines in some files (both).
+/// `.git` and `node_modules` are only searched when `path` is in them; symbolic links are not
+/// followed.
 #[tool(effect = "read-only", title = "Search files", output = Hits)]
 pub(crate) fn search_files(input: SearchFiles) -> Result<Json<Hits>, Failure> {
     let SearchFiles {
@@ -129,7 +133,7 @@ pub(crate) fn search_files(input: SearchFiles) -> Result<Json<Hits>, Failure> {
         None => list_files(candidates.files, &mut hits),
     }
     hits.note = hits.truncated.then(|| {
-        "the search is not complete; search a folder inside, or narrow the glob or the pattern"
+        "the search is not complete; search a directory inside, or narrow the glob or the pattern"
             .to_owned()
     });
     Ok(Json(hits))
@@ -146,8 +150,9 @@ fn compile_regex(pattern: &str) -> Result<Regex, Failure> {
         })
 }
 
-/// The glob to match names with. A glob without a slash stands for a name at any depth, as people expect it from other search
-/// tools. Brackets that are not closed would match nothing and say nothing.
+/// The glob to match names with. A glob without a slash stands for a name at any depth, as users
+/// expect from other search tools. Unclosed brackets are refused: they would match nothing without
+/// an error.
 fn anchored(glob: &str) -> Result<String, Failure> {
     for (open, close) in [('{', '}'), ('[', ']')] {
         if glob.matches(open).count() != glob.matches(close).count() {
@@ -163,9 +168,9 @@ fn anchored(glob: &str) -> Result<String, Failure> {
     })
 }
 
-/// The files that a search may look into.
+/// The files that a search may read.
 struct Candidates {
-    /// What their names start from.
+    /// The directory that their names are relative to.
     root: std::path::PathBuf,
     files: Vec<Found>,
     complete: bool,
@@ -215,11 +220,11 @@ impl Candidates {
 
 fn list_files(files: Vec<Found>, hits: &mut Hits) {
     let count = files.len();
-    let mut room = Room::new();
+    let mut budget = Budget::new();
     let shown: Vec<FileHit> = files
         .into_iter()
         .take(MAX_HITS)
-        .take_while(|file| room.take(&[&file.name], HIT_OVERHEAD_BYTES))
+        .take_while(|file| budget.take(&[&file.name], HIT_OVERHEAD_BYTES))
         .map(|file| FileHit {
             name: file.name,
             size_bytes: file.size_bytes,
@@ -231,7 +236,7 @@ fn list_files(files: Vec<Found>, hits: &mut Hits) {
 
 fn match_lines(candidates: &Candidates, regex: &Regex, hits: &mut Hits) {
     let mut lines = Vec::new();
-    let mut room = Room::new();
+    let mut budget = Budget::new();
     let mut left = MAX_SEARCHED_BYTES;
     'files: for file in &candidates.files {
         let Some(text) = searchable(&candidates.root.join(&file.name)) else {
@@ -249,7 +254,7 @@ fn match_lines(candidates: &Candidates, regex: &Regex, hits: &mut Hits) {
                 continue;
             };
             let text = excerpt(line, found.start());
-            if lines.len() == MAX_HITS || !room.take(&[&file.name, &text], HIT_OVERHEAD_BYTES) {
+            if lines.len() == MAX_HITS || !budget.take(&[&file.name, &text], HIT_OVERHEAD_BYTES) {
                 hits.truncated = true;
                 break 'files;
             }

@@ -1,16 +1,18 @@
-//! A bounded walk through a folder, in a stable order. Symbolic links are reported as such and never followed.
+//! A bounded walk through a directory, in a stable order. Symbolic links are reported as such and
+//! never followed.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Folders that are named but not entered, unless the walk starts in one: they hold what tools wrote, often many thousands of
-/// files, and would crowd out what people wrote.
+/// Directories that are named but not entered, unless the walk starts in one: they hold generated
+/// files, often many thousands, which would crowd out the user's own.
 pub(crate) const NOT_ENTERED: [&str; 2] = [".git", "node_modules"];
 
-/// The entries of one folder that are read at most. A folder with more is cut at an arbitrary place, and the walk says so.
+/// The most entries of one directory that are read. A directory with more is cut at an arbitrary
+/// place, and the walk says so.
 const MAX_ENTRIES_OF_A_FOLDER: usize = 20_000;
 
-/// What an entry is.
+/// The kind of an entry.
 #[agent_tool::output]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
@@ -24,34 +26,36 @@ pub(crate) enum Kind {
 /// One entry that the walk found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Its path from where the walk started, with `/` between the names.
+    /// The path relative to the start of the walk, with `/` between the names.
     pub(crate) name: String,
     pub(crate) kind: Kind,
     /// The size, of a file.
     pub(crate) size_bytes: Option<u64>,
 }
 
-/// What a walk found, sorted by name.
+/// The result of a walk, sorted by name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Walk {
     pub(crate) found: Vec<Found>,
-    /// Whether that is all there is within the depth, apart from folders that are not entered or may not be read.
+    /// True if `entries` is complete within the depth, apart from directories that are not entered
+    /// or may not be read.
     pub(crate) complete: bool,
 }
 
 /// The bounds of a walk.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
-    /// How many levels of folders are listed; 1 is the folder itself.
+    /// The number of levels of directories to list; 1 is the directory itself.
     pub(crate) depth: usize,
-    /// How many entries are found at most.
+    /// The most entries to find.
     pub(crate) entries: usize,
 }
 
-/// Walks level by level, so that a cut leaves out what is deep and not what comes late in the alphabet.
+/// Walks level by level, so that a cut leaves out deep entries and not those late in the alphabet.
 ///
 /// # Errors
-/// When the folder itself cannot be read. A folder inside it that cannot be read is only named.
+/// When the directory itself cannot be read. A directory inside it that cannot be read is only
+/// named.
 pub(crate) fn walk(root: &Path, bounds: Bounds) -> io::Result<Walk> {
     let mut walk = Walk {
         found: Vec::new(),
@@ -60,8 +64,8 @@ pub(crate) fn walk(root: &Path, bounds: Bounds) -> io::Result<Walk> {
     let mut level = vec![(root.to_owned(), String::new())];
     for depth in 0..bounds.depth {
         let mut deeper = Vec::new();
-        for (folder, prefix) in level {
-            let (entries, all) = match entries_of(&folder, &prefix) {
+        for (directory, prefix) in level {
+            let (entries, all) = match entries_of(&directory, &prefix) {
                 Ok(read) => read,
                 Err(error) if depth == 0 => return Err(error),
                 Err(_) => continue,
@@ -85,22 +89,22 @@ pub(crate) fn walk(root: &Path, bounds: Bounds) -> io::Result<Walk> {
     Ok(walk)
 }
 
-fn is_entered(folder: &Path) -> bool {
-    !folder
+fn is_entered(directory: &Path) -> bool {
+    !directory
         .file_name()
         .is_some_and(|name| NOT_ENTERED.iter().any(|not| name == *not))
 }
 
-/// The entries of one folder, sorted, and whether those are all.
-fn entries_of(folder: &Path, prefix: &str) -> io::Result<(Vec<(PathBuf, Found)>, bool)> {
+/// The entries of one directory, sorted, and true if those are all.
+fn entries_of(directory: &Path, prefix: &str) -> io::Result<(Vec<(PathBuf, Found)>, bool)> {
     let mut entries = Vec::new();
     let mut all = true;
-    for entry in std::fs::read_dir(folder)? {
+    for entry in std::fs::read_dir(directory)? {
         if entries.len() == MAX_ENTRIES_OF_A_FOLDER {
             all = false;
             break;
         }
-        // An entry that went away in the meantime is not there.
+        // An entry that was removed in the meantime is skipped.
         let Ok(entry) = entry else { continue };
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
         let kind = entry.file_type().map_or(Kind::Other, kind_of);

@@ -1,4 +1,5 @@
-//! `write_file` and `edit_file`. They change one file and nothing else, apart from the folders that a new file needs.
+//! `write_file` and `edit_file`. They change one file and nothing else, apart from the directories
+//! that a new file needs.
 
 use std::fs;
 use std::io;
@@ -9,12 +10,12 @@ use agent_tool::{Json, input, output, tool};
 use crate::failure::Failure;
 use crate::read::{as_text, read};
 
-/// What is written at most, in bytes.
+/// The largest content, in bytes.
 const MAX_WRITTEN_BYTES: usize = 4 * 1024 * 1024;
 
 #[input]
 pub(crate) struct WriteFile {
-    /// The file, relative to the workspace or absolute. Folders on the way are made.
+    /// The file, relative to the workspace or absolute. Missing parent directories are created.
     path: String,
     /// The whole new content.
     content: String,
@@ -24,12 +25,13 @@ pub(crate) struct WriteFile {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Written {
     path: String,
-    /// Whether the file is new; else it was replaced.
+    /// True if the file is new, false if it was replaced.
     created: bool,
     size_bytes: usize,
 }
 
-/// Writes a text file: makes a new one, or replaces all of one that is there. To change a part of a file, use edit_file.
+/// Writes a text file: creates a new one, or replaces an existing one as a whole. To change a part
+/// of a file, use edit_file.
 #[tool(effect = "effectful", title = "Write a file", output = Written)]
 pub(crate) fn write_file(input: WriteFile) -> Result<Json<Written>, Failure> {
     let WriteFile { path, content } = input;
@@ -55,8 +57,8 @@ pub(crate) fn write_file(input: WriteFile) -> Result<Json<Written>, Failure> {
 pub(crate) struct EditFile {
     /// The file, relative to the workspace or absolute.
     path: String,
-    /// The text to replace, exactly as it is in the file, white space included. It must occur exactly once: take as many lines
-    /// around it as that needs.
+    /// The text to replace, exactly as it is in the file, white space included. It must occur
+    /// exactly once: take as many lines around it as that needs.
     old: String,
     /// The text to put in its place.
     new: String,
@@ -73,8 +75,8 @@ pub(crate) struct Edited {
     size_bytes: usize,
 }
 
-/// Changes a part of a text file: replaces the one occurrence of a text by another. The file stays as it is when the text
-/// occurs not at all or more than once.
+/// Changes a part of a text file: replaces the one occurrence of a text by another. The file stays
+/// as it is when the text occurs not at all or more than once.
 #[tool(effect = "effectful", title = "Edit a file", output = Edited)]
 pub(crate) fn edit_file(input: EditFile) -> Result<Json<Edited>, Failure> {
     let EditFile { path, old, new } = input;
@@ -107,7 +109,7 @@ pub(crate) fn edit_file(input: EditFile) -> Result<Json<Edited>, Failure> {
     }))
 }
 
-/// Where `old` starts, if it occurs exactly once. Occurrences that overlap count each.
+/// The offset of `old`, if it occurs exactly once. Overlapping occurrences count separately.
 fn only_occurrence(text: &str, old: &str, path: &str) -> Result<usize, Failure> {
     let mut starts = text
         .char_indices()

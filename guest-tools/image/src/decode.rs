@@ -1,4 +1,4 @@
-//! Opens an image file within bounds. What it is comes from its bytes, never from its name.
+//! Opens an image file within bounds. Its format is determined by its bytes, never by its name.
 
 use std::fs::File;
 use std::io::{Cursor, Read};
@@ -13,10 +13,11 @@ const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 /// The longest side, in pixels.
 const MAX_SIDE: u32 = 20_000;
 
-/// The most pixels. A progressive JPEG takes nine bytes for each while it is decoded, and a call has 256 MiB.
+/// The most pixels. A progressive JPEG takes nine bytes for each while it is decoded, and a call
+/// has 256 MiB.
 const MAX_PIXELS: u64 = 24_000_000;
 
-/// What the pixels, and besides them a decoder, may take, in bytes each.
+/// The memory limit of the pixels, and the same again of a decoder, in bytes.
 const MAX_DECODER_BYTES: usize = 100 * 1024 * 1024;
 
 /// A file whose header was read.
@@ -26,7 +27,7 @@ pub(crate) struct Opened {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What a file says of its image.
+/// The header of an image file.
 pub(crate) struct Header {
     pub(crate) format: ImageFormat,
     /// The width as the image is shown: a photo that was taken upright is often stored on its side.
@@ -36,7 +37,7 @@ pub(crate) struct Header {
     /// The channels as the file has them, such as `rgb`.
     pub(crate) color: &'static str,
     pub(crate) bits_per_channel: u16,
-    /// How to turn the stored pixels to show them.
+    /// The orientation of the stored pixels.
     pub(crate) orientation: Orientation,
 }
 
@@ -49,7 +50,7 @@ pub(crate) fn open(path: &str) -> Result<Opened, String> {
 
 fn header(path: &str, bytes: &[u8]) -> Result<Header, String> {
     let (format, mut decoder) = decoder(path, bytes)?;
-    // A turn that cannot be read is none: the image itself may still be whole.
+    // An unreadable orientation counts as none: the image itself may still be intact.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let (width, height) = match (lies_on_its_side(orientation), decoder.dimensions()) {
         (true, (width, height)) => (height, width),
@@ -72,7 +73,7 @@ fn header(path: &str, bytes: &[u8]) -> Result<Header, String> {
     })
 }
 
-/// Whether width and height change places when the image is turned to be shown.
+/// True if the orientation swaps width and height.
 pub(crate) fn lies_on_its_side(orientation: Orientation) -> bool {
     match orientation {
         Orientation::NoTransforms
@@ -86,12 +87,12 @@ pub(crate) fn lies_on_its_side(orientation: Orientation) -> bool {
     }
 }
 
-/// The pixels of an image, and what the file said of them.
+/// The pixels of an image with their properties.
 #[derive(Debug)]
 pub(crate) struct Decoded {
-    /// As they are stored, not turned yet.
+    /// The pixels as stored, before the orientation is applied.
     pub(crate) pixels: RgbaImage,
-    /// Whether some can be transparent.
+    /// True if pixels can be transparent.
     pub(crate) has_alpha: bool,
 }
 
@@ -124,12 +125,13 @@ pub(crate) fn decode(path: &str, opened: &Opened) -> Result<Decoded, String> {
     })
 }
 
-/// Four bytes for every pixel, whatever the decoder gave. One kind of pixel is enough here; the image crate's own conversions
-/// know ten, and each would be in the component.
+/// Four bytes for every pixel, whatever the decoder gave. One kind of pixel is enough here; the
+/// image crate's own conversions know ten, and each would be in the component.
 fn rgba(bytes: &[u8], color: ColorType) -> Vec<u8> {
     let channels = usize::from(color.channel_count());
     let width = usize::from(color.bytes_per_pixel()) / channels;
-    // Samples of more than a byte are in the byte order of the machine; their most significant byte is enough for a screen.
+    // Samples of more than a byte are in the byte order of the machine; their most significant byte
+    // is enough for a screen.
     let high = if cfg!(target_endian = "little") {
         width - 1
     } else {
@@ -166,7 +168,7 @@ fn read(path: &str) -> Result<Vec<u8>, String> {
             path,
         ));
     }
-    // A file can grow after it was measured, so the reading itself is bounded too.
+    // A file can grow after its size was read, so the read itself is bounded too.
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)

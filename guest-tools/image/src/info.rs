@@ -1,4 +1,4 @@
-//! `image_info`: what the header of an image says. No pixels are decoded.
+//! `image_info`: reads the header of an image. No pixels are decoded.
 
 use agent_tool::{Json, input, output, tool};
 use image::ImageFormat;
@@ -14,11 +14,12 @@ pub(crate) struct ImageInfo {
 #[output]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Info {
-    /// The file, as it was asked for.
+    /// The requested path.
     path: String,
     /// png, jpeg or gif.
     format: &'static str,
-    /// The width in pixels, as the image is shown: a photo that its EXIF data turns is measured after the turn.
+    /// The width in pixels, as the image is shown: a photo that its EXIF data turns is measured
+    /// after the turn.
     width: u32,
     /// The height in pixels, as the image is shown.
     height: u32,
@@ -29,8 +30,8 @@ pub(crate) struct Info {
     bits_per_channel: u16,
 }
 
-/// Says what an image file is, without decoding it: format (png, jpeg or gif), width and height in pixels, size of the file in
-/// bytes, colors.
+/// Describes an image file without decoding it: format (png, jpeg or gif), width and height in
+/// pixels, size of the file in bytes, colors.
 #[tool(effect = "read-only", title = "Describe an image", output = Info)]
 pub(crate) fn image_info(input: ImageInfo) -> Result<Json<Info>, String> {
     let ImageInfo { path } = input;

@@ -1,7 +1,8 @@
 //! The built-in component `image`: two read-only tools over PNG, JPEG and GIF files.
 //!
-//! What a file is comes from its bytes, never from its name. Files, pixels and memory are bounded by named constants. No tool
-//! writes a file, and none decides what may be opened: it asks, and the host's policy answers.
+//! The format of a file is determined by its bytes, never by its name. Files, pixels and memory are
+//! bounded by named constants. No tool writes a file, and none decides what may be opened: the
+//! host's policy does.
 
 mod decode;
 mod info;

@@ -11,7 +11,7 @@ use crate::decode::{Decoded, decode, lies_on_its_side, open};
 /// The longest side of a thumbnail, in pixels.
 const MAX_SIDE: u32 = 2048;
 
-/// The side of a thumbnail when the model does not say, in pixels.
+/// The default side of a thumbnail, in pixels.
 const DEFAULT_SIDE: u32 = 512;
 
 /// The largest thumbnail, in bytes; providers refuse larger images.
@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 5 * 1024 * 1024;
 /// The JPEG quality: artefacts are hard to see and the size is a tenth of PNG's.
 const JPEG_QUALITY: u8 = 82;
 
-/// What transparent pixels lie on in JPEG, which has no transparency.
+/// The background of transparent pixels in JPEG, which has no transparency.
 const BACKGROUND: u8 = 255;
 
 /// The format of a thumbnail.
@@ -44,7 +44,8 @@ pub(crate) struct ImageThumbnail {
     #[serde(default = "default_side")]
     #[schemars(range(min = 1, max = 2048))]
     max_height: u32,
-    /// The format of the thumbnail. Without it: jpeg for photos, png for images that can be transparent or have few colors.
+    /// The format of the thumbnail. Without it: jpeg for photos, png for images that can be
+    /// transparent or have few colors.
     #[serde(default)]
     format: Option<Format>,
 }
@@ -53,8 +54,8 @@ fn default_side() -> u32 {
     DEFAULT_SIDE
 }
 
-/// Shows an image file, made smaller to fit a width and a height. The proportions stay, and a small image is not enlarged. Of
-/// an animation, the first frame is shown.
+/// Shows an image file, made smaller to fit a width and a height. The proportions stay, and a small
+/// image is not enlarged. Of an animation, the first frame is shown.
 #[tool(effect = "read-only", title = "Show an image")]
 pub(crate) fn image_thumbnail(input: ImageThumbnail) -> Result<Output, String> {
     let ImageThumbnail {
@@ -108,7 +109,7 @@ fn fit((width, height): (u32, u32), (max_width, max_height): (u32, u32)) -> (u32
     (side(width, max_width), side(height, max_height))
 }
 
-/// The name that a thumbnail is saved under.
+/// The file name of a thumbnail.
 fn file_name(name: &str, format: Format) -> String {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     let extension = match format {
@@ -118,7 +119,7 @@ fn file_name(name: &str, format: Format) -> String {
     format!("{stem}-thumbnail.{extension}")
 }
 
-/// Scales the stored pixels to what has the given size when it is turned.
+/// Scales the stored pixels so that they have the given size once oriented.
 fn scale(image: RgbaImage, orientation: Orientation, width: u32, height: u32) -> RgbaImage {
     let (width, height) = if lies_on_its_side(orientation) {
         (height, width)
@@ -132,7 +133,8 @@ fn scale(image: RgbaImage, orientation: Orientation, width: u32, height: u32) ->
     }
 }
 
-/// The image the right way up. After scaling, since turning a large image takes as much memory again.
+/// Applies the orientation. It runs after scaling, since orienting a large image takes as much
+/// memory again.
 fn turn(image: RgbaImage, orientation: Orientation) -> RgbaImage {
     match orientation {
         Orientation::NoTransforms => image,

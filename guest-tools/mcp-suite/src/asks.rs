@@ -1,10 +1,10 @@
-//! Tools that ask the person. Which form the question has, and in how many requests it is asked, is the host's affair.
+//! Tools that ask the user. The host chooses the form of the question and the number of requests.
 
 use agent_tool::{Answer, Question, ask, input, tool};
 
 #[input]
 pub(crate) struct Message {
-    /// What the person reads.
+    /// The text that the user reads.
     message: String,
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn test_input_required_result_elicitation() -> String {
     format!("Hello, {}!", told(&Question::open("What is your name?")))
 }
 
-/// Asks for a confirmation, and says that the question was answered.
+/// Asks for a confirmation, and returns whether the question was answered.
 #[tool(effect = "read-only")]
 pub(crate) fn test_input_required_result_request_state() -> String {
     format!("state-ok, {}", told(&confirm()))
@@ -40,7 +40,7 @@ pub(crate) fn test_input_required_result_multi_round() -> String {
     format!("{name} likes {colour}")
 }
 
-/// Asks for a confirmation. What the client sends with the answer is changed on the way.
+/// Asks for a confirmation. The state that the client sends with the answer is modified on the way.
 #[tool(effect = "read-only")]
 pub(crate) fn test_input_required_result_tampered_state() -> String {
     told(&confirm())
@@ -56,6 +56,6 @@ fn told(question: &Question) -> String {
         Answer::Text(text) => text,
         Answer::Choice(index) => question.choices.get(index).cloned().unwrap_or_default(),
         Answer::Cancelled => "no answer".to_owned(),
-        Answer::Unavailable => "nobody to ask".to_owned(),
+        Answer::Unavailable => "no user to ask".to_owned(),
     }
 }

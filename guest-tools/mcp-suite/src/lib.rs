@@ -1,5 +1,6 @@
-//! The tools that the conformance suite of the Model Context Protocol expects of a server under test. Their names, and what
-//! they do, are the suite's; what it asks for that no tool of this host can do is in `tests/mcp_conformance/`.
+//! The tools that the conformance suite of the Model Context Protocol expects of a server under
+//! test. The suite defines their names and behaviour; `tests/mcp_conformance/` lists what it
+//! expects and no tool of this host can do.
 
 mod asks;
 mod results;

@@ -5,29 +5,30 @@ use agent_tool::{Part, tool};
 /// An image of one pixel.
 const DOT: &[u8] = include_bytes!("../dot.png");
 
-/// A sound of no length: the header of a WAV file of one channel, 8000 samples a second and 8 bits a sample.
+/// A sound of no length: the header of a WAV file of one channel, 8000 samples a second and 8 bits
+/// a sample.
 const SILENCE: &[u8] =
     b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\0\0\0\0";
 
-/// Gives a text.
+/// Returns a text.
 #[tool(effect = "read-only", title = "Simple text")]
 pub(crate) fn test_simple_text() -> &'static str {
     "This is a simple text response for testing."
 }
 
-/// Gives an image of one pixel.
+/// Returns an image of one pixel.
 #[tool(effect = "read-only")]
 pub(crate) fn test_image_content() -> Vec<Part> {
     vec![Part::bytes("image/png", DOT.to_vec())]
 }
 
-/// Gives a sound of no length.
+/// Returns a sound of no length.
 #[tool(effect = "read-only")]
 pub(crate) fn test_audio_content() -> Vec<Part> {
     vec![Part::bytes("audio/wav", SILENCE.to_vec())]
 }
 
-/// Gives a text file.
+/// Returns a text file.
 #[tool(effect = "read-only")]
 pub(crate) fn test_embedded_resource() -> Vec<Part> {
     vec![Part::text_file(
@@ -36,7 +37,7 @@ pub(crate) fn test_embedded_resource() -> Vec<Part> {
     )]
 }
 
-/// Gives a text, an image and a file, in this order.
+/// Returns a text, an image and a file, in this order.
 #[tool(effect = "read-only")]
 pub(crate) fn test_multiple_content_types() -> Vec<Part> {
     vec![

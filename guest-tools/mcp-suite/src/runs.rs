@@ -1,4 +1,4 @@
-//! What is told while a call runs: lines that a tool prints, and its progress.
+//! Tools that report while a call runs: printed lines and progress.
 
 use std::{thread::sleep, time::Duration};
 
@@ -23,7 +23,7 @@ pub(crate) fn test_tool_with_logging() -> &'static str {
 #[tool(effect = "read-only")]
 #[expect(clippy::print_stderr, reason = "this is how a tool logs")]
 pub(crate) fn test_logging_tool() -> &'static str {
-    eprintln!("This is for whoever asked for it");
+    eprintln!("This is for the caller");
     "logged"
 }
 

@@ -1,4 +1,5 @@
-//! Inputs whose schemas have what generators seldom write. The schemas have to reach the client as they are.
+//! Inputs with schema keywords that generators seldom write. The schemas must reach the client
+//! unchanged.
 
 use std::borrow::Cow;
 
@@ -6,7 +7,7 @@ use agent_tool::{input, tool};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-/// How somebody can be reached. Its schema is the suite's, word by word.
+/// Contact details. The schema is the suite's, word for word.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Contact {
@@ -54,22 +55,22 @@ impl JsonSchema for Contact {
 
 #[input]
 pub(crate) struct Place {
-    /// The region, which stands in a header field of the request, too.
+    /// The region, which is also in a header field of the request.
     #[schemars(extend("x-mcp-header" = "Region"))]
     region: String,
 }
 
-/// Tells how somebody can be reached.
+/// Describes a contact.
 #[tool(effect = "read-only")]
 pub(crate) fn json_schema_2020_12_tool(input: Contact) -> String {
-    let name = input.name.as_deref().unwrap_or("somebody");
+    let name = input.name.as_deref().unwrap_or("unknown");
     match input.contact_method {
         Some(method) => format!("{name} by {method}"),
         None => name.to_owned(),
     }
 }
 
-/// Tells the region that it was given.
+/// Returns the region that it was given.
 #[tool(effect = "read-only")]
 pub(crate) fn test_custom_header(input: Place) -> String {
     input.region

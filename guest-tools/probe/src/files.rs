@@ -1,4 +1,4 @@
-//! Attempts on files and folders.
+//! Attempts on files and directories.
 
 use serde_json::{Value, json};
 use wasip2::filesystem::types::{
@@ -6,25 +6,25 @@ use wasip2::filesystem::types::{
 };
 use wasip2::io::streams::{OutputStream, StreamError};
 
-use crate::place::{at, following};
+use crate::location::{following, resolve};
 use crate::run::{Kept, Outcome};
-use crate::script::{How, Place};
+use crate::script::{How, Location};
 
-/// What one blocking write of a stream may carry (wasi:io).
+/// The most bytes of one blocking write to a stream (wasi:io).
 const MAX_STREAM_WRITE: usize = 4096;
 
-pub(crate) fn open(path: Place, how: &[How], follow: bool, kept: &mut Kept) -> Outcome {
-    kept.descriptors.push(at(path)?.open(how, follow)?);
+pub(crate) fn open(path: Location, how: &[How], follow: bool, kept: &mut Kept) -> Outcome {
+    kept.descriptors.push(resolve(path)?.open(how, follow)?);
     Ok(json!(kept.descriptors.len()))
 }
 
-pub(crate) fn read(path: Place, follow: bool, max_bytes: u64) -> Outcome {
-    let file = at(path)?.open(&[How::Read], follow)?;
+pub(crate) fn read(path: Location, follow: bool, max_bytes: u64) -> Outcome {
+    let file = resolve(path)?.open(&[How::Read], follow)?;
     let (bytes, _) = file.read(max_bytes, 0).map_err(name)?;
     Ok(json!(String::from_utf8_lossy(&bytes)))
 }
 
-/// How many bytes were written. It stops at the first error, and says how far it came.
+/// Writes until the first error, and returns the number of bytes written.
 pub(crate) fn write(file: &Descriptor, text: &str, times: u64) -> Outcome {
     let mut offset = 0;
     for _ in 0..times {
@@ -44,14 +44,14 @@ pub(crate) fn write_stream(file: &Descriptor, text: &str, times: u64) -> Outcome
     Ok(json!(written))
 }
 
-pub(crate) fn append(path: Place, text: &str) -> Outcome {
-    let file = at(path)?.open(&[How::Write], true)?;
+pub(crate) fn append(path: Location, text: &str) -> Outcome {
+    let file = resolve(path)?.open(&[How::Write], true)?;
     let stream = file.append_via_stream().map_err(name)?;
     push(&stream, text, 0).map(|written| json!(written))
 }
 
-pub(crate) fn zeroes(path: Place, bytes: u64) -> Outcome {
-    let file = at(path)?.open(&[How::Write, How::Create], true)?;
+pub(crate) fn zeroes(path: Location, bytes: u64) -> Outcome {
+    let file = resolve(path)?.open(&[How::Write, How::Create], true)?;
     let stream = file.write_via_stream(0).map_err(name)?;
     let mut written = 0;
     while written < bytes {
@@ -64,12 +64,12 @@ pub(crate) fn zeroes(path: Place, bytes: u64) -> Outcome {
     Ok(json!(written))
 }
 
-pub(crate) fn splice(from: Place, to: Place, bytes: u64) -> Outcome {
-    let source = at(from)?
+pub(crate) fn splice(from: Location, to: Location, bytes: u64) -> Outcome {
+    let source = resolve(from)?
         .open(&[How::Read], true)?
         .read_via_stream(0)
         .map_err(name)?;
-    let target = at(to)?
+    let target = resolve(to)?
         .open(&[How::Write, How::Create], true)?
         .write_via_stream(0)
         .map_err(name)?;
@@ -82,8 +82,8 @@ pub(crate) fn splice(from: Place, to: Place, bytes: u64) -> Outcome {
     Ok(json!(copied))
 }
 
-pub(crate) fn list(path: Place) -> Outcome {
-    let entries = at(path)?
+pub(crate) fn list(path: Location) -> Outcome {
+    let entries = resolve(path)?
         .open(&[How::Read, How::Directory], true)?
         .read_directory()
         .map_err(name)?;
@@ -95,10 +95,10 @@ pub(crate) fn list(path: Place) -> Outcome {
     Ok(json!(names))
 }
 
-pub(crate) fn stat(path: Place, follow: bool) -> Outcome {
-    let at = at(path)?;
+pub(crate) fn stat(path: Location, follow: bool) -> Outcome {
+    let at = resolve(path)?;
     let stat = at
-        .folder
+        .directory
         .stat_at(following(follow), &at.path)
         .map_err(name)?;
     Ok(
@@ -106,65 +106,68 @@ pub(crate) fn stat(path: Place, follow: bool) -> Outcome {
     )
 }
 
-pub(crate) fn hash(path: Place) -> Outcome {
-    let at = at(path)?;
-    at.folder
+pub(crate) fn hash(path: Location) -> Outcome {
+    let at = resolve(path)?;
+    at.directory
         .metadata_hash_at(following(true), &at.path)
         .map_err(name)
         .map(|_| json!(true))
 }
 
-pub(crate) fn rename(from: Place, to: Place) -> Outcome {
-    let (from, to) = (at(from)?, at(to)?);
-    done(from.folder.rename_at(&from.path, &to.folder, &to.path))
-}
-
-pub(crate) fn link(from: Place, to: Place, follow: bool) -> Outcome {
-    let (from, to) = (at(from)?, at(to)?);
+pub(crate) fn rename(from: Location, to: Location) -> Outcome {
+    let (from, to) = (resolve(from)?, resolve(to)?);
     done(
-        from.folder
-            .link_at(following(follow), &from.path, &to.folder, &to.path),
+        from.directory
+            .rename_at(&from.path, &to.directory, &to.path),
     )
 }
 
-pub(crate) fn symlink(target: &str, path: Place) -> Outcome {
-    let at = at(path)?;
-    done(at.folder.symlink_at(target, &at.path))
+pub(crate) fn link(from: Location, to: Location, follow: bool) -> Outcome {
+    let (from, to) = (resolve(from)?, resolve(to)?);
+    done(
+        from.directory
+            .link_at(following(follow), &from.path, &to.directory, &to.path),
+    )
 }
 
-pub(crate) fn readlink(path: Place) -> Outcome {
-    let at = at(path)?;
-    at.folder
+pub(crate) fn symlink(target: &str, path: Location) -> Outcome {
+    let at = resolve(path)?;
+    done(at.directory.symlink_at(target, &at.path))
+}
+
+pub(crate) fn readlink(path: Location) -> Outcome {
+    let at = resolve(path)?;
+    at.directory
         .readlink_at(&at.path)
         .map_err(name)
         .map(|target| json!(target))
 }
 
-pub(crate) fn unlink(path: Place) -> Outcome {
-    let at = at(path)?;
-    done(at.folder.unlink_file_at(&at.path))
+pub(crate) fn unlink(path: Location) -> Outcome {
+    let at = resolve(path)?;
+    done(at.directory.unlink_file_at(&at.path))
 }
 
-pub(crate) fn mkdir(path: Place) -> Outcome {
-    let at = at(path)?;
-    done(at.folder.create_directory_at(&at.path))
+pub(crate) fn mkdir(path: Location) -> Outcome {
+    let at = resolve(path)?;
+    done(at.directory.create_directory_at(&at.path))
 }
 
-pub(crate) fn rmdir(path: Place) -> Outcome {
-    let at = at(path)?;
-    done(at.folder.remove_directory_at(&at.path))
+pub(crate) fn rmdir(path: Location) -> Outcome {
+    let at = resolve(path)?;
+    done(at.directory.remove_directory_at(&at.path))
 }
 
-pub(crate) fn truncate(path: Place, size: u64, how: &[How]) -> Outcome {
-    let file = at(path)?.open(how, true)?;
+pub(crate) fn truncate(path: Location, size: u64, how: &[How]) -> Outcome {
+    let file = resolve(path)?.open(how, true)?;
     done(file.set_size(size))
 }
 
-/// By path, and through an open descriptor: a host may check only one of the two.
-pub(crate) fn touch(path: Place, follow: bool) -> Outcome {
-    let at = at(path)?;
+/// Sets the times by path and through an open descriptor: a host may check only one of the two.
+pub(crate) fn touch(path: Location, follow: bool) -> Outcome {
+    let at = resolve(path)?;
     let open = at
-        .folder
+        .directory
         .open_at(
             following(follow),
             &at.path,
@@ -172,7 +175,7 @@ pub(crate) fn touch(path: Place, follow: bool) -> Outcome {
             DescriptorFlags::READ,
         )
         .and_then(|file| file.set_times(NewTimestamp::Now, NewTimestamp::Now));
-    let by_path = at.folder.set_times_at(
+    let by_path = at.directory.set_times_at(
         following(follow),
         &at.path,
         NewTimestamp::Now,
@@ -185,7 +188,7 @@ pub(crate) fn touch(path: Place, follow: bool) -> Outcome {
     }
 }
 
-/// Writes a text to a stream; the sum of what was written.
+/// Writes a text to a stream, and returns the number of bytes written.
 fn push(stream: &OutputStream, text: &str, mut written: u64) -> Result<u64, String> {
     for chunk in text.as_bytes().chunks(MAX_STREAM_WRITE) {
         stream

@@ -10,10 +10,10 @@ use wasip2::io::streams::StreamError;
 
 use crate::run::Outcome;
 
-/// What one blocking write of a stream may carry (wasi:io).
+/// The most bytes of one blocking write to a stream (wasi:io).
 const MAX_STREAM_WRITE: usize = 4096;
 
-/// A request in the script's own words.
+/// A request as the script describes it.
 pub(crate) struct Request {
     pub(crate) method: String,
     pub(crate) url: String,

@@ -14,7 +14,7 @@ pub(crate) fn alloc(bytes: usize) -> Value {
     json!(black_box(&block).len())
 }
 
-/// Calls itself until somebody stops it.
+/// Recurses until the host stops it.
 pub(crate) fn recurse(depth: u64) -> u64 {
     let frame = black_box([depth; 64]);
     if black_box(false) {
@@ -34,7 +34,8 @@ pub(crate) fn panic(message: &str) -> ! {
     panic!("{message}")
 }
 
-/// How often the bytes are in this guest's memory. They are given inverted and stay so, so that no search finds itself.
+/// The number of occurrences of the bytes in this guest's memory. They are given and kept inverted,
+/// so that a search does not find itself.
 pub(crate) fn scan(inverted: &str) -> Outcome {
     let inverted = bytes(inverted)?;
     let [first, rest @ ..] = inverted.as_slice() else {
@@ -59,8 +60,9 @@ pub(crate) fn scan(inverted: &str) -> Outcome {
     reason = "a search of all of memory, beyond what Rust allocated, has no safe form"
 )]
 fn byte(address: usize) -> u8 {
-    // SAFETY: the callers stay below the size of linear memory, all of which can be read. The read is volatile because
-    // other code may own these bytes; nothing else runs meanwhile, since a guest has one thread.
+    // SAFETY: the callers stay below the size of linear memory, all of which can be read. The read
+    // is volatile because other code may own these bytes; nothing else runs meanwhile, since a
+    // guest has one thread.
     unsafe { (address as *const u8).read_volatile() }
 }
 

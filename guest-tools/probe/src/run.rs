@@ -8,20 +8,20 @@ use wasip2::filesystem::types::Descriptor;
 use wasip2::http::types::IncomingResponse;
 
 use crate::script::{Op, Returned, parse};
-use crate::{files, http, memory, place, services, sockets};
+use crate::{files, http, location, memory, services, sockets};
 
-/// What an attempt came to: a value, or the name of the host's error.
+/// The outcome of an attempt: a value, or the name of the host's error.
 pub(crate) type Outcome = Result<Value, String>;
 
-/// What the script holds on to until the call ends.
+/// The resources that the script keeps until the call ends.
 #[derive(Default)]
 pub(crate) struct Kept {
     pub(crate) descriptors: Vec<Descriptor>,
     pub(crate) responses: Vec<IncomingResponse>,
 }
 
-/// Makes every attempt, and returns what each came to. A script that cannot be read is a failure as a whole, so that no
-/// misspelt attempt passes for a refused one.
+/// Makes every attempt, and returns the outcome of each. A script that cannot be read is a failure
+/// as a whole, so that no misspelt attempt passes for a refused one.
 pub(crate) fn run(script: Vec<Value>) -> Output {
     let script: Result<Vec<Op>, String> = script.into_iter().map(parse).collect();
     let script = match script {
@@ -52,7 +52,7 @@ fn attempt(op: Op, kept: &mut Kept) -> Outcome {
 
 fn files_or(op: Op, kept: &mut Kept) -> Outcome {
     match op {
-        Op::Roots {} => Ok(json!(place::roots())),
+        Op::Roots {} => Ok(json!(location::roots())),
         Op::Open { path, how, follow } => files::open(path, &how, follow, kept),
         Op::Read {
             path,
@@ -67,7 +67,7 @@ fn files_or(op: Op, kept: &mut Kept) -> Outcome {
             follow,
             stream,
         } => {
-            let file = place::at(path)?.open(&how, follow)?;
+            let file = location::resolve(path)?.open(&how, follow)?;
             if stream {
                 files::write_stream(&file, &text, times)
             } else {
@@ -138,7 +138,7 @@ fn services_or(op: Op, kept: &mut Kept) -> Outcome {
     }
 }
 
-/// What concerns the session and the guest itself.
+/// Attempts on the session and the guest itself.
 fn own(op: Op) -> Outcome {
     match op {
         Op::Progress { message } => {

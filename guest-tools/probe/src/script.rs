@@ -1,4 +1,4 @@
-//! The words of a script. Paths, URLs and names go to the host exactly as they are written.
+//! The vocabulary of a script. Paths, URLs and names go to the host exactly as they are written.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Op {
-    /// The names of the granted folders.
+    /// The names of the granted directories.
     Roots {},
     /// Opens, and keeps open until the call ends.
     Open {
-        path: Place,
+        path: Location,
         #[serde(default)]
         how: Vec<How>,
         #[serde(default = "yes")]
@@ -19,7 +19,7 @@ pub(crate) enum Op {
     },
     /// Opens and reads as text.
     Read {
-        path: Place,
+        path: Location,
         #[serde(default = "yes")]
         follow: bool,
         #[serde(default = "read_bytes")]
@@ -27,7 +27,7 @@ pub(crate) enum Op {
     },
     /// Opens and writes `text`, `times` times, from the beginning; through a stream if `stream`.
     Write {
-        path: Place,
+        path: Location,
         text: String,
         #[serde(default = "once")]
         times: u64,
@@ -40,65 +40,65 @@ pub(crate) enum Op {
     },
     /// Writes at the end, through a stream.
     Append {
-        path: Place,
+        path: Location,
         text: String,
     },
     /// Writes zeros through a stream, by the host's own call for it.
     Zeroes {
-        path: Place,
+        path: Location,
         bytes: u64,
     },
     /// Copies from one file to another without touching the bytes.
     Splice {
-        from: Place,
-        to: Place,
+        from: Location,
+        to: Location,
         bytes: u64,
     },
-    /// The names in a folder.
+    /// The names in a directory.
     List {
-        path: Place,
+        path: Location,
     },
     /// Kind and size.
     Stat {
-        path: Place,
+        path: Location,
         #[serde(default = "yes")]
         follow: bool,
     },
-    /// Whether there is a hash of the metadata.
+    /// Requests the hash of the metadata.
     Hash {
-        path: Place,
+        path: Location,
     },
     Rename {
-        from: Place,
-        to: Place,
+        from: Location,
+        to: Location,
     },
     /// A hard link at `to`.
     Link {
-        from: Place,
-        to: Place,
+        from: Location,
+        to: Location,
         #[serde(default)]
         follow: bool,
     },
     /// A symbolic link at `path`.
     Symlink {
         target: String,
-        path: Place,
+        path: Location,
     },
     Readlink {
-        path: Place,
+        path: Location,
     },
     Unlink {
-        path: Place,
+        path: Location,
     },
     Mkdir {
-        path: Place,
+        path: Location,
     },
     Rmdir {
-        path: Place,
+        path: Location,
     },
     /// Opens with these flags and sets the size.
     Truncate {
-        path: Place,
+        path: Location,
         #[serde(default)]
         size: u64,
         #[serde(default = "write_only")]
@@ -106,7 +106,7 @@ pub(crate) enum Op {
     },
     /// Sets both times to now.
     Touch {
-        path: Place,
+        path: Location,
         #[serde(default = "yes")]
         follow: bool,
     },
@@ -117,14 +117,14 @@ pub(crate) enum Op {
         method: String,
         /// `SCHEME://AUTHORITY/TARGET`, cut at these places and not looked at otherwise.
         url: String,
-        /// What stands in the request line, where it is not what the URL says.
+        /// The request target, where it differs from the URL.
         #[serde(default)]
         target: Option<String>,
         #[serde(default)]
         headers: Vec<(String, String)>,
         #[serde(default)]
         body: String,
-        /// How often the body is sent.
+        /// The number of times that the body is sent.
         #[serde(default = "once")]
         times: u64,
         #[serde(default = "read_bytes")]
@@ -173,7 +173,7 @@ pub(crate) enum Op {
     Sleep {
         ms: u64,
     },
-    /// Makes so many pollables of `ms`, and waits for the first.
+    /// Creates `count` pollables of `ms`, and waits for the first.
     Poll {
         count: u32,
         ms: u64,
@@ -201,18 +201,19 @@ pub(crate) enum Op {
     Exit {
         ok: bool,
     },
-    /// How often a byte string is in the guest's own memory. It is given in hexadecimal with every bit inverted, so that the
-    /// script itself does not hold it.
+    /// Counts a byte string in the guest's own memory. It is given in hexadecimal with every bit
+    /// inverted, so that the script itself does not contain it.
     Scan {
         inverted: String,
     },
 
-    /// Makes an attempt `count` times, with `{n}` replaced by its number in every string, and counts what each came to.
+    /// Makes an attempt `count` times, with `{n}` replaced by its number in every string, and
+    /// counts the outcomes.
     Repeat {
         count: u64,
         each: Value,
     },
-    /// Ends the script with a result of one's own.
+    /// Ends the script with a given result.
     Return {
         output: Returned,
     },
@@ -244,16 +245,16 @@ pub(crate) enum Returned {
     },
 }
 
-/// Where: a path in the first granted folder; or the name of a granted folder, paths of folders to open one after the other,
-/// and a path in the last of them.
+/// A location: a path in the first granted directory; or the name of a granted directory, paths of
+/// directories to open one after the other, and a path in the last of them.
 #[derive(Deserialize)]
 #[serde(try_from = "Value")]
-pub(crate) enum Place {
+pub(crate) enum Location {
     First(String),
     Through(Vec<String>),
 }
 
-impl TryFrom<Value> for Place {
+impl TryFrom<Value> for Location {
     type Error = serde_json::Error;
 
     fn try_from(value: Value) -> Result<Self, Self::Error> {
@@ -272,7 +273,8 @@ pub(crate) fn parse(attempt: Value) -> Result<Op, String> {
     let Some(Value::String(op)) = fields.remove("op") else {
         return Err("an attempt has an `op`".to_owned());
     };
-    // The form that serde reads with the least code: every kilobyte of this component is in the repository.
+    // The form that serde reads with the least code: every kilobyte of this component is in the
+    // repository.
     serde_json::from_value(json!({ op: fields })).map_err(|error| error.to_string())
 }
 

@@ -1,4 +1,5 @@
-//! Attempts on what a host gives every program: its environment, standard streams, clocks and randomness.
+//! Attempts on the services that a host offers to every program: environment, standard streams,
+//! clocks and randomness.
 
 use serde_json::{Value, json};
 use wasip2::cli::{
@@ -12,7 +13,7 @@ use wasip2::random::random::get_random_bytes;
 
 use crate::run::Outcome;
 
-/// What one blocking write of a stream may carry (wasi:io).
+/// The most bytes of one blocking write to a stream (wasi:io).
 const MAX_STREAM_WRITE: usize = 4096;
 
 pub(crate) fn env() -> Value {
@@ -60,7 +61,7 @@ fn stream_error(error: &StreamError) -> String {
     }
 }
 
-/// Which of the standard streams are said to be terminals.
+/// The standard streams that the host reports as terminals.
 pub(crate) fn terminal() -> Value {
     json!({
         "stdin": terminal_stdin::get_terminal_stdin().is_some(),

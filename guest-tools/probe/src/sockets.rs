@@ -56,7 +56,7 @@ pub(crate) fn lookup(name: &str) -> Outcome {
     Ok(json!(format!("{address:?}")))
 }
 
-/// Which step was refused, and how.
+/// Names the refused step, with the error.
 fn step(step: &str, code: ErrorCode) -> String {
     format!("{step}: {}", code.name())
 }

@@ -1,4 +1,4 @@
-//! A filter in the language of jq: compiled, run on a value, and its faults in words.
+//! A filter in the language of jq: compiles it, runs it on a value, and explains its errors.
 
 use jaq_core::load::{Arena, Error, File, Loader, lex, span};
 use jaq_core::{Compiler, Ctx, Vars, compile, data, unwrap_valr};
@@ -9,7 +9,7 @@ use crate::query::Failure;
 /// The longest filter, in bytes.
 const MAX_FILTER_BYTES: usize = 8 * 1024;
 
-/// What is shown of a filter where it has a fault, in characters.
+/// The most characters of a filter that an error shows.
 const MAX_SHOWN_CHARS: usize = 40;
 
 /// A compiled filter.
@@ -55,7 +55,7 @@ impl Filter {
             })
     }
 
-    /// Its results for one value, or what went wrong with it.
+    /// The results for one value, or the error.
     pub(crate) fn run(&self, value: Val) -> impl Iterator<Item = Result<Val, String>> + '_ {
         let context = Ctx::<data::JustLut<Val>>::new(&self.0.lut, Vars::new([]));
         let results = self.0.id.run((context, value));
@@ -71,10 +71,10 @@ pub(crate) fn line(value: &Val, raw: bool) -> String {
     }
 }
 
-/// What is wrong, and where in the code.
-type Fault<'a> = (String, &'a str);
+/// Describes an error and its position in the code.
+type LocatedError<'a> = (String, &'a str);
 
-fn loading<'a>(error: Error<&'a str>) -> Option<Fault<'a>> {
+fn loading<'a>(error: Error<&'a str>) -> Option<LocatedError<'a>> {
     match error {
         Error::Io(files) => files
             .into_iter()
@@ -94,7 +94,7 @@ fn loading<'a>(error: Error<&'a str>) -> Option<Fault<'a>> {
     }
 }
 
-fn undefined<'a>((name, kind): compile::Error<&'a str>) -> Fault<'a> {
+fn undefined<'a>((name, kind): compile::Error<&'a str>) -> LocatedError<'a> {
     let what = match kind {
         compile::Undefined::Filter(0) => "there is no such filter without arguments".to_owned(),
         compile::Undefined::Filter(count) => {
@@ -105,8 +105,8 @@ fn undefined<'a>((name, kind): compile::Error<&'a str>) -> Fault<'a> {
     (what, name)
 }
 
-fn misfit(code: &str, fault: Option<Fault<'_>>) -> Failure {
-    let (what, at) = fault.unwrap_or(("it cannot be read".to_owned(), code));
+fn misfit(code: &str, error: Option<LocatedError<'_>>) -> Failure {
+    let (what, at) = error.unwrap_or(("it cannot be read".to_owned(), code));
     let rest = code.get(span(code, at).start..).unwrap_or_default();
     let shown = match rest.char_indices().nth(MAX_SHOWN_CHARS) {
         None => rest,

@@ -1,5 +1,5 @@
-//! An example: one tool that asks JSON, CSV and TOML for what they hold, in the language of jq. It only reads, and
-//! everything that it reads and gives is bounded.
+//! An example: one tool that queries JSON, CSV and TOML in the language of jq. It only reads, and
+//! both its input and its output are bounded.
 
 mod filter;
 mod query;

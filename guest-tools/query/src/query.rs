@@ -13,7 +13,7 @@ use crate::read::{self, Format};
 /// The largest file that is read, in bytes. As a value it takes some ten times as much memory.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The results that are given, in bytes: what a model reads without harm.
+/// The most bytes of results: an amount that a model can read.
 const MAX_RESULT_BYTES: usize = 48 * 1024;
 
 #[input]
@@ -24,7 +24,7 @@ pub(crate) struct QueryData {
     path: Option<String>,
     /// The data to query, where it is not in a file.
     text: Option<String>,
-    /// What the data is written in. Left out, it is what the file's name ends with, and JSON where that says nothing.
+    /// The format of the data. The default is that of the file name's extension, or else JSON.
     format: Option<Format>,
     /// Give results that are text as they are, not as JSON in quotes.
     #[serde(default)]
@@ -53,8 +53,9 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Asks a file of JSON, JSON lines, CSV or TOML, or a text of one of these, for what it holds, in the language of jq. Each result is a
-/// line of JSON. JSON lines are queried one by one. CSV with a heading is a list of objects, whose values are texts: use `tonumber`.
+/// Queries a file of JSON, JSON lines, CSV or TOML, or a text in one of these formats, in the
+/// language of jq. Each result is a line of JSON. JSON lines are queried one by one. CSV with a
+/// heading is a list of objects, whose values are texts: use `tonumber`.
 #[tool(effect = "read-only", title = "Query data")]
 pub(crate) fn query_data(input: QueryData) -> Result<String, Failure> {
     let QueryData {
@@ -102,7 +103,7 @@ struct Results {
 }
 
 impl Results {
-    /// Adds one; false where there is no room for it.
+    /// Adds a result; false if it does not fit.
     fn add(&mut self, line: &str) -> bool {
         let fits = self.text.len() + line.len() < MAX_RESULT_BYTES;
         if fits {

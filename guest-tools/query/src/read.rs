@@ -5,7 +5,7 @@ use jaq_json::{Map, Num, Val, read};
 
 use crate::query::Failure;
 
-/// What data is written in.
+/// A format of data.
 #[input]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
@@ -18,7 +18,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// What the ending of a file's name says.
+    /// The format for the extension of a file's name.
     pub(crate) fn of_name(path: &str) -> Option<Self> {
         let (_, ending) = path.rsplit_once('.')?;
         match ending.to_ascii_lowercase().as_str() {
@@ -58,7 +58,8 @@ fn misfit(format: &str, error: &dyn std::fmt::Display) -> Failure {
     ))
 }
 
-/// A list of objects, one for each row, with the names of the first row. What has no name is left out.
+/// A list of objects, one for each row, with the names of the first row. What has no name is left
+/// out.
 fn table(text: &str, delimiter: u8) -> Result<Vec<Val>, csv::Error> {
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)

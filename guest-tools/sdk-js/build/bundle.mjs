@@ -23,7 +23,7 @@ export class BundleError extends Error {}
 /**
  * Bundles a project.
  *
- * @param project the project's folder
+ * @param project the project's directory
  * @param tool the file in it that exports the tools
  * @param uses what the project declares to use
  * @param out the file to write the bundle to
@@ -60,7 +60,7 @@ export async function bundle(project, tool, uses, out) {
   const code = made.outputFiles.find(({ path }) => !path.endsWith(".map")).text;
   const foreign = [SDK, join(project, ".agent-host"), join(project, "node_modules")];
   const origins = originsOf(code, map, out, project, foreign);
-  // It stays on its line, so that the lines are still those of the map.
+  // The replacement stays on one line, so that the lines still match the map.
   return { code: code.replace(`"${ORIGINS}"`, () => JSON.stringify(origins)), origins };
 }
 

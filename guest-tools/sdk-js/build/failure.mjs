@@ -1,12 +1,17 @@
-/** What componentize-js says when the author's modules cannot be loaded, in the author's terms. */
+/**
+ * Translates componentize-js errors about modules that cannot be loaded into the author's terms.
+ */
 
 import { framesOf } from "../src/stack.js";
 
-/** What stands before the error that a module threw while it was loaded: its place, its name and its message. */
+/**
+ * The text before the error that a module threw while it was loaded: its position, name and
+ * message.
+ */
 const THROWN =
   /Exception while evaluating top-level script\n[^\n]*?:\d+:\d+ ([\s\S]*?)(?=\nAdditionally,|\nStack:|$)/;
 
-/** What the engine asks for that is not there while the component is built. */
+/** Functions that the engine needs and that are missing while the component is built. */
 const ASKED = /attempted to call an unknown imported function: '([^']+)' '([^']+)'/;
 
 /**

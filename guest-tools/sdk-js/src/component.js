@@ -1,6 +1,6 @@
 /**
- * The component: what the entry that `build.mjs` writes exports. What is at the top of modules runs when the component is
- * built; each call then starts with a fresh copy of what that left.
+ * The component: the exports of the entry that `build.mjs` writes. Code at the top of modules runs
+ * when the component is built; each call then starts with a fresh copy of its state.
  */
 
 import { connect } from "./host.js";
@@ -30,7 +30,8 @@ export function serve(exported, imports, origins) {
         return await tool.answer({ id, name, idempotencyKey }, input);
       } catch (thrown) {
         console.error(explain(thrown, origins));
-        // The engine ends the instance with what it is given here, and prints it: a short line, since all is said.
+        // The engine ends the instance with what it is given here, and prints it: a short line,
+        // since all is said.
         throw "the call ends here";
       }
     },

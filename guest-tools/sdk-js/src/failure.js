@@ -1,4 +1,4 @@
-/** What goes wrong in a tool: what it says on purpose, and what is a mistake in how it is written. */
+/** Errors of a tool: those for the model, and mistakes in the tool's definition. */
 
 /** A failure that the model reads. Say what went wrong, and what it should do next. */
 export class ToolError extends Error {

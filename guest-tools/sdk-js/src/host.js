@@ -1,6 +1,7 @@
 /**
- * What a tool can ask of its host: progress, the shared state, and questions to the person. In a component these are the
- * imports that the project's `uses` names; elsewhere, `testing.js` stands in for them.
+ * Calls from a tool to its host: progress, the shared state, and questions to the user. In a
+ * component these are the imports that the project's `uses` names; elsewhere, `testing.js` stands
+ * in for them.
  */
 
 import { parse, stringify } from "./json.js";

@@ -1,4 +1,6 @@
-/** JSON with integers that are exact at any size: those that a `number` cannot hold are `bigint`. */
+/**
+ * JSON with integers that are exact at any size: those that a `number` cannot hold are `bigint`.
+ */
 
 /** Reads JSON. */
 export function parse(text) {
@@ -6,7 +8,10 @@ export function parse(text) {
   return /\d{16}/.test(text) ? JSON.parse(text, exact) : JSON.parse(text);
 }
 
-/** Writes JSON. What JSON has no form for is refused, where `JSON.stringify` alone would change it. */
+/**
+ * Writes JSON. A value without a JSON form is refused, where `JSON.stringify` alone would change
+ * it.
+ */
 export function stringify(value) {
   const written = JSON.stringify(value, writable);
   if (written === undefined) {

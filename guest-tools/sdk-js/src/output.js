@@ -1,11 +1,11 @@
 /**
- * What a tool can return: the union of the contract as plain values, and what becomes which variant. The variant is chosen
- * here, by type, and never by looking into a value.
+ * Tool results: the union of the contract as plain values, and the conversions to its variants. The
+ * variant is chosen by type, never by inspecting a value.
  */
 
 import { stringify } from "./json.js";
 
-/** What a call came to, in the form of the contract: the variant, and what it holds. */
+/** The result of a call, in the form of the contract: the variant and its value. */
 export class Output {
   constructor(tag, val) {
     this.tag = tag;
@@ -62,7 +62,7 @@ export function denied(reason = undefined) {
   );
 }
 
-/** What a tool's function returned, as a variant. */
+/** Converts the value that a tool's function returned to a variant. */
 export function toOutput(value) {
   if (value instanceof Output) {
     return value;

@@ -1,4 +1,7 @@
-/** Descriptions as prose: they are wrapped for an editor, and a model or a person reads them as paragraphs. */
+/**
+ * Descriptions as prose: they are wrapped for an editor, and models and users read them as
+ * paragraphs.
+ */
 
 /** Joins the lines of each paragraph. Blank lines and list items stay. */
 export function reflow(text) {

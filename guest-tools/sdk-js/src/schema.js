@@ -1,6 +1,6 @@
 /**
- * The builder of inputs. Each function makes a shape: the JSON Schema that the host checks an input against, and how the
- * input becomes the value that the tool gets. Types are in `index.d.ts`.
+ * The builder of inputs. Each function makes a shape: the JSON Schema that the host checks an input
+ * against, and how the input becomes the value that the tool gets. Types are in `index.d.ts`.
  */
 
 import { DefinitionError } from "./failure.js";
@@ -36,7 +36,10 @@ export function string(description, more) {
   return new Shape(schema({ type: "string" }, description, more));
 }
 
-/** An integer that a `number` holds exactly: within 2^53 on both sides of zero, unless `more` has closer bounds. */
+/**
+ * An integer that a `number` holds exactly: within 2^53 on both sides of zero, unless `more` has
+ * closer bounds.
+ */
 export function integer(description, more) {
   const bounds = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
   return new Shape(schema({ type: "integer", ...bounds }, description, more), Number);

@@ -1,6 +1,9 @@
-/** What was thrown as the author of a tool reads it: their own functions at their own lines, and nothing of this package. */
+/**
+ * Thrown errors for the author of a tool: the author's functions at the author's lines, without
+ * frames of this package.
+ */
 
-/** How many frames are shown. An endless recursion has more, and says no more with them. */
+/** The most frames that are shown. An endless recursion has more, without more information. */
 const MAX_FRAMES = 20;
 
 /**
@@ -24,7 +27,10 @@ export function explain(thrown, origins) {
   return lines.join("\n");
 }
 
-/** The frames of a stack as SpiderMonkey writes it, `function@file:line:column`, that are the author's. */
+/**
+ * The frames of a stack as SpiderMonkey writes it, `function@file:line:column`, that are the
+ * author's.
+ */
 export function framesOf(stack, origins) {
   const frames = [];
   for (const [, name, file, line] of (stack ?? "").matchAll(
@@ -32,7 +38,7 @@ export function framesOf(stack, origins) {
   )) {
     const place = file.endsWith(origins.bundle) ? placeOf(Number(line), origins) : undefined;
     if (place !== undefined) {
-      // What was called later is marked, as in `async*run`.
+      // Asynchronous calls are marked, as in `async*run`.
       const shown = name.slice(name.lastIndexOf("*") + 1);
       frames.push(shown === "" ? `    at ${place}` : `    at ${shown} (${place})`);
     }
@@ -40,7 +46,7 @@ export function framesOf(stack, origins) {
   return frames;
 }
 
-/** Where a line of the bundle comes from, if it is the author's. */
+/** The origin of a line of the bundle, if it is the author's. */
 function placeOf(line, { sources, runs }) {
   const run = runs.findLast(([start]) => start <= line);
   if (run === undefined || run[1] === null) {

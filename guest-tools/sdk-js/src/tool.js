@@ -1,4 +1,7 @@
-/** `tool()`: a function as a tool. What is wrong with one is said when its module is loaded, so it stops the build. */
+/**
+ * `tool()`: a function as a tool. An invalid one throws when its module is loaded, so it stops the
+ * build.
+ */
 
 import { DefinitionError, ToolError } from "./failure.js";
 import { parse } from "./json.js";
@@ -24,7 +27,10 @@ export class Tool {
     this.run = run;
   }
 
-  /** Runs a call with its input as JSON text. What the function throws comes through, but for `ToolError`. */
+  /**
+   * Runs a call with its input as JSON text. Errors of the function pass through, except
+   * `ToolError`.
+   */
   async answer(call, input) {
     try {
       return toOutput(await this.run(this.input.read(parse(input)), call));

@@ -18,7 +18,7 @@ import {
 
 const BOUNDS = { minimum: -9007199254740991, maximum: 9007199254740991 };
 
-test("a shape has its schema", () => {
+test("shape has its schema", () => {
   const cases = [
     [string(), { type: "string" }],
     [string("Words.", { minLength: 1 }), { type: "string", description: "Words.", minLength: 1 }],
@@ -61,7 +61,7 @@ test("a shape has its schema", () => {
   }
 });
 
-test("a value that fits becomes the tool's value", () => {
+test("valid value becomes the tool's value", () => {
   const cases = [
     [string(), "a", "a"],
     [integer(), 5, 5],
@@ -81,7 +81,7 @@ test("a value that fits becomes the tool's value", () => {
   }
 });
 
-test("what is no shape is refused", () => {
+test("invalid shape is refused", () => {
   const cases = [
     [() => array("string"), /the item of `array\(\)` is neither a shape/],
     [() => object({ a: undefined }), /the field `a` is neither a shape/],

@@ -17,7 +17,7 @@ const ORIGINS = {
   ],
 };
 
-test("the lines of a bundle are found in its sources", () => {
+test("bundle lines map to their sources", () => {
   // Four lines: one of a package, two that follow each other in the project, and one further down.
   const map = {
     version: 3,
@@ -38,7 +38,7 @@ test("the lines of a bundle are found in its sources", () => {
   });
 });
 
-test("an error has the author's frames only", () => {
+test("error stack has the author's frames only", () => {
   const cause = new RangeError("inner");
   cause.stack = "";
   const error = new TypeError("boom ☃", { cause });
@@ -69,7 +69,7 @@ test("an error has the author's frames only", () => {
   ]);
 });
 
-test("what cannot be loaded is told in the author's terms", () => {
+test("load error is explained in the author's terms", () => {
   const cases = [
     [
       [

@@ -27,7 +27,7 @@ import { call, prepare } from "../testing.js";
 
 const BASE = { name: "a", description: "Does a thing.", effect: "read-only", run: () => "done" };
 
-test("a definition becomes a tool", () => {
+test("definition becomes a tool", () => {
   const made = tool({ ...BASE, title: "A", description: "Does\n  a thing.\n\n  - one\n  - two\n" });
   assert.equal(made.description, "Does a thing.\n\n- one\n- two");
   assert.deepEqual(made.input.schema, {
@@ -42,7 +42,7 @@ test("a definition becomes a tool", () => {
   );
 });
 
-test("a definition that is not one says why", () => {
+test("invalid definition error gives the reason", () => {
   const cases = [
     [undefined, "the tool `undefined`: its name must be 1 to 64 letters, digits, `_` and `-`"],
     [
@@ -72,7 +72,7 @@ test("a definition that is not one says why", () => {
   }
 });
 
-test("a module exports tools, each with a name of its own", () => {
+test("module exports tools with unique names", () => {
   const made = tool(BASE);
   assert.deepEqual([...byName([made])], [["a", made]]);
   const cases = [
@@ -86,7 +86,7 @@ test("a module exports tools, each with a name of its own", () => {
   }
 });
 
-test("what a tool returns becomes a variant", async () => {
+test("return value becomes a variant", async () => {
   const bytes = new Uint8Array([1, 2]);
   const dot = { mediaType: "image/png", data: { tag: "bytes", val: bytes }, filename: undefined };
   const cases = [
@@ -134,7 +134,7 @@ test("what a tool returns becomes a variant", async () => {
   }
 });
 
-test("what has no variant is thrown", async () => {
+test("return value without a variant is thrown", async () => {
   const cases = [
     [() => undefined, /the tool returned nothing/],
     [() => ({ a: NaN }), "NaN at `a` has no JSON form"],
@@ -149,7 +149,7 @@ test("what has no variant is thrown", async () => {
   }
 });
 
-test("a ToolError is a failure, and another error comes through", async () => {
+test("ToolError is a failure, other errors pass through", async () => {
   const halve = tool({
     ...BASE,
     input: object({ number: integer() }),
@@ -168,7 +168,7 @@ test("a ToolError is a failure, and another error comes through", async () => {
   await assert.rejects(call(halve, { number: 0 }), TypeError);
 });
 
-test("the host is told and asked", async () => {
+test("host calls are recorded", async () => {
   const greet = tool({
     ...BASE,
     effect: "effectful",
@@ -212,7 +212,7 @@ test("the host is told and asked", async () => {
   });
 });
 
-test("what the project does not declare names the setting", () => {
+test("undeclared import error names the setting", () => {
   connect({});
   const expected = /built without `ask`: add "ask" to "uses" of "agent-host" in package.json/;
   assert.throws(() => ask("Who?"), expected);

@@ -1,10 +1,10 @@
-//! `#[input]` and `#[output]`: the derives that a typed input or result needs, with the paths that make `agent-tool` the only
-//! dependency of an author. They never change the item itself.
+//! `#[input]` and `#[output]`: the derives that a typed input or result needs, with the paths that
+//! make `agent-tool` the only dependency of an author. They never change the item itself.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// Which way the data goes.
+/// The direction of the data.
 #[derive(Clone, Copy)]
 pub(crate) enum Direction {
     /// From the model to the tool.
@@ -26,7 +26,8 @@ pub(crate) fn expand(
         return error.into_compile_error();
     }
     match direction {
-        // A misspelt argument that is silently ignored would do something else than the model asked for.
+        // A misspelt argument must not be ignored silently: the tool would do something else than
+        // the model asked for.
         Direction::Input => quote! {
             #[derive(::agent_tool::__private::serde::Deserialize, ::agent_tool::__private::schemars::JsonSchema)]
             #[serde(crate = "::agent_tool::__private::serde", deny_unknown_fields)]

@@ -1,4 +1,5 @@
-//! Doc comments: the text that a model reads. This only collects the lines; `agent-tool` joins them to paragraphs.
+//! Doc comments: the text that a model reads. This only collects the lines; `agent-tool` joins them
+//! to paragraphs.
 
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 

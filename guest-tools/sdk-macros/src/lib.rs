@@ -1,6 +1,8 @@
-//! The attributes of `agent-tool`: `#[tool]`, `#[input]` and `#[output]`. Authors use them through that crate.
+//! The attributes of `agent-tool`: `#[tool]`, `#[input]` and `#[output]`. Authors use them through
+//! that crate.
 //!
-//! They only describe: a function with `#[tool]` stays the function that was written, and can be called as one.
+//! The attributes only add descriptions: a function with `#[tool]` stays as written, and can be
+//! called as a function.
 
 mod data;
 mod description;
@@ -8,7 +10,8 @@ mod tool;
 
 use proc_macro::TokenStream;
 
-/// Makes a function a tool. Its doc comment is the description that the model reads, its name is the tool's name.
+/// Makes a function a tool. Its doc comment is the description that the model reads; its name is
+/// the tool's name.
 ///
 /// ```ignore
 /// /// Says how many words a text has.
@@ -17,10 +20,12 @@ use proc_macro::TokenStream;
 /// ```
 ///
 /// - `effect` (required): `"read-only"`, `"idempotent"` or `"effectful"`.
-/// - `title`: a short name for people.
-/// - `output`: the type of the JSON that the tool promises to return; its schema becomes the tool's output schema.
+/// - `title`: a short name to show to users.
+/// - `output`: the type of the JSON that the tool promises to return; its schema becomes the tool's
+///   output schema.
 ///
-/// The function takes its input and a `&Call`, one of them, or nothing; it returns anything that is `IntoOutput`.
+/// The function takes its input and a `&Call`, one of them, or nothing; it returns anything that is
+/// `IntoOutput`.
 #[proc_macro_attribute]
 pub fn tool(arguments: TokenStream, item: TokenStream) -> TokenStream {
     tool::expand(arguments.into(), item.into())
@@ -28,14 +33,16 @@ pub fn tool(arguments: TokenStream, item: TokenStream) -> TokenStream {
         .into()
 }
 
-/// Makes a struct the input of a tool, or a part of one: derives `serde::Deserialize` and `schemars::JsonSchema`, and refuses
-/// fields that it does not have. Doc comments on the fields become their descriptions.
+/// Makes a struct the input of a tool, or a part of one: derives `serde::Deserialize` and
+/// `schemars::JsonSchema`, and refuses fields that it does not have. Doc comments on the fields
+/// become their descriptions.
 #[proc_macro_attribute]
 pub fn input(arguments: TokenStream, item: TokenStream) -> TokenStream {
     data::expand(data::Direction::Input, &arguments.into(), &item.into()).into()
 }
 
-/// Makes a struct or an enum the JSON that a tool returns: derives `serde::Serialize` and `schemars::JsonSchema`.
+/// Makes a struct or an enum the JSON that a tool returns: derives `serde::Serialize` and
+/// `schemars::JsonSchema`.
 #[proc_macro_attribute]
 pub fn output(arguments: TokenStream, item: TokenStream) -> TokenStream {
     data::expand(data::Direction::Output, &arguments.into(), &item.into()).into()

@@ -1,4 +1,5 @@
-//! `#[tool]`: checks the function and writes its description beside it. The function itself is passed on as it is.
+//! `#[tool]`: checks the function and writes its description beside it. The function itself is
+//! passed on as it is.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -7,10 +8,11 @@ use syn::{Error, FnArg, Ident, ItemFn, LitStr, Result, Type};
 
 use crate::description;
 
-/// The longest name that the contract accepts, in characters (`tool-definition.name` in wit/types.wit).
+/// The longest name that the contract accepts, in characters (`tool-definition.name` in
+/// wit/types.wit).
 const MAX_NAME_CHARS: usize = 64;
 
-/// What stands in the brackets of `#[tool(..)]`.
+/// The arguments of `#[tool(..)]`.
 struct Arguments {
     effect: TokenStream,
     title: Option<LitStr>,
@@ -19,7 +21,7 @@ struct Arguments {
 
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let function: ItemFn = syn::parse2(item)
-        .map_err(|error| Error::new(error.span(), "#[tool] goes on a function"))?;
+        .map_err(|error| Error::new(error.span(), "#[tool] applies to a function"))?;
     let arguments = parse_arguments(arguments)?;
     check_signature(&function)?;
     let name = tool_name(&function.sig.ident)?;
@@ -51,7 +53,8 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenS
     let parameters = Parameters::of(&function);
     let input = parameters.input();
     let call = parameters.pass_to(ident);
-    // The type has the function's name, in the namespace of types, so that one `use` brings both and `export!` takes the name.
+    // The type has the function's name, in the namespace of types, so that one `use` brings both
+    // and `export!` takes the name.
     Ok(quote! {
         #function
 
@@ -149,7 +152,7 @@ fn check_signature(function: &ItemFn) -> Result<()> {
     }
 }
 
-/// What a tool's function takes.
+/// The parameters of a tool's function.
 enum Parameters<'a> {
     Nothing,
     Call,

@@ -7,8 +7,9 @@
         "Counts the words of a text. Words are separated by white space."
         return f"{len(text.split())} words"
 
-The docstring is what the model reads, and the type hints are the JSON Schema that the host checks every call against.
-`agent-host build` makes a component of the project's `tool.py`. The function is still a function: a test calls it.
+The docstring is what the model reads, and the type hints are the JSON Schema that the host checks
+every call against. `agent-host build` makes a component of the project's `tool.py`. The function is
+still a function: a test calls it.
 """
 
 from agent_tool._failure import DefinitionError, ToolError

@@ -1,4 +1,6 @@
-"""Exceptions as the author of a tool reads them: their own frames with their own lines, and nothing of this package."""
+"""Exceptions for the author of a tool: the author's frames and lines, without frames of this
+package.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def relative(path: str) -> str:
 
 
 def keep_sources() -> None:
-    """Keeps the lines of all loaded modules but this package's, for tracebacks when the files are gone."""
+    """Keeps the lines of all loaded modules but this package's, for tracebacks when the files are
+    gone.
+    """
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
         if (
@@ -49,7 +53,7 @@ def keep_sources() -> None:
 
 
 def _roots() -> tuple[str, ...]:
-    """Where modules are found that do not belong to Python itself."""
+    """The directories of modules that do not belong to Python itself."""
     own = os.path.dirname(os.__file__)
     return tuple(
         root + os.sep
@@ -59,7 +63,9 @@ def _roots() -> tuple[str, ...]:
 
 
 def _shorten(told: traceback.TracebackException) -> None:
-    """Leaves out the frames of this package, and says files as the author knows them, in an exception and its causes."""
+    """Leaves out the frames of this package, and says files as the author knows them, in an
+    exception and its causes.
+    """
     for frame in told.stack:
         # The line is looked up before the name changes.
         _ = frame.line
@@ -68,7 +74,7 @@ def _shorten(told: traceback.TracebackException) -> None:
         frame.filename = relative(frame.filename)
     told.stack[:] = frames
     if getattr(told, "filename", None):
-        # Where the text of a syntax error is.
+        # The position of a syntax error.
         told.filename = relative(told.filename)
     for other in (told.__cause__, told.__context__, *(told.exceptions or ())):
         if other is not None:

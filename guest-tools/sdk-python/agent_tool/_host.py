@@ -1,6 +1,7 @@
-"""What a tool can ask of its host: progress, the shared state, and questions to the person.
+"""Calls from a tool to its host: progress, the shared state, and questions to the user.
 
-In a component these are the imports that the project's `uses` names. Under plain Python, `testing` stands in for them.
+In a component these are the imports that the project's `uses` names. Under plain Python, `testing`
+stands in for them.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ else:
 
 
 def progress(message: str, fraction: float | None = None) -> None:
-    """Shows how far a call has come to the person who waits; `fraction` is the part that is done, between 0 and 1."""
+    """Shows the progress of a call to the waiting user; `fraction` is between 0 and 1."""
     host.report(message, None if fraction is None else float(fraction))
 
 
 def ask(prompt: str, choices: Sequence[str] = (), free_text: bool | None = None) -> Answer:
-    """Asks the person, and waits for the answer, for days if need be.
+    """Asks the user and waits for the answer, for days if needed.
 
-    Without choices, they answer in their own words; with choices, only if `free_text` says so. The call is run again
-    from its start once the answer is there, with earlier answers given again, so a tool must ask before its first
-    effect, and ask the same questions in the same order.
+    Without choices the answer is free text; with choices, only if `free_text` is set. The call is
+    run again from its start once the answer is there, with earlier answers given again, so a tool
+    must ask before its first effect, and ask the same questions in the same order.
     """
     if isinstance(choices, str):
         raise TypeError("`choices` is a list of strings and not one string")

@@ -1,4 +1,4 @@
-"""Questions to the person, and their answers."""
+"""Questions to the user, and their answers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class Question:
     """A question."""
 
     prompt: str
-    """What the person reads."""
+    """The text that the user reads."""
     choices: tuple[str, ...] = ()
-    """What they can choose from; may be empty with `free_text`."""
+    """The choices; may be empty with `free_text`."""
     free_text: bool = False
-    """Whether they may answer in their own words."""
+    """True if the user may answer with free text."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,10 @@ class Answer:
     """An answer."""
 
     kind: str
-    """"text", "choice", "cancelled" (the person declined) or "unavailable" (nobody can be asked here)."""
+    """"text", "choice", "cancelled" (the user declined) or "unavailable" (no user can be asked
+    here).
+    """
     text: str | None = None
-    """Their own words, if `kind` is "text"."""
+    """The free text, if `kind` is "text"."""
     index: int | None = None
     """The index of one of the choices, if `kind` is "choice"."""

@@ -1,4 +1,4 @@
-"""What a tool can return: the union of the contract as plain values, and what becomes which variant.
+"""Tool results: the union of the contract as plain values, and the conversions to its variants.
 
 The variant is chosen here, by type, and never by looking into a value.
 """
@@ -32,7 +32,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Output:
-    """What a call came to. `kind` is the variant of the contract, and `value` what it holds."""
+    """The result of a call. `kind` is the variant of the contract, and `value` its value."""
 
     kind: str
     value: object = None
@@ -44,7 +44,8 @@ def text(value: str) -> Output:
 
 
 def json(value: object) -> Output:
-    """Success, as JSON. Needed for a string or `None`; a tool may return other values themselves."""
+    """Success, as JSON. Needed for a string or `None`; a tool may return other values themselves.
+    """
     return Output("json", plain(value))
 
 
@@ -71,7 +72,9 @@ def file_url(url: str, media_type: str, filename: str | None = None) -> Part:
 
 
 def error(message: str) -> Output:
-    """A failure: what went wrong, and what the model should do next. `raise ToolError(message)` is the same."""
+    """A failure: what went wrong, and what the model should do next. `raise ToolError(message)` is
+    the same.
+    """
     return Output("error-text", _string(message, "error"))
 
 
@@ -81,12 +84,12 @@ def error_json(value: object) -> Output:
 
 
 def denied(reason: str | None = None) -> Output:
-    """The call did not run, because somebody or some rule did not allow it."""
+    """The call did not run, because a user or a rule did not allow it."""
     return Output("execution-denied", None if reason is None else _string(reason, "denied"))
 
 
 def to_output(value: object) -> Output:
-    """What a tool's function returned, as a variant."""
+    """Converts the value that a tool's function returned to a variant."""
     if isinstance(value, Output):
         return value
     if isinstance(value, Part):
@@ -101,7 +104,9 @@ def to_output(value: object) -> Output:
 
 
 def plain(value: object, path: str = "") -> object:
-    """A value as JSON has it: dataclasses become objects, enums their values, tuples lists. `path` is a JSON pointer."""
+    """A value as JSON has it: dataclasses become objects, enums their values, tuples lists. `path`
+    is a JSON pointer.
+    """
     if isinstance(value, enum.Enum):
         return plain(value.value, path)
     if isinstance(value, str):

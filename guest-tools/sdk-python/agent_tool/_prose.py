@@ -1,4 +1,6 @@
-"""Docstrings as prose: they are wrapped for an editor, and a model or a person reads them as paragraphs."""
+"""Docstrings as prose: they are wrapped for an editor, and models and users read them as
+paragraphs.
+"""
 
 import inspect
 

@@ -1,4 +1,6 @@
-"""Type hints as shapes: the JSON Schema that the host checks an input against, and how the input becomes Python values."""
+"""Type hints as shapes: the JSON Schema that the host checks an input against, and how the input
+becomes Python values.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from agent_tool._output import plain
 from agent_tool._prose import reflow
 
-# What a hint can be; the message of every refusal ends with it.
+# The supported hints; the message of every refusal ends with it.
 SUPPORTED = (
     "str, int, float, bool, None, Any, list[...], dict[str, ...], Optional, |, Literal, Enum, dataclasses, "
     "TypedDict and Annotated"
@@ -20,11 +22,13 @@ SUPPORTED = (
 
 
 class Unsupported(Exception):
-    """A tool that cannot be defined as it is written. The text names what is wrong and what can be written instead."""
+    """A tool that cannot be defined as it is written. The text names the error and what can be
+    written instead.
+    """
 
 
 class Misfit(Exception):
-    """A JSON value that does not fit its shape. The text begins with where."""
+    """A JSON value that does not fit its shape. The text begins with its position."""
 
 
 class Schema:
@@ -39,12 +43,14 @@ class Schema:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a hint stands for."""
+    """The meaning of a hint."""
 
     schema: dict[str, object]
     """The JSON Schema."""
     read: Callable[[object, str], object]
-    """Makes the Python value of a JSON value; the second argument is where it stands, as a JSON pointer."""
+    """Makes the Python value of a JSON value; the second argument is where it stands, as a JSON
+    pointer.
+    """
 
 
 @dataclass(frozen=True)
@@ -55,11 +61,13 @@ class Field:
     shape: Shape
     required: bool
     default: object = None
-    """What the schema says of a value that is left out; `None` says nothing."""
+    """The default in the schema of an absent value; `None` if there is none."""
 
 
 def shape_of(hint: object, inside: tuple[type, ...] = ()) -> Shape:
-    """The shape of a hint. `inside` are the classes that it is a part of, to find one that holds itself."""
+    """The shape of a hint. `inside` are the classes that it is a part of, to find one that holds
+    itself.
+    """
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         return _annotated(shape_of(arguments[0], inside), arguments[1:])
@@ -149,7 +157,9 @@ _PLAIN: dict[object, Shape] = {
 
 
 def _annotated(shape: Shape, notes: Sequence[object]) -> Shape:
-    """A string is the description, and a `Schema` says more. Notes of other libraries are for these."""
+    """A string is the description, and a `Schema` says more. Notes of other libraries are for
+    these.
+    """
     schema = dict(shape.schema)
     for note in notes:
         if isinstance(note, str):
@@ -261,7 +271,8 @@ def _dataclass_fields(hint: type, inside: tuple[type, ...]) -> list[Field]:
 
 
 def shown_default(value: object) -> object:
-    """A default as the schema can show it. One without a JSON form is not shown; it is still used."""
+    """A default as the schema can show it. One without a JSON form is not shown; it is still used.
+    """
     try:
         return plain(value)
     except TypeError:

@@ -1,4 +1,6 @@
-"""`@tool`: a function as a tool. What is wrong with one is said when its module is loaded, so it stops the build."""
+"""`@tool`: a function as a tool. An invalid one raises when its module is loaded, so it stops the
+build.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class Call:
     name: str
     """The name of the tool."""
     idempotency_key: str
-    """The same for every attempt at this call: pass it on to services that support one."""
+    """A key that is equal for every attempt at this call: pass it on to services that support
+    idempotency keys.
+    """
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,15 @@ class Tool:
     function: Callable[..., object]
 
     def run(self, call: Call, text: str) -> Output:
-        """Runs a call with its input as JSON text. What the function raises comes through, but for `ToolError`."""
+        """Runs a call with its input as JSON text. Exceptions of the function pass through, except
+        `ToolError`.
+        """
         global _current
         try:
             arguments = self.input.read(json.loads(text), "")
         except (Misfit, ValueError) as misfit:
-            # The host has checked the input against the schema, so this is rare: a rule that a schema cannot state.
+            # The host has checked the input against the schema, so this is rare: a rule that a
+            # schema cannot state.
             return error(
                 f"the input of `{self.name}` does not fit: {misfit}; correct it and call again"
             )
@@ -73,7 +80,9 @@ _current: Call | None = None
 
 
 def current_call() -> Call:
-    """The call that is being answered: its id, and the key to pass on to services that must not act twice."""
+    """The call that is being answered: its id, and the key to pass on to services that must not act
+    twice.
+    """
     if _current is None:
         raise RuntimeError(
             "no call is being answered: `current_call()` belongs into a tool's function"
@@ -90,14 +99,15 @@ def tool(
 ) -> Callable[[F], F]:
     """Makes a function a tool.
 
-    Its docstring is what the model reads, and its parameters are the fields of the input. The function stays a
-    function, so a test can call it.
+    Its docstring is what the model reads, and its parameters are the fields of the input. The
+    function stays a function, so a test can call it.
 
-    - `effect` says what a call may change, and the host enforces it: "read-only", "idempotent" or "effectful".
+    - `effect` is the effect that a call may have, and the host enforces it: "read-only",
+      "idempotent" or "effectful".
     - `name` is what the model calls; without it, the function's name.
-    - `title` is a short name for people.
-    - `output` is the type of a JSON result that the tool promises; without it, what the function is said to return,
-      if that is a dataclass or a TypedDict.
+    - `title` is a short name to show to users.
+    - `output` is the type of a JSON result that the tool promises; without it, what the function is
+      said to return, if that is a dataclass or a TypedDict.
     """
 
     def define(function: F) -> F:
@@ -172,7 +182,9 @@ def _input(function: Callable[..., object], hints: dict[str, object]) -> Shape:
 
 
 def _is_record(hint: object) -> bool:
-    """Whether a hint is a type that says the fields of a JSON result; those of results themselves are not."""
+    """True if a hint is a type that defines the fields of a JSON result; result types themselves
+    are not.
+    """
     if hint in (Output, Part) or not isinstance(hint, type):
         return False
     return dataclasses.is_dataclass(hint) or typing.is_typeddict(hint)

@@ -1,6 +1,8 @@
-"""The component: what componentize-py loads. It imports the project's module `tool`, and answers the host's calls with it.
+"""The component: what componentize-py loads. It imports the project's module `tool`, and answers
+the host's calls with it.
 
-What is at the top of modules runs when the component is built; each call then starts with a fresh copy of what that left.
+Code at the top of modules runs when the component is built; each call then starts with a fresh copy
+of its state.
 """
 
 from __future__ import annotations
@@ -34,14 +36,14 @@ class Tool(exports.Tool):
         return [_definition(tool) for tool in TOOLS.values()]
 
     def call(self, call: types.ToolCall) -> types.ToolResultOutput:
-        """Runs one call. An exception that nobody caught goes to stderr, and the call ends as a trap."""
+        """Runs one call. An uncaught exception goes to stderr, and the call ends as a trap."""
         _reseed()
         try:
             return _lower(_run(call))
         except BaseException as exception:  # noqa: BLE001 (told, and ends in a trap)
             _fail(exception)
         finally:
-            # Nothing runs after the call that would write what is still held back.
+            # Nothing after the call would flush the buffered output.
             sys.stdout.flush()
 
 
@@ -53,7 +55,9 @@ def _run(call: types.ToolCall) -> Output:
 
 
 def _reseed() -> None:
-    """The generator of `random` was seeded when the component was built, and would give every call the same numbers."""
+    """The generator of `random` was seeded when the component was built, and would give every call
+    the same numbers.
+    """
     if "random" in sys.modules:
         sys.modules["random"].seed()
 
@@ -120,7 +124,7 @@ def _text(value: object) -> str:
 
 
 def _load() -> None:
-    """Loads the project's tools. What is wrong with them is said in the author's terms, and ends the build."""
+    """Loads the project's tools. Errors are explained in the author's terms, and end the build."""
     try:
         import tool  # noqa: F401
 

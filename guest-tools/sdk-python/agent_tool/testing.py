@@ -1,6 +1,8 @@
-"""A stand-in for the host, for tests under plain Python. It keeps what a tool reported and hands out what a test prepared.
+"""A stand-in for the host, for tests under plain Python. It keeps what a tool reported and hands
+out what a test prepared.
 
-A tool's function can be called as it is; `call` goes the way of a real call instead, from JSON to the result:
+A tool's function can be called as it is; `call` goes the way of a real call instead, from JSON to
+the result:
 
     from agent_tool import testing
     import tool
@@ -24,12 +26,12 @@ from agent_tool._tool import TOOLS, Call
 
 @dataclass
 class Recorded:
-    """What tools told the host and asked of it, since `prepare`."""
+    """The calls of tools to the host since `prepare`."""
 
     progress: list[tuple[str, float | None]] = field(default_factory=list)
     """Messages with the part that is done."""
     deltas: list[dict[str, object]] = field(default_factory=list)
-    """Changes of the state that were asked for."""
+    """The requested changes of the state."""
     questions: list[Question] = field(default_factory=list)
     """Questions, in order."""
 
@@ -44,8 +46,8 @@ def prepare(
 ) -> None:
     """Starts over: nothing recorded, this state, and these answers, in the order of the questions.
 
-    A string answers in the person's own words and a number by the index of a choice. A question without an answer is
-    answered `unavailable`.
+    A string is a free-text answer and a number is the index of a choice. A question without an
+    answer is answered `unavailable`.
     """
     global _recorded, _state, _answers
     _recorded = Recorded()
@@ -54,12 +56,14 @@ def prepare(
 
 
 def recorded() -> Recorded:
-    """What was recorded since `prepare`, or since the start."""
+    """The calls recorded since `prepare`, or since the start."""
     return copy.deepcopy(_recorded)
 
 
 def call(name: str, input: Mapping[str, object] | None = None) -> Output:
-    """Calls a tool by its name, with its input as JSON. What a component would end with as a trap is raised."""
+    """Calls a tool by its name, with its input as JSON. An error that would end a component as a
+    trap is raised.
+    """
     return TOOLS[name].run(
         Call(id="test", name=name, idempotency_key="test"), json.dumps(dict(input or {}))
     )

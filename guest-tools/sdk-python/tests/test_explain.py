@@ -19,7 +19,7 @@ class Explaining(unittest.TestCase):
     def setUp(self):
         TOOLS.clear()
 
-    def test_a_traceback_has_the_authors_frames_only(self):
+    def test_traceback_has_the_authors_frames_only(self):
         @tool(effect="read-only")
         def crash() -> str:
             """Crashes."""
@@ -34,13 +34,13 @@ class Explaining(unittest.TestCase):
         self.assertIn('raise ValueError("outer ☃") from error', told)
         self.assertNotIn("_tool.py", told)
 
-    def test_a_missing_module_comes_with_what_to_do(self):
+    def test_missing_module_error_suggests_a_remedy(self):
         def load():
             import no_such_module  # noqa: F401
 
         self.assertIn("import at the top of a module", caught(load))
 
-    def test_a_definition_is_refused_in_one_line(self):
+    def test_definition_error_is_one_line(self):
         def refuse():
             raise DefinitionError("tool.py:1: `a`: no")
 

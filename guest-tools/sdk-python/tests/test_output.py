@@ -1,4 +1,4 @@
-"""What a tool returns, and the variant that it becomes."""
+"""Return values of tools, and the variants that they become."""
 
 import unittest
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Point:
 
 
 class Outputs(unittest.TestCase):
-    def test_a_value_becomes_a_variant(self):
+    def test_value_becomes_a_variant(self):
         dot = Part(media_type="image/png", data=Data("bytes", b"dot"))
         cases = [
             ("a ☃", Output("text", "a ☃")),
@@ -49,7 +49,7 @@ class Outputs(unittest.TestCase):
             with self.subTest(value=value):
                 self.assertEqual(to_output(value), expected)
 
-    def test_a_value_without_a_variant_is_refused(self):
+    def test_value_without_a_variant_is_refused(self):
         cases = [
             (
                 None,

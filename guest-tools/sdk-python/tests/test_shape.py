@@ -38,7 +38,7 @@ class Bare:
 
 class Options(TypedDict):
     deep: bool
-    limit: NotRequired[Annotated[int, "At most so many."]]
+    limit: NotRequired[Annotated[int, "The most items."]]
 
 
 @dataclass
@@ -60,7 +60,7 @@ PLACE = {
 
 
 class Schemas(unittest.TestCase):
-    def test_a_hint_has_its_schema(self):
+    def test_hint_has_its_schema(self):
         cases = [
             (str, {"type": "string"}),
             (int, {"type": "integer"}),
@@ -105,7 +105,7 @@ class Schemas(unittest.TestCase):
                     "type": "object",
                     "properties": {
                         "deep": {"type": "boolean"},
-                        "limit": {"type": "integer", "description": "At most so many."},
+                        "limit": {"type": "integer", "description": "The most items."},
                     },
                     "additionalProperties": False,
                     "required": ["deep"],
@@ -120,7 +120,7 @@ class Schemas(unittest.TestCase):
             with self.subTest(hint=hint):
                 self.assertEqual(shape_of(hint).schema, expected)
 
-    def test_a_hint_without_a_schema_is_refused(self):
+    def test_hint_without_a_schema_is_refused(self):
         cases = [
             (bytes, "the type `bytes` has no JSON Schema; use str, "),
             (set[int], "the hint `set[int]` has no JSON Schema; use str, "),
@@ -135,7 +135,7 @@ class Schemas(unittest.TestCase):
 
 
 class Reading(unittest.TestCase):
-    def test_a_value_that_fits_becomes_a_python_value(self):
+    def test_valid_value_becomes_a_python_value(self):
         cases = [
             (str, "a", "a"),
             (int, 2**64, 2**64),
@@ -158,7 +158,7 @@ class Reading(unittest.TestCase):
                 read = shape_of(hint).read(value, "")
                 self.assertEqual((type(read), read), (type(expected), expected))
 
-    def test_a_value_that_does_not_fit_says_where(self):
+    def test_invalid_value_error_names_its_position(self):
         cases = [
             (str, 1, "the input is not a string"),
             (int, True, "the input is not an integer"),

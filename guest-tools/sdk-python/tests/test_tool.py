@@ -29,7 +29,7 @@ class Defining(unittest.TestCase):
     def setUp(self):
         TOOLS.clear()
 
-    def test_a_function_becomes_a_tool(self):
+    def test_function_becomes_a_tool(self):
         @tool(effect="read-only", title="Word count")
         def count_words(text: Annotated[str, "The text."], least: int = 1) -> Count:
             """Counts the words
@@ -65,7 +65,7 @@ class Defining(unittest.TestCase):
         self.assertEqual(made.output.schema["properties"], {"words": {"type": "integer"}})
         self.assertEqual(count_words("one two"), Count(2))
 
-    def test_only_a_record_or_what_is_said_promises_an_output(self):
+    def test_output_schema_needs_a_record_or_an_argument(self):
         @tool(effect="idempotent", name="said", output=list[int])
         def first() -> str:
             """One."""
@@ -86,7 +86,7 @@ class Defining(unittest.TestCase):
         }
         self.assertEqual(promised, expected)
 
-    def test_a_function_that_cannot_be_a_tool_says_where_and_why(self):
+    def test_invalid_function_error_names_place_and_reason(self):
         def bare():
             """Fine."""
 
@@ -144,7 +144,7 @@ class Calling(unittest.TestCase):
         TOOLS.clear()
         testing.prepare()
 
-    def test_a_call_goes_from_json_to_the_result(self):
+    def test_call_converts_json_to_a_result(self):
         @tool(effect="read-only")
         def halve(number: int) -> str:
             """Halves a number."""
@@ -168,7 +168,7 @@ class Calling(unittest.TestCase):
             with self.subTest(given=given):
                 self.assertEqual(testing.call("halve", given), expected)
 
-    def test_another_exception_comes_through(self):
+    def test_other_exceptions_pass_through(self):
         @tool(effect="read-only")
         def divide(by: int) -> float:
             """Divides."""
@@ -179,7 +179,7 @@ class Calling(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             current_call()
 
-    def test_the_host_is_told_and_asked(self):
+    def test_host_calls_are_recorded(self):
         @tool(effect="effectful")
         def greet() -> str:
             """Greets."""

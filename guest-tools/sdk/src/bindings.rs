@@ -1,5 +1,5 @@
-//! The generated bindings of the contract, and nothing else. The world imports all that a tool may use; an import that is not
-//! called is not in the component. `tests/bindings.rs` writes them.
+//! The generated bindings of the contract, and nothing else. The world imports all that a tool may
+//! use; an import that is not called is not in the component. `tests/bindings.rs` writes them.
 
 #[expect(
     missing_docs,

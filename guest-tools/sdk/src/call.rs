@@ -1,10 +1,11 @@
-//! A tool as a value, and one call of it. `#[tool]` writes the former; this module runs the latter. It knows nothing of WIT.
+//! A tool as a value, and one call of it. `#[tool]` writes the former; this module runs the latter.
+//! It is independent of WIT.
 
 use serde::de::DeserializeOwned;
 
 use crate::{IntoOutput, Output};
 
-/// What a call of a tool may change. The host enforces it.
+/// The effect that a call of a tool may have. The host enforces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Changes nothing. May run beside others, and again.
@@ -22,7 +23,8 @@ pub struct Call {
     pub id: String,
     /// The name of the tool.
     pub name: String,
-    /// The same for every attempt at this call: pass it on to services that support one.
+    /// A key that is equal for every attempt at this call: pass it on to services that support
+    /// idempotency keys.
     pub idempotency_key: String,
 }
 
@@ -31,11 +33,11 @@ pub struct Call {
 pub struct Tool {
     /// The name that the model calls.
     pub name: &'static str,
-    /// A short name for people.
+    /// A short name to show to users.
     pub title: Option<&'static str>,
-    /// What the tool does and when to use it: the function's doc comment.
+    /// A description of what the tool does and when to use it: the function's doc comment.
     pub doc: &'static str,
-    /// What a call may change.
+    /// The effect that a call may have.
     pub effect: Effect,
     /// The JSON Schema of the input.
     pub input_schema: fn() -> serde_json::Value,
@@ -46,7 +48,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// What the model reads: the doc comment with the lines of each paragraph joined.
+    /// The description for the model: the doc comment with the lines of each paragraph joined.
     #[must_use]
     pub fn description(&self) -> String {
         crate::prose::reflow(self.doc)
@@ -64,8 +66,8 @@ pub trait Described {
 #[serde(deny_unknown_fields)]
 pub struct NoInput {}
 
-/// Runs a tool's function on JSON text. The host has checked the input against the schema, so a mismatch is rare: a
-/// rule of the type that a schema cannot state.
+/// Runs a tool's function on JSON text. The host has checked the input against the schema, so a
+/// mismatch is rare: a rule of the type that a schema cannot state.
 pub fn run<I: DeserializeOwned, T: IntoOutput>(
     call: &Call,
     input: &str,

@@ -1,4 +1,5 @@
-//! The crate's types to those of the contract and back, and the component that `export!` makes of them.
+//! The crate's types to those of the contract and back, and the component that `export!` makes of
+//! them.
 
 use crate::bindings::{ToolCall, ToolDefinition, ToolResultOutput, types};
 use crate::{Call, Data, Effect, Output, Part, Tool};
@@ -26,12 +27,12 @@ macro_rules! __export_component {
     };
 }
 
-/// `definitions` of the contract.
+/// Implements `definitions` of the contract.
 pub fn definitions(tools: &[Tool]) -> Vec<ToolDefinition> {
     tools.iter().map(definition).collect()
 }
 
-/// `call` of the contract.
+/// Implements `call` of the contract.
 pub fn call(tools: &[Tool], call: ToolCall) -> ToolResultOutput {
     let ToolCall {
         id,

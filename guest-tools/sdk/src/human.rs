@@ -1,19 +1,20 @@
-//! Questions to the person. The agent pauses, and the call is run again from its start with the earlier answers, so a tool
-//! must ask before its first effect, and ask the same questions again in the same order.
+//! Questions to the user. The agent pauses, and the call is run again from its start with the
+//! earlier answers, so a tool must ask before its first effect, and ask the same questions again in
+//! the same order.
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// What the person reads.
+    /// The text that the user reads.
     pub prompt: String,
-    /// What they can choose from; may be empty when `free_text` is set.
+    /// The choices; may be empty when `free_text` is set.
     pub choices: Vec<String>,
-    /// Whether they may answer in their own words.
+    /// True if the user may answer with free text.
     pub free_text: bool,
 }
 
 impl Question {
-    /// A question that is answered in the person's own words.
+    /// A question that is answered as free text.
     pub fn open(prompt: impl Into<String>) -> Self {
         Self {
             prompt: prompt.into(),
@@ -38,17 +39,17 @@ impl Question {
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// In the person's own words.
+    /// Free text.
     Text(String),
     /// The index of one of the choices.
     Choice(usize),
-    /// The person declined to answer.
+    /// The user declined to answer.
     Cancelled,
-    /// Nobody can be asked here, or the call has already changed something.
+    /// No user can be asked here, or the call has already changed something.
     Unavailable,
 }
 
-/// Asks the person, and waits for the answer, for days if need be.
+/// Asks the user and waits for the answer, for days if needed.
 #[must_use]
 pub fn ask(question: &Question) -> Answer {
     send(question)

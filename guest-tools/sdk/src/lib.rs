@@ -1,7 +1,8 @@
 //! Write a tool for agent-host as a plain function.
 //!
-//! A tool is a function over a typed input. `#[tool]` makes its doc comment the description that the model reads, and the type
-//! of its input the JSON Schema that the host checks every call against. [`export!`] makes the crate a component.
+//! A tool is a function over a typed input. `#[tool]` makes its doc comment the description that
+//! the model reads, and the type of its input the JSON Schema that the host checks every call
+//! against. [`export!`] makes the crate a component.
 //!
 //! ```
 //! use agent_tool::{Json, input, output, tool};
@@ -31,22 +32,27 @@
 //! # }
 //! ```
 //!
-//! `Cargo.toml` needs `crate-type = ["cdylib"]` and this crate; `cargo build --release --target wasm32-wasip2` makes the component.
+//! `Cargo.toml` needs `crate-type = ["cdylib"]` and this crate;
+//! `cargo build --release --target wasm32-wasip2` makes the component.
 //!
-//! # What a tool returns
-//! Anything that is [`IntoOutput`]: a `String` or `&str` is text, [`Json`] is JSON, a [`Part`] or a `Vec` of them is content
-//! (images and files among text), and [`Output`] is any of the union's variants. In a `Result`, an error becomes the text of a
-//! failed call, so `?` works with every error that can be displayed. Write errors for the model: what went wrong, and what
-//! it should do next. A panic ends the call as a `trap`; its message goes to stderr, which the author sees and the model does not.
+//! # Results
+//! Anything that is [`IntoOutput`]: a `String` or `&str` is text, [`Json`] is JSON, a [`Part`] or a
+//! `Vec` of them is content (images and files among text), and [`Output`] is any of the union's
+//! variants. In a `Result`, an error becomes the text of a failed call, so `?` works with every
+//! error that can be displayed. Write errors for the model: what went wrong, and what it should do
+//! next. A panic ends the call as a `trap`; its message goes to stderr, which the author sees and
+//! the model does not.
 //!
-//! # What a tool may change
-//! `effect = "read-only"`, `"idempotent"` or `"effectful"`. The host enforces it: a read-only tool gets read-only files and only
-//! GET and HEAD, and may run beside others and again.
+//! # Effects
+//! `effect = "read-only"`, `"idempotent"` or `"effectful"`. The host enforces it: a read-only tool
+//! gets read-only files and only GET and HEAD, and may run beside others and again.
 //!
-//! # Talking to the host
-//! [`progress::report`] shows how far a call has come, [`state`] is what the tools of a session share, and [`ask()`] asks the
-//! person. A component imports what it uses and nothing else, and its imports are its permission request. Files, clocks
-//! and randomness are `std`'s; [`workspace`] turns a path that a model wrote into the one to open. Outside WebAssembly, [`testing`] stands in for the host.
+//! # Host functions
+//! [`progress::report`] shows the progress of a call, [`state`] is what the tools of a session
+//! share, and [`ask()`] asks the user. A component imports what it uses and nothing else, and its
+//! imports are its permission request. Files, clocks and randomness are `std`'s; [`workspace`]
+//! turns a path that a model wrote into the one to open. Outside WebAssembly, [`testing`] stands in
+//! for the host.
 
 pub mod progress;
 pub mod state;
@@ -70,7 +76,8 @@ pub use call::{Call, Effect, Tool};
 pub use human::{Answer, Question, ask};
 pub use output::{Data, IntoOutput, Json, Output, Part};
 
-/// Makes the crate a component with the named tools: `agent_tool::export!(count_words, other::tool)`.
+/// Makes the crate a component with the named tools:
+/// `agent_tool::export!(count_words, other::tool)`.
 ///
 /// Each name is that of a function with `#[tool]`. Use it once, in the crate's root.
 #[macro_export]
@@ -83,7 +90,8 @@ macro_rules! export {
     };
 }
 
-/// Outside WebAssembly there is no component to make; the list of tools is still checked by the compiler.
+/// Outside WebAssembly there is no component to make; the list of tools is still checked by the
+/// compiler.
 #[cfg(not(target_family = "wasm"))]
 #[doc(hidden)]
 #[macro_export]
@@ -98,7 +106,7 @@ macro_rules! __export_component {
 #[doc = include_str!("../README.md")]
 struct ReadMe;
 
-/// What the macros use. Nothing here is for authors, and all of it may change.
+/// Items that the macros use. They are not for authors and may change.
 #[doc(hidden)]
 pub mod __private {
     pub use schemars;

@@ -1,11 +1,11 @@
-//! What a tool can return: the union of the contract as plain types, and what becomes which variant.
-//! The variant is chosen here, by type, and never by looking into a value.
+//! Tool results: the union of the contract as plain types, and the conversions to its variants. The
+//! variant is chosen by type, never by inspecting a value.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// Success, as text.
@@ -18,7 +18,8 @@ pub enum Output {
     ErrorText(String),
     /// Failure, as JSON.
     ErrorJson(serde_json::Value),
-    /// The call did not run, because somebody or some rule did not allow it; with the reason where there is one.
+    /// The call did not run, because a user or a rule did not allow it; with the reason where there
+    /// is one.
     Denied(Option<String>),
 }
 
@@ -28,7 +29,8 @@ impl Output {
         Self::Text(text.into())
     }
 
-    /// JSON. A value that has no JSON form, such as a map whose keys are not strings, becomes an error that says so.
+    /// JSON. A value that has no JSON form, such as a map whose keys are not strings, becomes an
+    /// error that says so.
     pub fn json(value: &impl Serialize) -> Self {
         match serde_json::to_value(value) {
             Ok(value) => Self::Json(value),
@@ -92,7 +94,7 @@ pub enum Part {
     },
 }
 
-/// Where the content of a file is.
+/// The content of a file, or its URL.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// The content itself.
@@ -136,7 +138,7 @@ impl Part {
         }
     }
 
-    /// The same file with a name. Text has none and stays as it is.
+    /// Sets the name of a file. A text part has none and stays unchanged.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         match self {
@@ -158,7 +160,8 @@ impl Part {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Json<T>(pub T);
 
-/// What a tool may return. Implemented by [`Output`] and by the types that become one of its variants.
+/// A value that a tool may return. Implemented by [`Output`] and by the types that become one of
+/// its variants.
 pub trait IntoOutput {
     /// The variant.
     fn into_output(self) -> Output;
@@ -206,7 +209,8 @@ impl IntoOutput for Vec<Part> {
     }
 }
 
-/// The alternate form is asked for because error types with a chain of causes print the whole chain in it.
+/// The alternate form is used because error types with a chain of causes print the whole chain in
+/// it.
 impl<T: IntoOutput, E: fmt::Display> IntoOutput for Result<T, E> {
     fn into_output(self) -> Output {
         match self {

@@ -1,4 +1,4 @@
-//! How far a call has come, for the person who waits. It has no effect on the result.
+//! Progress of a call, for the waiting user. It has no effect on the result.
 
 /// Shows a message.
 pub fn report(message: impl Into<String>) {

@@ -1,4 +1,5 @@
-//! Doc comments as prose: a comment is wrapped for an editor, and a model or a person reads it as paragraphs.
+//! Doc comments as prose: a comment is wrapped for an editor, and models and users read it as
+//! paragraphs.
 
 /// Joins the lines of each paragraph. Blank lines and list items stay.
 pub(crate) fn reflow(text: &str) -> String {

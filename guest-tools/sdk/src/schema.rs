@@ -1,4 +1,5 @@
-//! JSON Schemas from types, in the form that models and providers take best: no references, no titles, no number formats.
+//! JSON Schemas from types, in the form that models and providers take best: no references, no
+//! titles, no number formats.
 
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{RecursiveTransform, Transform};
@@ -7,7 +8,8 @@ use serde_json::Value;
 
 use crate::prose::reflow;
 
-/// The schema of a tool's input. Its root is an object, whatever the type: the host refuses any other tool.
+/// The schema of a tool's input. Its root is an object, whatever the type: the host refuses any
+/// other tool.
 pub fn input_schema<T: JsonSchema>() -> Value {
     input_of(SchemaGenerator::root_schema_for::<T>)
 }
@@ -20,14 +22,15 @@ pub fn output_schema<T: JsonSchema>() -> Value {
     )
 }
 
-/// Writes the schema of one type. What follows takes it as a function and not as a type, so that it is in the component
-/// once and not once for every tool.
+/// Writes the schema of one type. The callers take it as a function and not as a type, so that it
+/// is in the component once and not once for every tool.
 type Writer = fn(&mut SchemaGenerator) -> Schema;
 
 fn input_of(write: Writer) -> Value {
     let mut schema = plain(SchemaSettings::draft2020_12().for_deserialize(), write);
     if let Some(root) = schema.as_object_mut() {
-        // The tool has a description of its own; that of its input's type is for readers of the code.
+        // The tool has a description of its own; that of its input's type is for readers of the
+        // code.
         root.remove("description");
         root.entry("type").or_insert_with(|| "object".into());
     }
@@ -54,11 +57,12 @@ fn simplify(schema: &mut Schema) {
                 .as_array()
                 .is_some_and(|kinds| kinds.iter().any(numeric))
     };
-    // `uint32` and its like are in no JSON Schema vocabulary, and some providers refuse a schema for them. The bounds stay.
+    // `uint32` and its like are in no JSON Schema vocabulary, and some providers refuse a schema
+    // for them. The bounds stay.
     if schema.get("type").is_some_and(is_number) {
         schema.remove("format");
     }
-    // That a field may be left out is said by `required`.
+    // `required` already says that a field may be absent.
     if schema.get("default").is_some_and(Value::is_null) {
         schema.remove("default");
     }

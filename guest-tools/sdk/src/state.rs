@@ -1,5 +1,5 @@
-//! The state that the tools of a session share: one JSON object. A change is applied when the call settles, and not at all if
-//! it fails; [`get`] shows the state as it was when the call began.
+//! The state that the tools of a session share: one JSON object. A change is applied when the call
+//! settles, and not at all if it fails; [`get`] shows the state as it was when the call began.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,8 @@ pub fn get() -> Map<String, Value> {
     read()
 }
 
-/// Asks for a change, as names and values: `state::merge([("count", 3)])`. Maps merge deeply, lists and other values replace.
+/// Asks for a change, as names and values: `state::merge([("count", 3)])`. Objects merge deeply,
+/// arrays and other values replace.
 pub fn merge<K: Into<String>, V: Into<Value>>(delta: impl IntoIterator<Item = (K, V)>) {
     let delta = delta.into_iter();
     write(
@@ -21,7 +22,8 @@ pub fn merge<K: Into<String>, V: Into<Value>>(delta: impl IntoIterator<Item = (K
 
 #[cfg(target_family = "wasm")]
 fn read() -> Map<String, Value> {
-    // The host's state is an object by contract; anything else holds nothing that a tool could name.
+    // The host's state is an object by contract; anything else holds nothing that a tool could
+    // name.
     serde_json::from_str(&crate::bindings::state::get()).unwrap_or_default()
 }
 

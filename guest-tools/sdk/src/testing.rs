@@ -1,5 +1,6 @@
-//! A stand-in for the host, for tests outside WebAssembly. It keeps what a tool reported and hands out what a test prepared.
-//! Each thread has its own, so tests that run beside each other do not meet. It does not exist in a component.
+//! A stand-in for the host, for tests outside WebAssembly. It keeps what a tool reported and hands
+//! out what a test prepared. Each thread has its own, so tests that run beside each other do not
+//! meet. It does not exist in a component.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -8,12 +9,12 @@ use serde_json::{Map, Value};
 
 use crate::{Answer, Question};
 
-/// What the tools of this thread told the host and asked of it.
+/// The calls of this thread's tools to the host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
     /// Progress: the message and the part that is done.
     pub progress: Vec<(String, Option<f64>)>,
-    /// Changes of the state that were asked for.
+    /// The requested changes of the state.
     pub deltas: Vec<Map<String, Value>>,
     /// Questions.
     pub questions: Vec<Question>,
@@ -30,8 +31,8 @@ thread_local! {
     static HOST: RefCell<StandIn> = RefCell::default();
 }
 
-/// Starts over: nothing recorded, this state, and these answers, in the order of the questions. A question without an
-/// answer is answered `Unavailable`.
+/// Starts over: nothing recorded, this state, and these answers, in the order of the questions. A
+/// question without an answer is answered `Unavailable`.
 pub fn prepare(state: Map<String, Value>, answers: impl IntoIterator<Item = Answer>) {
     let answers = answers.into_iter().collect();
     HOST.set(StandIn {
@@ -41,7 +42,7 @@ pub fn prepare(state: Map<String, Value>, answers: impl IntoIterator<Item = Answ
     });
 }
 
-/// What was recorded since [`prepare`], or since the thread began.
+/// The calls recorded since [`prepare`], or since the thread began.
 #[must_use]
 pub fn recorded() -> Recorded {
     HOST.with_borrow(|host| host.recorded.clone())

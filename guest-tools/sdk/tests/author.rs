@@ -10,7 +10,7 @@ use serde_json::json;
 #[input]
 #[derive(Clone, Debug)]
 struct Order {
-    /// What to order.
+    /// The item to order.
     item: String,
     /// How many.
     #[serde(default = "one")]
@@ -29,7 +29,7 @@ struct Receipt {
 
 /// Orders something from the shop.
 ///
-/// It asks the person first,
+/// It asks the user first,
 /// and remembers the order.
 #[tool(effect = "idempotent", title = "Order", output = Receipt)]
 fn order(input: Order, call: &Call) -> Result<Output, String> {
@@ -42,9 +42,9 @@ fn order(input: Order, call: &Call) -> Result<Output, String> {
     )) {
         Answer::Choice(0) => {}
         Answer::Choice(_) | Answer::Text(_) | Answer::Cancelled => {
-            return Ok(Output::denied("the person said no"));
+            return Ok(Output::denied("the user said no"));
         }
-        Answer::Unavailable => return Err("nobody can be asked".to_owned()),
+        Answer::Unavailable => return Err("no user can be asked".to_owned()),
     }
     progress::report_fraction("ordering", 0.5);
     let before = state::get()
@@ -99,7 +99,7 @@ fn call(name: &str) -> Call {
 }
 
 #[test]
-fn a_function_is_described_by_its_docs_and_types() {
+fn function_is_described_by_its_docs_and_types() {
     let tool = tool_of::<order>();
     assert_eq!(
         (
@@ -111,7 +111,7 @@ fn a_function_is_described_by_its_docs_and_types() {
         (
             "order",
             Some("Order"),
-            "Orders something from the shop.\n\nIt asks the person first, and remembers the order.",
+            "Orders something from the shop.\n\nIt asks the user first, and remembers the order.",
             Effect::Idempotent
         )
     );
@@ -120,7 +120,7 @@ fn a_function_is_described_by_its_docs_and_types() {
         json!({
             "type": "object",
             "properties": {
-                "item": {"type": "string", "description": "What to order."},
+                "item": {"type": "string", "description": "The item to order."},
                 "count": {"type": "integer", "minimum": 0, "default": 1, "description": "How many."},
             },
             "required": ["item"],
@@ -141,7 +141,7 @@ fn a_function_is_described_by_its_docs_and_types() {
 }
 
 #[test]
-fn a_function_is_still_a_function() {
+fn function_stays_callable() {
     assert_eq!(hello(), "hello");
     assert_eq!(elsewhere::double(elsewhere::Number { number: 4 }), Json(8));
 }
@@ -175,7 +175,7 @@ fn calls_go_through_json() {
 }
 
 #[test]
-fn the_stand_in_answers_and_records() {
+fn host_stand_in_answers_and_records() {
     let question = Question {
         prompt: "Order tea?".to_owned(),
         choices: vec!["Yes".to_owned(), "No".to_owned()],
@@ -212,13 +212,13 @@ fn the_stand_in_answers_and_records() {
     testing::prepare(serde_json::Map::new(), [Answer::Choice(1)]);
     assert_eq!(
         order(tea.clone(), &call("order")),
-        Ok(Output::denied("the person said no"))
+        Ok(Output::denied("the user said no"))
     );
     assert_eq!(testing::recorded(), asked(Vec::new(), Vec::new()));
 
     testing::prepare(serde_json::Map::new(), []);
     assert_eq!(
         order(tea, &call("order")),
-        Err("nobody can be asked".to_owned())
+        Err("no user can be asked".to_owned())
     );
 }

@@ -25,10 +25,10 @@ const WORLD: &str = "
 ";
 
 #[test]
-fn bindings_are_those_of_the_contract() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let file = folder.join("src/bindings/generated.rs");
-    let made = generate(&folder.join("../../wit"));
+fn bindings_match_the_contract() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let file = directory.join("src/bindings/generated.rs");
+    let made = generate(&directory.join("../../wit"));
     if std::env::var_os("UPDATE_BINDINGS").is_some() {
         fs::write(&file, &made).unwrap();
     }

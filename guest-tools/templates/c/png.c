@@ -1,4 +1,7 @@
-/* Writes PNG: a signature, and chunks with a checksum each. The pixels are put into a zlib stream as they are, not compressed. */
+/*
+ * Writes PNG: a signature, and chunks with a checksum each. The pixels are put into a zlib stream
+ * as they are, not compressed.
+ */
 #include "png.h"
 
 #include <string.h>
@@ -6,7 +9,7 @@
 /* The most bytes in one stored block of a zlib stream (RFC 1951, 3.2.4). */
 #define MAX_BLOCK 65535
 
-/* Bytes that are written one after the other. Whoever makes one knows how many there will be. */
+/* A buffer that is written from start to end. Its creator knows its final size. */
 typedef struct {
     unsigned char *data;
     size_t len;
@@ -88,7 +91,10 @@ at_str png_of_colour(uint32_t width, uint32_t height, const unsigned char colour
     bytes header = {at_alloc(13, 1), 0};
     put_u32(&header, width);
     put_u32(&header, height);
-    /* 8 bits for each of red, green and blue, with the only compression, filters and order that there are. */
+    /*
+     * 8 bits for each of red, green and blue, with the only compression, filters and order that
+     * there are.
+     */
     put(&header, "\x08\x02\0\0\0", 5);
     bytes pixels = deflate(&rows);
     bytes end = {NULL, 0};

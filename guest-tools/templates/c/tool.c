@@ -1,4 +1,7 @@
-/* The tools of my-tool. Each is a function, with a table of fields that is its input: the host checks every call against it. */
+/*
+ * The tools of my-tool. Each is a function, with a table of fields that is its input: the host
+ * checks every call against it.
+ */
 #include <ctype.h>
 #include <string.h>
 
@@ -12,11 +15,11 @@
 
 static const char *const tones[] = {"friendly", "formal", NULL};
 
-static const at_field person[] = {
-    {.name = "name", .type = AT_STRING, .description = "Whom to greet."},
+static const at_field user[] = {
+    {.name = "name", .type = AT_STRING, .description = "The name of the user to greet."},
     {.name = "tone",
      .type = AT_STRING,
-     .description = "How to greet them.",
+     .description = "The tone of the greeting.",
      .choices = tones,
      .fallback = "\"friendly\""},
     AT_END,
@@ -36,8 +39,8 @@ static const at_field text[] = {
 };
 
 static const at_field counts[] = {
-    {.name = "words", .type = AT_UNSIGNED, .description = "How many words there are."},
-    {.name = "characters", .type = AT_UNSIGNED, .description = "How many characters there are."},
+    {.name = "words", .type = AT_UNSIGNED, .description = "The number of words."},
+    {.name = "characters", .type = AT_UNSIGNED, .description = "The number of characters."},
     AT_END,
 };
 
@@ -99,7 +102,7 @@ static at_result swatch(const at_call *call) {
 /* ---- keep_note ---- */
 
 static const at_field note[] = {
-    {.name = "title", .type = AT_STRING, .description = "What the note is about."},
+    {.name = "title", .type = AT_STRING, .description = "The subject of the note."},
     {.name = "text", .type = AT_STRING, .description = "The note itself."},
     AT_END,
 };
@@ -121,9 +124,9 @@ static at_result keep_note(const at_call *call) {
 AT_TOOLS(
     {
         .name = "greet",
-        .description = "Greets a person by their name.",
+        .description = "Greets a user by name.",
         .effect = AT_READ_ONLY,
-        .input = person,
+        .input = user,
         .run = greet,
     },
     {

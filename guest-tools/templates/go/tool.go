@@ -1,4 +1,5 @@
-// The tools of my-tool. Each is a function, and the type of its input is what the host checks every call against.
+// The tools of my-tool. Each is a function, and the type of its input is what the host checks every
+// call against.
 package main
 
 import (
@@ -20,7 +21,7 @@ const side = 64
 func init() {
 	agenttool.Register(agenttool.Tool{
 		Name:        "greet",
-		Description: "Greets a person by their name.",
+		Description: "Greets a user by name.",
 		Effect:      agenttool.ReadOnly,
 	}, greet)
 	agenttool.Register(agenttool.Tool{
@@ -40,12 +41,12 @@ func init() {
 	}, keepNote)
 }
 
-type person struct {
-	Name string `json:"name" description:"Whom to greet."`
-	Tone string `json:"tone" description:"How to greet them." enum:"friendly,formal" default:"friendly"`
+type user struct {
+	Name string `json:"name" description:"The name of the user to greet."`
+	Tone string `json:"tone" description:"The tone of the greeting." enum:"friendly,formal" default:"friendly"`
 }
 
-func greet(_ *agenttool.Call, in person) (string, error) {
+func greet(_ *agenttool.Call, in user) (string, error) {
 	if in.Tone == "formal" {
 		return fmt.Sprintf("Good day, %s.", in.Name), nil
 	}
@@ -57,8 +58,8 @@ type text struct {
 }
 
 type counts struct {
-	Words      int `json:"words" description:"How many words there are."`
-	Characters int `json:"characters" description:"How many characters there are."`
+	Words      int `json:"words" description:"The number of words."`
+	Characters int `json:"characters" description:"The number of characters."`
 }
 
 func countWords(_ *agenttool.Call, in text) (counts, error) {
@@ -93,7 +94,7 @@ func parse(s string) (color.RGBA, bool) {
 }
 
 type note struct {
-	Title string `json:"title" description:"What the note is about."`
+	Title string `json:"title" description:"The subject of the note."`
 	Text  string `json:"text" description:"The note itself."`
 }
 

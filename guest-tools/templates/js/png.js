@@ -1,4 +1,7 @@
-/** A square of one colour as a PNG: a palette of one colour, and an image whose pixels are all its first. */
+/**
+ * A square of one colour as a PNG: a palette of one colour, and an image whose pixels are all its
+ * first.
+ */
 
 /** The width and the height, in pixels. */
 const SIDE = 64;

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { call, prepare } from "#agent-tool/testing";
 import tools, { parse } from "./tool.js";
 
-test("a colour has six digits", () => {
+test("colour parses six digits only", () => {
   assert.deepEqual(parse("#1e90ff"), Uint8Array.of(0x1e, 0x90, 0xff));
   for (const wrong of [
     "",
@@ -21,7 +21,7 @@ test("a colour has six digits", () => {
   }
 });
 
-test("a note goes into the state", async () => {
+test("note is merged into the state", async () => {
   const recorded = prepare();
   const keepNote = tools.find(({ name }) => name === "keep_note");
   const kept = await call(keepNote, { title: "tea", text: "no sugar" });

@@ -1,6 +1,7 @@
 """The tools of my-tool.
 
-Each is a function: its docstring is what the model reads, and its type hints are what the host checks every call against.
+Each is a function: its docstring is what the model reads, and its type hints are what the host
+checks every call against.
 """
 
 import re
@@ -17,17 +18,17 @@ SIDE = 64
 
 @tool(effect="read-only")
 def greet(
-    name: Annotated[str, "Whom to greet."],
-    tone: Annotated[Literal["friendly", "formal"], "How to greet them."] = "friendly",
+    name: Annotated[str, "The name of the user to greet."],
+    tone: Annotated[Literal["friendly", "formal"], "The tone of the greeting."] = "friendly",
 ) -> str:
-    """Greets a person by their name."""
+    """Greets a user by name."""
     return f"Good day, {name}." if tone == "formal" else f"Hello, {name}!"
 
 
 @dataclass
 class Count:
-    words: Annotated[int, "How many words there are."]
-    characters: Annotated[int, "How many characters there are."]
+    words: Annotated[int, "The number of words."]
+    characters: Annotated[int, "The number of characters."]
 
 
 @tool(effect="read-only")
@@ -44,7 +45,7 @@ def swatch(colour: Annotated[str, "The colour, as #rrggbb."]) -> Part:
 
 @tool(effect="idempotent")
 def keep_note(
-    title: Annotated[str, "What the note is about."],
+    title: Annotated[str, "The subject of the note."],
     text: Annotated[str, "The note itself."],
 ) -> str:
     """Keeps a note for the rest of the session. A note with the same title is replaced."""

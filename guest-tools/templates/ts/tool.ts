@@ -1,6 +1,6 @@
 /**
- * The tools of my-tool. Each is a function over a described input: the description is what the model reads, and the host
- * checks every call against it.
+ * The tools of my-tool. Each is a function over a described input: the description is what the
+ * model reads, and the host checks every call against it.
  */
 
 import {
@@ -18,11 +18,11 @@ import { png } from "./png.ts";
 
 const greet = tool({
   name: "greet",
-  description: "Greets a person by their name.",
+  description: "Greets a user by name.",
   effect: "read-only",
   input: object({
-    name: string("Whom to greet."),
-    tone: optional(enumOf(["friendly", "formal"], "How to greet them."), "friendly"),
+    name: string("The name of the user to greet."),
+    tone: optional(enumOf(["friendly", "formal"], "The tone of the greeting."), "friendly"),
   }),
   run: ({ name, tone }) => (tone === "formal" ? `Good day, ${name}.` : `Hello, ${name}!`),
 });
@@ -33,8 +33,8 @@ const countWords = tool({
   effect: "read-only",
   input: object({ text: string("The text to count in.") }),
   output: object({
-    words: integer("How many words there are."),
-    characters: integer("How many characters there are."),
+    words: integer("The number of words."),
+    characters: integer("The number of characters."),
   }),
   run: ({ text }) => ({
     words: text.match(/\S+/g)?.length ?? 0,
@@ -54,7 +54,7 @@ const keepNote = tool({
   name: "keep_note",
   description: "Keeps a note for the rest of the session. A note with the same title is replaced.",
   effect: "idempotent",
-  input: object({ title: string("What the note is about."), text: string("The note itself.") }),
+  input: object({ title: string("The subject of the note."), text: string("The note itself.") }),
   run: ({ title, text }) => {
     state.merge({ notes: { [title]: text } });
     return `Kept the note on ${title}.`;

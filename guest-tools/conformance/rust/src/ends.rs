@@ -1,4 +1,4 @@
-//! What is left of a call when it has ended, and the ends that no tool chooses.
+//! Tools without state between calls, and calls that end in a trap or a limit.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,19 +6,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use agent_tool::{Output, input, tool};
 use serde_json::{Value, json};
 
-/// How much `grow` takes at a time, in bytes.
+/// The size of one allocation of `grow`, in bytes.
 const STEP_BYTES: usize = 1024 * 1024;
 
-/// How often this instance was called.
+/// The number of calls of this instance.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
 #[input]
 pub(crate) struct Message {
-    /// What went wrong.
+    /// The error message.
     message: String,
 }
 
-/// Counts its calls in a global variable. It is always the first, since every call has an instance of its own.
+/// Counts its calls in a global variable. It is always the first, since every call has an instance
+/// of its own.
 #[tool(effect = "read-only")]
 pub(crate) fn count() -> Value {
     json!({ "count": CALLS.fetch_add(1, Ordering::Relaxed) + 1 })
@@ -39,7 +40,7 @@ pub(crate) fn crash(input: Message) -> Output {
     panic!("{}", input.message)
 }
 
-/// Takes memory until there is none.
+/// Allocates memory until none is left.
 #[tool(effect = "read-only")]
 pub(crate) fn grow() -> Output {
     let mut kept = Vec::new();
@@ -48,7 +49,7 @@ pub(crate) fn grow() -> Output {
     }
 }
 
-/// Calls itself without an end.
+/// Recurses without end.
 #[tool(effect = "read-only")]
 pub(crate) fn recurse() -> Value {
     json!(deeper(0))

@@ -1,22 +1,22 @@
-//! What a tool asks of the host: to show progress, to ask the person, to keep state, and to take what it prints.
+//! Tools that call the host: progress, questions, state, and the standard streams.
 
 use agent_tool::{Answer, Question, ask, input, progress, state, tool};
 use serde_json::Value;
 
 #[input]
 pub(crate) struct Steps {
-    /// How many steps to report.
+    /// The number of steps to report.
     #[schemars(range(max = 10))]
     steps: u32,
 }
 
 #[input]
 pub(crate) struct Asked {
-    /// What the person reads.
+    /// The text that the user reads.
     prompt: String,
-    /// What they can choose from.
+    /// The choices.
     choices: Vec<String>,
-    /// Whether they may answer in their own words.
+    /// True if the user may answer with free text.
     free_text: bool,
 }
 
@@ -30,11 +30,11 @@ pub(crate) struct Entry {
 
 #[input]
 pub(crate) struct Printed {
-    /// What to print.
+    /// The text to print.
     text: String,
 }
 
-/// Reports that many steps, each with the part that is done.
+/// Reports the given number of steps, each with its fraction.
 #[tool(effect = "read-only")]
 pub(crate) fn report(input: Steps) -> &'static str {
     let steps = input.steps;
@@ -47,16 +47,16 @@ pub(crate) fn report(input: Steps) -> &'static str {
     "done"
 }
 
-/// Reports progress whose end is not known.
+/// Reports progress without a fraction.
 #[tool(effect = "read-only")]
 pub(crate) fn report_unmeasured() -> &'static str {
     progress::report("working");
     "done"
 }
 
-/// Asks the person, and says what the answer was.
+/// Asks the user and returns the answer.
 #[tool(effect = "read-only")]
-pub(crate) fn ask_person(input: Asked) -> String {
+pub(crate) fn ask_user(input: Asked) -> String {
     let question = Question {
         prompt: input.prompt,
         choices: input.choices,

@@ -1,4 +1,4 @@
-//! What reaches a tool: its input, of every type, and the call that it answers.
+//! Tools that return their input, of every type, and the fields of the call.
 
 use agent_tool::{Call, Json, Output, input, output, tool};
 use serde::Serialize;
@@ -49,7 +49,7 @@ struct Place {
     y: i64,
 }
 
-/// Adds integers, and says how many they are.
+/// Adds integers and counts them.
 #[tool(effect = "read-only", output = Sum)]
 pub(crate) fn add(input: Numbers) -> Result<Json<Sum>, &'static str> {
     let sum = input
@@ -62,13 +62,13 @@ pub(crate) fn add(input: Numbers) -> Result<Json<Sum>, &'static str> {
     }))
 }
 
-/// Gives back all that it was given; what was left out is null or its default.
+/// Returns its input; an absent field is null or its default.
 #[tool(effect = "read-only")]
 pub(crate) fn typed(input: Typed) -> Output {
     Output::json(&input)
 }
 
-/// Tells what it knows of the call.
+/// Returns the identifiers of the call.
 #[tool(effect = "read-only")]
 pub(crate) fn who(call: &Call) -> Value {
     json!({ "id": call.id, "name": call.name, "idempotency_key": call.idempotency_key })

@@ -1,5 +1,5 @@
-//! The tools of the conformance suite in Rust. A component in any other language has the same ones, and the cases in
-//! `conformance/cases.toml` hold for all of them.
+//! The tools of the conformance suite in Rust. A component in any other language has the same ones,
+//! and the cases in `conformance/cases.toml` hold for all of them.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -26,7 +26,7 @@ agent_tool::export!(
     inputs::who,
     host::report,
     host::report_unmeasured,
-    host::ask_person,
+    host::ask_user,
     host::remember,
     host::print,
     ends::count,

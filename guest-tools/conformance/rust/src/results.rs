@@ -20,20 +20,20 @@ pub(crate) struct Any {
 
 #[input]
 pub(crate) struct Message {
-    /// What went wrong.
+    /// The error.
     message: String,
 }
 
 #[input]
 pub(crate) struct Size {
-    /// How many bytes the file has.
+    /// The size of the file in bytes.
     #[schemars(range(max = 1_048_576))]
     size: u32,
 }
 
 #[input]
 pub(crate) struct Reason {
-    /// Why the call is refused.
+    /// The reason for the refusal.
     reason: Option<String>,
 }
 
@@ -41,24 +41,24 @@ pub(crate) struct Reason {
 pub(crate) struct Repeated {
     /// The text to repeat.
     text: String,
-    /// How often.
+    /// The number of repetitions.
     #[schemars(range(max = 1_000_000))]
     times: u32,
 }
 
-/// Gives the text back, as text.
+/// Returns the text, as text.
 #[tool(effect = "read-only")]
 pub(crate) fn give_text(input: Text) -> String {
     input.text
 }
 
-/// Gives the value back, as JSON.
+/// Returns the value, as JSON.
 #[tool(effect = "read-only")]
 pub(crate) fn give_json(input: Any) -> Value {
     input.value
 }
 
-/// Gives content of every kind of part.
+/// Returns content with every kind of part.
 #[tool(effect = "read-only")]
 pub(crate) fn give_content() -> Vec<Part> {
     vec![
@@ -70,13 +70,13 @@ pub(crate) fn give_content() -> Vec<Part> {
     ]
 }
 
-/// Gives an image of one pixel.
+/// Returns an image of one pixel.
 #[tool(effect = "read-only")]
 pub(crate) fn give_image() -> Output {
     Output::image("image/png", DOT.to_vec())
 }
 
-/// Gives a file of so many bytes, which count from 0 to 255 again and again.
+/// Returns a file of `size` bytes that count from 0 to 255 repeatedly.
 #[tool(effect = "read-only")]
 pub(crate) fn give_file(input: Size) -> Output {
     let bytes = (0..=u8::MAX).cycle().take(input.size as usize).collect();

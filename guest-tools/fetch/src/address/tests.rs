@@ -1,10 +1,10 @@
 use pretty_assertions::assert_eq;
 
 use super::Address;
-use crate::fault::Fault;
+use crate::error::FetchError;
 
-fn bad(url: &str, why: &str) -> Fault {
-    Fault::Address {
+fn bad(url: &str, why: &str) -> FetchError {
+    FetchError::Address {
         url: url.to_owned(),
         why: why.to_owned(),
     }
@@ -26,7 +26,10 @@ fn addresses_are_checked_and_cleaned() {
         ("http://[::1]:80/", Ok("http://[::1]:80/")),
         ("example.com/a", Err(bad("example.com/a", absolute))),
         ("", Err(bad("", absolute))),
-        ("file:///etc/passwd", Err(Fault::Scheme("file".to_owned()))),
+        (
+            "file:///etc/passwd",
+            Err(FetchError::Scheme("file".to_owned())),
+        ),
         (
             "https:///path",
             Err(bad("https:///path", "it names no host")),
@@ -57,7 +60,7 @@ fn addresses_are_checked_and_cleaned() {
 }
 
 #[test]
-fn redirects_resolve_against_where_they_came_from() {
+fn redirects_resolve_against_their_source() {
     let base = Address::parse("https://example.com/a/b?c").expect("an address");
     let cases = [
         ("/x", Ok("https://example.com/x")),
@@ -65,7 +68,7 @@ fn redirects_resolve_against_where_they_came_from() {
         ("../x?y#z", Ok("https://example.com/x?y")),
         ("//other.example/x", Ok("https://other.example/x")),
         ("http://other.example/x y", Ok("http://other.example/x%20y")),
-        ("gopher://x/", Err(Fault::Scheme("gopher".to_owned()))),
+        ("gopher://x/", Err(FetchError::Scheme("gopher".to_owned()))),
         (
             "http://[",
             Err(bad("http://[", "the redirect that named it leads nowhere")),
@@ -82,7 +85,7 @@ fn redirects_resolve_against_where_they_came_from() {
 }
 
 #[test]
-fn the_parts_are_those_of_a_request() {
+fn request_parts_are_split_from_the_url() {
     let cases = [
         ("https://Example.com", ("Example.com", "/", None)),
         (
@@ -106,7 +109,7 @@ fn the_parts_are_those_of_a_request() {
 }
 
 #[test]
-fn an_origin_is_scheme_host_and_port() {
+fn origin_is_scheme_host_and_port() {
     let cases = [
         ("https://a.example/x", "https://A.example:443/y", true),
         ("http://a.example:/", "http://a.example:80/", true),

@@ -36,7 +36,7 @@ fn part(media_type: &str, body: &[u8]) -> Output {
 }
 
 #[test]
-fn the_content_type_and_the_bytes_decide() {
+fn result_kind_is_decided_by_content_type_and_bytes() {
     let cases = [
         (
             "application/json",
@@ -114,7 +114,7 @@ fn refusals_are_errors_with_the_status() {
 }
 
 #[test]
-fn answers_without_content_say_so() {
+fn empty_responses_are_reported() {
     assert_eq!(
         output(arrived(204, &[], b"")),
         Output::text("[status 204, no content]")
@@ -132,7 +132,7 @@ fn answers_without_content_say_so() {
 }
 
 #[test]
-fn compressed_content_is_not_shown_as_something_else() {
+fn compressed_content_is_an_opaque_file() {
     let expected =
         "a.example sends its content in the encoding `gzip` only, which this tool does not read";
     assert_eq!(
@@ -146,7 +146,7 @@ fn compressed_content_is_not_shown_as_something_else() {
 }
 
 #[test]
-fn a_cut_is_said_and_never_splits_a_character() {
+fn cut_is_reported_and_never_splits_a_character() {
     let cut = |content_type: &str, body: &[u8], hops| {
         let mut arrived = arrived(200, &[("content-type", content_type)], body);
         arrived.answer.whole = false;

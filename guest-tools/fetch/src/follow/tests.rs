@@ -5,17 +5,17 @@ use pretty_assertions::assert_eq;
 use super::{Transport, follow};
 use crate::address::Address;
 use crate::answer::{Answer, Arrived};
-use crate::fault::Fault;
+use crate::error::FetchError;
 use crate::request::{Fields, Method, Request};
 
 /// Answers by a table of addresses and keeps what was asked.
 struct Script {
-    answers: Vec<(&'static str, Result<Answer, Fault>)>,
+    answers: Vec<(&'static str, Result<Answer, FetchError>)>,
     asked: RefCell<Vec<String>>,
 }
 
 impl Transport for Script {
-    fn send(&self, request: &Request, _max_bytes: usize) -> Result<Answer, Fault> {
+    fn send(&self, request: &Request, _max_bytes: usize) -> Result<Answer, FetchError> {
         let url = request.address.as_str();
         self.asked
             .borrow_mut()
@@ -43,8 +43,8 @@ fn answer(status: u16, location: Option<&str>) -> Answer {
 }
 
 fn run(
-    answers: Vec<(&'static str, Result<Answer, Fault>)>,
-) -> (Result<Arrived, Fault>, Vec<String>) {
+    answers: Vec<(&'static str, Result<Answer, FetchError>)>,
+) -> (Result<Arrived, FetchError>, Vec<String>) {
     let script = Script {
         answers,
         asked: RefCell::default(),
@@ -91,15 +91,15 @@ fn redirects_are_followed_hop_by_hop() {
 }
 
 #[test]
-fn what_a_hop_says_ends_the_way() {
-    let denied = Fault::Denied("b.example".to_owned());
+fn failed_hop_ends_the_redirects() {
+    let denied = FetchError::Denied("b.example".to_owned());
     let cases = [
         (
             vec![(
                 "https://a.example/1",
                 Ok(answer(301, Some("http://a.example/2"))),
             )],
-            Err(Fault::Downgrade("http://a.example/2".to_owned())),
+            Err(FetchError::Downgrade("http://a.example/2".to_owned())),
             1,
         ),
         (
@@ -107,7 +107,7 @@ fn what_a_hop_says_ends_the_way() {
                 "https://a.example/1",
                 Ok(answer(307, Some("https://a.example/1"))),
             )],
-            Err(Fault::Redirects {
+            Err(FetchError::Redirects {
                 hops: 5,
                 last: "https://a.example/1".to_owned(),
             }),
@@ -132,7 +132,7 @@ fn what_a_hop_says_ends_the_way() {
 }
 
 #[test]
-fn a_redirect_without_a_place_is_an_answer() {
+fn redirect_without_a_location_is_a_result() {
     for status in [300, 302, 304] {
         let (result, _) = run(vec![("https://a.example/1", Ok(answer(status, None)))]);
         assert_eq!(result.map(|arrived| arrived.answer.status), Ok(status));

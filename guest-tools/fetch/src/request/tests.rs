@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use super::{Fields, Method, Request, USER_AGENT, fields, post_fields};
 use crate::address::Address;
-use crate::fault::Fault;
+use crate::error::FetchError;
 
 fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs
@@ -30,12 +30,15 @@ fn fields_have_defaults_and_are_checked() {
         ),
         (
             map(&[("a b", "c")]),
-            Err(Fault::HeaderField("a b".to_owned())),
+            Err(FetchError::HeaderField("a b".to_owned())),
         ),
-        (map(&[("", "c")]), Err(Fault::HeaderField(String::new()))),
+        (
+            map(&[("", "c")]),
+            Err(FetchError::HeaderField(String::new())),
+        ),
         (
             map(&[("a", "b\r\nc: d")]),
-            Err(Fault::HeaderField("a".to_owned())),
+            Err(FetchError::HeaderField("a".to_owned())),
         ),
     ];
     for (given, expected) in cases {
@@ -44,7 +47,7 @@ fn fields_have_defaults_and_are_checked() {
 }
 
 #[test]
-fn a_post_says_what_its_body_is() {
+fn post_content_type_follows_its_body() {
     let typed = |given: &[(&str, &str)], body: &str| {
         let fields: Fields = post_fields(map(given), body, "k1").expect("fields");
         (
@@ -78,7 +81,7 @@ fn a_post_says_what_its_body_is() {
 }
 
 #[test]
-fn a_redirect_keeps_what_it_may() {
+fn redirect_drops_headers_meant_for_another_origin() {
     let [here, same, other] = [
         "https://a.example/",
         "https://a.example/b",

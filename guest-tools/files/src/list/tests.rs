@@ -4,7 +4,7 @@ use agent_tool::Json;
 use pretty_assertions::assert_eq;
 
 use super::{Entry, ListDirectory, Listing, list_directory};
-use crate::room::MAX_RESULT_BYTES;
+use crate::budget::MAX_RESULT_BYTES;
 use crate::walk::Kind;
 
 fn list(path: &str, depth: usize) -> Result<Listing, String> {
@@ -25,12 +25,12 @@ fn entry(name: &str, kind: Kind, size_bytes: Option<u64>) -> Entry {
 }
 
 #[test]
-fn a_folder_is_listed_to_the_depth() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let root = folder.path().to_str().expect("UTF-8");
-    fs::create_dir(folder.path().join("sub")).expect("a folder");
-    fs::write(folder.path().join("sub/inner.txt"), "abc").expect("a file");
-    fs::write(folder.path().join("top.txt"), "").expect("a file");
+fn directory_is_listed_to_the_depth() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().to_str().expect("UTF-8");
+    fs::create_dir(directory.path().join("sub")).expect("a directory");
+    fs::write(directory.path().join("sub/inner.txt"), "abc").expect("a file");
+    fs::write(directory.path().join("top.txt"), "").expect("a file");
     let sub = || entry("sub", Kind::Directory, None);
     let top = || entry("top.txt", Kind::File, Some(0));
     let cases = [
@@ -54,9 +54,9 @@ fn a_folder_is_listed_to_the_depth() {
 }
 
 #[test]
-fn failures_say_what_to_do() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder
+fn failures_suggest_a_remedy() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory
         .path()
         .join("a.txt")
         .to_str()
@@ -66,39 +66,39 @@ fn failures_say_what_to_do() {
     assert_eq!(
         list(&file, 1),
         Err(format!(
-            "`{file}` is not a folder; use read_file to read it"
+            "`{file}` is not a directory; use read_file to read it"
         ))
     );
     assert_eq!(
         list(&format!("{file}x"), 1),
         Err(format!(
-            "no such file or folder `{file}x`; the folder `{}` has: a.txt",
-            folder.path().display()
+            "no such file or directory `{file}x`; the directory `{}` has: a.txt",
+            directory.path().display()
         ))
     );
 }
 
 #[test]
-fn a_long_listing_is_cut_below_the_hosts_inline_size_and_says_so() {
-    let folder = tempfile::tempdir().expect("a folder");
-    fs::create_dir(folder.path().join("a")).expect("a folder");
+fn long_listing_is_cut_below_the_hosts_inline_size() {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::create_dir(directory.path().join("a")).expect("a directory");
     for number in 0..300 {
         fs::write(
-            folder
+            directory
                 .path()
                 .join(format!("a/{number:03}-{}", "x".repeat(100))),
             "",
         )
         .expect("a file");
         fs::write(
-            folder
+            directory
                 .path()
                 .join(format!("{number:03}-{}", "\u{1}".repeat(4))),
             "",
         )
         .expect("a file");
     }
-    let listing = list(folder.path().to_str().expect("UTF-8"), 2).expect("a listing");
+    let listing = list(directory.path().to_str().expect("UTF-8"), 2).expect("a listing");
     let shown = listing.entries.len();
     assert_eq!(
         listing
@@ -112,7 +112,7 @@ fn a_long_listing_is_cut_below_the_hosts_inline_size_and_says_so() {
     assert_eq!(
         listing.note,
         Some(format!(
-            "only {shown} entries are shown, those nearest to the top first; list a folder inside, or use search_files with a glob"
+            "only {shown} entries are shown, those nearest to the top first; list a directory inside, or use search_files with a glob"
         ))
     );
     let json = serde_json::to_string(&listing).expect("JSON").len();

@@ -4,13 +4,13 @@ use agent_tool::{Output, Part};
 use pretty_assertions::assert_eq;
 
 use super::{MAX_FILE_BYTES, MAX_PART_BYTES, ReadFile, page_of, read_file};
-use crate::room::MAX_RESULT_BYTES;
+use crate::budget::MAX_RESULT_BYTES;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
 fn read_bytes(name: &str, bytes: &[u8]) -> Result<Output, String> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join(name);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join(name);
     fs::write(&path, bytes).expect("a file");
     let path = path.to_str().expect("UTF-8").to_owned();
     read_file(ReadFile {
@@ -26,7 +26,7 @@ fn part(media_type: &str, bytes: &[u8], name: &str) -> Output {
 }
 
 #[test]
-fn the_bytes_decide_what_a_file_is() {
+fn file_format_is_decided_by_its_bytes() {
     let cases: &[(&str, &[u8], Output)] = &[
         ("a.txt", b"one\ntwo\n", Output::text("one\ntwo\n")),
         ("empty", b"", Output::text("")),
@@ -68,7 +68,7 @@ fn the_bytes_decide_what_a_file_is() {
 }
 
 #[test]
-fn large_files_are_refused_with_the_way_on() {
+fn large_files_are_refused_with_an_alternative() {
     let mut image = PNG.to_vec();
     image.resize(MAX_PART_BYTES + 1, 0);
     let too_long = vec![b'x'; usize::try_from(MAX_FILE_BYTES).expect("a small number") + 1];
@@ -90,9 +90,9 @@ fn large_files_are_refused_with_the_way_on() {
 }
 
 #[test]
-fn a_folder_is_no_file() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().to_str().expect("UTF-8").to_owned();
+fn directory_is_not_readable_as_a_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().to_str().expect("UTF-8").to_owned();
     let result = read_file(ReadFile {
         path: path.clone(),
         offset_line: 1,
@@ -101,13 +101,13 @@ fn a_folder_is_no_file() {
     assert_eq!(
         result.map_err(|failure| failure.to_string()),
         Err(format!(
-            "`{path}` is a folder and cannot be read as a file; use list_directory to see what it has"
+            "`{path}` is a directory and cannot be read as a file; use list_directory to see what it has"
         ))
     );
 }
 
 #[test]
-fn pages_say_where_they_are() {
+fn pages_report_their_position() {
     let text = "a\nb\nc\nd";
     let cases = [
         (1, 9, Ok("a\nb\nc\nd")),
@@ -134,7 +134,7 @@ fn pages_say_where_they_are() {
 }
 
 #[test]
-fn a_page_is_bounded_in_bytes() {
+fn page_is_bounded_in_bytes() {
     let line = format!("{}\n", "x".repeat(999));
     let page = page_of(&line.repeat(100), 1, 2_000).expect("a page");
     assert!(page.len() <= MAX_RESULT_BYTES + 100);
@@ -142,7 +142,7 @@ fn a_page_is_bounded_in_bytes() {
 }
 
 #[test]
-fn a_line_longer_than_a_page_is_cut_at_a_character() {
+fn line_longer_than_a_page_is_cut_at_a_character() {
     let text = format!("{}\nnext\n", "é".repeat(MAX_RESULT_BYTES));
     let page = page_of(&text, 1, 10).expect("a page");
     assert!(page.ends_with(

@@ -6,13 +6,13 @@ use pretty_assertions::assert_eq;
 use super::{
     FileHit, Hits, LineHit, MAX_HITS, MAX_SEARCHED_FILE_BYTES, SearchFiles, excerpt, search_files,
 };
-use crate::room::MAX_RESULT_BYTES;
+use crate::budget::MAX_RESULT_BYTES;
 
 fn sample() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    let root = folder.path();
-    fs::create_dir_all(root.join("src/deep")).expect("folders");
-    fs::create_dir_all(root.join(".git")).expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path();
+    fs::create_dir_all(root.join("src/deep")).expect("directories");
+    fs::create_dir_all(root.join(".git")).expect("a directory");
     fs::write(root.join("README.md"), "# Title\nneedle here\n").expect("a file");
     fs::write(
         root.join("src/a.rs"),
@@ -23,17 +23,17 @@ fn sample() -> tempfile::TempDir {
     fs::write(root.join("src/image.png"), b"\x89PNG\r\n\x1a\n\0needle").expect("a file");
     fs::write(root.join(".git/config"), "needle\n").expect("a file");
     std::os::unix::fs::symlink(root.join("README.md"), root.join("link.md")).expect("a link");
-    folder
+    directory
 }
 
-/// The hits with the folder's name left out.
+/// The hits with the directory's name left out.
 fn search(
-    folder: &tempfile::TempDir,
+    directory: &tempfile::TempDir,
     pattern: Option<&str>,
     glob: Option<&str>,
     path: &str,
 ) -> Result<Hits, String> {
-    let root = folder.path().to_str().expect("UTF-8");
+    let root = directory.path().to_str().expect("UTF-8");
     let input = SearchFiles {
         pattern: pattern.map(str::to_owned),
         glob: glob.map(str::to_owned),
@@ -65,7 +65,7 @@ fn file(name: &str, size_bytes: u64) -> FileHit {
 
 #[test]
 fn lines_and_files_are_found_in_order() {
-    let folder = sample();
+    let directory = sample();
     let lines = |matches, files_searched, files_skipped| Hits {
         matches: Some(matches),
         files_searched,
@@ -143,7 +143,7 @@ fn lines_and_files_are_found_in_order() {
             ..expected
         };
         assert_eq!(
-            search(&folder, pattern, glob, path),
+            search(&directory, pattern, glob, path),
             Ok(expected),
             "{pattern:?} {glob:?} {path}"
         );
@@ -152,7 +152,7 @@ fn lines_and_files_are_found_in_order() {
 
 #[test]
 fn mistakes_are_explained() {
-    let folder = sample();
+    let directory = sample();
     let cases = [
         (None, None, "", "give a `pattern`, a `glob`, or both"),
         (
@@ -177,31 +177,35 @@ fn mistakes_are_explained() {
             Some("a"),
             None,
             "/none",
-            "no such file or folder `ROOT/none`; the folder `ROOT` has: .git, README.md, link.md, src",
+            "no such file or directory `ROOT/none`; the directory `ROOT` has: .git, README.md, link.md, src",
         ),
     ];
     for (pattern, glob, path, expected) in cases {
         assert_eq!(
-            search(&folder, pattern, glob, path),
+            search(&directory, pattern, glob, path),
             Err(expected.to_owned())
         );
     }
 }
 
 #[test]
-fn hits_are_bounded_and_say_so() {
-    let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("many.txt"), "x\n".repeat(MAX_HITS + 1)).expect("a file");
+fn hits_are_bounded_and_a_note_says_so() {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::write(
+        directory.path().join("many.txt"),
+        "x\n".repeat(MAX_HITS + 1),
+    )
+    .expect("a file");
     let large = usize::try_from(MAX_SEARCHED_FILE_BYTES).expect("a small number") + 1;
-    fs::write(folder.path().join("large.txt"), vec![b'x'; large]).expect("a file");
+    fs::write(directory.path().join("large.txt"), vec![b'x'; large]).expect("a file");
     for number in 0..MAX_HITS {
-        fs::write(folder.path().join(format!("f{number}")), "").expect("a file");
+        fs::write(directory.path().join(format!("f{number}")), "").expect("a file");
     }
     let note = Some(
-        "the search is not complete; search a folder inside, or narrow the glob or the pattern"
+        "the search is not complete; search a directory inside, or narrow the glob or the pattern"
             .to_owned(),
     );
-    let hits = search(&folder, Some("x"), Some("*.txt"), "").expect("hits");
+    let hits = search(&directory, Some("x"), Some("*.txt"), "").expect("hits");
     assert_eq!(
         (
             hits.matches.map(|lines| lines.len()),
@@ -211,7 +215,7 @@ fn hits_are_bounded_and_say_so() {
         ),
         (Some(MAX_HITS), 1, true, note.clone())
     );
-    let hits = search(&folder, None, Some("*"), "").expect("hits");
+    let hits = search(&directory, None, Some("*"), "").expect("hits");
     assert_eq!(
         (
             hits.files.map(|files| files.len()),
@@ -224,26 +228,26 @@ fn hits_are_bounded_and_say_so() {
 
 #[test]
 fn hits_stay_below_the_hosts_inline_size() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let name = "n".repeat(200);
     fs::write(
-        folder.path().join(&name),
+        directory.path().join(&name),
         format!("{}\n", "é".repeat(199)).repeat(150),
     )
     .expect("a file");
-    let hits = search(&folder, Some("é"), None, "").expect("hits");
+    let hits = search(&directory, Some("é"), None, "").expect("hits");
     let json = serde_json::to_string(&hits).expect("JSON").len();
     assert!(hits.truncated && json <= MAX_RESULT_BYTES + 1024, "{json}");
     for number in 0..150 {
         fs::write(
-            folder
+            directory
                 .path()
                 .join(format!("{}{number}", "\u{1}".repeat(60))),
             "",
         )
         .expect("a file");
     }
-    let hits = search(&folder, None, Some("*"), "").expect("hits");
+    let hits = search(&directory, None, Some("*"), "").expect("hits");
     let json = serde_json::to_string(&hits).expect("JSON").len();
     assert!(hits.truncated && json <= MAX_RESULT_BYTES + 1024, "{json}");
 }

@@ -13,20 +13,20 @@ fn found(name: &str, kind: Kind, size_bytes: Option<u64>) -> Found {
 }
 
 fn sample() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    let root = folder.path();
-    fs::create_dir_all(root.join("b/deep/deeper")).expect("folders");
-    fs::create_dir_all(root.join(".git/objects")).expect("folders");
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path();
+    fs::create_dir_all(root.join("b/deep/deeper")).expect("directories");
+    fs::create_dir_all(root.join(".git/objects")).expect("directories");
     fs::write(root.join("a.txt"), "four").expect("a file");
     fs::write(root.join("b/c.txt"), "").expect("a file");
     fs::write(root.join("b/deep/d.txt"), "12").expect("a file");
     std::os::unix::fs::symlink("/", root.join("link")).expect("a link");
-    folder
+    directory
 }
 
 #[test]
 fn entries_come_sorted_with_kinds_and_sizes() {
-    let folder = sample();
+    let directory = sample();
     let top = vec![
         found(".git", Kind::Directory, None),
         found("a.txt", Kind::File, Some(4)),
@@ -35,7 +35,7 @@ fn entries_come_sorted_with_kinds_and_sizes() {
     ];
     assert_eq!(
         walk(
-            folder.path(),
+            directory.path(),
             Bounds {
                 depth: 1,
                 entries: 100
@@ -50,10 +50,10 @@ fn entries_come_sorted_with_kinds_and_sizes() {
 }
 
 #[test]
-fn deeper_levels_are_named_from_the_start_and_links_and_git_are_not_entered() {
-    let folder = sample();
+fn deeper_levels_skip_links_and_git() {
+    let directory = sample();
     let walk = walk(
-        folder.path(),
+        directory.path(),
         Bounds {
             depth: 3,
             entries: 100,
@@ -80,10 +80,10 @@ fn deeper_levels_are_named_from_the_start_and_links_and_git_are_not_entered() {
 }
 
 #[test]
-fn a_walk_that_starts_in_git_lists_it() {
-    let folder = sample();
+fn walk_starting_in_git_lists_it() {
+    let directory = sample();
     let walk = walk(
-        &folder.path().join(".git"),
+        &directory.path().join(".git"),
         Bounds {
             depth: 1,
             entries: 100,
@@ -94,10 +94,10 @@ fn a_walk_that_starts_in_git_lists_it() {
 }
 
 #[test]
-fn a_cut_leaves_out_what_is_deep() {
-    let folder = sample();
+fn cut_leaves_out_deep_entries() {
+    let directory = sample();
     let walk = walk(
-        folder.path(),
+        directory.path(),
         Bounds {
             depth: 9,
             entries: 5,
@@ -112,10 +112,10 @@ fn a_cut_leaves_out_what_is_deep() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_an_error() {
-    let folder = sample();
+fn missing_directory_is_an_error() {
+    let directory = sample();
     let error = walk(
-        &folder.path().join("none"),
+        &directory.path().join("none"),
         Bounds {
             depth: 1,
             entries: 1,

@@ -15,9 +15,9 @@ fn write(path: &str, content: &str) -> Result<Written, String> {
 }
 
 #[test]
-fn files_are_made_with_their_folders_and_replaced_whole() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder
+fn files_are_made_with_their_directories_and_replaced_whole() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory
         .path()
         .join("a/b/c.txt")
         .to_str()
@@ -37,22 +37,22 @@ fn files_are_made_with_their_folders_and_replaced_whole() {
 }
 
 #[test]
-fn what_cannot_be_written_is_explained() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let root = folder.path().to_str().expect("UTF-8");
-    fs::write(folder.path().join("file"), "").expect("a file");
+fn failed_writes_are_explained() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().to_str().expect("UTF-8");
+    fs::write(directory.path().join("file"), "").expect("a file");
     let cases = [
         (
             root.to_owned(),
             "x".to_owned(),
             format!(
-                "`{root}` is a folder and cannot be written as a file; use list_directory to see what it has"
+                "`{root}` is a directory and cannot be written as a file; use list_directory to see what it has"
             ),
         ),
         (
             format!("{root}/file/x"),
             "x".to_owned(),
-            format!("`{root}/file/x` cannot be written: it, or a part of it, is not a folder"),
+            format!("`{root}/file/x` cannot be written: it, or a part of it, is not a directory"),
         ),
         (
             format!("{root}/large"),
@@ -67,8 +67,13 @@ fn what_cannot_be_written_is_explained() {
 
 /// Edits a file of its own; the result, and what is in the file then.
 fn edit(content: &[u8], old: &str, new: &str) -> (Result<Edited, String>, Vec<u8>) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("f").to_str().expect("UTF-8").to_owned();
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory
+        .path()
+        .join("f")
+        .to_str()
+        .expect("UTF-8")
+        .to_owned();
     fs::write(&path, content).expect("a file");
     let result = edit_file(EditFile {
         path: path.clone(),
@@ -86,7 +91,7 @@ fn edit(content: &[u8], old: &str, new: &str) -> (Result<Edited, String>, Vec<u8
 }
 
 #[test]
-fn the_one_occurrence_is_replaced() {
+fn single_occurrence_is_replaced() {
     let cases = [
         ("a\nb\nc\n", "b", "B", (2, 1, 1), "a\nB\nc\n"),
         ("a\nb\nc\n", "b\nc\n", "", (2, 2, 0), "a\n"),
@@ -108,7 +113,7 @@ fn the_one_occurrence_is_replaced() {
 }
 
 #[test]
-fn an_edit_that_is_not_unique_changes_nothing() {
+fn ambiguous_edit_changes_nothing() {
     let cases: &[(&[u8], &str, &str, &str)] = &[
         (
             b"a b a",

@@ -9,11 +9,11 @@ use super::{MAX_FILE_BYTES, decode, open};
 
 /// A file with these bytes, and its path.
 pub(crate) fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, String) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join(name);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join(name);
     fs::write(&path, bytes).expect("a file");
     let path = path.to_str().expect("UTF-8").to_owned();
-    (folder, path)
+    (directory, path)
 }
 
 pub(crate) fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
@@ -53,13 +53,13 @@ pub(crate) fn turned_jpeg() -> Vec<u8> {
 }
 
 fn failure(bytes: &[u8]) -> String {
-    let (_folder, path) = file("x", bytes);
+    let (_directory, path) = file("x", bytes);
     let result = open(&path).and_then(|opened| decode(&path, &opened));
     result.expect_err("no image").replace(&path, "PATH")
 }
 
 #[test]
-fn what_cannot_be_decoded_is_explained() {
+fn undecodable_images_are_explained() {
     let png = encoded(&DynamicImage::new_rgb8(40, 20), ImageFormat::Png);
     let cases: &[(&[u8], &str)] = &[
         (
@@ -98,7 +98,7 @@ fn what_cannot_be_decoded_is_explained() {
 }
 
 #[test]
-fn a_decoder_is_bounded_in_memory() {
+fn decoder_is_bounded_in_memory() {
     // 16 bits a channel: fewer pixels than allowed, but eight bytes for each.
     let mut png = png_header(4_800, 4_900);
     png[24] = 16;
@@ -126,14 +126,14 @@ fn crc_of(bytes: &[u8]) -> [u8; 4] {
 }
 
 #[test]
-fn large_files_folders_and_missing_files_are_explained() {
-    let (folder, path) = file("large.png", b"");
+fn large_files_directories_and_missing_files_are_explained() {
+    let (directory, path) = file("large.png", b"");
     fs::File::options()
         .write(true)
         .open(&path)
         .and_then(|file| file.set_len(MAX_FILE_BYTES + 1))
         .expect("a large file");
-    let root = folder.path().to_str().expect("UTF-8");
+    let root = directory.path().to_str().expect("UTF-8");
     let cases = [
         (
             path.clone(),
@@ -142,12 +142,14 @@ fn large_files_folders_and_missing_files_are_explained() {
         (
             root.to_owned(),
             format!(
-                "`{root}` is a folder and cannot be read as a file; use list_directory to see what it has"
+                "`{root}` is a directory and cannot be read as a file; use list_directory to see what it has"
             ),
         ),
         (
             format!("{root}/none.png"),
-            format!("no such file or folder `{root}/none.png`; the folder `{root}` has: large.png"),
+            format!(
+                "no such file or directory `{root}/none.png`; the directory `{root}` has: large.png"
+            ),
         ),
     ];
     for (path, expected) in cases {
@@ -156,8 +158,8 @@ fn large_files_folders_and_missing_files_are_explained() {
 }
 
 #[test]
-fn a_turned_photo_has_the_size_that_it_is_shown_in() {
-    let (_folder, path) = file("turned.jpg", &turned_jpeg());
+fn rotated_photo_reports_its_displayed_size() {
+    let (_directory, path) = file("turned.jpg", &turned_jpeg());
     let opened = open(&path).expect("an image");
     assert_eq!(
         (

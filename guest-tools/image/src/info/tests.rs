@@ -37,7 +37,7 @@ fn every_format_is_described_by_its_bytes() {
         ),
     ];
     for (name, bytes, (format, width, height, color, bits_per_channel)) in cases {
-        let (_folder, path) = file(name, &bytes);
+        let (_directory, path) = file(name, &bytes);
         let expected = Info {
             path: path.clone(),
             format,

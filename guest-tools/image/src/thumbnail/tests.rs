@@ -13,7 +13,7 @@ fn thumbnail(
     max: (u32, u32),
     format: Option<Format>,
 ) -> (String, String, Option<String>, DynamicImage) {
-    let (folder, path) = file(name, bytes);
+    let (directory, path) = file(name, bytes);
     let output = image_thumbnail(ImageThumbnail {
         path,
         max_width: max.0,
@@ -35,7 +35,7 @@ fn thumbnail(
     else {
         panic!("two parts, not {parts:?}")
     };
-    let root = format!("{}/", folder.path().display());
+    let root = format!("{}/", directory.path().display());
     let image = image::load_from_memory(bytes).expect("an image");
     (
         text.replace(&root, ""),
@@ -159,14 +159,14 @@ fn sizes_keep_proportions_and_are_never_zero() {
 }
 
 #[test]
-fn a_thumbnail_that_is_too_large_says_what_to_do() {
+fn thumbnail_too_large_error_suggests_a_remedy() {
     // Noise does not compress.
     let mut seed = 1_u32;
     let noise = RgbaImage::from_fn(1400, 1400, |_, _| {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         Rgba(seed.rotate_left(9).to_le_bytes())
     });
-    let (_folder, path) = file(
+    let (_directory, path) = file(
         "noise.png",
         &encoded(&DynamicImage::from(noise), ImageFormat::Png),
     );

@@ -58,7 +58,7 @@ fn filters_give_their_results() {
 }
 
 #[test]
-fn what_is_wrong_with_a_filter_is_said_with_its_place() {
+fn filter_errors_name_their_position() {
     let cases = [
         (
             ".[",
@@ -100,7 +100,7 @@ fn what_is_wrong_with_a_filter_is_said_with_its_place() {
 }
 
 #[test]
-fn a_filter_that_does_not_fit_the_value_fails() {
+fn filter_on_a_value_of_another_type_fails() {
     assert_eq!(
         results(".a", "1"),
         Err("cannot index 1 with \"a\"".to_owned())

@@ -21,8 +21,8 @@ fn answer(input: QueryData) -> Result<String, String> {
 
 /// The answer for a file with this name and content; its path is PATH in it.
 fn of_file(name: &str, content: &[u8]) -> Result<String, String> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join(name);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join(name);
     fs::write(&path, content).expect("a file");
     let path = path.to_str().expect("UTF-8").to_owned();
     let input = QueryData {
@@ -72,7 +72,7 @@ fn files_are_read_by_their_names() {
 }
 
 #[test]
-fn there_is_one_thing_to_query() {
+fn query_takes_one_of_path_and_text() {
     let none = QueryData {
         text: None,
         ..of_text(".", "")
@@ -108,7 +108,7 @@ fn results_without_an_end_are_cut() {
 }
 
 #[test]
-fn a_failure_says_how_far_it_came() {
+fn failure_keeps_the_results_before_it() {
     assert_eq!(
         answer(of_text(".[] | 1 + .", "[1,\"a\"]")),
         Err("the filter failed after 1 results: cannot calculate 1 + \"a\"; `type` tells what a value is, and `?` passes over what does not fit".to_owned())

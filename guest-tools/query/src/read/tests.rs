@@ -48,7 +48,7 @@ fn every_format_is_read() {
 }
 
 #[test]
-fn what_does_not_fit_its_format_is_said() {
+fn malformed_data_is_explained() {
     let cases = [
         ("{", Format::Json, "the data is not JSON: "),
         ("1 2", Format::Json, "the data is not JSON: "),
@@ -63,7 +63,7 @@ fn what_does_not_fit_its_format_is_said() {
 }
 
 #[test]
-fn the_name_of_a_file_says_its_format() {
+fn file_name_selects_the_format() {
     let cases = [
         ("a.json", Some(Format::Json)),
         ("b/c.JSONL", Some(Format::Jsonl)),

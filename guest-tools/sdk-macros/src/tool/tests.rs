@@ -10,7 +10,7 @@ fn error(arguments: proc_macro2::TokenStream, item: proc_macro2::TokenStream) ->
 }
 
 #[test]
-fn mistakes_are_named_where_they_are() {
+fn macro_errors_point_at_the_mistake() {
     let good = quote! {
         /// Adds.
         fn add(input: Numbers) -> String {}
@@ -37,7 +37,7 @@ fn mistakes_are_named_where_they_are() {
             quote!(
                 struct Add;
             ),
-            "#[tool] goes on a function",
+            "#[tool] applies to a function",
         ),
         (
             read_only.clone(),
@@ -85,7 +85,7 @@ fn mistakes_are_named_where_they_are() {
 }
 
 #[test]
-fn the_function_is_passed_on_as_it_is() {
+fn function_is_passed_on_unchanged() {
     let function = quote! {
         /// Adds.
         pub(crate) fn add(input: Numbers) -> String { input.sum() }

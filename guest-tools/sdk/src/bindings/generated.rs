@@ -6,7 +6,7 @@
 #[allow(dead_code, clippy::all)]
 pub mod agent {
     pub mod tool {
-        /// Tells the person who waits how far a call has come. It has no effect on the result.
+        /// Progress of a call, for the waiting user. It has no effect on the result.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod progress {
             #[used]
@@ -14,7 +14,8 @@ pub mod agent {
             static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
             use super::super::super::_rt;
             #[allow(unused_unsafe, clippy::all)]
-            /// Shows a message; `fraction` is between 0 and 1, where it is known. The host may drop reports that come too fast.
+            /// Shows a message; `fraction` is between 0 and 1, where it is known. The host may drop reports
+            /// that come too fast.
             #[allow(async_fn_in_trait)]
             pub fn report(message: &str, fraction: ::core::option::Option<f64>) -> () {
                 unsafe {
@@ -53,12 +54,13 @@ pub mod agent {
             use super::super::super::_rt;
             /// A JSON document as UTF-8 text. The host validates it before it uses it.
             pub type Json = _rt::String;
-            /// Where the content of a file is.
+            /// The content of a file, or its URL.
             #[derive(Clone)]
             pub enum FileData {
                 /// The content itself.
                 Bytes(_rt::Vec<u8>),
-                /// An absolute URL at which the reader can fetch the content. The host never fetches it for a tool.
+                /// An absolute URL at which the reader can fetch the content. The host never fetches it for
+                /// a tool.
                 Url(_rt::String),
                 /// The content itself, as text.
                 Text(_rt::String),
@@ -126,7 +128,8 @@ pub mod agent {
                     }
                 }
             }
-            /// What a call came to. The variant alone decides: the host never looks inside the JSON to find out what it is.
+            /// The result of a call. The variant alone decides success or failure: the host never inspects
+            /// the JSON.
             #[derive(Clone)]
             pub enum ToolResultOutput {
                 /// Success, as text.
@@ -139,7 +142,8 @@ pub mod agent {
                 ErrorText(_rt::String),
                 /// Failure, as JSON.
                 ErrorJson(Json),
-                /// The call did not run, because somebody or some rule did not allow it; with the reason where there is one.
+                /// The call did not run, because a user or a rule did not allow it; with the reason where
+                /// there is one.
                 ExecutionDenied(::core::option::Option<_rt::String>),
             }
             impl ::core::fmt::Debug for ToolResultOutput {
@@ -175,7 +179,8 @@ pub mod agent {
                     }
                 }
             }
-            /// What a call may change. The host enforces it: a `read-only` call gets read-only files and only GET and HEAD.
+            /// The effect that a call may have. The host enforces it: a `read-only` call gets read-only
+            /// files and only GET and HEAD.
             #[repr(u8)]
             #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
             pub enum Effect {
@@ -214,20 +219,21 @@ pub mod agent {
                     }
                 }
             }
-            /// What a tool tells the model about itself.
+            /// The definition of a tool, for the model and the host.
             #[derive(Clone)]
             pub struct ToolDefinition {
                 /// The name that the model calls: letters, digits, `_` and `-`, at most 64.
                 pub name: _rt::String,
-                /// A short name for people.
+                /// A short name to show to users.
                 pub title: ::core::option::Option<_rt::String>,
-                /// What the tool does and when to use it. The model reads this.
+                /// A description of what the tool does and when to use it, for the model.
                 pub description: _rt::String,
-                /// The JSON Schema of `tool-call.input`; its root is an object. The host validates every input against it.
+                /// The JSON Schema of `tool-call.input`; its root is an object. The host validates every
+                /// input against it.
                 pub input_schema: Json,
                 /// The JSON Schema of a `json` result, where the tool promises one.
                 pub output_schema: ::core::option::Option<Json>,
-                /// What a call of this tool may change.
+                /// The effect that a call of this tool may have.
                 pub effect: Effect,
             }
             impl ::core::fmt::Debug for ToolDefinition {
@@ -254,7 +260,8 @@ pub mod agent {
                 pub name: _rt::String,
                 /// The arguments: a JSON object that fits the tool's schema.
                 pub input: Json,
-                /// The same for every attempt at this call: pass it on to services that support one.
+                /// A key that is equal for every attempt at this call: pass it on to services that support
+                /// idempotency keys.
                 pub idempotency_key: _rt::String,
             }
             impl ::core::fmt::Debug for ToolCall {
@@ -318,7 +325,8 @@ pub mod agent {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Asks for a change: maps merge deeply, lists and other values replace. It is applied when the call settles, and not at all if it does not.
+            /// Asks for a change: objects merge deeply, arrays and other values replace. It is applied when
+            /// the call settles, and not at all if it does not.
             #[allow(async_fn_in_trait)]
             pub fn merge(delta: &str) -> () {
                 unsafe {
@@ -339,8 +347,9 @@ pub mod agent {
                 }
             }
         }
-        /// Asks the person. The agent pauses, for days if need be; the call is then run again from its start, with earlier answers replayed.
-        /// A tool must therefore ask before its first effect, and ask the same questions again in the same order.
+        /// Questions to the user. The agent pauses, for days if needed; the call is then run again from its
+        /// start, with earlier answers replayed. A tool must therefore ask before its first effect, and ask
+        /// the same questions again in the same order.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod human {
             #[used]
@@ -350,11 +359,11 @@ pub mod agent {
             /// A question.
             #[derive(Clone)]
             pub struct Question {
-                /// What the person reads.
+                /// The text that the user reads.
                 pub prompt: _rt::String,
-                /// What they can choose from; may be empty when `free-text` is set.
+                /// The choices; may be empty when `free-text` is set.
                 pub choices: _rt::Vec<_rt::String>,
-                /// Whether they may answer in their own words.
+                /// True if the user may answer with free text.
                 pub free_text: bool,
             }
             impl ::core::fmt::Debug for Question {
@@ -372,13 +381,13 @@ pub mod agent {
             /// An answer.
             #[derive(Clone)]
             pub enum Answer {
-                /// In the person's own words.
+                /// Free text.
                 Text(_rt::String),
                 /// The index of one of the choices.
                 Choice(u32),
-                /// The person declined to answer.
+                /// The user declined to answer.
                 Cancelled,
-                /// Nobody can be asked here, or the call has already changed something.
+                /// No user can be asked here, or the call has already changed something.
                 Unavailable,
             }
             impl ::core::fmt::Debug for Answer {
@@ -528,7 +537,7 @@ pub mod agent {
 pub mod exports {
     pub mod agent {
         pub mod tool {
-            /// What a tool component exports.
+            /// The exports of a tool component.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod tool {
                 #[used]
@@ -1149,7 +1158,8 @@ pub mod exports {
                     }
                 }
                 pub trait Guest {
-                    /// The tools in this component. It runs with no grants, once for each digest of the component; the host keeps the answer.
+                    /// The tools in this component. It runs without grants, once per digest of the component; the
+                    /// host caches the result.
                     #[allow(async_fn_in_trait)]
                     fn definitions() -> _rt::Vec<ToolDefinition>;
                     /// Runs one call, in an instance of its own.

@@ -21,7 +21,7 @@ struct Pair {
 }
 
 #[test]
-fn input_is_read_and_a_misfit_is_an_error_that_names_it() {
+fn input_mismatch_is_an_error_that_names_the_field() {
     let cases = [
         (r#"{"a":1,"b":2}"#, Output::text("c1: 3")),
         (
@@ -57,7 +57,7 @@ fn input_is_read_and_a_misfit_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_tool_without_parameters_takes_an_empty_object() {
+fn tool_without_parameters_takes_an_empty_object() {
     assert_eq!(
         run(&call(), "{}", |_, NoInput {}| "ran"),
         Output::text("ran")

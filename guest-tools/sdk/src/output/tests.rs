@@ -72,7 +72,7 @@ fn every_type_becomes_its_variant() {
 }
 
 #[test]
-fn a_value_without_a_json_form_is_an_error() {
+fn value_without_a_json_form_is_an_error() {
     let keys_are_lists = BTreeMap::from([(vec![1], 2)]);
     let expected =
         Output::error("the tool made a result that has no JSON form: key must be a string");

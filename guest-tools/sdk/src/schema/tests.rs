@@ -8,7 +8,7 @@ use super::{input_schema, output_schema};
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only the shape is used")]
 struct Search {
-    /// What to look for,
+    /// The text to find,
     /// in any case.
     title: String,
     #[schemars(default)]
@@ -33,7 +33,7 @@ fn inputs_are_plain_objects() {
         json!({
             "type": "object",
             "properties": {
-                "title": {"type": "string", "description": "What to look for, in any case."},
+                "title": {"type": "string", "description": "The text to find, in any case."},
                 "limit": {"type": ["integer", "null"], "minimum": 0},
                 "depth": {"type": "integer", "minimum": 1, "maximum": 9},
                 "order": {"type": "string", "enum": ["newest-first", "by-name"]},
@@ -52,7 +52,7 @@ enum Choice {
 }
 
 #[test]
-fn an_enum_of_objects_is_an_object() {
+fn enum_of_objects_is_an_object() {
     let schema = input_schema::<Choice>();
     assert_eq!(schema.get("type"), Some(&json!("object")));
 }

@@ -1,40 +1,40 @@
-//! What to say of a path that is not there: the nearest folder above it, and what that has. A model then mostly finds what it
-//! meant. It reads names and nothing else.
+//! Explains a missing path: names the nearest existing directory above it and its entries, so that
+//! a model can correct the path. It reads names and nothing else.
 
 use super::locate;
 
-/// The names that an error suggests at most.
+/// The most names that an error suggests.
 const MAX_SUGGESTIONS: usize = 20;
 
-/// The entries that are looked at for suggestions at most.
+/// The most entries that are read for suggestions.
 const MAX_LOOKED_AT: usize = 500;
 
-/// Names the nearest folder above the path that is there, and what it has.
+/// Names the nearest existing directory above the path, and its entries.
 pub(super) fn describe(path: &str) -> String {
     let mut above = path.trim_end_matches('/');
     loop {
         above = match above.rsplit_once('/') {
             Some(("", _)) => "/",
-            Some((folder, _)) => folder,
+            Some((directory, _)) => directory,
             None => ".",
         };
         if let Some(names) = names_in(above) {
             return if names.is_empty() {
-                format!("no such file or folder `{path}`; the folder `{above}` is empty")
+                format!("no such file or directory `{path}`; the directory `{above}` is empty")
             } else {
-                format!("no such file or folder `{path}`; the folder `{above}` has: {names}")
+                format!("no such file or directory `{path}`; the directory `{above}` has: {names}")
             };
         }
         if matches!(above, "." | "/") {
             return format!(
-                "no such file or folder `{path}`; use list_directory to see what there is"
+                "no such file or directory `{path}`; use list_directory to see what there is"
             );
         }
     }
 }
 
-fn names_in(folder: &str) -> Option<String> {
-    let entries = std::fs::read_dir(locate(folder).ok()?).ok()?;
+fn names_in(directory: &str) -> Option<String> {
+    let entries = std::fs::read_dir(locate(directory).ok()?).ok()?;
     let mut names: Vec<String> = entries
         .take(MAX_LOOKED_AT)
         .flatten()

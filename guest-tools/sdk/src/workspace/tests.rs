@@ -4,15 +4,15 @@ use pretty_assertions::assert_eq;
 
 use super::{Mounts, PathError, explain, locate};
 
-fn mounts(roots: &[&str], working_folder: Option<&str>) -> Option<Mounts> {
+fn mounts(roots: &[&str], working_directory: Option<&str>) -> Option<Mounts> {
     Mounts::new(
         roots.iter().map(ToString::to_string).collect(),
-        working_folder.map(str::to_owned),
+        working_directory.map(str::to_owned),
     )
 }
 
 #[test]
-fn paths_are_asked_of_the_host() {
+fn paths_outside_are_passed_to_the_host() {
     let workspace: &[&str] = &["/workspace", "."];
     let two: &[&str] = &["/data/in", "/workspace"];
     let cases = [
@@ -31,33 +31,33 @@ fn paths_are_asked_of_the_host() {
         (two, "/etc", "/data/in/../../etc"),
     ];
     for (roots, path, expected) in cases {
-        let mounts = mounts(roots, None).expect("a folder is mounted");
+        let mounts = mounts(roots, None).expect("a directory is mounted");
         assert_eq!(mounts.locate(path), expected, "{path} in {roots:?}");
     }
 }
 
 #[test]
-fn relative_paths_start_in_the_working_folder_where_it_is_mounted() {
+fn relative_paths_start_in_a_mounted_working_directory() {
     let cases = [
         (Some("/workspace/sub"), Some("/workspace/sub")),
         (Some("/elsewhere"), Some("/data")),
         (None, Some("/data")),
     ];
-    for (working_folder, expected) in cases {
-        let base = mounts(&["/data", "/workspace"], working_folder).map(|mounts| mounts.base);
-        assert_eq!(base.as_deref(), expected, "{working_folder:?}");
+    for (working_directory, expected) in cases {
+        let base = mounts(&["/data", "/workspace"], working_directory).map(|mounts| mounts.base);
+        assert_eq!(base.as_deref(), expected, "{working_directory:?}");
     }
     assert_eq!(mounts(&[], Some("/workspace")), None);
     assert_eq!(mounts(&["."], None), None);
 }
 
 #[test]
-fn paths_that_name_nothing_are_refused() {
+fn invalid_paths_are_refused() {
     let cases = [
         (
             "",
             PathError::Empty,
-            "the path is empty; use `.` for the folder itself",
+            "the path is empty; use `.` for the directory itself",
         ),
         (
             "a\0b",
@@ -72,27 +72,27 @@ fn paths_that_name_nothing_are_refused() {
 }
 
 #[test]
-fn every_kind_says_what_to_do_next() {
+fn every_error_kind_suggests_the_next_step() {
     let cases = [
         (
             ErrorKind::PermissionDenied,
-            "`a` may not be read: the operator's grants do not allow it; work inside the granted folder, and say so if the task needs more",
+            "`a` may not be read: the operator's grants do not allow it; work inside the granted directory, and say so if the task needs more",
         ),
         (
             ErrorKind::ReadOnlyFilesystem,
-            "`a` cannot be read: the folder is granted read-only",
+            "`a` cannot be read: the directory is granted read-only",
         ),
         (
             ErrorKind::NotADirectory,
-            "`a` cannot be read: it, or a part of it, is not a folder",
+            "`a` cannot be read: it, or a part of it, is not a directory",
         ),
         (
             ErrorKind::IsADirectory,
-            "`a` is a folder and cannot be read as a file; use list_directory to see what it has",
+            "`a` is a directory and cannot be read as a file; use list_directory to see what it has",
         ),
         (
             ErrorKind::StorageFull,
-            "`a` cannot be read: there is no room left",
+            "`a` cannot be read: there is no space left",
         ),
         (ErrorKind::TimedOut, "`a` cannot be read: timed out"),
     ];

@@ -1,5 +1,5 @@
-//! The tools of `my_tool`. Each is a function: its doc comment is what the model reads, and the type of its input is what the
-//! host checks every call against.
+//! The tools of `my_tool`. Each is a function: its doc comment is what the model reads, and the
+//! type of its input is what the host checks every call against.
 
 use agent_tool::{Json, Output, input, output, state, tool};
 use serde_json::json;
@@ -9,10 +9,10 @@ use std::error::Error;
 const SIDE: u32 = 64;
 
 #[input]
-struct Person {
-    /// Whom to greet.
+struct User {
+    /// The name of the user to greet.
     name: String,
-    /// How to greet them.
+    /// The tone of the greeting.
     #[serde(default)]
     tone: Tone,
 }
@@ -26,9 +26,9 @@ enum Tone {
     Formal,
 }
 
-/// Greets a person by their name.
+/// Greets a user by name.
 #[tool(effect = "read-only")]
-fn greet(input: Person) -> String {
+fn greet(input: User) -> String {
     match input.tone {
         Tone::Friendly => format!("Hello, {}!", input.name),
         Tone::Formal => format!("Good day, {}.", input.name),
@@ -92,7 +92,7 @@ fn parse(colour: &str) -> Option<[u8; 3]> {
 
 #[input]
 struct Note {
-    /// What the note is about.
+    /// The subject of the note.
     title: String,
     /// The note itself.
     text: String,
@@ -113,7 +113,7 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn a_colour_has_six_digits() {
+    fn colour_parses_six_digits_only() {
         assert_eq!(parse("#1e90ff"), Some([0x1e, 0x90, 0xff]));
         for wrong in [
             "", "#", "1e90ff", "#1e90f", "#1e90fff", "#+e90ff", "#1e90fg",

@@ -1,17 +1,17 @@
-//! A place of a script to a descriptor and the string that goes with it.
+//! Resolves a location in a script to a descriptor and the path string to use with it.
 
 use wasip2::filesystem::preopens::get_directories;
 use wasip2::filesystem::types::{Descriptor, DescriptorFlags, OpenFlags, PathFlags};
 
-use crate::script::{How, Place};
+use crate::script::{How, Location};
 
-/// A folder, and a path in it that nobody has looked at.
-pub(crate) struct At {
-    pub(crate) folder: Descriptor,
+/// A directory, and an unvalidated path in it.
+pub(crate) struct ResolvedPath {
+    pub(crate) directory: Descriptor,
     pub(crate) path: String,
 }
 
-/// The names of the granted folders.
+/// The names of the granted directories.
 pub(crate) fn roots() -> Vec<String> {
     get_directories()
         .into_iter()
@@ -19,36 +19,39 @@ pub(crate) fn roots() -> Vec<String> {
         .collect()
 }
 
-pub(crate) fn at(place: Place) -> Result<At, String> {
-    let mut parts = match place {
-        Place::First(path) => {
-            let (folder, _) = get_directories().into_iter().next().ok_or("no-root")?;
-            return Ok(At { folder, path });
+pub(crate) fn resolve(location: Location) -> Result<ResolvedPath, String> {
+    let mut parts = match location {
+        Location::First(path) => {
+            let (directory, _) = get_directories().into_iter().next().ok_or("no-root")?;
+            return Ok(ResolvedPath { directory, path });
         }
-        Place::Through(parts) => parts,
+        Location::Through(parts) => parts,
     };
     let path = parts.pop().ok_or("no-path")?;
     let mut parts = parts.into_iter();
     let root = parts.next().ok_or("no-root")?;
-    let (mut folder, _) = get_directories()
+    let (mut directory, _) = get_directories()
         .into_iter()
         .find(|(_, name)| *name == root)
         .ok_or("no-root")?;
     for step in parts {
         let how = [How::Read, How::Mutate, How::Directory];
-        let next = At { folder, path: step };
-        // A folder that may not be changed can still be looked into.
-        folder = next
+        let next = ResolvedPath {
+            directory,
+            path: step,
+        };
+        // A directory that may not be changed can still be looked into.
+        directory = next
             .open(&how, true)
             .or_else(|_| next.open(&[How::Read, How::Directory], true))?;
     }
-    Ok(At { folder, path })
+    Ok(ResolvedPath { directory, path })
 }
 
-impl At {
+impl ResolvedPath {
     pub(crate) fn open(&self, how: &[How], follow: bool) -> Result<Descriptor, String> {
         let (opening, access) = flags(how);
-        self.folder
+        self.directory
             .open_at(following(follow), &self.path, opening, access)
             .map_err(|code| code.name().to_owned())
     }

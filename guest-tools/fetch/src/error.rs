@@ -1,15 +1,15 @@
-//! Why a request came to nothing, in words that tell the model what to do next.
+//! Failed requests, with texts that tell the model what to do next.
 
 use std::fmt;
 
-/// A request that came to nothing.
+/// A failed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
     not(target_family = "wasm"),
     expect(dead_code, reason = "most of these come from wasi:http")
 )]
-pub(crate) enum Fault {
-    /// The address is not one.
+pub(crate) enum FetchError {
+    /// The address is invalid.
     Address { url: String, why: String },
     /// The scheme is neither http nor https.
     Scheme(String),
@@ -17,34 +17,34 @@ pub(crate) enum Fault {
     HeaderField(String),
     /// The host's policy denied the request.
     Denied(String),
-    /// The name leads to an address that the host's policy does not open.
+    /// The name resolves to an address that the host's policy denies.
     Prohibited(String),
     /// No such name.
     Name(String),
-    /// Nothing answers at the address.
+    /// Nothing listens at the address.
     Unreachable(String),
-    /// The answer took too long.
+    /// The response took too long.
     TimedOut(String),
-    /// The secure connection could not be made.
+    /// The TLS connection failed.
     Tls(String),
-    /// The answer is larger than the host lets in.
+    /// The response is larger than the host allows.
     TooLarge(String),
-    /// The body of the request is larger than the host lets out.
+    /// The body of the request is larger than the host allows.
     RequestTooLarge,
-    /// The connection ended within the answer.
+    /// The connection ended within the response.
     BrokenOff(String),
-    /// The other end answered with something that is not HTTP as we know it.
+    /// The server did not answer with valid HTTP.
     Protocol { host: String, detail: String },
     /// Too many redirects.
     Redirects { hops: usize, last: String },
     /// A redirect from https to http.
     Downgrade(String),
-    /// There is no host to send it, outside WebAssembly.
+    /// No host is available to send it, outside WebAssembly.
     #[cfg(not(target_family = "wasm"))]
     NoHost,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FetchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address { url, why } => write!(f, "`{url}` is not a web address: {why}"),
@@ -57,13 +57,13 @@ impl fmt::Display for Fault {
             }
             Self::Denied(host) => write!(
                 f,
-                "the request to {host} was not let out: the operator has not granted it; do without it, or say that a grant for {host} is needed"
+                "the request to {host} was denied: the operator has not granted it; do without it, or say that a grant for {host} is needed"
             ),
             Self::Prohibited(host) => write!(
                 f,
                 "{host} leads to a private or reserved network address, which the operator has not granted"
             ),
-            Self::Name(host) => write!(f, "there is no host called {host}; check the spelling"),
+            Self::Name(host) => write!(f, "there is no host named {host}; check the spelling"),
             Self::Unreachable(host) => write!(
                 f,
                 "{host} cannot be reached: nothing answers there; try again later or use another address"
@@ -71,17 +71,17 @@ impl fmt::Display for Fault {
             Self::TimedOut(host) => write!(f, "{host} took too long to answer; try again later"),
             Self::Tls(host) => write!(
                 f,
-                "no secure connection to {host}: its certificate is not valid, or it speaks no TLS that we know"
+                "no secure connection to {host}: its certificate is invalid, or its TLS version is not supported"
             ),
             Self::TooLarge(host) => write!(
                 f,
-                "the answer of {host} is larger than the operator's limits let in"
+                "the response of {host} is larger than the operator's limits allow"
             ),
             Self::RequestTooLarge => write!(
                 f,
-                "the body is larger than the operator's limits let out; send less"
+                "the body is larger than the operator's limits allow; send less"
             ),
-            Self::BrokenOff(host) => write!(f, "the answer of {host} broke off; try again"),
+            Self::BrokenOff(host) => write!(f, "the response of {host} broke off; try again"),
             Self::Protocol { host, detail } => {
                 write!(f, "the exchange with {host} failed: {detail}")
             }
