@@ -155,7 +155,8 @@ impl GatedHttp {
     /// addresses of [`RequestTarget::allowed_addresses`], at the returned URL: that of the target,
     /// with the secrets that the guest named. Those in header fields are in the request afterwards.
     fn admit(&self, request: &mut Request<WasiBody>) -> Result<(HttpExchange, Url), Error> {
-        let target = RequestTarget::new(request, Arc::clone(&self.gate))?;
+        let (method, url) = (request.method().as_str(), request.uri().to_string());
+        let target = RequestTarget::parse(method, &url, Arc::clone(&self.gate))?;
         if *request.method() == Method::CONNECT {
             return Err(Error::HttpRequestMethodInvalid);
         }
@@ -185,7 +186,7 @@ impl GatedHttp {
 
     /// Returns whether the requests of this call may carry secrets.
     fn holds_secrets(&self) -> bool {
-        !self.gate.grants().secrets.is_empty()
+        !self.gate.grants.secrets.is_empty()
     }
 
     fn permit(&self, target: &RequestTarget) -> Result<ConnectionPermit, Error> {
@@ -265,7 +266,7 @@ impl OutgoingRequest {
         };
         let body = body::read_request(body, &self.exchange).await?;
         let target = &self.exchange.target;
-        let recorded = RecordedRequest::new(parts.method.as_str(), target.url().as_str(), &body);
+        let recorded = RecordedRequest::new(parts.method.as_str(), target.url.as_str(), &body);
         let response = if recording.is_replay() {
             recording.replay_response(&recorded)?
         } else {

@@ -52,7 +52,8 @@ const MAX_SIGNATURE_BYTES: usize = 1024;
 pub(crate) struct PlainComponent {
     pre: InstancePre<CallState>,
     functions: Vec<Arc<Function>>,
-    refused: Vec<String>,
+    /// The functions that cannot be tools, each with the reason.
+    pub(super) refused: Vec<String>,
     effect: Effect,
 }
 
@@ -135,11 +136,6 @@ impl PlainComponent {
             refused,
             effect,
         })
-    }
-
-    /// The functions that cannot be tools, each with the reason.
-    pub(crate) fn refused(&self) -> &[String] {
-        &self.refused
     }
 
     /// Returns the definitions of the tools, in the component's order.
@@ -291,10 +287,13 @@ fn exported_at(
 }
 
 fn signature(path: &FunctionPath, ty: &ComponentFunc) -> Result<Signature, SignatureError> {
-    if path.is_of_wasi() {
+    let interface = path.interface.as_deref().unwrap_or_default();
+    // Other kinds of host call it, such as the main function of a program.
+    if interface.starts_with("wasi:") {
         return Err(SignatureError::WasiEntryPoint);
     }
-    if path.is_of_a_resource() {
+    // The binary format marks methods, constructors and static functions by `[..]`.
+    if path.function.starts_with('[') {
         return Err(SignatureError::OfResource);
     }
     Signature::new(ty)

@@ -34,8 +34,8 @@ pub(super) struct AuditLog {
     indices: HashMap<(String, String), usize>,
     others_allowed: u64,
     others_denied: u64,
-    first_denial: Option<Denial>,
-    hosts: BTreeSet<String>,
+    pub(super) first_denial: Option<Denial>,
+    pub(super) hosts: BTreeSet<String>,
 }
 
 impl AuditLog {
@@ -110,15 +110,6 @@ impl AuditLog {
                 grant: None,
             });
         self.entries.iter().cloned().chain(others).collect()
-    }
-
-    pub(super) fn first_denial(&self) -> Option<&Denial> {
-        self.first_denial.as_ref()
-    }
-
-    /// Returns the hosts, sorted.
-    pub(super) fn hosts(&self) -> Vec<String> {
-        self.hosts.iter().cloned().collect()
     }
 }
 

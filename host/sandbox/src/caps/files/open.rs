@@ -32,6 +32,7 @@ pub(super) struct OpenRequest {
     read: bool,
     write: bool,
     create: bool,
+    /// With `create`: nothing may be there.
     exclusive: bool,
     truncate: bool,
     dir: bool,
@@ -56,7 +57,7 @@ impl OpenRequest {
             read: flags.contains(DescriptorFlags::READ) || !write,
             write,
             create: open.contains(OpenFlags::CREATE),
-            exclusive: open.contains(OpenFlags::EXCLUSIVE),
+            exclusive: open.contains(OpenFlags::CREATE | OpenFlags::EXCLUSIVE),
             truncate: open.contains(OpenFlags::TRUNCATE),
             dir: open.contains(OpenFlags::DIRECTORY),
         })
@@ -82,7 +83,7 @@ impl FilesCtx {
         request: OpenRequest,
     ) -> FsResult<Node> {
         // As in POSIX, an exclusive create does not follow a link.
-        let follow = if request.create && request.exclusive {
+        let follow = if request.exclusive {
             Follow::No
         } else {
             follow
@@ -100,7 +101,7 @@ impl FilesCtx {
             Some(FileType::RegularFile) | None => self.open_file(dir, resolved, request),
             Some(FileType::Symlink) => {
                 self.check(dir, FileOp::Stat, &resolved)?;
-                Err(if request.create && request.exclusive {
+                Err(if request.exclusive {
                     ErrorCode::Exist.into()
                 } else {
                     ErrorCode::Loop.into()
@@ -129,7 +130,7 @@ impl FilesCtx {
         request: OpenRequest,
     ) -> FsResult<Node> {
         self.check(dir, FileOp::Stat, resolved)?;
-        if request.create && request.exclusive {
+        if request.exclusive {
             return Err(ErrorCode::Exist.into());
         }
         if request.write || request.create {
@@ -167,9 +168,7 @@ impl FilesCtx {
             (
                 Some(_),
                 OpenRequest {
-                    create: true,
-                    exclusive: true,
-                    ..
+                    exclusive: true, ..
                 },
             ) => return Err(ErrorCode::Exist.into()),
             (Some(_), _) => {}

@@ -85,19 +85,19 @@ impl HttpExchange {
     /// Counts a piece that is about to be sent.
     fn sent(&self, piece: Bytes) -> Result<Bytes, ExchangeError> {
         let meter = &self.budget.request;
-        if !meter.take(length(&piece)) {
+        if !meter.take(piece.len() as u64) {
             self.target.refuse_body_bytes("request", meter.limit());
             return Err(ExchangeError::RequestBodySize(meter.limit()));
         }
-        self.target.gate().count_out(length(&piece));
+        self.target.gate.count_out(piece.len() as u64);
         Ok(piece)
     }
 
     /// Counts a received piece.
     fn received(&self, piece: Bytes) -> Result<Bytes, Error> {
-        self.target.gate().count_in(length(&piece));
+        self.target.gate.count_in(piece.len() as u64);
         let meter = &self.budget.response;
-        if meter.take(length(&piece)) {
+        if meter.take(piece.len() as u64) {
             Ok(piece)
         } else {
             self.target.refuse_body_bytes("response", meter.limit());
@@ -151,8 +151,4 @@ impl Incoming {
             Ok(Some(Ok(piece))) => Some(self.exchange.received(piece)),
         }
     }
-}
-
-fn length(piece: &Bytes) -> u64 {
-    u64::try_from(piece.len()).unwrap_or(u64::MAX)
 }

@@ -45,7 +45,7 @@ pub(super) fn fill(
         secrets,
         left: MAX_PLACEHOLDERS,
     };
-    filler.refuse_any(target.url().path().as_bytes())?;
+    filler.refuse_any(target.url.path().as_bytes())?;
     for value in fields.values_mut() {
         if let Some(filled) = filler.fill(value.as_bytes(), SecretPlace::Header)? {
             let mut filled = HeaderValue::from_bytes(&filled)
@@ -55,7 +55,7 @@ pub(super) fn fill(
             *value = filled;
         }
     }
-    let mut url = target.url().clone();
+    let mut url = target.url.clone();
     if let Some(query) = filler.query(url.query().unwrap_or_default())? {
         url.set_query(Some(&query));
     }

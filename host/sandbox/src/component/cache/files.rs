@@ -23,7 +23,7 @@ const FILE_MODE: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 
 /// The prefix of the names of incomplete files.
-const TEMPORARY: &str = "new-";
+pub(super) const TEMPORARY: &str = "new-";
 
 /// A directory to which only this user has access.
 pub(crate) struct CacheDir(OwnedFd);
@@ -172,12 +172,6 @@ pub(crate) struct FileInfo {
     pub(crate) modified: SystemTime,
     /// The access time, which the cache sets.
     pub(crate) last_used: SystemTime,
-}
-
-impl FileInfo {
-    pub(crate) fn is_temporary(&self) -> bool {
-        self.name.starts_with(TEMPORARY)
-    }
 }
 
 /// Converts a time of `stat`, whose number types differ between architectures.

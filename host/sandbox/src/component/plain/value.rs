@@ -23,31 +23,25 @@ const MAX_EXACT: i128 = (1 << 53) - 1;
 const QUICK_WEIGHT: usize = 2_000;
 
 /// An argument that fits the schema but is no value of its type.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{path}` {why}")]
 pub(super) struct ArgumentError {
-    /// From the inside out.
-    path: Vec<String>,
+    /// From the arguments to the value, with a `/` before each part.
+    path: String,
     why: String,
 }
 
 impl ArgumentError {
     fn new(why: impl Into<String>) -> Self {
         Self {
-            path: Vec::new(),
+            path: String::new(),
             why: why.into(),
         }
     }
 
     fn within(mut self, part: impl fmt::Display) -> Self {
-        self.path.push(part.to_string());
+        self.path = format!("/{part}{}", self.path);
         self
-    }
-}
-
-impl fmt::Display for ArgumentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path: Vec<&str> = self.path.iter().rev().map(String::as_str).collect();
-        write!(f, "`/{}` {}", path.join("/"), self.why)
     }
 }
 

@@ -281,7 +281,7 @@ impl WitTypeBuilder {
 impl fmt::Display for Signature {
     /// Formats as in WIT, without the name: `(a: u32, b: list<string>) -> bool`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "({})", Commas(&self.params, named))?;
+        write!(f, "({})", named(&self.params))?;
         match &self.result {
             Some(result) => write!(f, " -> {result}"),
             None => Ok(()),
@@ -302,8 +302,8 @@ impl fmt::Display for WitType {
             Self::String => f.write_str("string"),
             Self::Bytes => f.write_str("list<u8>"),
             Self::List(item) => write!(f, "list<{item}>"),
-            Self::Tuple(items) => write!(f, "tuple<{}>", Commas(items, fmt::Display::fmt)),
-            Self::Record(fields) => write!(f, "record {{ {} }}", Commas(fields, named)),
+            Self::Tuple(items) => write!(f, "tuple<{}>", commas(items, WitType::to_string)),
+            Self::Record(fields) => write!(f, "record {{ {} }}", named(fields)),
             Self::Cases(kind, cases) => kind.fmt(cases, f),
             Self::Enum(names) => write!(f, "enum {{ {} }}", names.join(", ")),
             Self::Flags(names) => write!(f, "flags {{ {} }}", names.join(", ")),
@@ -331,33 +331,22 @@ impl CaseKind {
                 (Some(ok), Some(err)) => write!(f, "result<{ok}, {err}>"),
             },
             Self::Variant => {
-                let cases: Vec<_> = cases.iter().collect();
-                let case = Commas(&cases, |(name, ty), f| match ty {
-                    Some(ty) => write!(f, "{name}({ty})"),
-                    None => f.write_str(name),
+                let cases = commas(cases, |(name, ty)| match ty {
+                    Some(ty) => format!("{name}({ty})"),
+                    None => name.clone(),
                 });
-                write!(f, "variant {{ {case} }}")
+                write!(f, "variant {{ {cases} }}")
             }
         }
     }
 }
 
-fn named((name, ty): &(String, WitType), f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "{name}: {ty}")
+fn named(fields: &Fields) -> String {
+    commas(fields, |(name, ty)| format!("{name}: {ty}"))
 }
 
-/// Comma-separated items, each written by the function.
-struct Commas<'a, T>(&'a [T], fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result);
-
-impl<T> fmt::Display for Commas<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(items, write) = self;
-        for (index, item) in items.iter().enumerate() {
-            if index > 0 {
-                f.write_str(", ")?;
-            }
-            write(item, f)?;
-        }
-        Ok(())
-    }
+/// Joins items by commas, each written by the function.
+fn commas<T>(items: impl IntoIterator<Item = T>, text: impl FnMut(T) -> String) -> String {
+    let texts: Vec<String> = items.into_iter().map(text).collect();
+    texts.join(", ")
 }

@@ -39,38 +39,38 @@ fn components(depth: u64) -> Vec<u8> {
 type Case = (&'static str, u64, fn(u64) -> Vec<u8>);
 
 const CASES: [Case; 11] = [
-    ("functions", MAX_FUNCTIONS, |count| {
+    ("functions", FUNCTIONS.1, |count| {
         module(&many("(func)", count))
     }),
-    ("modules", MAX_PARTS, |count| {
+    ("modules", MODULES.1, |count| {
         let inner = many("(core module)", count - 1);
         wat::parse_str(format!("(component {inner})")).unwrap()
     }),
-    ("components inside each other", MAX_NESTING, components),
-    ("exports", MAX_EXPORTS, |count| {
+    ("components inside each other", NESTING.1, components),
+    ("exports", EXPORTS.1, |count| {
         let exports = numbered(count, |i| format!("(export \"{i}\" (func 0))"));
         module(&format!("(func) {exports}"))
     }),
-    ("imports", MAX_IMPORTS, |count| {
+    ("imports", IMPORTS.1, |count| {
         module(&many("(import \"\" \"\" (func))", count))
     }),
-    ("entries in its sections", MAX_ENTRIES, |count| {
+    ("entries in its sections", ENTRIES.1, |count| {
         module(&many("(global i32 i32.const 0)", count))
     }),
-    ("bytes in one function", MAX_FUNCTION_BYTES, |bytes| {
+    ("bytes in one function", FUNCTION_BYTES.1, |bytes| {
         // The number of locals, the instructions, and the end.
         module(&format!("(func {})", many("nop ", bytes - 2)))
     }),
-    ("local variables in one function", MAX_LOCALS, |count| {
+    ("local variables in one function", LOCALS.1, |count| {
         module(&format!("(func (local {}))", many("i32 ", count)))
     }),
-    ("loops in one function", MAX_LOOPS, |count| {
+    ("loops in one function", LOOPS.1, |count| {
         module(&format!("(func {})", many("(loop)", count)))
     }),
-    ("blocks in one function", MAX_BLOCKS, |count| {
+    ("blocks in one function", BLOCKS.1, |count| {
         module(&format!("(func (param i32) {})", many("(block)", count)))
     }),
-    ("blocks inside each other", MAX_DEPTH, |depth| {
+    ("blocks inside each other", DEPTH.1, |depth| {
         nested("block ", depth)
     }),
 ];
