@@ -172,7 +172,7 @@ impl Gate {
     pub(crate) fn check_http(&self, request: &HttpRequest<'_>, url: &str) -> Result<(), Refused> {
         let text = format!("{} {url}", request.method);
         if !self.http_requests.take(1) {
-            let limit = self.http_requests.limit();
+            let limit = self.http_requests.limit;
             let reason = format!("a call may send at most {limit} requests");
             return Err(self.refuse(&text, "limits.http-requests", &reason));
         }

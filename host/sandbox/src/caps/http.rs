@@ -267,7 +267,7 @@ impl OutgoingRequest {
         let body = body::read_request(body, &self.exchange).await?;
         let target = &self.exchange.target;
         let recorded = RecordedRequest::new(parts.method.as_str(), target.url.as_str(), &body);
-        let response = if recording.is_replay() {
+        let response = if recording.is_replay {
             recording.replay_response(&recorded)?
         } else {
             let body = (!body.is_empty()).then(|| body.into());
@@ -333,7 +333,7 @@ impl OutgoingRequest {
         if let Some(length) = response.content_length()
             && !budget.response.fits(length)
         {
-            target.refuse_body_bytes("response", budget.response.limit());
+            target.refuse_body_bytes("response", budget.response.limit);
             return Err(Error::HttpResponseBodySize(Some(length)));
         }
         let mut redacted = Response::builder().status(response.status());

@@ -12,10 +12,7 @@ use crate::{
     },
     text,
 };
-use agent_host_engine::{
-    definitions::{Definitions, RawDefinition},
-    policy::Grants,
-};
+use agent_host_engine::{definitions::RawDefinition, policy::Grants};
 use agent_host_types::{failure::ToolFailure, limits::Limits, tool::Effect};
 use std::{
     sync::Arc,
@@ -99,10 +96,6 @@ async fn run(
     };
     let definitions = definitions.await;
     definitions.map_err(|error: wasmtime::Error| failure::of_guest(&error, store.data()))
-}
-
-pub(crate) fn check(raw: Vec<RawDefinition>) -> Result<Definitions, LoadError> {
-    Definitions::check(raw).map_err(|error| LoadError::Definitions(error.to_string()))
 }
 
 fn from_wit(definition: wit::ToolDefinition) -> RawDefinition {

@@ -87,7 +87,8 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
                     (None, EntryPoint::Plain(plain)) => plain.definitions(&Docs::read(&bytes)),
                     (queried, _) => queried.unwrap_or_default(),
                 };
-                let definitions = definitions::check(raw)?;
+                let definitions = Definitions::check(raw)
+                    .map_err(|error| LoadError::Definitions(error.to_string()))?;
                 let digest = Digest::of(&bytes);
                 if let Some(cache) = &shared.cache {
                     cache.put(hash, digest, definitions.all(), &machine_code);

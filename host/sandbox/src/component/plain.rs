@@ -73,11 +73,7 @@ pub(crate) struct BoundCall {
 }
 
 /// An exported function of any type.
-struct ExportedFunction {
-    path: FunctionPath,
-    index: ComponentExportIndex,
-    ty: ComponentFunc,
-}
+type ExportedFunction = (FunctionPath, ComponentExportIndex, ComponentFunc);
 
 impl PlainComponent {
     /// Selects the functions of a component that can be tools. Tools of a component that
@@ -97,7 +93,7 @@ impl PlainComponent {
         };
         let mut refused = Vec::new();
         let mut usable = Vec::new();
-        for ExportedFunction { path, index, ty } in exported(pre.component())? {
+        for (path, index, ty) in exported(pre.component())? {
             match signature(&path, &ty) {
                 Ok(signature) => usable.push((path, index, signature)),
                 Err(why) => refused.push(reason(&path, &why.to_string())),
@@ -276,14 +272,12 @@ fn exported_at(
         Some(interface) => Some(component.get_export_index(None, &**interface)?),
         None => None,
     };
-    Some(ExportedFunction {
-        index: component.get_export_index(instance.as_ref(), function)?,
-        path: FunctionPath {
-            interface: interface.cloned(),
-            function: function.to_owned(),
-        },
-        ty,
-    })
+    let index = component.get_export_index(instance.as_ref(), function)?;
+    let path = FunctionPath {
+        interface: interface.cloned(),
+        function: function.to_owned(),
+    };
+    Some((path, index, ty))
 }
 
 fn signature(path: &FunctionPath, ty: &ComponentFunc) -> Result<Signature, SignatureError> {

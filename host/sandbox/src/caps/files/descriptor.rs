@@ -127,11 +127,8 @@ impl HostDescriptor for FilesView<'_> {
     async fn set_size(&mut self, fd: Handle, size: Filesize) -> FsResult<()> {
         let open = Node::writable_file(self.table, &fd)?;
         let resize = || {
-            let growth = size.saturating_sub(open.file.metadata()?.len());
-            let growth = Growth {
-                bytes: growth,
-                creates: 0,
-            };
+            let bytes = size.saturating_sub(open.file.metadata()?.len());
+            let growth = Growth { bytes, creates: 0 };
             let gate = &self.ctx.gate;
             gate.grow(open.grant, &open.path, growth, || open.file.set_len(size))
         };

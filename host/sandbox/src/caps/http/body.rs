@@ -65,7 +65,7 @@ pub(super) async fn read_response(
     let HttpExchange {
         deadline, budget, ..
     } = exchange;
-    let most = budget.response.limit();
+    let most = budget.response.limit;
     let mut pieces = BodyDataStream::new(body);
     let mut bytes = BytesMut::new();
     while bytes.len() as u64 <= most {
@@ -86,8 +86,8 @@ impl HttpExchange {
     fn sent(&self, piece: Bytes) -> Result<Bytes, ExchangeError> {
         let meter = &self.budget.request;
         if !meter.take(piece.len() as u64) {
-            self.target.refuse_body_bytes("request", meter.limit());
-            return Err(ExchangeError::RequestBodySize(meter.limit()));
+            self.target.refuse_body_bytes("request", meter.limit);
+            return Err(ExchangeError::RequestBodySize(meter.limit));
         }
         self.target.gate.count_out(piece.len() as u64);
         Ok(piece)
@@ -100,8 +100,8 @@ impl HttpExchange {
         if meter.take(piece.len() as u64) {
             Ok(piece)
         } else {
-            self.target.refuse_body_bytes("response", meter.limit());
-            Err(Error::HttpResponseBodySize(Some(meter.limit())))
+            self.target.refuse_body_bytes("response", meter.limit);
+            Err(Error::HttpResponseBodySize(Some(meter.limit)))
         }
     }
 }

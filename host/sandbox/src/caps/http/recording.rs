@@ -55,7 +55,8 @@ pub enum RecordingError {
 /// JSON lines: first a `recording`, then an `exchange` each.
 #[derive(Debug)]
 pub struct Recording {
-    is_replay: bool,
+    /// It takes the network's place.
+    pub(super) is_replay: bool,
     exchanges: Mutex<Exchanges>,
 }
 
@@ -183,11 +184,6 @@ impl Recording {
     #[must_use]
     pub fn unmatched(&self) -> Vec<String> {
         lock(&self.exchanges).unmatched.clone()
-    }
-
-    /// Returns whether it takes the network's place.
-    pub(super) fn is_replay(&self) -> bool {
-        self.is_replay
     }
 
     /// Replays the response to a request; each is replayed once.
