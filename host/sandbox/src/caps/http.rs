@@ -295,9 +295,7 @@ impl OutgoingRequest {
         parts: request::Parts,
         body: Option<reqwest::Body>,
     ) -> Result<reqwest::Response, Error> {
-        let HttpExchange {
-            target, deadline, ..
-        } = &self.exchange;
+        let (target, deadline) = (&self.exchange.target, &self.exchange.deadline);
         let connect = self.options.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
         let client = &self.call.client;
         let client = client.for_target(Arc::clone(target), connect.min(CONNECT_TIMEOUT))?;

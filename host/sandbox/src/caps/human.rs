@@ -56,15 +56,10 @@ fn to_wit(answer: Answer) -> WitAnswer {
 
 impl human::Host for HumanCtx {
     async fn ask(&mut self, question: WitQuestion) -> wasmtime::Result<WitAnswer> {
-        let WitQuestion {
-            prompt,
-            choices,
-            free_text,
-        } = question;
         let mut question = Question {
-            prompt,
-            choices,
-            free_text,
+            prompt: question.prompt,
+            choices: question.choices,
+            free_text: question.free_text,
         };
         // Redacted like the journaled question with which it is compared. Other tools' secrets
         // stay: two questions that become equal by their marks would tell the guest what is in

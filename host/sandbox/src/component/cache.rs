@@ -115,9 +115,8 @@ impl Cache {
                     definitions,
                 };
                 let name = entry::name(component, &self.engine);
-                let parts = entry::parts(&self.key, component, &header, code);
-                self.dir
-                    .replace(&name, &parts.each_ref().map(AsRef::as_ref))
+                let prefix = entry::prefix(&self.key, component, &header, code);
+                self.dir.replace(&name, &[&prefix, code])
             })
             .and_then(|()| manage::evict(&self.dir, MAX_CACHE_BYTES));
         if let Err(error) = stored {

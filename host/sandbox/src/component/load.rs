@@ -13,6 +13,7 @@ use crate::{
         link::{EntryPoint, LinkedComponent, link},
         plain::Docs,
         shared::Shared,
+        structure,
         tool::{Compiled, HandleState, Loaded, ToolComponent},
     },
     engine::fingerprint,
@@ -113,7 +114,7 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
 /// Compiles a component, in a child process if there is a compile worker.
 async fn compile(shared: &Arc<Shared>, bytes: Bytes) -> Result<Vec<u8>, LoadError> {
     let component = bytes.clone();
-    blocking(shared, move |_| code::check_structure(&component)).await??;
+    blocking(shared, move |_| structure::check(&component)).await??;
     let _permit = shared.compiling.acquire().await;
     let Some(compiler) = shared.compiler.clone() else {
         IN_PROCESS.call_once(|| {

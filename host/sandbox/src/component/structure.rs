@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::component::{code::shorten, error::LoadError};
 use wasmparser::{BinaryReaderError, Encoding, FunctionBody, Operator, Parser, Payload};
 
 /// A counted item, as errors name it, and its largest number.
@@ -62,22 +63,11 @@ pub const STRUCTURE_CAPS: [Cap; 11] = [
     DEPTH,
 ];
 
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum StructureError {
-    CoreModule,
-    /// With the parser's message.
-    Malformed(String),
-    TooMany {
-        item: &'static str,
-        max: u64,
-    },
-}
-
-/// Checks the structure of a component.
+/// Checks the structure of a component in one pass and constant memory.
 ///
 /// # Errors
 /// The bytes are no component, or exceed a cap.
-pub(crate) fn check(bytes: &[u8]) -> Result<(), StructureError> {
+pub(crate) fn check(bytes: &[u8]) -> Result<(), LoadError> {
     let (mut functions, mut modules, mut nesting) = (0, 0, 0_u64);
     let (mut exports, mut imports, mut entries) = (0, 0, 0);
     for payload in Parser::new(0).parse_all(bytes) {
@@ -86,7 +76,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), StructureError> {
         match &payload {
             Payload::Version { encoding, .. } => {
                 if modules == 0 && *encoding == Encoding::Module {
-                    return Err(StructureError::CoreModule);
+                    return Err(LoadError::CoreModule);
                 }
                 add(&mut modules, 1, MODULES)?;
                 add(&mut nesting, 1, NESTING)?;
@@ -109,13 +99,13 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), StructureError> {
     Ok(())
 }
 
-impl From<BinaryReaderError> for StructureError {
+impl From<BinaryReaderError> for LoadError {
     fn from(error: BinaryReaderError) -> Self {
-        Self::Malformed(error.to_string())
+        Self::NotAComponent(shorten(&error.to_string()))
     }
 }
 
-fn check_function(body: &FunctionBody<'_>) -> Result<(), StructureError> {
+fn check_function(body: &FunctionBody<'_>) -> Result<(), LoadError> {
     let (mut locals, mut loops, mut blocks, mut depth) = (0, 0, 0, 0_u64);
     add(&mut 0, body.range().len() as u64, FUNCTION_BYTES)?;
     for local in body.get_locals_reader()? {
@@ -142,10 +132,10 @@ fn check_function(body: &FunctionBody<'_>) -> Result<(), StructureError> {
 }
 
 /// Adds to a count, which is refused over its cap.
-fn add(count: &mut u64, more: u64, (item, max): Cap) -> Result<(), StructureError> {
+fn add(count: &mut u64, more: u64, (item, max): Cap) -> Result<(), LoadError> {
     *count = count.saturating_add(more);
     if *count > max {
-        return Err(StructureError::TooMany { item, max });
+        return Err(LoadError::TooComplex { item, max });
     }
     Ok(())
 }

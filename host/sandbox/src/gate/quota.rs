@@ -58,12 +58,11 @@ impl Quotas {
     /// The first quota that is exceeded.
     pub(super) fn take(&self, grant: usize, growth: Growth) -> Result<(), QuotaExceeded> {
         self.call.take(growth)?;
-        match self.dirs.get(grant) {
-            Some(dir) => dir
-                .take(growth)
-                .inspect_err(|_| self.call.give_back(growth)),
-            None => Ok(()),
-        }
+        let Some(dir) = self.dirs.get(grant) else {
+            return Ok(());
+        };
+        dir.take(growth)
+            .inspect_err(|_| self.call.give_back(growth))
     }
 
     /// Returns what was taken for an operation that then failed.

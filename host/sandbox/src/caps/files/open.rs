@@ -160,18 +160,13 @@ impl FilesCtx {
             self.check(dir, resolved.write_op(), &resolved)?;
         }
         let name = resolved.name()?;
-        match (&resolved.stat, request) {
-            (None, OpenRequest { create: false, .. }) => return Err(ErrorCode::NoEntry.into()),
-            (None, _) if resolved.is_dir => return Err(ErrorCode::IsDirectory.into()),
-            (None, _) => self.check_nothing_hidden_below(dir, &resolved)?,
-            (Some(_), OpenRequest { dir: true, .. }) => return Err(ErrorCode::NotDirectory.into()),
-            (
-                Some(_),
-                OpenRequest {
-                    exclusive: true, ..
-                },
-            ) => return Err(ErrorCode::Exist.into()),
-            (Some(_), _) => {}
+        match &resolved.stat {
+            None if !request.create => return Err(ErrorCode::NoEntry.into()),
+            None if resolved.is_dir => return Err(ErrorCode::IsDirectory.into()),
+            None => self.check_nothing_hidden_below(dir, &resolved)?,
+            Some(_) if request.dir => return Err(ErrorCode::NotDirectory.into()),
+            Some(_) if request.exclusive => return Err(ErrorCode::Exist.into()),
+            Some(_) => {}
         }
         let mut flags = OPEN
             | match (request.read, request.write) {

@@ -5,7 +5,7 @@ mod values;
 
 use crate::{
     Allocator, Call, CallContext, Compiled, LoadError, LoadFault, Sandbox, SandboxConfig,
-    ToolComponent, secrets::values::secrets,
+    ToolComponent, secrets::tests::secrets,
 };
 use agent_host_engine::tool::CallReport;
 use agent_host_types::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};

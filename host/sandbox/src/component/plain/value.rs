@@ -100,11 +100,8 @@ impl ArgumentConverter {
                 let (tag, ty) = tag
                     .and_then(|tag| cases.get_key_value(tag))
                     .ok_or_else(|| ArgumentError::new("has no `tag` of its cases"))?;
-                let val = match ty {
-                    Some(ty) => Some(self.field("val", ty, object)?),
-                    None => None,
-                };
-                Ok(kind.val(tag, val.map(Box::new)))
+                let val = ty.as_ref().map(|ty| self.field("val", ty, object));
+                Ok(kind.val(tag, val.transpose()?.map(Box::new)))
             }
             (WitType::Enum(_), Value::String(name)) => Ok(Val::Enum(name.clone())),
             (WitType::Flags(_), Value::Array(names)) => {
@@ -230,10 +227,9 @@ pub(super) fn takes_long(results: &[Val]) -> bool {
 
 /// Subtracts the weight of a value, and returns whether enough was left.
 fn spend(val: &Val, left: &mut usize) -> bool {
-    let text = if let Val::String(text) = val {
-        text.len()
-    } else {
-        0
+    let text = match val {
+        Val::String(text) => text.len(),
+        _ => 0,
     };
     let Some(rest) = left.checked_sub(1 + text) else {
         return false;
@@ -300,12 +296,8 @@ fn json(ty: &WitType, val: &Val) -> wasmtime::Result<Value> {
             Value::Array(items.collect::<wasmtime::Result<_>>()?)
         }
         (WitType::Tuple(types), Val::Tuple(items)) => {
-            let items = types.iter().zip(items);
-            Value::Array(
-                items
-                    .map(|(ty, val)| json(ty, val))
-                    .collect::<wasmtime::Result<_>>()?,
-            )
+            let items = types.iter().zip(items).map(|(ty, val)| json(ty, val));
+            Value::Array(items.collect::<wasmtime::Result<_>>()?)
         }
         (WitType::Record(types), Val::Record(fields)) => {
             let fields = types.iter().zip(fields);
@@ -360,20 +352,13 @@ fn integer_json(val: &Val) -> wasmtime::Result<Value> {
 }
 
 fn float_json(value: f64) -> Value {
-    // JSON has numbers for finite ones only.
-    Number::from_f64(value).map_or_else(
-        || {
-            let text = if value.is_nan() {
-                NOT_A_NUMBER
-            } else if value > 0.0 {
-                INFINITY
-            } else {
-                MINUS_INFINITY
-            };
-            Value::String(text.to_owned())
-        },
-        Value::Number,
-    )
+    match Number::from_f64(value) {
+        Some(number) => Value::Number(number),
+        // JSON has numbers for finite ones only.
+        None if value.is_nan() => NOT_A_NUMBER.into(),
+        None if value > 0.0 => INFINITY.into(),
+        None => MINUS_INFINITY.into(),
+    }
 }
 
 fn untyped() -> wasmtime::Error {

@@ -195,12 +195,8 @@ impl WitTypeBuilder {
                 item => WitType::List(Box::new(item)),
             },
             Type::Tuple(tuple) => {
-                let types = tuple.types();
-                WitType::Tuple(
-                    types
-                        .map(|ty| self.build(&ty, depth))
-                        .collect::<Result<_, _>>()?,
-                )
+                let types = tuple.types().map(|ty| self.build(&ty, depth));
+                WitType::Tuple(types.collect::<Result<_, _>>()?)
             }
             Type::Record(record) => {
                 let fields = record.fields().map(|field| (field.name, field.ty));
@@ -259,10 +255,8 @@ impl WitTypeBuilder {
             let ty = ty.map(|ty| self.build(&ty, depth)).transpose()?;
             Ok((name.to_owned(), ty))
         });
-        Ok(WitType::Cases(
-            kind,
-            cases.collect::<Result<_, SignatureError>>()?,
-        ))
+        let cases = cases.collect::<Result<_, SignatureError>>()?;
+        Ok(WitType::Cases(kind, cases))
     }
 
     fn names<'a>(
