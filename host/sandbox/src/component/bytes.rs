@@ -9,12 +9,7 @@ use crate::component::{
 };
 use agent_host_types::id::Digest;
 use bytes::Bytes;
-use std::{
-    borrow::Cow,
-    fs::File,
-    io::{self, Read},
-    path::PathBuf,
-};
+use std::{borrow::Cow, fs::File, io::Read, path::PathBuf};
 
 /// The bytes of a component. Creating it from a vector or from static bytes copies nothing. A file
 /// is hashed in chunks, and held in memory only to compile it.
@@ -58,11 +53,14 @@ impl ComponentBytes {
                     return Identified::in_memory(read(file)?);
                 }
                 check_size(metadata.len())?;
-                let (hash, size_bytes) = hash(file).map_err(LoadError::Unreadable)?;
-                check_size(size_bytes)?;
+                let mut hasher = blake3::Hasher::new();
+                hasher
+                    .update_reader(file.take(MAX_COMPONENT_BYTES + 1))
+                    .map_err(LoadError::Unreadable)?;
+                check_size(hasher.count())?;
                 Ok(Identified {
-                    hash,
-                    size_bytes,
+                    hash: hasher.finalize(),
+                    size_bytes: hasher.count(),
                     source: ComponentBytes::File(path),
                 })
             }
@@ -94,13 +92,7 @@ impl Identified {
     }
 }
 
-/// Returns the hash and the size of a file, of which at most [`MAX_COMPONENT_BYTES`] + 1 are read.
-fn hash(file: File) -> io::Result<(blake3::Hash, u64)> {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(file.take(MAX_COMPONENT_BYTES + 1))?;
-    Ok((hasher.finalize(), hasher.count()))
-}
-
+/// Reads at most [`MAX_COMPONENT_BYTES`] + 1 bytes.
 fn read(file: File) -> Result<Bytes, LoadError> {
     let mut bytes = Vec::new();
     file.take(MAX_COMPONENT_BYTES + 1)

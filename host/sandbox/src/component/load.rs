@@ -173,10 +173,10 @@ fn from_cache(
             _ => Ok((linked, definitions, entry.digest)),
         }
     };
-    let warn = |reason: &Box<dyn Error>| {
+    let loaded = load().map_err(|reason| {
         tracing::warn!("a compiled tool in the cache does not load and is made anew: {reason}");
-    };
-    load().inspect_err(warn).ok()
+    });
+    loaded.ok()
 }
 
 fn from_source(

@@ -60,11 +60,8 @@ impl AuditLog {
 
     fn count(&mut self, request: String, verdict: AuditVerdict, rule: &str, grant: Option<&str>) {
         let key = (request, rule.to_owned());
-        if let Some(entry) = self
-            .indices
-            .get(&key)
-            .and_then(|index| self.entries.get_mut(*index))
-        {
+        let known = self.indices.get(&key);
+        if let Some(entry) = known.and_then(|index| self.entries.get_mut(*index)) {
             entry.count += 1;
         } else if self.entries.len() < MAX_ENTRIES {
             self.entries.push(AuditEntry {

@@ -108,19 +108,15 @@ impl FilesCtx {
                 })
             }
             Some(_) => {
-                self.refuse_special(dir, &resolved, request);
+                let path = self.gate.guest_path(dir.grant, &resolved.path);
+                self.gate.refuse(
+                    &format!("{} {path}", request.verb()),
+                    "files.regular-only",
+                    "it is a pipe, a socket or a device, and tools open only files and directories",
+                );
                 Err(ErrorCode::Access.into())
             }
         }
-    }
-
-    fn refuse_special(&self, dir: &OpenDir, resolved: &ResolvedPath, request: OpenRequest) {
-        let path = self.gate.guest_path(dir.grant, &resolved.path);
-        self.gate.refuse(
-            &format!("{} {path}", request.verb()),
-            "files.regular-only",
-            "it is a pipe, a socket or a device, and tools open only files and directories",
-        );
     }
 
     fn open_dir(

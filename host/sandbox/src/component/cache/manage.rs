@@ -93,10 +93,8 @@ impl CompileCache {
     pub fn list(&self) -> io::Result<Vec<CachedComponent>> {
         let mut files = self.dir.files()?;
         files.sort_by(|one, other| (other.last_used, &one.name).cmp(&(one.last_used, &other.name)));
-        Ok(files
-            .into_iter()
-            .filter_map(|file| self.inspect(file))
-            .collect())
+        let entries = files.into_iter().filter_map(|file| self.inspect(file));
+        Ok(entries.collect())
     }
 
     /// Removes entries that this build cannot load, damaged ones, and abandoned incomplete files.

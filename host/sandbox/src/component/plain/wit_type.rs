@@ -131,13 +131,6 @@ impl IntType {
     }
 }
 
-impl fmt::Display for IntType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let prefix = if self.signed { 's' } else { 'u' };
-        write!(f, "{prefix}{}", self.bits)
-    }
-}
-
 impl Signature {
     /// Converts the types of a function.
     pub(super) fn new(ty: &ComponentFunc) -> Result<Self, SignatureError> {
@@ -289,7 +282,8 @@ impl fmt::Display for WitType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bool => f.write_str("bool"),
-            Self::Int(int) => int.fmt(f),
+            Self::Int(int) if int.signed => write!(f, "s{}", int.bits),
+            Self::Int(int) => write!(f, "u{}", int.bits),
             Self::Float32 => f.write_str("f32"),
             Self::Float64 => f.write_str("f64"),
             Self::Char => f.write_str("char"),
@@ -298,7 +292,7 @@ impl fmt::Display for WitType {
             Self::List(item) => write!(f, "list<{item}>"),
             Self::Tuple(items) => write!(f, "tuple<{}>", commas(items, WitType::to_string)),
             Self::Record(fields) => write!(f, "record {{ {} }}", named(fields)),
-            Self::Cases(kind, cases) => kind.fmt(cases, f),
+            Self::Cases(kind, cases) => f.write_str(&kind.text(cases)),
             Self::Enum(names) => write!(f, "enum {{ {} }}", names.join(", ")),
             Self::Flags(names) => write!(f, "flags {{ {} }}", names.join(", ")),
             Self::Option(inner) => write!(f, "option<{inner}>"),
@@ -307,29 +301,25 @@ impl fmt::Display for WitType {
 }
 
 impl CaseKind {
-    fn fmt(
-        self,
-        cases: &BTreeMap<String, Option<WitType>>,
-        f: &mut fmt::Formatter<'_>,
-    ) -> fmt::Result {
+    fn text(self, cases: &BTreeMap<String, Option<WitType>>) -> String {
         let of = |name| cases.get(name).and_then(Option::as_ref);
         match self {
             Self::Option => match of("some") {
-                Some(inner) => write!(f, "option<{inner}>"),
-                None => f.write_str("option"),
+                Some(inner) => format!("option<{inner}>"),
+                None => "option".to_owned(),
             },
             Self::Result => match (of("ok"), of("err")) {
-                (None, None) => f.write_str("result"),
-                (Some(ok), None) => write!(f, "result<{ok}>"),
-                (None, Some(err)) => write!(f, "result<_, {err}>"),
-                (Some(ok), Some(err)) => write!(f, "result<{ok}, {err}>"),
+                (None, None) => "result".to_owned(),
+                (Some(ok), None) => format!("result<{ok}>"),
+                (None, Some(err)) => format!("result<_, {err}>"),
+                (Some(ok), Some(err)) => format!("result<{ok}, {err}>"),
             },
             Self::Variant => {
                 let cases = commas(cases, |(name, ty)| match ty {
                     Some(ty) => format!("{name}({ty})"),
                     None => name.clone(),
                 });
-                write!(f, "variant {{ {cases} }}")
+                format!("variant {{ {cases} }}")
             }
         }
     }
