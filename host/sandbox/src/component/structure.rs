@@ -48,7 +48,7 @@ const IMPORTS: Cap = ("imports", 100_000);
 /// instances, aliases and canonical functions.
 const ENTRIES: Cap = ("entries in its sections", 1_000_000);
 
-/// All caps.
+/// The caps: each counted item, as errors name it, and its largest number.
 pub const STRUCTURE_CAPS: [Cap; 11] = [
     FUNCTIONS,
     MODULES,
@@ -131,7 +131,10 @@ fn check_function(body: &FunctionBody<'_>) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Adds to a count, which is refused over its cap.
+/// Adds to a count.
+///
+/// # Errors
+/// The count is over its cap.
 fn add(count: &mut u64, more: u64, (item, max): Cap) -> Result<(), LoadError> {
     *count = count.saturating_add(more);
     if *count > max {

@@ -31,7 +31,7 @@ const PREOPENS: &str = "wasi:filesystem/preopens@";
 pub enum Compiled {
     /// From the cache, with the definitions.
     FromCache,
-    /// It was compiled by this load.
+    /// Compiled by this load.
     Now,
 }
 

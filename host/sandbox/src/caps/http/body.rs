@@ -105,7 +105,7 @@ impl HttpExchange {
 }
 
 /// Converts a server's body to the guest's, which ends with its first error. `pause` is the longest
-/// one of the server.
+/// pause between two pieces.
 pub(super) fn incoming(
     response: reqwest::Response,
     exchange: HttpExchange,

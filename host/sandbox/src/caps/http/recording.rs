@@ -55,7 +55,7 @@ pub enum RecordingError {
 /// JSON lines: first a `recording`, then an `exchange` each.
 #[derive(Debug)]
 pub struct Recording {
-    /// It takes the network's place.
+    /// True if the recording takes the network's place.
     pub(super) is_replay: bool,
     exchanges: Mutex<Exchanges>,
 }
