@@ -98,7 +98,7 @@ impl ToolComponent {
     async fn start(&self, call: &Call<'_>) -> Result<RunningCall, ToolFailure> {
         self.check_input(call.tool, call.input)?;
         let target = self.target(call)?;
-        let (shared, handle) = (self.shared(), self.handle());
+        let (shared, handle) = (&self.loaded.shared, &self.handle);
         let limits = call.limits.clone();
         let timeout = Duration::from_millis(limits.deadline_ms);
         let permit = handle.queue.admit(timeout).await?;
@@ -140,7 +140,7 @@ impl ToolComponent {
     }
 
     fn target(&self, call: &Call<'_>) -> Result<Target, ToolFailure> {
-        match self.entry_point() {
+        match &self.loaded.linked.entry_point {
             EntryPoint::Contract(pre) => Ok(Target::Tool(
                 pre.clone(),
                 wit::ToolCall {

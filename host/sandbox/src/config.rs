@@ -7,11 +7,11 @@ use std::{
 
 /// The bound on concurrent calls. Each takes about 8 GiB of address space in the pool, and a
 /// process has 128 TiB.
-const MAX_CONCURRENT_CALLS: usize = 1_024;
+const CONCURRENT_CALLS: RangeInclusive<usize> = 1..=1_024;
 
-const MAX_QUEUED_CALLS: usize = 65_536;
+const QUEUED_CALLS: RangeInclusive<usize> = 0..=65_536;
 
-const MAX_GUEST_THREADS: usize = 256;
+const GUEST_THREADS: RangeInclusive<usize> = 1..=256;
 
 /// The bounds on a guest's stack, in bytes: no language runtime fits into less, and none uses more.
 const STACK_BYTES: RangeInclusive<usize> = 64 * 1024..=8 * 1024 * 1024;
@@ -102,7 +102,7 @@ impl Default for SandboxConfig {
             // At least two, so that one guest in a slow file system does not block all others.
             guest_threads: thread::available_parallelism()
                 .map_or(2, NonZeroUsize::get)
-                .clamp(2, MAX_GUEST_THREADS),
+                .clamp(2, *GUEST_THREADS.end()),
             concurrent_calls: 64,
             queued_calls: 256,
             concurrent_calls_per_tool: None,
@@ -140,40 +140,29 @@ impl SandboxConfig {
     }
 
     pub(crate) fn check(&self) -> Result<(), SandboxError> {
+        let CompileLimits {
+            memory_bytes,
+            cpu_seconds,
+            deadline_ms,
+        } = self.compile_limits;
         let bounds = [
-            ("guest_threads", self.guest_threads, 1..=MAX_GUEST_THREADS),
-            (
-                "concurrent_calls",
-                self.concurrent_calls,
-                1..=MAX_CONCURRENT_CALLS,
-            ),
-            ("queued_calls", self.queued_calls, 0..=MAX_QUEUED_CALLS),
+            ("guest_threads", self.guest_threads, GUEST_THREADS),
+            ("concurrent_calls", self.concurrent_calls, CONCURRENT_CALLS),
+            ("queued_calls", self.queued_calls, QUEUED_CALLS),
             (
                 "concurrent_calls_per_tool",
                 self.concurrent_calls_per_tool(),
-                1..=MAX_CONCURRENT_CALLS,
+                CONCURRENT_CALLS,
             ),
             (
                 "queued_calls_per_tool",
                 self.queued_calls_per_tool(),
-                0..=MAX_QUEUED_CALLS,
+                QUEUED_CALLS,
             ),
             ("stack_bytes", self.stack_bytes, STACK_BYTES),
-            (
-                "compile_memory_bytes",
-                self.compile_limits.memory_bytes,
-                COMPILE_MEMORY_BYTES,
-            ),
-            (
-                "compile_cpu_seconds",
-                self.compile_limits.cpu_seconds,
-                COMPILE_CPU_SECONDS,
-            ),
-            (
-                "compile_deadline_ms",
-                self.compile_limits.deadline_ms,
-                COMPILE_DEADLINE_MS,
-            ),
+            ("compile_memory_bytes", memory_bytes, COMPILE_MEMORY_BYTES),
+            ("compile_cpu_seconds", cpu_seconds, COMPILE_CPU_SECONDS),
+            ("compile_deadline_ms", deadline_ms, COMPILE_DEADLINE_MS),
         ];
         for (name, value, range) in bounds {
             if !range.contains(&value) {

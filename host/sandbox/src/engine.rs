@@ -67,13 +67,15 @@ pub enum Allocator {
     },
 }
 
-/// The layout of linear memories. Engines of one layout run the same machine code.
+/// The layout of linear memories. Engines of one layout run the same machine code. The numbers are
+/// for the compile worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Layout {
     /// Reserved address space, where guard pages catch out-of-bounds accesses.
-    Reserved,
+    Reserved = 0,
     /// No reservation; the code checks every access.
-    Compact,
+    Compact = 1,
 }
 
 /// The engines of one sandbox.
@@ -157,37 +159,32 @@ impl Hasher for EngineHasher {
     }
 }
 
-/// The settings of all engines.
-fn base_config(sandbox: &SandboxConfig) -> Config {
-    let mut config = Config::new();
-    config
-        .epoch_interruption(true)
-        .max_wasm_stack(sandbox.stack_bytes)
-        .async_stack_size(sandbox.stack_bytes + HOST_STACK_BYTES)
-        .wasm_backtrace_max_frames(Some(BACKTRACE_FRAMES))
-        // Code offsets are never reported, and the map is a third of the compiled code.
-        .generate_address_map(false)
-        // No tool needs these, and each adds code that a hostile component could reach.
-        .wasm_memory64(false)
-        .wasm_features(WasmFeatures::FUNCTION_REFERENCES, false)
-        // A tool computes the same on every machine.
-        .relaxed_simd_deterministic(true)
-        .concurrency_support(false);
-    config
-}
-
 impl Layout {
+    pub(crate) const ALL: [Self; 2] = [Self::Reserved, Self::Compact];
+
     fn config(self, sandbox: &SandboxConfig) -> Config {
-        let mut config = base_config(sandbox);
-        match self {
-            // wasmtime's default for 32-bit memories: 4 GiB and guard pages.
-            Self::Reserved => &mut config,
-            Self::Compact => config
+        let mut config = Config::new();
+        config
+            .epoch_interruption(true)
+            .max_wasm_stack(sandbox.stack_bytes)
+            .async_stack_size(sandbox.stack_bytes + HOST_STACK_BYTES)
+            .wasm_backtrace_max_frames(Some(BACKTRACE_FRAMES))
+            // Code offsets are never reported, and the map is a third of the compiled code.
+            .generate_address_map(false)
+            // No tool needs these, and each adds code that a hostile component could reach.
+            .wasm_memory64(false)
+            .wasm_features(WasmFeatures::FUNCTION_REFERENCES, false)
+            // A tool computes the same on every machine.
+            .relaxed_simd_deterministic(true)
+            .concurrency_support(false);
+        // `Reserved` is wasmtime's default for 32-bit memories: 4 GiB and guard pages.
+        if self == Self::Compact {
+            config
                 .memory_reservation(0)
                 .memory_guard_size(0)
                 .guard_before_linear_memory(false)
-                .memory_reservation_for_growth(COMPACT_GROWTH_BYTES),
-        };
+                .memory_reservation_for_growth(COMPACT_GROWTH_BYTES);
+        }
         config
     }
 }

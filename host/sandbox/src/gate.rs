@@ -9,6 +9,7 @@ mod quota;
 #[cfg(test)]
 mod tests;
 
+use crate::mutex::lock;
 use agent_host_engine::{
     policy::{
         DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, Ruling, SecretPlace, decide_address,
@@ -28,7 +29,7 @@ use std::{
     io,
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -64,8 +65,9 @@ impl CallStats {
 
 /// The gate of one call.
 pub(crate) struct Gate {
-    grants: Arc<Grants>,
-    effect: Effect,
+    pub(crate) grants: Arc<Grants>,
+    /// The effect that the policy uses.
+    pub(crate) effect: Effect,
     http_requests: Meter,
     quotas: Quotas,
     /// A request that changes the world was allowed.
@@ -95,18 +97,9 @@ impl Gate {
         all.only(granted.iter().map(|grant| grant.name.as_str()))
     }
 
-    /// The effect that the policy uses.
-    pub(crate) fn effect(&self) -> Effect {
-        self.effect
-    }
-
     /// Returns whether a request that changes the world was allowed.
     pub(crate) fn is_dirty(&self) -> bool {
         self.dirty.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn grants(&self) -> &Arc<Grants> {
-        &self.grants
     }
 
     /// Returns whether a grant may ever be changed: for the flags of a descriptor, not for decisions.
@@ -171,7 +164,7 @@ impl Gate {
 
     /// Refuses by a fixed rule of this host, not of the operator's policy.
     pub(crate) fn refuse(&self, request: &str, rule: &str, reason: &str) -> Refused {
-        self.log().deny(request, rule, reason, None);
+        lock(&self.log).deny(request, rule, reason, None);
         Refused
     }
 
@@ -179,7 +172,7 @@ impl Gate {
     pub(crate) fn check_http(&self, request: &HttpRequest<'_>, url: &str) -> Result<(), Refused> {
         let text = format!("{} {url}", request.method);
         if !self.http_requests.take(1) {
-            let limit = self.http_requests.limit();
+            let limit = self.http_requests.limit;
             let reason = format!("a call may send at most {limit} requests");
             return Err(self.refuse(&text, "limits.http-requests", &reason));
         }
@@ -240,25 +233,25 @@ impl Gate {
 
     /// Records a host to which a connection is made.
     pub(crate) fn record_host(&self, host: &str) {
-        self.log().add_host(host);
+        lock(&self.log).add_host(host);
     }
 
     /// Returns the statistics so far.
     pub(crate) fn stats(&self) -> CallStats {
-        let log = self.log();
+        let log = lock(&self.log);
         CallStats {
             audit: log.entries(),
-            first_denial: log.first_denial().cloned(),
+            first_denial: log.first_denial.clone(),
             bytes_in: self.bytes_in.load(Ordering::Relaxed),
             bytes_out: self.bytes_out.load(Ordering::Relaxed),
-            hosts: log.hosts(),
+            hosts: log.hosts.iter().cloned().collect(),
         }
     }
 
     fn enforce(&self, request: &str, ruling: Ruling) -> Result<(), Refused> {
         match ruling {
             Ruling::Allow { rule } => {
-                self.log().allow(request, &rule);
+                lock(&self.log).allow(request, &rule);
                 Ok(())
             }
             Ruling::Deny {
@@ -266,7 +259,7 @@ impl Gate {
                 reason,
                 grant,
             } => {
-                self.log().deny(request, &rule, &reason, grant.as_deref());
+                lock(&self.log).deny(request, &rule, &reason, grant.as_deref());
                 Err(Refused)
             }
             Ruling::Ask { rule } => Err(self.refuse(
@@ -275,11 +268,5 @@ impl Gate {
                 "it needs the approval of a user, which no call can wait for",
             )),
         }
-    }
-
-    /// Locks the log. A panic elsewhere leaves nothing half-written that matters, so a poisoned lock is
-    /// still good.
-    fn log(&self) -> MutexGuard<'_, AuditLog> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

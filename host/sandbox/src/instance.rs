@@ -5,4 +5,3 @@ pub(crate) mod failure;
 pub(crate) mod limiter;
 pub(crate) mod linker;
 pub(crate) mod store;
-mod views;

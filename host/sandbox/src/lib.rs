@@ -8,7 +8,7 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `config`, `error`, `engine`, `bindings` | settings, wasmtime engines, generated WIT types |
+//! | `config`, `error`, `engine`, `bindings`, `mutex` | settings, wasmtime engines, generated WIT types, locking |
 //! | `schedule` | admission, the guest threads, the epoch clock |
 //! | `gate`, `secrets` | policy decisions, audit and quotas of one call; redaction |
 //! | `caps` | host functions: files, HTTP, WASI, progress, state, questions |
@@ -29,6 +29,7 @@ mod instance;
 #[cfg(test)]
 #[path = "../../../tests/support/mutations.rs"]
 mod mutations;
+mod mutex;
 mod sandbox;
 mod schedule;
 mod secrets;

@@ -35,7 +35,7 @@ use tokio::sync::Semaphore;
 /// # }
 /// ```
 pub struct Sandbox {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Sandbox {
@@ -128,13 +128,5 @@ impl std::fmt::Debug for Sandbox {
         f.debug_struct("Sandbox")
             .field("allocator", &self.shared.engines.allocator)
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-impl Sandbox {
-    /// Returns the number of components that are loaded or loading.
-    pub(crate) fn component_count(&self) -> usize {
-        self.shared.components.count()
     }
 }

@@ -1,7 +1,7 @@
 //! Which secrets the texts of one call are searched for.
 
 #[cfg(test)]
-pub(crate) mod values;
+pub(crate) mod tests;
 
 use agent_host_engine::secrets::Secrets;
 use std::sync::Arc;

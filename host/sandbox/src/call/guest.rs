@@ -14,6 +14,7 @@ use crate::{
 };
 use agent_host_types::{failure::ToolFailure, output::ToolResultOutput, question::Question};
 use serde_json::{Map, Value};
+use std::mem;
 use wasmtime::{Engine, Store};
 
 /// One call, ready to run. Owns everything that its task needs.
@@ -50,7 +51,7 @@ pub(super) async fn run(job: Box<GuestJob>) -> GuestResult {
                 yield_slice().await;
             }
             let state = store.data_mut();
-            let merges = state.state.take_merges();
+            let merges = mem::take(&mut state.state.merges);
             let mut output = convert::output(output, &state.secrets, &state.limits)?;
             state.http.check_links(&mut output);
             Ok(GuestEnd::Result(output, merges))

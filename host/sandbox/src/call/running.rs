@@ -8,7 +8,7 @@ use crate::{
     },
     caps::{stdio, telemetry::Telemetry},
     component::tool::ToolComponent,
-    gate::{CallStats, Gate},
+    gate::Gate,
     instance::failure,
     schedule::guest_runtime::{Started, TaskError, TaskHandle},
 };
@@ -47,19 +47,13 @@ impl RunningCall {
         call: &Call<'_>,
         cancel: &CancellationToken,
     ) -> RunEnd {
-        let Self {
-            task,
-            started,
-            deadline,
-            gate,
-            telemetry,
-        } = self;
-        let ended = match task {
+        let telemetry = self.telemetry;
+        let ended = match self.task {
             Started::Ready(ended) => ended,
             Started::Pending(task) => {
                 // An error means that the deadline came first.
                 let stop = async {
-                    let _ = tokio::time::timeout_at(deadline.into(), cancel.cancelled()).await;
+                    let _ = tokio::time::timeout_at(self.deadline.into(), cancel.cancelled()).await;
                 };
                 follow(task, stop, &telemetry, call).await
             }
@@ -74,21 +68,14 @@ impl RunningCall {
             })
         });
         let result = validate(result, tool, call);
-        let mut stats = gate.stats();
+        let mut stats = self.gate.stats();
         stats.redact(&call.secrets);
-        let CallStats {
-            audit,
-            first_denial,
-            bytes_in,
-            bytes_out,
-            hosts,
-        } = stats;
         let accounting = Accounting {
-            wall_us: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            wall_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
             peak_memory_bytes: telemetry.peak_memory_bytes(),
-            bytes_in,
-            bytes_out,
-            hosts,
+            bytes_in: stats.bytes_in,
+            bytes_out: stats.bytes_out,
+            hosts: stats.hosts,
             stdio: call.secrets.text(&stdio::combined(&telemetry)).into_owned(),
             limits: Some(call.limits.clone()),
         };
@@ -99,16 +86,16 @@ impl RunningCall {
                     question,
                     answered_by: AnsweredBy::Rerun,
                     accounting,
-                    audit,
+                    audit: stats.audit,
                 });
             }
             Err(failure) => (Err(failure), Vec::new()),
         };
         RunEnd::Settled(CallReport {
             accounting,
-            audit,
+            audit: stats.audit,
             merges,
-            ..CallReport::of(with_denial(result, first_denial))
+            ..CallReport::of(with_denial(result, stats.first_denial))
         })
     }
 }

@@ -69,7 +69,7 @@ impl FilesCtx {
     /// # Errors
     /// A directory cannot be opened or is protected itself.
     pub(crate) fn open(gate: Arc<Gate>, protected: &[PathBuf]) -> Result<Self, FilesError> {
-        let grants = gate.grants();
+        let grants = &gate.grants;
         let open = |(index, grant): (usize, &DirGrant)| -> Result<Root, FilesError> {
             let failed = |source: rustix::io::Errno| FilesError::Open {
                 guest: grant.guest.clone(),
@@ -241,7 +241,7 @@ impl preopens::Host for FilesView<'_> {
     /// paths resolve.
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
         let mut preopens = Vec::new();
-        let grants = &self.ctx.gate.grants().dirs;
+        let grants = &self.ctx.gate.grants.dirs;
         for (grant, (root, granted)) in self.ctx.roots.iter().zip(grants).enumerate() {
             let names = (grant == 0).then_some(".").into_iter();
             for name in std::iter::once(granted.guest.as_str()).chain(names) {

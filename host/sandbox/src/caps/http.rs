@@ -155,7 +155,8 @@ impl GatedHttp {
     /// addresses of [`RequestTarget::allowed_addresses`], at the returned URL: that of the target,
     /// with the secrets that the guest named. Those in header fields are in the request afterwards.
     fn admit(&self, request: &mut Request<WasiBody>) -> Result<(HttpExchange, Url), Error> {
-        let target = RequestTarget::new(request, Arc::clone(&self.gate))?;
+        let (method, url) = (request.method().as_str(), request.uri().to_string());
+        let target = RequestTarget::parse(method, &url, Arc::clone(&self.gate))?;
         if *request.method() == Method::CONNECT {
             return Err(Error::HttpRequestMethodInvalid);
         }
@@ -185,7 +186,7 @@ impl GatedHttp {
 
     /// Returns whether the requests of this call may carry secrets.
     fn holds_secrets(&self) -> bool {
-        !self.gate.grants().secrets.is_empty()
+        !self.gate.grants.secrets.is_empty()
     }
 
     fn permit(&self, target: &RequestTarget) -> Result<ConnectionPermit, Error> {
@@ -265,8 +266,8 @@ impl OutgoingRequest {
         };
         let body = body::read_request(body, &self.exchange).await?;
         let target = &self.exchange.target;
-        let recorded = RecordedRequest::new(parts.method.as_str(), target.url().as_str(), &body);
-        let response = if recording.is_replay() {
+        let recorded = RecordedRequest::new(parts.method.as_str(), target.url.as_str(), &body);
+        let response = if recording.is_replay {
             recording.replay_response(&recorded)?
         } else {
             let body = (!body.is_empty()).then(|| body.into());
@@ -294,9 +295,7 @@ impl OutgoingRequest {
         parts: request::Parts,
         body: Option<reqwest::Body>,
     ) -> Result<reqwest::Response, Error> {
-        let HttpExchange {
-            target, deadline, ..
-        } = &self.exchange;
+        let (target, deadline) = (&self.exchange.target, &self.exchange.deadline);
         let connect = self.options.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
         let client = &self.call.client;
         let client = client.for_target(Arc::clone(target), connect.min(CONNECT_TIMEOUT))?;
@@ -332,7 +331,7 @@ impl OutgoingRequest {
         if let Some(length) = response.content_length()
             && !budget.response.fits(length)
         {
-            target.refuse_body_bytes("response", budget.response.limit());
+            target.refuse_body_bytes("response", budget.response.limit);
             return Err(Error::HttpResponseBodySize(Some(length)));
         }
         let mut redacted = Response::builder().status(response.status());

@@ -19,29 +19,15 @@ use std::sync::Arc;
 
 /// The questions of one call.
 pub(crate) struct HumanCtx {
-    gate: Arc<Gate>,
-    granted: Arc<Secrets>,
-    can_ask: bool,
+    pub(crate) gate: Arc<Gate>,
+    /// The secrets of the tool.
+    pub(crate) granted: Arc<Secrets>,
+    pub(crate) can_ask: bool,
     /// The answers of earlier runs that this one has not reached yet.
-    answers: std::vec::IntoIter<AnsweredQuestion>,
+    pub(crate) answers: std::vec::IntoIter<AnsweredQuestion>,
 }
 
 impl HumanCtx {
-    /// `granted` are the secrets of the tool, `answers` those of earlier runs.
-    pub(crate) fn new(
-        gate: Arc<Gate>,
-        granted: Arc<Secrets>,
-        can_ask: bool,
-        answers: Vec<AnsweredQuestion>,
-    ) -> Self {
-        Self {
-            gate,
-            granted,
-            can_ask,
-            answers: answers.into_iter(),
-        }
-    }
-
     fn answer(&mut self, question: Question) -> Result<WitAnswer, Unwind> {
         if let Some(earlier) = self.answers.next() {
             return if earlier.question == question {
@@ -52,7 +38,7 @@ impl HumanCtx {
         }
         // The effects of an effectful call cannot be repeated, so it may not be ended for a
         // question.
-        let is_bound = self.gate.effect() == Effect::Effectful && self.gate.is_dirty();
+        let is_bound = self.gate.effect == Effect::Effectful && self.gate.is_dirty();
         if !self.can_ask || is_bound {
             return Ok(WitAnswer::Unavailable);
         }
@@ -70,15 +56,10 @@ fn to_wit(answer: Answer) -> WitAnswer {
 
 impl human::Host for HumanCtx {
     async fn ask(&mut self, question: WitQuestion) -> wasmtime::Result<WitAnswer> {
-        let WitQuestion {
-            prompt,
-            choices,
-            free_text,
-        } = question;
         let mut question = Question {
-            prompt,
-            choices,
-            free_text,
+            prompt: question.prompt,
+            choices: question.choices,
+            free_text: question.free_text,
         };
         // Redacted like the journaled question with which it is compared. Other tools' secrets
         // stay: two questions that become equal by their marks would tell the guest what is in

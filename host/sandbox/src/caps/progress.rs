@@ -1,10 +1,10 @@
 //! `agent:tool/progress`: messages for the user who waits. A report never changes a result, and
 //! reports that come too fast are dropped.
 
-use crate::{bindings::progress, caps::telemetry::Telemetry, text};
+use crate::{bindings::progress, caps::telemetry::Telemetry, mutex::lock, text};
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 use tokio::sync::Notify;
@@ -30,7 +30,7 @@ pub(crate) struct Reports {
 impl Reports {
     /// Queues a report, or drops it if the queue is full, as the contract allows.
     fn push(&self, report: Report) {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         if waiting.len() < MAX_WAITING {
             waiting.push_back(report);
         }
@@ -40,7 +40,7 @@ impl Reports {
 
     /// Takes the oldest report.
     pub(crate) fn take(&self) -> Option<Report> {
-        self.lock().pop_front()
+        lock(&self.waiting).pop_front()
     }
 
     /// Takes the oldest report when there is one. Cancel-safe; for one caller at a time.
@@ -51,10 +51,6 @@ impl Reports {
             }
             self.arrived.notified().await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Report>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// The most bytes that one call may merge, all deltas together.
-const MAX_DELTA_BYTES: usize = 64 * 1024;
+pub(super) const MAX_DELTA_BYTES: usize = 64 * 1024;
 
 /// The shared state of one call.
 pub(crate) struct StateCtx {
@@ -16,7 +16,8 @@ pub(crate) struct StateCtx {
     snapshot: Arc<Map<String, Value>>,
     secrets: Redactors,
     merged_bytes: usize,
-    merges: Vec<Map<String, Value>>,
+    /// The merged deltas, in the order of the calls of `merge`.
+    pub(crate) merges: Vec<Map<String, Value>>,
 }
 
 impl StateCtx {
@@ -28,11 +29,6 @@ impl StateCtx {
             merges: Vec::new(),
         }
     }
-
-    /// Takes the merged deltas, in the order of the calls of `merge`.
-    pub(crate) fn take_merges(&mut self) -> Vec<Map<String, Value>> {
-        std::mem::take(&mut self.merges)
-    }
 }
 
 impl state::Host for StateCtx {
@@ -43,10 +39,7 @@ impl state::Host for StateCtx {
     async fn merge(&mut self, delta: String) -> wasmtime::Result<()> {
         let bytes = self.merged_bytes.saturating_add(delta.len());
         if bytes > MAX_DELTA_BYTES {
-            return Err(Unwind::StateTooLarge {
-                limit: MAX_DELTA_BYTES,
-            }
-            .into());
+            return Err(Unwind::StateTooLarge.into());
         }
         let mut delta: Map<String, Value> = serde_json::from_str(&delta).map_err(|error| {
             Unwind::StateNotAnObject(self.secrets.all.text(&error.to_string()).into_owned())

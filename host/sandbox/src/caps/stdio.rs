@@ -4,11 +4,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::caps::telemetry::Telemetry;
+use crate::{caps::telemetry::Telemetry, mutex::lock};
 use bytes::Bytes;
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 use wasmtime_wasi::{
     cli::{IsTerminal, StdoutStream},
@@ -32,23 +32,19 @@ impl Tail {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<u8>> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Appends bytes, and drops the oldest beyond the capacity.
     pub(crate) fn push(&self, new: &[u8]) {
         let kept = new
             .get(new.len().saturating_sub(self.capacity)..)
             .unwrap_or_default();
-        let mut bytes = self.lock();
+        let mut bytes = lock(&self.bytes);
         let excess = (bytes.len() + kept.len()).saturating_sub(self.capacity);
         bytes.drain(..excess);
         bytes.extend(kept);
     }
 
     pub(crate) fn text(&self) -> String {
-        let mut bytes = self.lock();
+        let mut bytes = lock(&self.bytes);
         String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
     }
 }
@@ -71,17 +67,10 @@ pub(crate) struct StdioStream {
 }
 
 impl StdioStream {
-    pub(crate) fn stdout(telemetry: &Arc<Telemetry>) -> Self {
+    pub(crate) fn new(telemetry: &Arc<Telemetry>, tail: fn(&Telemetry) -> &Tail) -> Self {
         Self {
             telemetry: Arc::clone(telemetry),
-            tail: |telemetry| &telemetry.stdout,
-        }
-    }
-
-    pub(crate) fn stderr(telemetry: &Arc<Telemetry>) -> Self {
-        Self {
-            telemetry: Arc::clone(telemetry),
-            tail: |telemetry| &telemetry.stderr,
+            tail,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Why a host function, or the epoch callback, unwinds a guest.
 
+use crate::caps::state::MAX_DELTA_BYTES;
 use agent_host_types::question::Question;
 
 /// The error that unwinds the instance.
@@ -7,8 +8,8 @@ use agent_host_types::question::Question;
 pub(crate) enum Unwind {
     #[error("the deadline has passed")]
     Deadline,
-    #[error("the call merged more than {limit} bytes into the session's state")]
-    StateTooLarge { limit: usize },
+    #[error("the call merged more than {MAX_DELTA_BYTES} bytes into the session's state")]
+    StateTooLarge,
     /// The call asks the user, which is not a failure.
     #[error("the call asked a question")]
     Asked(Question),

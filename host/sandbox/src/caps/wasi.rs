@@ -29,13 +29,8 @@ impl LazyWasiCtx {
     }
 
     pub(crate) fn get(&mut self) -> &mut WasiCtx {
-        let Self {
-            gate,
-            telemetry,
-            random_bytes,
-            made,
-        } = self;
-        made.get_or_insert_with(|| make(gate, telemetry, *random_bytes))
+        self.made
+            .get_or_insert_with(|| make(&self.gate, &self.telemetry, self.random_bytes))
     }
 }
 
@@ -43,7 +38,7 @@ impl LazyWasiCtx {
 /// nothing of the host is visible. Clocks and random numbers are the host's.
 fn make(gate: &Gate, telemetry: &Arc<Telemetry>, random_bytes: u64) -> WasiCtx {
     let mut wasi = WasiCtx::builder();
-    let grants = gate.grants();
+    let grants = &gate.grants;
     for variable in &grants.env {
         wasi.env(&variable.name, &variable.value);
     }
@@ -51,8 +46,8 @@ fn make(gate: &Gate, telemetry: &Arc<Telemetry>, random_bytes: u64) -> WasiCtx {
     if let Some(first) = grants.dirs.first() {
         wasi.initial_cwd(&first.guest);
     }
-    wasi.stdout(StdioStream::stdout(telemetry))
-        .stderr(StdioStream::stderr(telemetry))
+    wasi.stdout(StdioStream::new(telemetry, |telemetry| &telemetry.stdout))
+        .stderr(StdioStream::new(telemetry, |telemetry| &telemetry.stderr))
         .max_random_size(random_bytes)
         .allow_tcp(false)
         .allow_udp(false)

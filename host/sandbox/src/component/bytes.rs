@@ -9,24 +9,15 @@ use crate::component::{
 };
 use agent_host_types::id::Digest;
 use bytes::Bytes;
-use std::{
-    borrow::Cow,
-    fs::File,
-    io::{self, Read},
-    path::PathBuf,
-};
-
-/// The bytes of a file that are read and hashed at once; they fit into the processor's cache.
-const CHUNK_BYTES: usize = 256 * 1024;
+use std::{borrow::Cow, fs::File, io::Read, path::PathBuf};
 
 /// The bytes of a component. Creating it from a vector or from static bytes copies nothing. A file
 /// is hashed in chunks, and held in memory only to compile it.
 #[derive(Clone, Debug)]
-pub struct ComponentBytes(ByteSource);
-
-#[derive(Clone, Debug)]
-enum ByteSource {
+pub enum ComponentBytes {
+    /// The bytes.
     Memory(Bytes),
+    /// The path of a file with the bytes.
     File(PathBuf),
 }
 
@@ -34,7 +25,7 @@ enum ByteSource {
 pub(crate) struct Identified {
     pub(crate) hash: blake3::Hash,
     pub(crate) size_bytes: u64,
-    source: ByteSource,
+    source: ComponentBytes,
 }
 
 impl ComponentBytes {
@@ -52,9 +43,9 @@ impl ComponentBytes {
     }
 
     pub(crate) fn identify(self) -> Result<Identified, LoadError> {
-        match self.0 {
-            ByteSource::Memory(bytes) => Identified::in_memory(bytes),
-            ByteSource::File(path) => {
+        match self {
+            ComponentBytes::Memory(bytes) => Identified::in_memory(bytes),
+            ComponentBytes::File(path) => {
                 let file = File::open(&path).map_err(LoadError::Unreadable)?;
                 let metadata = file.metadata().map_err(LoadError::Unreadable)?;
                 if !metadata.is_file() {
@@ -62,12 +53,15 @@ impl ComponentBytes {
                     return Identified::in_memory(read(file)?);
                 }
                 check_size(metadata.len())?;
-                let (hash, size_bytes) = hash(file).map_err(LoadError::Unreadable)?;
-                check_size(size_bytes)?;
+                let mut hasher = blake3::Hasher::new();
+                hasher
+                    .update_reader(file.take(MAX_COMPONENT_BYTES + 1))
+                    .map_err(LoadError::Unreadable)?;
+                check_size(hasher.count())?;
                 Ok(Identified {
-                    hash,
-                    size_bytes,
-                    source: ByteSource::File(path),
+                    hash: hasher.finalize(),
+                    size_bytes: hasher.count(),
+                    source: ComponentBytes::File(path),
                 })
             }
         }
@@ -81,14 +75,14 @@ impl Identified {
         Ok(Self {
             hash: blake3::hash(&bytes),
             size_bytes,
-            source: ByteSource::Memory(bytes),
+            source: ComponentBytes::Memory(bytes),
         })
     }
 
     pub(crate) fn into_bytes(self) -> Result<Bytes, LoadError> {
         let path = match self.source {
-            ByteSource::Memory(bytes) => return Ok(bytes),
-            ByteSource::File(path) => path,
+            ComponentBytes::Memory(bytes) => return Ok(bytes),
+            ComponentBytes::File(path) => path,
         };
         let bytes = read(File::open(path).map_err(LoadError::Unreadable)?)?;
         if blake3::hash(&bytes) == self.hash {
@@ -98,21 +92,7 @@ impl Identified {
     }
 }
 
-/// Returns the hash and the size of a file, of which at most [`MAX_COMPONENT_BYTES`] + 1 are read.
-fn hash(file: File) -> io::Result<(blake3::Hash, u64)> {
-    let mut file = file.take(MAX_COMPONENT_BYTES + 1);
-    let mut hasher = blake3::Hasher::new();
-    let mut chunk = vec![0; CHUNK_BYTES];
-    loop {
-        match file.read(&mut chunk) {
-            Ok(0) => return Ok((hasher.finalize(), hasher.count())),
-            Ok(size) => drop(hasher.update(chunk.get(..size).unwrap_or_default())),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
+/// Reads at most [`MAX_COMPONENT_BYTES`] + 1 bytes.
 fn read(file: File) -> Result<Bytes, LoadError> {
     let mut bytes = Vec::new();
     file.take(MAX_COMPONENT_BYTES + 1)
@@ -123,13 +103,13 @@ fn read(file: File) -> Result<Bytes, LoadError> {
 
 impl From<PathBuf> for ComponentBytes {
     fn from(path: PathBuf) -> Self {
-        Self(ByteSource::File(path))
+        Self::File(path)
     }
 }
 
 impl From<Vec<u8>> for ComponentBytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(ByteSource::Memory(bytes.into()))
+        Self::Memory(bytes.into())
     }
 }
 
@@ -141,15 +121,15 @@ impl From<&Vec<u8>> for ComponentBytes {
 
 impl From<&[u8]> for ComponentBytes {
     fn from(bytes: &[u8]) -> Self {
-        Self(ByteSource::Memory(Bytes::copy_from_slice(bytes)))
+        Self::Memory(Bytes::copy_from_slice(bytes))
     }
 }
 
 impl From<Cow<'static, [u8]>> for ComponentBytes {
     fn from(bytes: Cow<'static, [u8]>) -> Self {
-        Self(ByteSource::Memory(match bytes {
+        Self::Memory(match bytes {
             Cow::Borrowed(bytes) => Bytes::from_static(bytes),
             Cow::Owned(bytes) => bytes.into(),
-        }))
+        })
     }
 }

@@ -17,7 +17,7 @@ mod tests;
 pub use manage::{CacheContent, CachedComponent, CompileCache, Pruned};
 pub(crate) use sealed::Sealed;
 
-use crate::{component::code::TrustedCode, engine::fingerprint};
+use crate::engine::fingerprint;
 use agent_host_engine::definitions::RawDefinition;
 use agent_host_types::{id::Digest, tool::ToolDefinition};
 use entry::{EntryHeader, KEY_BYTES, Key};
@@ -38,8 +38,10 @@ pub(crate) struct Cache {
 
 /// An entry with a valid hash.
 pub(crate) struct CacheEntry {
-    header: EntryHeader,
-    code: Sealed,
+    pub(crate) digest: Digest,
+    /// The caller validates them again.
+    pub(crate) definitions: Vec<RawDefinition>,
+    pub(crate) code: Sealed,
 }
 
 impl Cache {
@@ -75,8 +77,9 @@ impl Cache {
                 // For eviction; a read-only directory keeps the old time.
                 let _ = file.set_times(FileTimes::new().set_accessed(SystemTime::now()));
                 Ok(CacheEntry {
-                    header,
-                    code: code.seal()?,
+                    digest: header.digest,
+                    definitions: header.definitions()?,
+                    code: Sealed::seal(code)?,
                 })
             });
         match found {
@@ -112,29 +115,13 @@ impl Cache {
                     definitions,
                 };
                 let name = entry::name(component, &self.engine);
-                let parts = entry::parts(&self.key, component, &header, code);
-                self.dir
-                    .replace(&name, &parts.each_ref().map(AsRef::as_ref))
+                let prefix = entry::prefix(&self.key, component, &header, code);
+                self.dir.replace(&name, &[&prefix, code])
             })
             .and_then(|()| manage::evict(&self.dir, MAX_CACHE_BYTES));
         if let Err(error) = stored {
             tracing::warn!("a compiled tool is not kept in the cache: {error}");
         }
-    }
-}
-
-impl CacheEntry {
-    pub(crate) fn digest(&self) -> Digest {
-        self.header.digest
-    }
-
-    pub(crate) fn code(&self) -> TrustedCode<'_> {
-        TrustedCode::sealed(&self.code)
-    }
-
-    /// Parses the definitions, which the caller validates again.
-    pub(crate) fn definitions(&self) -> serde_json::Result<Vec<RawDefinition>> {
-        self.header.definitions()
     }
 }
 

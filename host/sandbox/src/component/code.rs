@@ -1,11 +1,7 @@
 //! Compiles components and loads their machine code. Contains the crate's only `unsafe`.
 
 use crate::{
-    component::{
-        cache::Sealed,
-        error::LoadError,
-        structure::{self, StructureError},
-    },
+    component::{cache::Sealed, error::LoadError},
     engine::{Allocator, Engines},
     text,
 };
@@ -65,15 +61,6 @@ pub(crate) fn check_size(bytes: u64) -> Result<(), LoadError> {
         return Ok(());
     }
     Err(LoadError::TooLarge(bytes))
-}
-
-/// Checks the structure of a component in one pass and constant memory.
-pub(crate) fn check_structure(bytes: &[u8]) -> Result<(), LoadError> {
-    structure::check(bytes).map_err(|error| match error {
-        StructureError::CoreModule => LoadError::CoreModule,
-        StructureError::Malformed(message) => LoadError::NotAComponent(shorten(&message)),
-        StructureError::TooMany { item, max } => LoadError::TooComplex { item, max },
-    })
 }
 
 /// Compiles a component of checked structure, in this process and without limits.

@@ -38,16 +38,6 @@ const MAX_CODE_BYTES: usize = 256 * 1024 * 1024;
 /// The bound on the child's stderr in an error, in bytes.
 const MAX_STDERR_BYTES: usize = 300;
 
-/// How a child ended.
-enum ChildEnd {
-    /// By itself, or killed by another process.
-    Exited(ExitStatus, ChildOutput),
-    /// Killed by its parent, because its output was too large.
-    OutputTooLarge,
-    /// Killed by its parent at the deadline.
-    TimedOut,
-}
-
 /// The parent's side of the compile worker.
 pub(crate) struct Compiler {
     pub(crate) worker: CompileWorker,
@@ -73,35 +63,30 @@ impl Compiler {
             .saturating_mul(CODE_RATIO)
             .saturating_add(CODE_BASE_BYTES)
             .min(MAX_CODE_BYTES);
-        match self.run(header.to_bytes(), component, max_code).await? {
-            ChildEnd::Exited(status, output) => self.reply(status, output),
-            ChildEnd::OutputTooLarge => Err(LoadError::CompileLimit(format!(
-                "its machine code has more than {max_code} bytes"
-            ))),
-            ChildEnd::TimedOut => Err(LoadError::CompileLimit(format!(
-                "it was not compiled after {} ms (`compile-deadline-ms`)",
-                self.limits.deadline_ms
-            ))),
-        }
+        let (status, output) = self.run(header.to_bytes(), component, max_code).await?;
+        self.reply(status, output)
     }
 
     /// Starts the child without input and returns its confinement.
     pub(crate) async fn check(&self) -> Result<Confinement, LoadError> {
-        match self.run(Vec::new(), Bytes::new(), 0).await? {
-            ChildEnd::Exited(status, output) => wire::confinement(&output.reply)
-                .ok_or_else(|| self.not_ready(status, &output.stderr)),
-            ChildEnd::OutputTooLarge | ChildEnd::TimedOut => {
-                Err(self.broken("it does not end by itself"))
-            }
-        }
+        let ended = self.run(Vec::new(), Bytes::new(), 0).await;
+        let (status, output) = ended.map_err(|error| match error {
+            LoadError::CompileLimit(_) => self.broken("it does not end by itself"),
+            other => other,
+        })?;
+        wire::confinement(&output.reply).ok_or_else(|| self.not_ready(status, &output.stderr))
     }
 
+    /// Runs a child to its end, by itself or killed by another process.
+    ///
+    /// # Errors
+    /// [`LoadError::CompileLimit`] if this process killed it, for its output or at the deadline.
     async fn run(
         &self,
         header: Vec<u8>,
         component: Bytes,
         max_code: usize,
-    ) -> Result<ChildEnd, LoadError> {
+    ) -> Result<(ExitStatus, ChildOutput), LoadError> {
         let started = child::start(&self.worker, self.limits).await;
         let (mut child, pipes) = started.map_err(|error| match error.raw_os_error() {
             Some(libc::EAGAIN | libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
@@ -119,12 +104,17 @@ impl Compiler {
             .await
             .ok_or_else(|| self.broken("its status cannot be read"))?;
         match output {
-            Ok(Ok(output)) => Ok(ChildEnd::Exited(status, output)),
-            Ok(Err(ExchangeError::OutputTooLarge)) => Ok(ChildEnd::OutputTooLarge),
+            Ok(Ok(output)) => Ok((status, output)),
+            Ok(Err(ExchangeError::OutputTooLarge)) => Err(LoadError::CompileLimit(format!(
+                "its machine code has more than {max_code} bytes"
+            ))),
             Ok(Err(ExchangeError::Io(error))) => {
                 Err(self.broken(&format!("its pipes do not work: {error}")))
             }
-            Err(_) => Ok(ChildEnd::TimedOut),
+            Err(_) => Err(LoadError::CompileLimit(format!(
+                "it was not compiled after {} ms (`compile-deadline-ms`)",
+                self.limits.deadline_ms
+            ))),
         }
     }
 

@@ -12,10 +12,7 @@ use crate::{
     },
     text,
 };
-use agent_host_engine::{
-    definitions::{Definitions, RawDefinition},
-    policy::Grants,
-};
+use agent_host_engine::{definitions::RawDefinition, policy::Grants};
 use agent_host_types::{failure::ToolFailure, limits::Limits, tool::Effect};
 use std::{
     sync::Arc,
@@ -90,19 +87,16 @@ async fn run(
     setup: CallSetup,
 ) -> Result<Vec<wit::ToolDefinition>, ToolFailure> {
     let mut store = configure_store(pre.engine(), setup)?;
-    let definitions = async {
-        let instance = pre.instantiate_async(&mut store).await?;
-        instance
-            .agent_tool_tool()
-            .call_definitions(&mut store)
-            .await
+    let definitions = match pre.instantiate_async(&mut store).await {
+        Ok(instance) => {
+            instance
+                .agent_tool_tool()
+                .call_definitions(&mut store)
+                .await
+        }
+        Err(error) => Err(error),
     };
-    let definitions = definitions.await;
-    definitions.map_err(|error: wasmtime::Error| failure::of_guest(&error, store.data()))
-}
-
-pub(crate) fn check(raw: Vec<RawDefinition>) -> Result<Definitions, LoadError> {
-    Definitions::check(raw).map_err(|error| LoadError::Definitions(error.to_string()))
+    definitions.map_err(|error| failure::of_guest(&error, store.data()))
 }
 
 fn from_wit(definition: wit::ToolDefinition) -> RawDefinition {

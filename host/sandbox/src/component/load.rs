@@ -13,19 +13,21 @@ use crate::{
         link::{EntryPoint, LinkedComponent, link},
         plain::Docs,
         shared::Shared,
+        structure,
         tool::{Compiled, HandleState, Loaded, ToolComponent},
     },
     engine::fingerprint,
+    mutex::lock,
 };
 use agent_host_engine::definitions::Definitions;
 use agent_host_types::id::Digest;
 use bytes::Bytes;
 use std::{
     collections::HashMap,
+    error::Error,
     fmt::Display,
-    sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak},
+    sync::{Arc, Mutex, Once, Weak},
 };
-use tokio::sync::Semaphore;
 use tokio_util::task::AbortOnDropHandle;
 
 /// Warns once that components are compiled in this process.
@@ -35,39 +37,17 @@ static IN_PROCESS: Once = Once::new();
 #[derive(Default)]
 pub(crate) struct LoadedComponents(Mutex<HashMap<blake3::Hash, Arc<LoadSlot>>>);
 
-struct LoadSlot {
-    /// Held while loading; other loads wait for it and then find the component.
-    loading: Semaphore,
-    loaded: Mutex<Weak<Loaded>>,
-}
+/// Locked while the component loads; other loads of it wait and then find it.
+type LoadSlot = tokio::sync::Mutex<Weak<Loaded>>;
 
 impl LoadedComponents {
     fn slot(&self, hash: blake3::Hash) -> Arc<LoadSlot> {
-        let mut slots = self.lock();
+        let mut slots = lock(&self.0);
         // Removes components without handles and without waiting loads.
-        slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.lock().strong_count() > 0);
-        let slot = slots.entry(hash).or_insert_with(|| {
-            Arc::new(LoadSlot {
-                loading: Semaphore::new(1),
-                loaded: Mutex::default(),
-            })
+        slots.retain(|_, slot| {
+            Arc::get_mut(slot).is_none_or(|slot| slot.get_mut().strong_count() > 0)
         });
-        Arc::clone(slot)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn count(&self) -> usize {
-        self.lock().len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<blake3::Hash, Arc<LoadSlot>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl LoadSlot {
-    fn lock(&self) -> MutexGuard<'_, Weak<Loaded>> {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+        Arc::clone(slots.entry(hash).or_default())
     }
 }
 
@@ -78,12 +58,12 @@ pub(crate) async fn load(
     // BLAKE3 identifies the component. The slower SHA-256 digest is computed once and then cached.
     let component = blocking(shared, move |_| component.identify()).await??;
     let slot = shared.components.slot(component.hash);
-    let _permit = slot.loading.acquire().await;
-    if let Some(loaded) = slot.lock().upgrade() {
+    let mut slot = slot.lock().await;
+    if let Some(loaded) = slot.upgrade() {
         return Ok(ToolComponent::new(loaded));
     }
     let loaded = Arc::new(load_new(shared, component).await?);
-    *slot.lock() = Arc::downgrade(&loaded);
+    *slot = Arc::downgrade(&loaded);
     Ok(ToolComponent::new(loaded))
 }
 
@@ -108,7 +88,8 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
                     (None, EntryPoint::Plain(plain)) => plain.definitions(&Docs::read(&bytes)),
                     (queried, _) => queried.unwrap_or_default(),
                 };
-                let definitions = definitions::check(raw)?;
+                let definitions = Definitions::check(raw)
+                    .map_err(|error| LoadError::Definitions(error.to_string()))?;
                 let digest = Digest::of(&bytes);
                 if let Some(cache) = &shared.cache {
                     cache.put(hash, digest, definitions.all(), &machine_code);
@@ -122,11 +103,9 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
     Ok(Loaded {
         digest,
         size_bytes,
-        imports: linked.imports,
         definitions,
         compiled,
-        allocator: linked.allocator,
-        entry_point: linked.entry_point,
+        linked,
         handle: HandleState::new(shared, None, None),
         shared: Arc::clone(shared),
     })
@@ -135,7 +114,7 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
 /// Compiles a component, in a child process if there is a compile worker.
 async fn compile(shared: &Arc<Shared>, bytes: Bytes) -> Result<Vec<u8>, LoadError> {
     let component = bytes.clone();
-    blocking(shared, move |_| code::check_structure(&component)).await??;
+    blocking(shared, move |_| structure::check(&component)).await??;
     let _permit = shared.compiling.acquire().await;
     let Some(compiler) = shared.compiler.clone() else {
         IN_PROCESS.call_once(|| {
@@ -181,23 +160,23 @@ fn from_cache(
     hash: blake3::Hash,
 ) -> Option<(LinkedComponent, Definitions, Digest)> {
     let entry = shared.cache.as_ref()?.get(hash)?;
-    let load = || {
-        let (component, allocator) = code::instantiate(&shared.engines, &entry.code())
+    let load = || -> Result<_, Box<dyn Error>> {
+        let code = TrustedCode::sealed(&entry.code);
+        let (component, allocator) = code::instantiate(&shared.engines, &code)
             .map_err(|error| error.root_cause().to_string())?;
-        let linked = link(&component, allocator).map_err(|error| error.to_string())?;
-        let raw = entry.definitions().map_err(|error| error.to_string())?;
-        let definitions = Definitions::check(raw).map_err(|error| error.to_string())?;
+        let linked = link(&component, allocator)?;
+        let definitions = Definitions::check(entry.definitions)?;
         match &linked.entry_point {
             EntryPoint::Plain(plain) if !plain.has_all(definitions.all()) => {
-                Err("this version names its functions differently".to_owned())
+                Err("this version names its functions differently".into())
             }
-            _ => Ok((linked, definitions, entry.digest())),
+            _ => Ok((linked, definitions, entry.digest)),
         }
     };
-    let warn = |reason: &String| {
+    let loaded = load().map_err(|reason| {
         tracing::warn!("a compiled tool in the cache does not load and is made anew: {reason}");
-    };
-    load().inspect_err(warn).ok()
+    });
+    loaded.ok()
 }
 
 fn from_source(

@@ -52,7 +52,8 @@ const MAX_SIGNATURE_BYTES: usize = 1024;
 pub(crate) struct PlainComponent {
     pre: InstancePre<CallState>,
     functions: Vec<Arc<Function>>,
-    refused: Vec<String>,
+    /// The functions that cannot be tools, each with the reason.
+    pub(super) refused: Vec<String>,
     effect: Effect,
 }
 
@@ -72,11 +73,7 @@ pub(crate) struct BoundCall {
 }
 
 /// An exported function of any type.
-struct ExportedFunction {
-    path: FunctionPath,
-    index: ComponentExportIndex,
-    ty: ComponentFunc,
-}
+type ExportedFunction = (FunctionPath, ComponentExportIndex, ComponentFunc);
 
 impl PlainComponent {
     /// Selects the functions of a component that can be tools. Tools of a component that
@@ -96,7 +93,7 @@ impl PlainComponent {
         };
         let mut refused = Vec::new();
         let mut usable = Vec::new();
-        for ExportedFunction { path, index, ty } in exported(pre.component())? {
+        for (path, index, ty) in exported(pre.component())? {
             match signature(&path, &ty) {
                 Ok(signature) => usable.push((path, index, signature)),
                 Err(why) => refused.push(reason(&path, &why.to_string())),
@@ -135,11 +132,6 @@ impl PlainComponent {
             refused,
             effect,
         })
-    }
-
-    /// The functions that cannot be tools, each with the reason.
-    pub(crate) fn refused(&self) -> &[String] {
-        &self.refused
     }
 
     /// Returns the definitions of the tools, in the component's order.
@@ -280,21 +272,22 @@ fn exported_at(
         Some(interface) => Some(component.get_export_index(None, &**interface)?),
         None => None,
     };
-    Some(ExportedFunction {
-        index: component.get_export_index(instance.as_ref(), function)?,
-        path: FunctionPath {
-            interface: interface.cloned(),
-            function: function.to_owned(),
-        },
-        ty,
-    })
+    let index = component.get_export_index(instance.as_ref(), function)?;
+    let path = FunctionPath {
+        interface: interface.cloned(),
+        function: function.to_owned(),
+    };
+    Some((path, index, ty))
 }
 
 fn signature(path: &FunctionPath, ty: &ComponentFunc) -> Result<Signature, SignatureError> {
-    if path.is_of_wasi() {
+    let interface = path.interface.as_deref().unwrap_or_default();
+    // Other kinds of host call it, such as the main function of a program.
+    if interface.starts_with("wasi:") {
         return Err(SignatureError::WasiEntryPoint);
     }
-    if path.is_of_a_resource() {
+    // The binary format marks methods, constructors and static functions by `[..]`.
+    if path.function.starts_with('[') {
         return Err(SignatureError::OfResource);
     }
     Signature::new(ty)

@@ -2,7 +2,10 @@
 
 use crate::{
     caps::http::{HttpClient, Recording},
-    component::{link::EntryPoint, shared::Shared},
+    component::{
+        link::{EntryPoint, LinkedComponent},
+        shared::Shared,
+    },
     engine::Allocator,
     schedule::{admission::ToolQueue, guest_runtime::ToolSchedule},
     text,
@@ -28,7 +31,7 @@ const PREOPENS: &str = "wasi:filesystem/preopens@";
 pub enum Compiled {
     /// From the cache, with the definitions.
     FromCache,
-    /// It was compiled by this load.
+    /// Compiled by this load.
     Now,
 }
 
@@ -69,21 +72,19 @@ pub enum Compiled {
 /// ```
 #[derive(Clone)]
 pub struct ToolComponent {
-    pub(super) loaded: Arc<Loaded>,
-    handle: Arc<HandleState>,
+    pub(crate) loaded: Arc<Loaded>,
+    pub(crate) handle: Arc<HandleState>,
 }
 
 /// A component, with the handle that [`crate::Sandbox::load`] returns.
-pub(super) struct Loaded {
-    pub(super) digest: Digest,
-    pub(super) size_bytes: u64,
-    pub(super) imports: Vec<String>,
-    pub(super) definitions: Definitions,
-    pub(super) compiled: Compiled,
-    pub(super) allocator: Allocator,
-    pub(super) entry_point: EntryPoint,
-    pub(super) handle: Arc<HandleState>,
-    pub(super) shared: Arc<Shared>,
+pub(crate) struct Loaded {
+    pub(crate) digest: Digest,
+    pub(crate) size_bytes: u64,
+    pub(crate) definitions: Definitions,
+    pub(crate) compiled: Compiled,
+    pub(crate) linked: LinkedComponent,
+    pub(crate) handle: Arc<HandleState>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// The state that the calls of one handle share: their queue, their schedule and their HTTP client.
@@ -146,12 +147,12 @@ impl ToolComponent {
     /// other packages that have only types are left out.
     #[must_use]
     pub fn imports(&self) -> &[String] {
-        &self.loaded.imports
+        &self.loaded.linked.imports
     }
 
     /// True if the component can reach the granted directories.
     pub(crate) fn imports_preopens(&self) -> bool {
-        let mut imports = self.loaded.imports.iter();
+        let mut imports = self.loaded.linked.imports.iter();
         imports.any(|import| import.starts_with(PREOPENS))
     }
 
@@ -165,9 +166,9 @@ impl ToolComponent {
     /// component that exports `agent:tool/tool`.
     #[must_use]
     pub fn refused_functions(&self) -> &[String] {
-        match &self.loaded.entry_point {
+        match &self.loaded.linked.entry_point {
             EntryPoint::Contract(_) => &[],
-            EntryPoint::Plain(plain) => plain.refused(),
+            EntryPoint::Plain(plain) => &plain.refused,
         }
     }
 
@@ -180,7 +181,7 @@ impl ToolComponent {
     /// The allocator of the component's instances.
     #[must_use]
     pub fn allocator(&self) -> Allocator {
-        self.loaded.allocator.clone()
+        self.loaded.linked.allocator.clone()
     }
 
     /// Checks the arguments of one of the component's tools.
@@ -189,7 +190,7 @@ impl ToolComponent {
     /// `unknown-tool`, or `invalid-input` with the mismatch.
     pub fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
         self.check_input(tool, input)?;
-        match &self.loaded.entry_point {
+        match &self.loaded.linked.entry_point {
             EntryPoint::Contract(_) => Ok(()),
             EntryPoint::Plain(plain) => plain.bind(tool, input).map(drop),
         }
@@ -223,7 +224,7 @@ impl ToolComponent {
         tool: &str,
         output: &ToolResultOutput,
     ) -> Result<(), ToolFailure> {
-        if matches!(self.loaded.entry_point, EntryPoint::Plain(_)) {
+        if matches!(self.loaded.linked.entry_point, EntryPoint::Plain(_)) {
             return Ok(());
         }
         let schemas = self.loaded.definitions.schemas(tool);
@@ -232,18 +233,6 @@ impl ToolComponent {
             _ => Ok(()),
         }
     }
-
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.loaded.shared
-    }
-
-    pub(crate) fn handle(&self) -> &HandleState {
-        &self.handle
-    }
-
-    pub(crate) fn entry_point(&self) -> &EntryPoint {
-        &self.loaded.entry_point
-    }
 }
 
 impl fmt::Debug for ToolComponent {
@@ -251,7 +240,7 @@ impl fmt::Debug for ToolComponent {
         f.debug_struct("ToolComponent")
             .field("digest", &self.loaded.digest)
             .field("compiled", &self.loaded.compiled)
-            .field("allocator", &self.loaded.allocator)
+            .field("allocator", &self.loaded.linked.allocator)
             .finish_non_exhaustive()
     }
 }

@@ -34,8 +34,8 @@ pub(super) struct AuditLog {
     indices: HashMap<(String, String), usize>,
     others_allowed: u64,
     others_denied: u64,
-    first_denial: Option<Denial>,
-    hosts: BTreeSet<String>,
+    pub(super) first_denial: Option<Denial>,
+    pub(super) hosts: BTreeSet<String>,
 }
 
 impl AuditLog {
@@ -60,11 +60,8 @@ impl AuditLog {
 
     fn count(&mut self, request: String, verdict: AuditVerdict, rule: &str, grant: Option<&str>) {
         let key = (request, rule.to_owned());
-        if let Some(entry) = self
-            .indices
-            .get(&key)
-            .and_then(|index| self.entries.get_mut(*index))
-        {
+        let known = self.indices.get(&key);
+        if let Some(entry) = known.and_then(|index| self.entries.get_mut(*index)) {
             entry.count += 1;
         } else if self.entries.len() < MAX_ENTRIES {
             self.entries.push(AuditEntry {
@@ -110,15 +107,6 @@ impl AuditLog {
                 grant: None,
             });
         self.entries.iter().cloned().chain(others).collect()
-    }
-
-    pub(super) fn first_denial(&self) -> Option<&Denial> {
-        self.first_denial.as_ref()
-    }
-
-    /// Returns the hosts, sorted.
-    pub(super) fn hosts(&self) -> Vec<String> {
-        self.hosts.iter().cloned().collect()
     }
 }
 

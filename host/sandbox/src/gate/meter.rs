@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) struct Meter {
-    limit: u64,
+    pub(crate) limit: u64,
     used: AtomicU64,
 }
 
@@ -14,10 +14,6 @@ impl Meter {
             limit,
             used: AtomicU64::new(0),
         }
-    }
-
-    pub(crate) fn limit(&self) -> u64 {
-        self.limit
     }
 
     /// Returns whether `amount` more is within the limit.

@@ -38,25 +38,17 @@ struct Quota {
 
 impl Quotas {
     pub(super) fn new(grants: &Grants, limits: &Limits) -> Self {
-        let quota = |grant, bytes, creates| Quota {
+        let quota = |grant, bytes: Option<u64>, creates: Option<u64>| Quota {
             grant,
-            bytes: Meter::new(bytes),
-            creates: Meter::new(creates),
+            bytes: Meter::new(bytes.unwrap_or(u64::MAX)),
+            creates: Meter::new(creates.unwrap_or(u64::MAX)),
         };
+        let (bytes, creates) = (limits.file_write_bytes, limits.file_creates);
         let dirs = grants.dirs.iter().map(|dir| &dir.quota).enumerate();
+        let dirs = dirs.map(|(grant, dir)| quota(Some(grant), dir.write_bytes, dir.creates));
         Self {
-            call: quota(None, limits.file_write_bytes, limits.file_creates),
-            dirs: dirs
-                .map(|(grant, dir)| {
-                    let (bytes, creates) = (dir.write_bytes, dir.creates);
-                    let unlimited = u64::MAX;
-                    quota(
-                        Some(grant),
-                        bytes.unwrap_or(unlimited),
-                        creates.unwrap_or(unlimited),
-                    )
-                })
-                .collect(),
+            call: quota(None, Some(bytes), Some(creates)),
+            dirs: dirs.collect(),
         }
     }
 
@@ -66,12 +58,11 @@ impl Quotas {
     /// The first quota that is exceeded.
     pub(super) fn take(&self, grant: usize, growth: Growth) -> Result<(), QuotaExceeded> {
         self.call.take(growth)?;
-        match self.dirs.get(grant) {
-            Some(dir) => dir
-                .take(growth)
-                .inspect_err(|_| self.call.give_back(growth)),
-            None => Ok(()),
-        }
+        let Some(dir) = self.dirs.get(grant) else {
+            return Ok(());
+        };
+        dir.take(growth)
+            .inspect_err(|_| self.call.give_back(growth))
     }
 
     /// Returns what was taken for an operation that then failed.
@@ -86,12 +77,12 @@ impl Quotas {
 impl Quota {
     fn take(&self, growth: Growth) -> Result<(), QuotaExceeded> {
         if !self.bytes.take(growth.bytes) {
-            let reason = format!("a call may write at most {} bytes", self.bytes.limit());
+            let reason = format!("a call may write at most {} bytes", self.bytes.limit);
             return Err(self.exceeded("write-bytes", reason));
         }
         if !self.creates.take(growth.creates) {
             self.bytes.give_back(growth.bytes);
-            let limit = self.creates.limit();
+            let limit = self.creates.limit;
             let reason = format!("a call may create at most {limit} files, directories and links");
             return Err(self.exceeded("creates", reason));
         }

@@ -35,7 +35,7 @@ pub(crate) fn of_task(error: &TaskError, limits: &Limits) -> ToolFailure {
         TaskError::Cancelled => timeout(limits),
         TaskError::Panicked(text) => {
             tracing::error!("the host failed while it ran a guest: {text}");
-            failure(
+            ToolFailure::new(
                 ToolErrorCode::ToolUnavailable,
                 "The host failed while it ran this tool; whether it took effect is not known. Tell the operator.",
             )
@@ -62,16 +62,16 @@ fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolF
         return of_unwind(unwind, limits);
     }
     if matches!(error.downcast_ref(), Some(Trap::StackOverflow)) {
-        return failure(
+        return ToolFailure::new(
             ToolErrorCode::StackOverflow,
             "The tool recursed too deep and was stopped. Try it with a smaller or less deeply nested input.",
         );
     }
-    if let Some(exceeded) = limiter.exceeded() {
+    if let Some(exceeded) = limiter.exceeded {
         return limit_failure(exceeded, limits);
     }
     if error.is::<PoolConcurrencyLimitError>() {
-        return failure(
+        return ToolFailure::new(
             ToolErrorCode::Busy,
             "Too many calls are running; this one was not started. Try it again later.",
         );
@@ -91,7 +91,7 @@ fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolF
         ));
     }
     if let Some(exit) = error.downcast_ref::<I32Exit>() {
-        return failure(
+        return ToolFailure::new(
             ToolErrorCode::Trap,
             format!(
                 "The tool ended itself with exit code {} and returned no result.",
@@ -100,7 +100,7 @@ fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolF
         );
     }
     if let Some(trap) = error.downcast_ref::<Trap>() {
-        return failure(ToolErrorCode::Trap, format!("The tool crashed: {trap}."));
+        return ToolFailure::new(ToolErrorCode::Trap, format!("The tool crashed: {trap}."));
     }
     untyped(error, limits)
 }
@@ -108,7 +108,7 @@ fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolF
 fn of_unwind(unwind: &Unwind, limits: &Limits) -> ToolFailure {
     match unwind {
         Unwind::Deadline => timeout(limits),
-        Unwind::StateTooLarge { .. } => limit_reached(&unwind.to_string()),
+        Unwind::StateTooLarge => limit_reached(&unwind.to_string()),
         Unwind::Asked(_) => ToolFailure::invalid_output(
             "The tool asked the user a question where none can be asked.",
         ),
@@ -136,7 +136,7 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
         };
     }
     if cause.starts_with("resource limit exceeded") {
-        return failure(
+        return ToolFailure::new(
             ToolErrorCode::ResourceLimit,
             format!(
                 "The tool did not start: it needs more than the {} instances, {} memories or {} tables that it may have (limits `instances`, `memories` and `tables`).",
@@ -167,7 +167,7 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
 
 fn limit_failure(exceeded: LimitExceeded, limits: &Limits) -> ToolFailure {
     match exceeded {
-        LimitExceeded::Memory => failure(
+        LimitExceeded::Memory => ToolFailure::new(
             ToolErrorCode::OutOfMemory,
             format!(
                 "The tool needed more memory than the {} bytes that one call may use (limit `memory-bytes`). Try it with a smaller input.",
@@ -182,7 +182,7 @@ fn limit_failure(exceeded: LimitExceeded, limits: &Limits) -> ToolFailure {
 }
 
 pub(crate) fn timeout(limits: &Limits) -> ToolFailure {
-    failure(
+    ToolFailure::new(
         ToolErrorCode::Timeout,
         format!(
             "The tool did not end within {} ms (limit `deadline-ms`) and was stopped; what it did until then may have taken effect. Try it with a smaller input.",
@@ -197,7 +197,7 @@ pub(crate) fn output_too_large(limits: &Limits) -> ToolFailure {
     } else {
         ("max-transfer-bytes", limits.max_transfer_bytes)
     };
-    failure(
+    ToolFailure::new(
         ToolErrorCode::OutputTooLarge,
         format!(
             "The tool returned more than the {most} bytes that a result may have (limit `{name}`). Ask it for less, such as for one part at a time."
@@ -207,15 +207,11 @@ pub(crate) fn output_too_large(limits: &Limits) -> ToolFailure {
 
 fn limit_reached(reason: &str) -> ToolFailure {
     let message = format!("The tool was stopped: {reason}.");
-    failure(ToolErrorCode::ResourceLimit, message)
+    ToolFailure::new(ToolErrorCode::ResourceLimit, message)
 }
 
 fn stopped(reason: &str) -> ToolFailure {
     let reason = text::sanitize(reason, MAX_DETAIL_BYTES);
     let message = format!("The tool was stopped: {reason}.");
-    failure(ToolErrorCode::Trap, message)
-}
-
-fn failure(code: ToolErrorCode, message: impl Into<String>) -> ToolFailure {
-    ToolFailure::new(code, message)
+    ToolFailure::new(ToolErrorCode::Trap, message)
 }

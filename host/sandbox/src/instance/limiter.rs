@@ -29,28 +29,23 @@ pub(crate) enum LimitExceeded {
 }
 
 pub(crate) struct Limiter {
-    memory_bytes: u64,
-    table_elements: u64,
-    instances: usize,
-    memories: usize,
-    tables: usize,
+    limits: Limits,
     /// The sum of all memories now, in bytes.
     used: u64,
     /// The bytes of the last growth, given back if the machine cannot provide them.
     last_growth: u64,
     telemetry: Arc<Telemetry>,
-    exceeded: Option<LimitExceeded>,
+    /// The last exceeded limit. It stays although the guest may have continued with less: a runtime
+    /// that is out of memory still allocates a little before it gives up, and then ends like any
+    /// other crash.
+    pub(crate) exceeded: Option<LimitExceeded>,
     paused: bool,
 }
 
 impl Limiter {
     pub(crate) fn new(limits: &Limits, telemetry: Arc<Telemetry>) -> Self {
         Self {
-            memory_bytes: limits.memory_bytes,
-            table_elements: limits.table_elements,
-            instances: as_count(limits.instances),
-            memories: as_count(limits.memories),
-            tables: as_count(limits.tables),
+            limits: limits.clone(),
             used: 0,
             last_growth: 0,
             telemetry,
@@ -59,19 +54,12 @@ impl Limiter {
         }
     }
 
-    /// The last exceeded limit. It stays although the guest may have continued with less: a runtime
-    /// that is out of memory still allocates a little before it gives up, and then ends like any
-    /// other crash.
-    pub(crate) fn exceeded(&self) -> Option<LimitExceeded> {
-        self.exceeded
-    }
-
     fn grow_memory(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> bool {
         let growth = desired.saturating_sub(current) as u64;
         let wanted = self.used.saturating_add(growth);
         // Our limit first: a memory without a maximum of its own has that of its address space, and
         // a guest that asks for more than that is out of memory as well.
-        if wanted > self.memory_bytes {
+        if wanted > self.limits.memory_bytes {
             self.exceeded = Some(LimitExceeded::Memory);
             return false;
         }
@@ -89,7 +77,7 @@ impl Limiter {
         if maximum.is_some_and(|maximum| desired > maximum) {
             return false;
         }
-        let fits = desired as u64 <= self.table_elements;
+        let fits = desired as u64 <= self.limits.table_elements;
         if !fits {
             self.exceeded = Some(LimitExceeded::TableElements);
         }
@@ -131,14 +119,14 @@ impl ResourceLimiterAsync for Limiter {
     }
 
     fn instances(&self) -> usize {
-        self.instances
+        as_count(self.limits.instances)
     }
 
     fn tables(&self) -> usize {
-        self.tables
+        as_count(self.limits.tables)
     }
 
     fn memories(&self) -> usize {
-        self.memories
+        as_count(self.limits.memories)
     }
 }

@@ -4,7 +4,12 @@
 
 use crate::{
     bindings::{human, progress, state, types},
-    caps::{files::Files, human::HumanCtx, progress::ProgressCtx, state::StateCtx},
+    caps::{
+        files::{Files, FilesView},
+        human::HumanCtx,
+        progress::ProgressCtx,
+        state::StateCtx,
+    },
     instance::store::CallState,
 };
 use wasmtime::{
@@ -12,13 +17,14 @@ use wasmtime::{
     component::{HasSelf, Linker, ResourceTable},
 };
 use wasmtime_wasi::{
+    WasiCtxView, WasiView,
     cli::{WasiCli, WasiCliView as _},
     clocks::{WasiClocks, WasiClocksView as _},
     p2::bindings::{cli, clocks, filesystem, io, random, sockets},
     random::{WasiRandom, WasiRandomView as _},
     sockets::{WasiSockets, WasiSocketsView as _},
 };
-use wasmtime_wasi_http::{WasiHttp, WasiHttpView as _, p2::bindings::http};
+use wasmtime_wasi_http::{WasiHttp, WasiHttpCtxView, p2::bindings::http};
 
 /// Links every interface.
 pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
@@ -26,13 +32,13 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     let l = &mut linker;
 
     types::add_to_linker::<_, HasSelf<CallState>>(l, |call| call)?;
-    human::add_to_linker::<_, HasSelf<HumanCtx>>(l, CallState::human)?;
-    progress::add_to_linker::<_, HasSelf<ProgressCtx>>(l, CallState::progress)?;
-    state::add_to_linker::<_, HasSelf<StateCtx>>(l, CallState::state)?;
+    human::add_to_linker::<_, HasSelf<HumanCtx>>(l, |call| &mut call.human)?;
+    progress::add_to_linker::<_, HasSelf<ProgressCtx>>(l, |call| &mut call.progress)?;
+    state::add_to_linker::<_, HasSelf<StateCtx>>(l, |call| &mut call.state)?;
 
-    io::error::add_to_linker::<_, HasSelf<ResourceTable>>(l, CallState::table)?;
-    io::poll::add_to_linker::<_, HasSelf<ResourceTable>>(l, CallState::table)?;
-    io::streams::add_to_linker::<_, HasSelf<ResourceTable>>(l, CallState::table)?;
+    io::error::add_to_linker::<_, HasSelf<ResourceTable>>(l, |call| &mut call.table)?;
+    io::poll::add_to_linker::<_, HasSelf<ResourceTable>>(l, |call| &mut call.table)?;
+    io::streams::add_to_linker::<_, HasSelf<ResourceTable>>(l, |call| &mut call.table)?;
 
     filesystem::types::add_to_linker::<_, Files>(l, CallState::files)?;
     filesystem::preopens::add_to_linker::<_, Files>(l, CallState::files)?;
@@ -72,3 +78,25 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
 
 /// The interface `types` has no functions.
 impl types::Host for CallState {}
+
+impl CallState {
+    fn files(&mut self) -> FilesView<'_> {
+        FilesView {
+            ctx: &mut self.files,
+            table: &mut self.table,
+        }
+    }
+
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        self.http.view(&mut self.table)
+    }
+}
+
+impl WasiView for CallState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView {
+            ctx: self.wasi.get(),
+            table: &mut self.table,
+        }
+    }
+}

@@ -36,7 +36,7 @@ use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 const TICKS: u64 = 2;
 
 /// The data of one call: a context for each capability, which host functions reach through the
-/// views in `views.rs`, and what the whole call shares.
+/// views in `linker.rs`, and what the whole call shares.
 pub(crate) struct CallState {
     pub(crate) table: ResourceTable,
     pub(crate) files: FilesCtx,
@@ -88,20 +88,10 @@ pub(crate) fn configure_store(
     engine: &Engine,
     setup: CallSetup,
 ) -> Result<Store<CallState>, ToolFailure> {
-    let CallSetup {
-        gate,
-        limits,
-        deadline,
-        protected,
-        mounts_dirs,
-        client,
-        secrets,
-        telemetry,
-        progress_interval,
-        context,
-    } = setup;
-    let files = if mounts_dirs {
-        FilesCtx::open(Arc::clone(&gate), &protected).map_err(|error| {
+    let (gate, limits, telemetry) = (setup.gate, setup.limits, setup.telemetry);
+    let deadline = setup.deadline;
+    let files = if setup.mounts_dirs {
+        FilesCtx::open(Arc::clone(&gate), &setup.protected).map_err(|error| {
             // The error names a host path, so only the operator reads it.
             tracing::warn!("a call was not started: {error}");
             ToolFailure::new(
@@ -113,33 +103,31 @@ pub(crate) fn configure_store(
         FilesCtx::without_dirs(Arc::clone(&gate))
     };
     let mut table = ResourceTable::new();
-    let (transfer_bytes, open_resources) = (
-        as_count(limits.max_transfer_bytes),
-        as_count(limits.open_resources),
-    );
+    let transfer_bytes = as_count(limits.max_transfer_bytes);
+    let open_resources = as_count(limits.open_resources);
     table.set_max_capacity(open_resources);
     let secrets = Redactors {
-        granted: gate.granted_secrets(&secrets),
-        all: secrets,
+        granted: gate.granted_secrets(&setup.secrets),
+        all: setup.secrets,
     };
     let state = CallState {
         table,
         files,
         http: HttpCtx::new(
             Arc::clone(&gate),
-            client,
+            setup.client,
             secrets.clone(),
             &limits,
             deadline,
         ),
-        human: HumanCtx::new(
-            Arc::clone(&gate),
-            Arc::clone(&secrets.granted),
-            context.can_ask,
-            context.answers,
-        ),
-        progress: ProgressCtx::new(Arc::clone(&telemetry), progress_interval),
-        state: StateCtx::new(context.shared, secrets.clone()),
+        human: HumanCtx {
+            gate: Arc::clone(&gate),
+            granted: Arc::clone(&secrets.granted),
+            can_ask: setup.context.can_ask,
+            answers: setup.context.answers.into_iter(),
+        },
+        progress: ProgressCtx::new(Arc::clone(&telemetry), setup.progress_interval),
+        state: StateCtx::new(setup.context.shared, secrets.clone()),
         wasi: LazyWasiCtx::new(gate, Arc::clone(&telemetry), limits.random_bytes),
         limiter: Limiter::new(&limits, Arc::clone(&telemetry)),
         telemetry,

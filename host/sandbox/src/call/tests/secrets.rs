@@ -5,7 +5,7 @@ use super::{code, input, sandbox};
 use crate::{
     Call, CallContext, ToolComponent,
     guests::{ASK, Definition, Guest, STATE_GET, STATE_MERGE},
-    secrets::values::secrets,
+    secrets::tests::secrets,
 };
 use agent_host_engine::{
     policy::{Grants, SecretGrant},

@@ -144,7 +144,7 @@ async fn looping_tool_holds_its_callers_thread_for_one_slice() {
     let mut held = Vec::new();
     for needed in [16, 32] {
         let mut behaved = 0;
-        while !tool.handle().schedule.may_inline() {
+        while !tool.handle.schedule.may_inline() {
             let report = call(&tool, &limits).await;
             assert_eq!(report.output, ToolResultOutput::Json(json!({})));
             behaved += 1;
@@ -161,7 +161,7 @@ async fn looping_tool_holds_its_callers_thread_for_one_slice() {
         let begun = processor_time();
         assert!(poll_once(looping.as_mut()).is_none());
         held.push(processor_time() - begun);
-        assert!(!tool.handle().schedule.may_inline());
+        assert!(!tool.handle.schedule.may_inline());
         assert_eq!(code(&looping.await).0, "timeout");
     }
     // Two ticks of the epoch clock, and its delay on a busy machine.
@@ -197,7 +197,7 @@ async fn uninterruptible_work_leaves_the_callers_thread() {
         let tool = sandbox.load(&Guest::running(&code).bytes()).await.unwrap();
         for arguments in [json!({}), json!({"told": true})] {
             let leaves = arguments != json!({});
-            while !tool.handle().schedule.may_inline() {
+            while !tool.handle.schedule.may_inline() {
                 call(&tool, &limits).await;
             }
             let mut told = pin!(call_with(
@@ -211,7 +211,7 @@ async fn uninterruptible_work_leaves_the_callers_thread() {
             if leaves {
                 // The tool may no longer run inline. The guest threads may have ended the call by
                 // now.
-                assert!(!tool.handle().schedule.may_inline(), "{name}");
+                assert!(!tool.handle.schedule.may_inline(), "{name}");
             } else {
                 assert!(at_once.is_some(), "{name}");
             }

@@ -4,13 +4,13 @@
 use super::{
     FilesView,
     convert::{self, error_code, io_error_code},
-    links,
+    links::CHANGES,
     node::{Listing, Node},
     open::OpenRequest,
     resolve::{Follow, read_link},
     stream::{self, FileReader, FileWriter, WritePosition},
 };
-use crate::gate::Growth;
+use crate::{gate::Growth, mutex::lock};
 use agent_host_engine::policy::FileOp;
 use rustix::fs::{AtFlags, FileType, Mode, Stat};
 use std::{num::NonZeroU64, sync::Arc};
@@ -49,7 +49,12 @@ impl FilesView<'_> {
     ) -> FsResult<Resource<DynOutputStream>> {
         let open = Node::writable_file(self.table, fd)?;
         let gate = Arc::clone(&self.ctx.gate);
-        let writer: DynOutputStream = Box::new(FileWriter::new(gate, open, target));
+        let writer: DynOutputStream = Box::new(FileWriter {
+            gate,
+            open,
+            target,
+            is_closed: false,
+        });
         Ok(self.table.push(writer)?)
     }
 
@@ -122,11 +127,8 @@ impl HostDescriptor for FilesView<'_> {
     async fn set_size(&mut self, fd: Handle, size: Filesize) -> FsResult<()> {
         let open = Node::writable_file(self.table, &fd)?;
         let resize = || {
-            let growth = size.saturating_sub(open.file.metadata()?.len());
-            let growth = Growth {
-                bytes: growth,
-                creates: 0,
-            };
+            let bytes = size.saturating_sub(open.file.metadata()?.len());
+            let growth = Growth { bytes, creates: 0 };
             let gate = &self.ctx.gate;
             gate.grow(open.grant, &open.path, growth, || open.file.set_len(size))
         };
@@ -313,7 +315,7 @@ impl HostDescriptor for FilesView<'_> {
         new_path: String,
     ) -> FsResult<()> {
         let (dir, new_dir) = (Node::dir(self.table, &fd)?, Node::dir(self.table, &new_fd)?);
-        let _exclusive = links::lock_changes();
+        let _exclusive = lock(&CHANGES);
         let old = self.ctx.resolve_visible(&dir, &path, Follow::No, "write")?;
         let op = if old.file_type() == Some(FileType::Directory) {
             FileOp::Move
@@ -341,7 +343,7 @@ impl HostDescriptor for FilesView<'_> {
 
     async fn symlink_at(&mut self, fd: Handle, target: String, path: String) -> FsResult<()> {
         let dir = Node::dir(self.table, &fd)?;
-        let _exclusive = links::lock_changes();
+        let _exclusive = lock(&CHANGES);
         let resolved = self.ctx.resolve_new(&dir, &path)?;
         self.ctx.check(&dir, FileOp::Write, &resolved)?;
         self.ctx.check_nothing_hidden_below(&dir, &resolved)?;

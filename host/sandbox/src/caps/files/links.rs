@@ -20,7 +20,7 @@ use rustix::{
 };
 use std::{
     borrow::Cow,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 use wasmtime_wasi::p2::{FsError, FsResult, bindings::filesystem::types::ErrorCode};
 
@@ -39,13 +39,7 @@ const RULE: &str = "files.links";
 
 /// Held while any call creates a link or moves something: a link that is created in a directory
 /// while that is checked and moved would be checked for the wrong path.
-static CHANGES: Mutex<()> = Mutex::new(());
-
-/// Waits until no other call creates or moves a link. The lock guards no data, so poisoning does
-/// not matter.
-pub(super) fn lock_changes() -> MutexGuard<'static, ()> {
-    CHANGES.lock().unwrap_or_else(PoisonError::into_inner)
-}
+pub(super) static CHANGES: Mutex<()> = Mutex::new(());
 
 /// The reason for refusing a link, to follow "it was refused: ".
 type Reason = Cow<'static, str>;

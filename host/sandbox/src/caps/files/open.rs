@@ -32,6 +32,7 @@ pub(super) struct OpenRequest {
     read: bool,
     write: bool,
     create: bool,
+    /// With `create`: nothing may be there.
     exclusive: bool,
     truncate: bool,
     dir: bool,
@@ -56,7 +57,7 @@ impl OpenRequest {
             read: flags.contains(DescriptorFlags::READ) || !write,
             write,
             create: open.contains(OpenFlags::CREATE),
-            exclusive: open.contains(OpenFlags::EXCLUSIVE),
+            exclusive: open.contains(OpenFlags::CREATE | OpenFlags::EXCLUSIVE),
             truncate: open.contains(OpenFlags::TRUNCATE),
             dir: open.contains(OpenFlags::DIRECTORY),
         })
@@ -82,7 +83,7 @@ impl FilesCtx {
         request: OpenRequest,
     ) -> FsResult<Node> {
         // As in POSIX, an exclusive create does not follow a link.
-        let follow = if request.create && request.exclusive {
+        let follow = if request.exclusive {
             Follow::No
         } else {
             follow
@@ -100,26 +101,22 @@ impl FilesCtx {
             Some(FileType::RegularFile) | None => self.open_file(dir, resolved, request),
             Some(FileType::Symlink) => {
                 self.check(dir, FileOp::Stat, &resolved)?;
-                Err(if request.create && request.exclusive {
+                Err(if request.exclusive {
                     ErrorCode::Exist.into()
                 } else {
                     ErrorCode::Loop.into()
                 })
             }
             Some(_) => {
-                self.refuse_special(dir, &resolved, request);
+                let path = self.gate.guest_path(dir.grant, &resolved.path);
+                self.gate.refuse(
+                    &format!("{} {path}", request.verb()),
+                    "files.regular-only",
+                    "it is a pipe, a socket or a device, and tools open only files and directories",
+                );
                 Err(ErrorCode::Access.into())
             }
         }
-    }
-
-    fn refuse_special(&self, dir: &OpenDir, resolved: &ResolvedPath, request: OpenRequest) {
-        let path = self.gate.guest_path(dir.grant, &resolved.path);
-        self.gate.refuse(
-            &format!("{} {path}", request.verb()),
-            "files.regular-only",
-            "it is a pipe, a socket or a device, and tools open only files and directories",
-        );
     }
 
     fn open_dir(
@@ -129,7 +126,7 @@ impl FilesCtx {
         request: OpenRequest,
     ) -> FsResult<Node> {
         self.check(dir, FileOp::Stat, resolved)?;
-        if request.create && request.exclusive {
+        if request.exclusive {
             return Err(ErrorCode::Exist.into());
         }
         if request.write || request.create {
@@ -159,20 +156,13 @@ impl FilesCtx {
             self.check(dir, resolved.write_op(), &resolved)?;
         }
         let name = resolved.name()?;
-        match (&resolved.stat, request) {
-            (None, OpenRequest { create: false, .. }) => return Err(ErrorCode::NoEntry.into()),
-            (None, _) if resolved.is_dir => return Err(ErrorCode::IsDirectory.into()),
-            (None, _) => self.check_nothing_hidden_below(dir, &resolved)?,
-            (Some(_), OpenRequest { dir: true, .. }) => return Err(ErrorCode::NotDirectory.into()),
-            (
-                Some(_),
-                OpenRequest {
-                    create: true,
-                    exclusive: true,
-                    ..
-                },
-            ) => return Err(ErrorCode::Exist.into()),
-            (Some(_), _) => {}
+        match &resolved.stat {
+            None if !request.create => return Err(ErrorCode::NoEntry.into()),
+            None if resolved.is_dir => return Err(ErrorCode::IsDirectory.into()),
+            None => self.check_nothing_hidden_below(dir, &resolved)?,
+            Some(_) if request.dir => return Err(ErrorCode::NotDirectory.into()),
+            Some(_) if request.exclusive => return Err(ErrorCode::Exist.into()),
+            Some(_) => {}
         }
         let mut flags = OPEN
             | match (request.read, request.write) {

@@ -135,14 +135,10 @@ impl Root {
 
     /// Returns whether the path is hidden from the guest.
     pub(super) fn hides(&self, resolved: &ResolvedPath) -> bool {
-        self.masks.hides_path(&resolved.path)
-            || resolved
-                .stat
-                .as_ref()
-                .is_some_and(|stat| self.masks.hides_object(file_id(stat)))
-            || self
-                .masks
-                .is_in_hidden_dir(resolved.parent.as_fd(), self.id)
+        let (masks, id) = (&self.masks, resolved.stat.as_ref().map(file_id));
+        masks.hides_path(&resolved.path)
+            || id.is_some_and(|id| masks.hides_object(id))
+            || masks.is_in_hidden_dir(resolved.parent.as_fd(), self.id)
     }
 
     /// Returns whether the path is an ancestor of something hidden.

@@ -30,7 +30,7 @@ pub(super) fn read(gate: &Gate, file: &File, size: usize, at: u64) -> io::Result
         }
     };
     buffer.truncate(count);
-    gate.count_in(byte_count(count));
+    gate.count_in(count as u64);
     Ok(buffer)
 }
 
@@ -61,7 +61,7 @@ impl InputStream for FileReader {
                 Err(StreamError::Closed)
             }
             Ok(buffer) => {
-                self.offset = self.offset.saturating_add(byte_count(buffer.len()));
+                self.offset = self.offset.saturating_add(buffer.len() as u64);
                 Ok(buffer.into())
             }
             Err(error) => {
@@ -92,7 +92,7 @@ pub(super) fn write(
         WritePosition::End => 0,
     };
     let growth = Growth {
-        bytes: byte_count(bytes.len()).saturating_add(gap),
+        bytes: (bytes.len() as u64).saturating_add(gap),
         creates: 0,
     };
     let written = gate.grow(open.grant, &open.path, growth, || {
@@ -107,27 +107,18 @@ pub(super) fn write(
             }
         }
     })?;
-    gate.count_out(byte_count(written));
+    gate.count_out(written as u64);
     Ok(written)
 }
 
 pub(super) struct FileWriter {
-    gate: Arc<Gate>,
-    open: OpenFile,
-    target: WritePosition,
-    is_closed: bool,
+    pub(super) gate: Arc<Gate>,
+    pub(super) open: OpenFile,
+    pub(super) target: WritePosition,
+    pub(super) is_closed: bool,
 }
 
 impl FileWriter {
-    pub(super) fn new(gate: Arc<Gate>, open: OpenFile, target: WritePosition) -> Self {
-        Self {
-            gate,
-            open,
-            target,
-            is_closed: false,
-        }
-    }
-
     fn write_all(&mut self, mut rest: &[u8]) -> io::Result<()> {
         while !rest.is_empty() {
             let count = write(&self.gate, &self.open, rest, self.target)?;
@@ -135,7 +126,7 @@ impl FileWriter {
                 return Err(io::ErrorKind::WriteZero.into());
             }
             if let WritePosition::Offset(resolved) = &mut self.target {
-                *resolved = resolved.saturating_add(byte_count(count));
+                *resolved = resolved.saturating_add(count as u64);
             }
             rest = rest.get(count..).unwrap_or_default();
         }
@@ -183,8 +174,4 @@ fn append(file: &File, bytes: &[u8]) -> io::Result<usize> {
         Err(Errno::NOSYS | Errno::NOTSUP) => file.write_at(bytes, file.metadata()?.len()),
         other => Ok(other?),
     }
-}
-
-fn byte_count(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
 }

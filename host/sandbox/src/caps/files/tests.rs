@@ -1,10 +1,12 @@
 //! Attempts over a real directory, through the same host functions that a guest calls.
 
-mod attempts;
+mod changes;
 mod fixture;
 mod fuzz;
+mod grants;
 mod link_fuzz;
 mod links;
+mod lookups;
 mod quotas;
 mod races;
 mod run_later;

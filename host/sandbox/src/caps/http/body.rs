@@ -11,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use http_body::Frame;
 use http_body_util::{BodyDataStream, BodyExt, StreamBody};
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use wasmtime_wasi_http::{Error, WasiBody};
 
 /// The data that both bodies of an exchange need.
@@ -62,10 +62,8 @@ pub(super) async fn read_response(
     body: reqwest::Body,
     exchange: &HttpExchange,
 ) -> Result<Bytes, Error> {
-    let HttpExchange {
-        deadline, budget, ..
-    } = exchange;
-    let most = budget.response.limit();
+    let deadline = &exchange.deadline;
+    let most = exchange.budget.response.limit;
     let mut pieces = BodyDataStream::new(body);
     let mut bytes = BytesMut::new();
     while bytes.len() as u64 <= most {
@@ -85,74 +83,48 @@ impl HttpExchange {
     /// Counts a piece that is about to be sent.
     fn sent(&self, piece: Bytes) -> Result<Bytes, ExchangeError> {
         let meter = &self.budget.request;
-        if !meter.take(length(&piece)) {
-            self.target.refuse_body_bytes("request", meter.limit());
-            return Err(ExchangeError::RequestBodySize(meter.limit()));
+        if !meter.take(piece.len() as u64) {
+            self.target.refuse_body_bytes("request", meter.limit);
+            return Err(ExchangeError::RequestBodySize(meter.limit));
         }
-        self.target.gate().count_out(length(&piece));
+        self.target.gate.count_out(piece.len() as u64);
         Ok(piece)
     }
 
     /// Counts a received piece.
     fn received(&self, piece: Bytes) -> Result<Bytes, Error> {
-        self.target.gate().count_in(length(&piece));
+        self.target.gate.count_in(piece.len() as u64);
         let meter = &self.budget.response;
-        if meter.take(length(&piece)) {
+        if meter.take(piece.len() as u64) {
             Ok(piece)
         } else {
-            self.target.refuse_body_bytes("response", meter.limit());
-            Err(Error::HttpResponseBodySize(Some(meter.limit())))
+            self.target.refuse_body_bytes("response", meter.limit);
+            Err(Error::HttpResponseBodySize(Some(meter.limit)))
         }
     }
 }
 
-/// The rest of a response.
-struct Incoming {
-    pieces: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
-    exchange: HttpExchange,
-    /// The longest pause of the server.
-    pause: Option<Duration>,
-}
-
-/// Converts a server's body to the guest's.
+/// Converts a server's body to the guest's, which ends with its first error. `pause` is the longest
+/// pause between two pieces.
 pub(super) fn incoming(
     response: reqwest::Response,
     exchange: HttpExchange,
     pause: Option<Duration>,
 ) -> WasiBody {
-    let incoming = Incoming {
-        pieces: Box::pin(response.bytes_stream()),
-        exchange,
-        pause,
-    };
-    let pieces = stream::unfold(Some(incoming), |state| async {
-        let mut incoming = state?;
-        match incoming.next().await? {
-            Ok(piece) => Some((Ok(Frame::data(piece)), Some(incoming))),
-            Err(error) => Some((Err(error), None)),
-        }
+    let rest = Some((Box::pin(response.bytes_stream()), exchange));
+    let pieces = stream::unfold(rest, move |rest| async move {
+        let (mut pieces, exchange) = rest?;
+        let deadline = &exchange.deadline;
+        let until = deadline.until(pause);
+        let piece = match tokio::time::timeout_at(until, pieces.next()).await {
+            Err(_) if until < deadline.end => Err(Error::ConnectionReadTimeout),
+            Err(_) => Err(deadline.record_if_late(&exchange.target, Error::HttpResponseTimeout)),
+            Ok(None) => return None,
+            Ok(Some(Err(error))) => Err(error::from_client(&error)),
+            Ok(Some(Ok(piece))) => exchange.received(piece),
+        };
+        let rest = piece.is_ok().then_some((pieces, exchange));
+        Some((piece.map(Frame::data), rest))
     });
     StreamBody::new(pieces).boxed_unsync()
-}
-
-impl Incoming {
-    async fn next(&mut self) -> Option<Result<Bytes, Error>> {
-        let HttpExchange {
-            deadline, target, ..
-        } = &self.exchange;
-        let until = deadline.until(self.pause);
-        match tokio::time::timeout_at(until, self.pieces.next()).await {
-            Err(_) if until < deadline.end => Some(Err(Error::ConnectionReadTimeout)),
-            Err(_) => Some(Err(
-                deadline.record_if_late(target, Error::HttpResponseTimeout)
-            )),
-            Ok(None) => None,
-            Ok(Some(Err(error))) => Some(Err(error::from_client(&error))),
-            Ok(Some(Ok(piece))) => Some(self.exchange.received(piece)),
-        }
-    }
-}
-
-fn length(piece: &Bytes) -> u64 {
-    u64::try_from(piece.len()).unwrap_or(u64::MAX)
 }

@@ -30,7 +30,7 @@ pub(crate) fn replace_denied(output: &mut ToolResultOutput, gate: &Arc<Gate>) {
         }
         let target = RequestTarget::parse("GET", url, Arc::clone(gate));
         match target.and_then(|target| target.check().map(|()| target)) {
-            Ok(target) => target.url().as_str().clone_into(url),
+            Ok(target) => target.url.as_str().clone_into(url),
             Err(_) => {
                 let text = format!(
                     "[{media_type}, at {url}; it is not fetched, since this tool may not reach that address]"

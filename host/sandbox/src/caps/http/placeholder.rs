@@ -45,7 +45,7 @@ pub(super) fn fill(
         secrets,
         left: MAX_PLACEHOLDERS,
     };
-    filler.refuse_any(target.url().path().as_bytes())?;
+    filler.refuse_any(target.url.path().as_bytes())?;
     for value in fields.values_mut() {
         if let Some(filled) = filler.fill(value.as_bytes(), SecretPlace::Header)? {
             let mut filled = HeaderValue::from_bytes(&filled)
@@ -55,7 +55,7 @@ pub(super) fn fill(
             *value = filled;
         }
     }
-    let mut url = target.url().clone();
+    let mut url = target.url.clone();
     if let Some(query) = filler.query(url.query().unwrap_or_default())? {
         url.set_query(Some(&query));
     }
@@ -73,19 +73,16 @@ struct Filler<'a> {
 impl Filler<'_> {
     /// Returns the text with values; absent if it has no placeholders.
     fn fill(&mut self, text: &[u8], place: SecretPlace) -> Result<Option<Vec<u8>>, Error> {
-        let Some(mut found) = Placeholder::first(text) else {
-            return Ok(None);
-        };
-        let mut out = Vec::new();
-        loop {
+        let (mut out, mut rest) = (Vec::new(), text);
+        while let Some(found) = Placeholder::first(rest) {
             out.extend_from_slice(found.before);
             out.extend_from_slice(self.value(found.name, place)?.as_bytes());
-            match Placeholder::first(found.after) {
-                Some(next) => found = next,
-                None => break,
-            }
+            rest = found.after;
         }
-        out.extend_from_slice(found.after);
+        if rest.len() == text.len() {
+            return Ok(None);
+        }
+        out.extend_from_slice(rest);
         Ok(Some(out))
     }
 

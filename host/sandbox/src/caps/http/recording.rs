@@ -7,15 +7,13 @@
 mod tests;
 
 use super::error::ExchangeError;
+use crate::mutex::lock;
 use agent_host_engine::secrets::Secrets;
 use bytes::Bytes;
 use http::{HeaderName, Response, header};
 use serde::{Deserialize, Serialize, de::Error as _};
 use sha2::{Digest as _, Sha256};
-use std::{
-    fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt, sync::Mutex};
 use wasmtime_wasi_http::Error;
 
 /// The version of the format, the only one that is read.
@@ -57,7 +55,8 @@ pub enum RecordingError {
 /// JSON lines: first a `recording`, then an `exchange` each.
 #[derive(Debug)]
 pub struct Recording {
-    is_replay: bool,
+    /// True if the recording takes the network's place.
+    pub(super) is_replay: bool,
     exchanges: Mutex<Exchanges>,
 }
 
@@ -174,7 +173,7 @@ impl Recording {
     #[must_use]
     pub fn text(&self) -> String {
         let header = Line::Recording { version: VERSION };
-        let exchanges = self.lock().list.clone();
+        let exchanges = lock(&self.exchanges).list.clone();
         let lines = std::iter::once(header).chain(exchanges.into_iter().map(Line::Exchange));
         // Text and numbers always have a JSON form.
         let lines = lines.filter_map(|line| serde_json::to_string(&line).ok());
@@ -184,12 +183,7 @@ impl Recording {
     /// Returns the requests that no replayed exchange matched, in their order.
     #[must_use]
     pub fn unmatched(&self) -> Vec<String> {
-        self.lock().unmatched.clone()
-    }
-
-    /// Returns whether it takes the network's place.
-    pub(super) fn is_replay(&self) -> bool {
-        self.is_replay
+        lock(&self.exchanges).unmatched.clone()
     }
 
     /// Replays the response to a request; each is replayed once.
@@ -200,7 +194,7 @@ impl Recording {
         &self,
         request: &RecordedRequest,
     ) -> Result<Response<Bytes>, Error> {
-        let mut exchanges = self.lock();
+        let mut exchanges = lock(&self.exchanges);
         let mut list = exchanges.list.iter();
         let Some(index) = list.position(|exchange| exchange.request == *request) else {
             exchanges.unmatched.push(request.to_string());
@@ -226,14 +220,8 @@ impl Recording {
         };
         if let Some(outcome) = outcome {
             let exchange = RecordedExchange { request, outcome };
-            self.lock().list.push(exchange);
+            lock(&self.exchanges).list.push(exchange);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Exchanges> {
-        self.exchanges
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

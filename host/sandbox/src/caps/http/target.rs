@@ -4,15 +4,15 @@
 use super::{fields, own_address::is_own};
 use crate::gate::Gate;
 use agent_host_engine::policy::{HttpRequest, SecretPlace};
-use http::{HeaderMap, Request};
+use http::HeaderMap;
 use reqwest::Url;
 use std::{net::IpAddr, sync::Arc};
-use wasmtime_wasi_http::{Error, WasiBody};
+use wasmtime_wasi_http::Error;
 
 /// The method and URL of one request.
 pub(super) struct RequestTarget {
-    gate: Arc<Gate>,
-    url: Url,
+    pub(super) gate: Arc<Gate>,
+    pub(super) url: Url,
     method: String,
     /// In lower case; an IPv6 literal without brackets.
     host: String,
@@ -22,14 +22,10 @@ pub(super) struct RequestTarget {
 }
 
 impl RequestTarget {
-    /// Parses the request's URL as the client will.
+    /// Parses a URL as the client will.
     ///
     /// # Errors
     /// The URL has no host, or has a user name or password.
-    pub(super) fn new(request: &Request<WasiBody>, gate: Arc<Gate>) -> Result<Self, Error> {
-        Self::parse(request.method().as_str(), &request.uri().to_string(), gate)
-    }
-
     pub(super) fn parse(method: &str, url: &str, gate: Arc<Gate>) -> Result<Self, Error> {
         let invalid = || Error::HttpRequestUriInvalid;
         let url = Url::parse(url).map_err(|_| invalid())?;
@@ -127,14 +123,6 @@ impl RequestTarget {
         let reason =
             format!("the bodies of a call's {message}s may have at most {limit} bytes together");
         self.refuse(&format!("limits.http-{message}-bytes"), &reason);
-    }
-
-    pub(super) fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
-    pub(super) fn url(&self) -> &Url {
-        &self.url
     }
 
     fn request(&self) -> HttpRequest<'_> {

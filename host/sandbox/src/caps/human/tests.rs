@@ -90,7 +90,12 @@ fn question_after_effect_is_unavailable() {
             choices: Vec::new(),
             free_text: true,
         };
-        let mut human = HumanCtx::new(gate, Arc::default(), true, Vec::new());
+        let mut human = HumanCtx {
+            gate,
+            granted: Arc::default(),
+            can_ask: true,
+            answers: Vec::new().into_iter(),
+        };
         match human.answer(question) {
             Err(Unwind::Asked(_)) => assert!(asks, "{index}"),
             Ok(WitAnswer::Unavailable) => assert!(!asks, "{index}"),

@@ -14,7 +14,7 @@ fn tail_keeps_the_last_bytes() {
     for (capacity, writes, expected) in cases {
         let telemetry = Telemetry::new(capacity);
         for write in writes {
-            StdioStream::stdout(&telemetry)
+            StdioStream::new(&telemetry, |telemetry| &telemetry.stdout)
                 .write(Bytes::copy_from_slice(write.as_bytes()))
                 .unwrap();
         }
@@ -32,8 +32,12 @@ fn combined_output_separates_streams() {
     ];
     for (out, err, expected) in cases {
         let telemetry = Telemetry::new(80);
-        StdioStream::stdout(&telemetry).write(out.into()).unwrap();
-        StdioStream::stderr(&telemetry).write(err.into()).unwrap();
+        StdioStream::new(&telemetry, |telemetry| &telemetry.stdout)
+            .write(out.into())
+            .unwrap();
+        StdioStream::new(&telemetry, |telemetry| &telemetry.stderr)
+            .write(err.into())
+            .unwrap();
         assert_eq!(combined(&telemetry), expected);
     }
 }

@@ -48,6 +48,7 @@ fn file_unreadable_or_too_large_is_refused() {
 
 #[test]
 fn file_has_the_identity_of_its_bytes() {
+    const CHUNK_BYTES: usize = 64 * 1024;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.wasm");
     // The last has two chunks and a part of one.

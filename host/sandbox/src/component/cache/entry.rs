@@ -7,7 +7,6 @@ use super::pipeline;
 use agent_host_engine::definitions::RawDefinition;
 use agent_host_types::id::Digest;
 use std::{
-    borrow::Cow,
     fs::File,
     io::{self, Read, Write},
 };
@@ -55,34 +54,20 @@ pub(super) fn component(name: &str) -> Option<blake3::Hash> {
     blake3::Hash::from_hex(component).ok().filter(|_| digits)
 }
 
-/// Returns the bytes of an entry, in their order.
-pub(super) fn parts<'a>(
+/// Returns the bytes of an entry before its machine code.
+pub(super) fn prefix(
     key: &Key,
     component: blake3::Hash,
-    header: &'a EntryHeader,
-    code: &'a [u8],
-) -> [Cow<'a, [u8]>; 6] {
+    header: &EntryHeader,
+    code: &[u8],
+) -> Vec<u8> {
     let digest = header.digest.to_string().into_bytes();
-    let lengths = [digest.len() as u64, header.definitions.len() as u64];
-    let lengths: Vec<u8> = lengths.into_iter().flat_map(u64::to_le_bytes).collect();
+    let lengths = [digest.len() as u64, header.definitions.len() as u64].map(u64::to_le_bytes);
+    let (engine, lengths) = (header.engine.as_slice(), lengths.as_flattened());
+    let start = [engine, lengths, &digest, &header.definitions].concat();
     let mut hasher = keyed_hasher(key, component);
-    for part in [
-        &header.engine,
-        lengths.as_slice(),
-        &digest,
-        &header.definitions,
-        code,
-    ] {
-        hasher.update(part);
-    }
-    [
-        hasher.finalize().as_bytes().to_vec().into(),
-        header.engine.as_slice().into(),
-        lengths.into(),
-        digest.into(),
-        header.definitions.as_slice().into(),
-        code.into(),
-    ]
+    let hash = hasher.update(&start).update(code).finalize();
+    [hash.as_bytes().as_slice(), &start].concat()
 }
 
 /// Reads an entry once and streams its machine code to `code`, which is valid only if this

@@ -23,7 +23,7 @@ const FILE_MODE: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 
 /// The prefix of the names of incomplete files.
-const TEMPORARY: &str = "new-";
+pub(super) const TEMPORARY: &str = "new-";
 
 /// A directory to which only this user has access.
 pub(crate) struct CacheDir(OwnedFd);
@@ -125,21 +125,20 @@ impl CacheDir {
 
     /// Creates a file unless it exists.
     pub(crate) fn create_file(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let temporary = self.write_temporary(&[bytes])?;
-        match fs::renameat_with(&self.0, &temporary, &self.0, name, RenameFlags::NOREPLACE) {
-            Ok(()) => Ok(()),
-            Err(Errno::EXIST) => {
-                fs::unlinkat(&self.0, &temporary, AtFlags::empty())?;
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
+        match self.rename_new(name, &[bytes], RenameFlags::NOREPLACE) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            other => other,
         }
     }
 
     /// Replaces a file atomically.
     pub(crate) fn replace(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+        self.rename_new(name, parts, RenameFlags::empty())
+    }
+
+    fn rename_new(&self, name: &str, parts: &[&[u8]], flags: RenameFlags) -> io::Result<()> {
         let temporary = self.write_temporary(parts)?;
-        fs::renameat(&self.0, &temporary, &self.0, name).map_err(|error| {
+        fs::renameat_with(&self.0, &temporary, &self.0, name, flags).map_err(|error| {
             let _ = fs::unlinkat(&self.0, &temporary, AtFlags::empty());
             error.into()
         })
@@ -172,12 +171,6 @@ pub(crate) struct FileInfo {
     pub(crate) modified: SystemTime,
     /// The access time, which the cache sets.
     pub(crate) last_used: SystemTime,
-}
-
-impl FileInfo {
-    pub(crate) fn is_temporary(&self) -> bool {
-        self.name.starts_with(TEMPORARY)
-    }
 }
 
 /// Converts a time of `stat`, whose number types differ between architectures.

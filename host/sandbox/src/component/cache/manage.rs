@@ -2,7 +2,7 @@
 
 use super::{
     entry::{self, Key},
-    files::{CacheDir, FileInfo},
+    files::{CacheDir, FileInfo, TEMPORARY},
     read_key,
 };
 use crate::engine::{Layout, compiling, fingerprint};
@@ -78,7 +78,7 @@ impl CompileCache {
             Err(error) => return Err(error),
         };
         let key = read_key(&dir)?;
-        let engines = [Layout::Reserved, Layout::Compact]
+        let engines = Layout::ALL
             .into_iter()
             .filter_map(|layout| compiling(layout).ok())
             .map(|engine| fingerprint(&engine))
@@ -92,16 +92,9 @@ impl CompileCache {
     /// The directory cannot be read.
     pub fn list(&self) -> io::Result<Vec<CachedComponent>> {
         let mut files = self.dir.files()?;
-        files.sort_by(|one, other| {
-            other
-                .last_used
-                .cmp(&one.last_used)
-                .then(one.name.cmp(&other.name))
-        });
-        Ok(files
-            .into_iter()
-            .filter_map(|file| self.inspect(file))
-            .collect())
+        files.sort_by(|one, other| (other.last_used, &one.name).cmp(&(one.last_used, &other.name)));
+        let entries = files.into_iter().filter_map(|file| self.inspect(file));
+        Ok(entries.collect())
     }
 
     /// Removes entries that this build cannot load, damaged ones, and abandoned incomplete files.
@@ -123,7 +116,7 @@ impl CompileCache {
         }
         let mut pruned = remove(&self.dir, &useless)?;
         if let Some(max_bytes) = max_bytes {
-            let more = remove(&self.dir, &surplus(&self.dir, max_bytes)?)?;
+            let more = evict(&self.dir, max_bytes)?;
             pruned.files += more.files;
             pruned.bytes += more.bytes;
         }
@@ -166,7 +159,7 @@ impl fmt::Debug for CompileCache {
 impl FileInfo {
     /// True for an incomplete file of a host that ended.
     fn is_abandoned(&self) -> bool {
-        self.is_temporary()
+        self.name.starts_with(TEMPORARY)
             && SystemTime::now()
                 .duration_since(self.modified)
                 .is_ok_and(|age| age > ABANDONED_AGE)
@@ -174,11 +167,7 @@ impl FileInfo {
 }
 
 /// Removes the least recently used entries beyond `max_bytes`.
-pub(super) fn evict(dir: &CacheDir, max_bytes: u64) -> io::Result<()> {
-    remove(dir, &surplus(dir, max_bytes)?).map(|_| ())
-}
-
-fn surplus(dir: &CacheDir, max_bytes: u64) -> io::Result<Vec<FileInfo>> {
+pub(super) fn evict(dir: &CacheDir, max_bytes: u64) -> io::Result<Pruned> {
     let mut entries = dir.files()?;
     entries.retain(|file| entry::component(&file.name).is_some());
     entries.sort_by_key(|file| file.last_used);
@@ -190,7 +179,7 @@ fn surplus(dir: &CacheDir, max_bytes: u64) -> io::Result<Vec<FileInfo>> {
     });
     let count = surplus.count();
     entries.truncate(count);
-    Ok(entries)
+    remove(dir, &entries)
 }
 
 fn remove(dir: &CacheDir, files: &[FileInfo]) -> io::Result<Pruned> {

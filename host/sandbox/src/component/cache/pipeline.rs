@@ -31,6 +31,9 @@ pub(super) fn copy(from: &mut impl Read, to: &mut (impl Write + Send)) -> io::Re
     }
     let (filled, waiting) = mpsc::sync_channel::<Vec<u8>>(CHUNKS);
     let (written, free) = mpsc::channel();
+    for _ in 1..CHUNKS {
+        let _ = written.send(Vec::with_capacity(CHUNK_BYTES));
+    }
     let out = &mut *to;
     let is_copied = thread::scope(|scope| {
         let writer = thread::Builder::new()
@@ -46,17 +49,10 @@ pub(super) fn copy(from: &mut impl Read, to: &mut (impl Write + Send)) -> io::Re
         let Ok(writer) = writer else {
             return Ok(false);
         };
-        let mut spare = CHUNKS - 1;
         let mut chunk = mem::take(&mut first);
         // A writer that has ended has an error, returned below.
         while !chunk.is_empty() && filled.send(chunk).is_ok() {
-            chunk = match spare.checked_sub(1) {
-                Some(fewer) => {
-                    spare = fewer;
-                    Vec::with_capacity(CHUNK_BYTES)
-                }
-                None => free.recv().unwrap_or_default(),
-            };
+            chunk = free.recv().unwrap_or_default();
             chunk.clear();
             fill(from, &mut chunk)?;
         }

@@ -5,23 +5,30 @@
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use std::{
     fs::File,
-    io::{self, Read as _, Seek as _, Write},
+    io::{self, Read as _, Seek as _},
     os::fd::AsRawFd as _,
     path::PathBuf,
 };
-
-/// A memory file that is being written.
-pub(crate) struct Unsealed(File);
 
 /// A memory file that cannot be changed.
 #[derive(Debug)]
 pub(crate) struct Sealed(File);
 
 impl Sealed {
-    pub(crate) fn create() -> io::Result<Unsealed> {
+    /// Creates an empty memory file, to be written and then sealed.
+    pub(crate) fn create() -> io::Result<File> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = memfd_create("agent-host machine code", flags)?;
-        Ok(Unsealed(file.into()))
+        Ok(memfd_create("agent-host machine code", flags)?.into())
+    }
+
+    pub(crate) fn seal(file: File) -> io::Result<Self> {
+        let size = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+        // The file has no writable mapping, so both seals forbid the same. For SEAL_WRITE the
+        // kernel waits until no page is in use, which takes 12 ms for Python's component; kernels
+        // before 5.1 have no other.
+        fcntl_add_seals(&file, size | SealFlags::FUTURE_WRITE)
+            .or_else(|_| fcntl_add_seals(&file, size | SealFlags::WRITE))?;
+        Ok(Self(file))
     }
 
     /// The path by which this process can map the file; absent without `/proc`.
@@ -37,27 +44,5 @@ impl Sealed {
         file.rewind()?;
         file.read_to_end(&mut bytes)?;
         Ok(bytes)
-    }
-}
-
-impl Unsealed {
-    pub(crate) fn seal(self) -> io::Result<Sealed> {
-        let size = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-        // The file has no writable mapping, so both seals forbid the same. For SEAL_WRITE the
-        // kernel waits until no page is in use, which takes 12 ms for Python's component; kernels
-        // before 5.1 have no other.
-        fcntl_add_seals(&self.0, size | SealFlags::FUTURE_WRITE)
-            .or_else(|_| fcntl_add_seals(&self.0, size | SealFlags::WRITE))?;
-        Ok(Sealed(self.0))
-    }
-}
-
-impl Write for Unsealed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
     }
 }

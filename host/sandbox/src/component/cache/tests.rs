@@ -384,7 +384,7 @@ async fn eviction_keeps_the_last_used_entries() {
 fn sealed_code_cannot_be_changed() {
     let mut file = sealed::Sealed::create().unwrap();
     file.write_all(b"code").unwrap();
-    let sealed = file.seal().unwrap();
+    let sealed = sealed::Sealed::seal(file).unwrap();
     let path = sealed.path().unwrap();
     assert!(
         fs::File::options()

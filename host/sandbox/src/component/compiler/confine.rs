@@ -15,15 +15,16 @@ const DESCRIPTORS: u64 = 16;
 /// The nice value that the process adds to its parent's (`setpriority(2)`).
 const NICE: i32 = 10;
 
-/// The confinement of a compile worker.
+/// The confinement of a compile worker, which reports it as a letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Confinement {
     /// Memory and time are limited, no file can be written, and all system calls are refused but
     /// those for memory, threads and the open pipes: it opens no file and no socket, and starts no
     /// process.
-    SystemCalls,
+    SystemCalls = b'f',
     /// Only the limits hold: this kernel does not filter system calls.
-    Limits,
+    Limits = b'l',
 }
 
 /// The system calls that a compiler needs besides [`conditional`]: memory, threads, time, exit.

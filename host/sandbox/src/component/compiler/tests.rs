@@ -359,8 +359,7 @@ fn messages_round_trip() {
         }
     }
     for confinement in [Confinement::SystemCalls, Confinement::Limits] {
-        let byte = wire::confinement_byte(confinement);
-        assert_eq!(wire::confinement(&[byte]), Some(confinement));
+        assert_eq!(wire::confinement(&[confinement as u8]), Some(confinement));
     }
     let failed = CompileError::UnsupportedFeature("two\nlines".to_owned());
     for (sent, received) in [

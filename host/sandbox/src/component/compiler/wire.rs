@@ -12,10 +12,6 @@ const MAGIC: [u8; 16] = *b"agent-host job 1";
 /// The bytes of the header: magic, layout, fingerprint of the engine, size of the component.
 pub(super) const HEADER_BYTES: usize = 16 + 1 + 32 + 8;
 
-/// The first byte of the output: the confinement.
-const FILTERED: u8 = b'f';
-const LIMITED: u8 = b'l';
-
 /// The second byte of the output: the kind of the reply.
 const CODE: u8 = 0;
 const FAILED: u8 = 1;
@@ -43,10 +39,7 @@ pub(super) struct Header {
 
 impl Header {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let layout = match self.layout {
-            Layout::Reserved => 0,
-            Layout::Compact => 1,
-        };
+        let layout = self.layout as u8;
         let length = self.component_bytes.to_le_bytes();
         [MAGIC.as_slice(), &[layout], &self.engine, &length].concat()
     }
@@ -57,11 +50,9 @@ impl Header {
         let (&layout, rest) = rest.split_first()?;
         let (engine, length) = rest.split_at_checked(32)?;
         Some(Self {
-            layout: match layout {
-                0 => Layout::Reserved,
-                1 => Layout::Compact,
-                _ => return None,
-            },
+            layout: Layout::ALL
+                .into_iter()
+                .find(|known| *known as u8 == layout)?,
             engine: engine.try_into().ok()?,
             component_bytes: u64::from_le_bytes(length.try_into().ok()?),
         })
@@ -83,20 +74,13 @@ pub(super) fn max_reply_bytes(max_code: usize) -> usize {
     max_code.saturating_add(PREFIX_BYTES).max(MAX_TEXT_BYTES)
 }
 
-pub(super) fn confinement_byte(confinement: Confinement) -> u8 {
-    match confinement {
-        Confinement::SystemCalls => FILTERED,
-        Confinement::Limits => LIMITED,
-    }
-}
-
-/// Reads the child's confinement; absent if the child failed before reporting it.
+/// Reads the child's confinement from the first byte; absent if the child failed before reporting
+/// it.
 pub(super) fn confinement(output: &[u8]) -> Option<Confinement> {
-    match *output.first()? {
-        FILTERED => Some(Confinement::SystemCalls),
-        LIMITED => Some(Confinement::Limits),
-        _ => None,
-    }
+    let byte = *output.first()?;
+    [Confinement::SystemCalls, Confinement::Limits]
+        .into_iter()
+        .find(|known| *known as u8 == byte)
 }
 
 /// Writes the output after its first byte.

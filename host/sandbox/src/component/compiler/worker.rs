@@ -44,7 +44,7 @@ fn serve(args: &[OsString]) -> io::Result<()> {
     confine::limit(memory_bytes, cpu_seconds)?;
     let confinement = confine::filter_system_calls();
     let mut output = io::stdout().lock();
-    output.write_all(&[wire::confinement_byte(confinement)])?;
+    output.write_all(&[confinement as u8])?;
     output.flush()?;
     let Some((header, component)) = read(&mut io::stdin().lock())? else {
         return Ok(());

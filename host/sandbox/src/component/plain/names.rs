@@ -19,18 +19,6 @@ impl FunctionPath {
         let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
         Some(name.split_once('@').map_or(name, |(name, _)| name))
     }
-
-    /// Returns whether other kinds of host call it, such as the main function of a program.
-    pub(super) fn is_of_wasi(&self) -> bool {
-        let interface = self.interface.as_deref().unwrap_or_default();
-        interface.starts_with("wasi:")
-    }
-
-    /// Returns whether it is a method, constructor or static function of a resource, which the
-    /// binary format marks by `[..]`.
-    pub(super) fn is_of_a_resource(&self) -> bool {
-        self.function.starts_with('[')
-    }
 }
 
 impl fmt::Display for FunctionPath {

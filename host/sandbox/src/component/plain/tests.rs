@@ -5,7 +5,7 @@ mod values;
 
 use crate::{
     Allocator, Call, CallContext, Compiled, LoadError, LoadFault, Sandbox, SandboxConfig,
-    ToolComponent, secrets::values::secrets,
+    ToolComponent, secrets::tests::secrets,
 };
 use agent_host_engine::tool::CallReport;
 use agent_host_types::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
@@ -422,10 +422,10 @@ async fn unusable_docs_are_ignored() {
 
 #[tokio::test]
 async fn plain_component_loads_from_cache() {
-    let folder = tempfile::tempdir().unwrap();
-    let sandbox = |folder: &Path| {
+    let dir = tempfile::tempdir().unwrap();
+    let sandbox = |dir: &Path| {
         Sandbox::new(SandboxConfig {
-            cache_dir: Some(folder.join("cache")),
+            cache_dir: Some(dir.join("cache")),
             concurrent_calls: 1,
             ..SandboxConfig::default()
         })
@@ -436,8 +436,8 @@ async fn plain_component_loads_from_cache() {
         "package-docs",
         &docs(DOCUMENTED),
     );
-    let first = sandbox(folder.path()).load(&bytes).await.unwrap();
-    let second = sandbox(folder.path()).load(&bytes).await.unwrap();
+    let first = sandbox(dir.path()).load(&bytes).await.unwrap();
+    let second = sandbox(dir.path()).load(&bytes).await.unwrap();
     assert_eq!(
         (first.compiled(), second.compiled(), second.allocator()),
         (Compiled::Now, Compiled::FromCache, Allocator::Pooling)

@@ -23,31 +23,25 @@ const MAX_EXACT: i128 = (1 << 53) - 1;
 const QUICK_WEIGHT: usize = 2_000;
 
 /// An argument that fits the schema but is no value of its type.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{path}` {why}")]
 pub(super) struct ArgumentError {
-    /// From the inside out.
-    path: Vec<String>,
+    /// From the arguments to the value, with a `/` before each part.
+    path: String,
     why: String,
 }
 
 impl ArgumentError {
     fn new(why: impl Into<String>) -> Self {
         Self {
-            path: Vec::new(),
+            path: String::new(),
             why: why.into(),
         }
     }
 
     fn within(mut self, part: impl fmt::Display) -> Self {
-        self.path.push(part.to_string());
+        self.path = format!("/{part}{}", self.path);
         self
-    }
-}
-
-impl fmt::Display for ArgumentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path: Vec<&str> = self.path.iter().rev().map(String::as_str).collect();
-        write!(f, "`/{}` {}", path.join("/"), self.why)
     }
 }
 
@@ -106,11 +100,8 @@ impl ArgumentConverter {
                 let (tag, ty) = tag
                     .and_then(|tag| cases.get_key_value(tag))
                     .ok_or_else(|| ArgumentError::new("has no `tag` of its cases"))?;
-                let val = match ty {
-                    Some(ty) => Some(self.field("val", ty, object)?),
-                    None => None,
-                };
-                Ok(kind.val(tag, val.map(Box::new)))
+                let val = ty.as_ref().map(|ty| self.field("val", ty, object));
+                Ok(kind.val(tag, val.transpose()?.map(Box::new)))
             }
             (WitType::Enum(_), Value::String(name)) => Ok(Val::Enum(name.clone())),
             (WitType::Flags(_), Value::Array(names)) => {
@@ -236,10 +227,9 @@ pub(super) fn takes_long(results: &[Val]) -> bool {
 
 /// Subtracts the weight of a value, and returns whether enough was left.
 fn spend(val: &Val, left: &mut usize) -> bool {
-    let text = if let Val::String(text) = val {
-        text.len()
-    } else {
-        0
+    let text = match val {
+        Val::String(text) => text.len(),
+        _ => 0,
     };
     let Some(rest) = left.checked_sub(1 + text) else {
         return false;
@@ -306,12 +296,8 @@ fn json(ty: &WitType, val: &Val) -> wasmtime::Result<Value> {
             Value::Array(items.collect::<wasmtime::Result<_>>()?)
         }
         (WitType::Tuple(types), Val::Tuple(items)) => {
-            let items = types.iter().zip(items);
-            Value::Array(
-                items
-                    .map(|(ty, val)| json(ty, val))
-                    .collect::<wasmtime::Result<_>>()?,
-            )
+            let items = types.iter().zip(items).map(|(ty, val)| json(ty, val));
+            Value::Array(items.collect::<wasmtime::Result<_>>()?)
         }
         (WitType::Record(types), Val::Record(fields)) => {
             let fields = types.iter().zip(fields);
@@ -366,20 +352,13 @@ fn integer_json(val: &Val) -> wasmtime::Result<Value> {
 }
 
 fn float_json(value: f64) -> Value {
-    // JSON has numbers for finite ones only.
-    Number::from_f64(value).map_or_else(
-        || {
-            let text = if value.is_nan() {
-                NOT_A_NUMBER
-            } else if value > 0.0 {
-                INFINITY
-            } else {
-                MINUS_INFINITY
-            };
-            Value::String(text.to_owned())
-        },
-        Value::Number,
-    )
+    match Number::from_f64(value) {
+        Some(number) => Value::Number(number),
+        // JSON has numbers for finite ones only.
+        None if value.is_nan() => NOT_A_NUMBER.into(),
+        None if value > 0.0 => INFINITY.into(),
+        None => MINUS_INFINITY.into(),
+    }
 }
 
 fn untyped() -> wasmtime::Error {

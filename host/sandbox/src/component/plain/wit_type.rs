@@ -131,13 +131,6 @@ impl IntType {
     }
 }
 
-impl fmt::Display for IntType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let prefix = if self.signed { 's' } else { 'u' };
-        write!(f, "{prefix}{}", self.bits)
-    }
-}
-
 impl Signature {
     /// Converts the types of a function.
     pub(super) fn new(ty: &ComponentFunc) -> Result<Self, SignatureError> {
@@ -195,12 +188,8 @@ impl WitTypeBuilder {
                 item => WitType::List(Box::new(item)),
             },
             Type::Tuple(tuple) => {
-                let types = tuple.types();
-                WitType::Tuple(
-                    types
-                        .map(|ty| self.build(&ty, depth))
-                        .collect::<Result<_, _>>()?,
-                )
+                let types = tuple.types().map(|ty| self.build(&ty, depth));
+                WitType::Tuple(types.collect::<Result<_, _>>()?)
             }
             Type::Record(record) => {
                 let fields = record.fields().map(|field| (field.name, field.ty));
@@ -259,10 +248,8 @@ impl WitTypeBuilder {
             let ty = ty.map(|ty| self.build(&ty, depth)).transpose()?;
             Ok((name.to_owned(), ty))
         });
-        Ok(WitType::Cases(
-            kind,
-            cases.collect::<Result<_, SignatureError>>()?,
-        ))
+        let cases = cases.collect::<Result<_, SignatureError>>()?;
+        Ok(WitType::Cases(kind, cases))
     }
 
     fn names<'a>(
@@ -281,7 +268,7 @@ impl WitTypeBuilder {
 impl fmt::Display for Signature {
     /// Formats as in WIT, without the name: `(a: u32, b: list<string>) -> bool`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "({})", Commas(&self.params, named))?;
+        write!(f, "({})", named(&self.params))?;
         match &self.result {
             Some(result) => write!(f, " -> {result}"),
             None => Ok(()),
@@ -295,16 +282,17 @@ impl fmt::Display for WitType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bool => f.write_str("bool"),
-            Self::Int(int) => int.fmt(f),
+            Self::Int(int) if int.signed => write!(f, "s{}", int.bits),
+            Self::Int(int) => write!(f, "u{}", int.bits),
             Self::Float32 => f.write_str("f32"),
             Self::Float64 => f.write_str("f64"),
             Self::Char => f.write_str("char"),
             Self::String => f.write_str("string"),
             Self::Bytes => f.write_str("list<u8>"),
             Self::List(item) => write!(f, "list<{item}>"),
-            Self::Tuple(items) => write!(f, "tuple<{}>", Commas(items, fmt::Display::fmt)),
-            Self::Record(fields) => write!(f, "record {{ {} }}", Commas(fields, named)),
-            Self::Cases(kind, cases) => kind.fmt(cases, f),
+            Self::Tuple(items) => write!(f, "tuple<{}>", commas(items, WitType::to_string)),
+            Self::Record(fields) => write!(f, "record {{ {} }}", named(fields)),
+            Self::Cases(kind, cases) => f.write_str(&kind.text(cases)),
             Self::Enum(names) => write!(f, "enum {{ {} }}", names.join(", ")),
             Self::Flags(names) => write!(f, "flags {{ {} }}", names.join(", ")),
             Self::Option(inner) => write!(f, "option<{inner}>"),
@@ -313,51 +301,36 @@ impl fmt::Display for WitType {
 }
 
 impl CaseKind {
-    fn fmt(
-        self,
-        cases: &BTreeMap<String, Option<WitType>>,
-        f: &mut fmt::Formatter<'_>,
-    ) -> fmt::Result {
+    fn text(self, cases: &BTreeMap<String, Option<WitType>>) -> String {
         let of = |name| cases.get(name).and_then(Option::as_ref);
         match self {
             Self::Option => match of("some") {
-                Some(inner) => write!(f, "option<{inner}>"),
-                None => f.write_str("option"),
+                Some(inner) => format!("option<{inner}>"),
+                None => "option".to_owned(),
             },
             Self::Result => match (of("ok"), of("err")) {
-                (None, None) => f.write_str("result"),
-                (Some(ok), None) => write!(f, "result<{ok}>"),
-                (None, Some(err)) => write!(f, "result<_, {err}>"),
-                (Some(ok), Some(err)) => write!(f, "result<{ok}, {err}>"),
+                (None, None) => "result".to_owned(),
+                (Some(ok), None) => format!("result<{ok}>"),
+                (None, Some(err)) => format!("result<_, {err}>"),
+                (Some(ok), Some(err)) => format!("result<{ok}, {err}>"),
             },
             Self::Variant => {
-                let cases: Vec<_> = cases.iter().collect();
-                let case = Commas(&cases, |(name, ty), f| match ty {
-                    Some(ty) => write!(f, "{name}({ty})"),
-                    None => f.write_str(name),
+                let cases = commas(cases, |(name, ty)| match ty {
+                    Some(ty) => format!("{name}({ty})"),
+                    None => name.clone(),
                 });
-                write!(f, "variant {{ {case} }}")
+                format!("variant {{ {cases} }}")
             }
         }
     }
 }
 
-fn named((name, ty): &(String, WitType), f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "{name}: {ty}")
+fn named(fields: &Fields) -> String {
+    commas(fields, |(name, ty)| format!("{name}: {ty}"))
 }
 
-/// Comma-separated items, each written by the function.
-struct Commas<'a, T>(&'a [T], fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result);
-
-impl<T> fmt::Display for Commas<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(items, write) = self;
-        for (index, item) in items.iter().enumerate() {
-            if index > 0 {
-                f.write_str(", ")?;
-            }
-            write(item, f)?;
-        }
-        Ok(())
-    }
+/// Joins items by commas, each written by the function.
+fn commas<T>(items: impl IntoIterator<Item = T>, text: impl FnMut(T) -> String) -> String {
+    let texts: Vec<String> = items.into_iter().map(text).collect();
+    texts.join(", ")
 }

@@ -31,7 +31,7 @@ fn memories_share_one_limit() {
         assert_eq!(grow(&mut limiter, from, to), allowed, "{from} {to}");
         assert_eq!(limiter.telemetry.peak_memory_bytes(), peak, "{from} {to}");
     }
-    assert_eq!(limiter.exceeded(), Some(LimitExceeded::Memory));
+    assert_eq!(limiter.exceeded, Some(LimitExceeded::Memory));
 }
 
 #[test]
@@ -39,10 +39,10 @@ fn growth_beyond_own_maximum_is_not_our_limit() {
     let mut limiter = limiter();
     assert!(!limiter.grow_memory(0, 50, Some(40)));
     assert!(!limiter.grow_table(50, Some(40)));
-    assert_eq!(limiter.exceeded(), None);
+    assert_eq!(limiter.exceeded, None);
     // Beyond both, our limit is reported.
     assert!(!limiter.grow_memory(0, 101, Some(40)));
-    assert_eq!(limiter.exceeded(), Some(LimitExceeded::Memory));
+    assert_eq!(limiter.exceeded, Some(LimitExceeded::Memory));
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn failed_growth_is_given_back() {
     limiter
         .memory_grow_failed(wasmtime::Error::msg("no memory"))
         .unwrap();
-    assert_eq!(limiter.exceeded(), Some(LimitExceeded::Memory));
+    assert_eq!(limiter.exceeded, Some(LimitExceeded::Memory));
     assert!(grow(&mut limiter, 0, 90));
 }
 
@@ -60,9 +60,9 @@ fn failed_growth_is_given_back() {
 fn tables_and_instances_are_limited() {
     let mut limiter = limiter();
     assert!(limiter.grow_table(10, None));
-    assert_eq!(limiter.exceeded(), None);
+    assert_eq!(limiter.exceeded, None);
     assert!(!limiter.grow_table(11, None));
-    assert_eq!(limiter.exceeded(), Some(LimitExceeded::TableElements));
+    assert_eq!(limiter.exceeded, Some(LimitExceeded::TableElements));
     assert_eq!(
         (limiter.instances(), limiter.memories(), limiter.tables()),
         (1, 2, 3)

@@ -79,7 +79,7 @@ fn each_overrun_doubles_the_required_streak() {
 }
 
 #[test]
-fn a_tool_starts_long_from_a_long_call_to_a_short_one() {
+fn tool_starts_long_from_a_long_call_to_a_short_one() {
     let history = InlineHistory::default();
     assert!(!history.starts_long());
     history.on_long();

@@ -368,3 +368,34 @@ impl Fixture {
         assert_eq!(wrong, [], "attempt, expected, found");
     }
 }
+
+/// The content that must be unchanged after all attempts.
+fn untouched(dir: &Path) -> Vec<(&'static str, Option<String>)> {
+    [
+        "outside.txt",
+        "work/agent.toml",
+        "work/agent.lock",
+        "work/.env",
+        "work/state/journal",
+        "work/hard",
+        "work/real/conf.toml",
+        "work/.git/config",
+        "work/.ssh/id",
+        "x",
+    ]
+    .map(|path| (path, std::fs::read_to_string(dir.join(path)).ok()))
+    .to_vec()
+}
+
+/// Runs a table of attempts, none of which may change or show what is hidden or outside.
+pub(super) async fn check_all(mut fixture: Fixture, table: &[(&str, &str)]) {
+    let before = untouched(fixture.dir.path());
+    fixture.check(table).await;
+    assert_eq!(untouched(fixture.dir.path()), before);
+    let handles = format!("{:?}", fixture.stats());
+    assert!(
+        !handles.contains(&*fixture.dir.path().to_string_lossy()),
+        "a host path is in {handles}"
+    );
+    assert!(!handles.contains("SECRET"));
+}

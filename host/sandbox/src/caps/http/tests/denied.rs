@@ -223,7 +223,7 @@ async fn name_is_pinned_to_allowed_addresses() {
         ..Grants::default()
     };
     let gate = Gate::new(Arc::new(grants), Effect::Effectful, &Limits::default());
-    let target = RequestTarget::new(&request("GET", "http://mixed.example/"), gate)
+    let target = RequestTarget::parse("GET", "http://mixed.example/", gate)
         .ok()
         .unwrap();
     let resolver = PinnedResolver {

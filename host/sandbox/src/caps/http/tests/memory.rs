@@ -4,7 +4,7 @@ use super::server::Server;
 use crate::{
     Call, CallContext, Sandbox, SandboxConfig, Secrets,
     guests::{Guest, http::CLIENT},
-    secrets::values::{VALUE, forms, secrets},
+    secrets::tests::{VALUE, forms, secrets},
 };
 use agent_host_engine::policy::{Grants, SecretGrant};
 use agent_host_types::{

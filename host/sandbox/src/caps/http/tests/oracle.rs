@@ -5,7 +5,7 @@ use super::{
     call::{Call, Running, request},
     server::Server,
 };
-use crate::secrets::values::{VALUE, forms, secrets};
+use crate::secrets::tests::{VALUE, forms, secrets};
 use agent_host_engine::policy::SecretGrant;
 use http_body_util::BodyExt as _;
 use pretty_assertions::assert_eq;

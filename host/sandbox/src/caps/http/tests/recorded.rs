@@ -5,7 +5,7 @@ use super::{
     call::{Call, HELLO, Names, Running, grant, request, with_body},
     server::Server,
 };
-use crate::secrets::values::{VALUE, secrets};
+use crate::secrets::tests::{VALUE, secrets};
 use agent_host_engine::policy::SecretGrant;
 use agent_host_types::limits::Limits;
 use bytes::Bytes;

@@ -4,7 +4,7 @@ use super::{
     call::{Call, HELLO, Running, grant, request, with_body},
     server::Server,
 };
-use crate::secrets::values::{VALUE, forms, secrets};
+use crate::secrets::tests::{VALUE, forms, secrets};
 use agent_host_engine::policy::SecretGrant;
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},

@@ -1,0 +1,113 @@
+//! Grants that cannot be opened, and the audit log of one that can.
+
+use super::{
+    super::{FilesCtx, FilesError},
+    fixture::{populated_dir, protected, writable},
+};
+use crate::gate::Gate;
+use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
+use agent_host_types::{
+    accounting::{AuditEntry, AuditVerdict},
+    limits::Limits,
+    tool::Effect,
+};
+use pretty_assertions::assert_eq;
+use std::sync::Arc;
+
+#[tokio::test]
+async fn audit_log_lists_requests_and_first_denial() {
+    let mut fixture = writable();
+    for attempt in [
+        "read a.txt",
+        "read in",
+        "read sub/b.txt",
+        "read ../outside.txt",
+        "stat sub",
+        "create agent.lock x",
+        "move real x",
+        "read fifo",
+        "list dir",
+    ] {
+        let _ = fixture.act(attempt).await;
+    }
+    let entry = |request: &str, verdict, rule: &str, count| AuditEntry {
+        request: request.to_owned(),
+        verdict,
+        rule: rule.to_owned(),
+        count,
+        grant: None,
+    };
+    use AuditVerdict::{Allowed, Denied};
+    let stats = fixture.stats();
+    assert_eq!(
+        stats.audit,
+        [
+            entry("read /workspace/a.txt", Allowed, "grants.dir[0]", 1),
+            entry("read /workspace/sub/b.txt", Allowed, "grants.dir[0]", 2),
+            entry("read /workspace/../outside.txt", Denied, "default-deny", 1),
+            entry("stat /workspace/sub", Allowed, "grants.dir[0]", 2),
+            entry("write /workspace/agent.lock", Denied, "host.protected", 1),
+            entry("move /workspace/real", Allowed, "grants.dir[0]", 1),
+            entry("move /workspace/real", Denied, "host.protected", 1),
+            entry("read /workspace/fifo", Denied, "files.regular-only", 1),
+            entry("list /workspace/sub", Allowed, "grants.dir[0]", 1),
+        ]
+    );
+    assert_eq!(
+        (
+            stats.first_denial.map(|denial| denial.sentence).as_deref(),
+            stats.bytes_in,
+            stats.bytes_out
+        ),
+        (
+            Some(
+                "read /workspace/../outside.txt was refused: it leaves the granted directory (rule default-deny)"
+            ),
+            13,
+            0
+        )
+    );
+}
+
+#[test]
+fn unusable_grants_fail_to_open() {
+    let dir = populated_dir();
+    let open = |host: &str| {
+        let grants = Grants {
+            dirs: vec![DirGrant {
+                host: dir.path().join(host),
+                guest: "/workspace".to_owned(),
+                mode: DirMode::ReadWrite,
+                allow: PathRules::default(),
+                deny: PathRules::default(),
+                mask: PathRules::default(),
+                allow_run_later: PathRules::default(),
+                quota: DirQuota::default(),
+            }],
+            ..Grants::default()
+        };
+        let gate = Gate::new(Arc::new(grants), Effect::Effectful, &Limits::default());
+        FilesCtx::open(gate, &protected(dir.path()))
+            .err()
+            .map(|error: FilesError| error.to_string())
+    };
+    let cannot = |why: &str| {
+        Some(format!(
+            "the directory granted as /workspace cannot be opened: {why}; check that it exists and may be read, or change the grant"
+        ))
+    };
+    let own = Some("the directory granted as /workspace belongs to agent-host itself (configuration, state or cache); grant another directory".to_owned());
+    let table = [
+        ("work", None),
+        ("work/dir", None),
+        (".", None),
+        ("nowhere", cannot("No such file or directory (os error 2)")),
+        ("work/a.txt", cannot("Not a directory (os error 20)")),
+        ("work/state", own.clone()),
+        ("work/st", own.clone()),
+        ("work/state/blobs", own),
+    ];
+    for (host, expected) in table {
+        assert_eq!(open(host), expected, "{host}");
+    }
+}
