@@ -155,6 +155,7 @@ impl<'a> ReplyBuilder<'a> {
             return Err(DecodeError::UnnamedCall);
         }
         let mut ids = CallIds::after(self.history);
+        let stop_reason = stop_reason.map(|reason| with_calls(reason, !self.calls.is_empty()));
         let calls = self.calls.into_iter();
         let tool_calls = calls
             .map(|call| ToolCall::parse(ids.accept(call.id), call.name, call.arguments))
@@ -164,5 +165,14 @@ impl<'a> ReplyBuilder<'a> {
             stop_reason,
             ..self.reply
         })
+    }
+}
+
+/// Distinguishes a stop for tool calls from the end of the turn, for which wires have one reason or
+/// servers use the same.
+pub(super) fn with_calls(reason: StopReason, has_calls: bool) -> StopReason {
+    match reason {
+        StopReason::EndTurn if has_calls => StopReason::ToolUse,
+        reason => reason,
     }
 }

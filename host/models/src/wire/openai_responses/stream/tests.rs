@@ -4,7 +4,10 @@ use crate::{
     retry::Retry,
     testing::playback::{self, Played, call, play, play_cut, reasoning, text},
 };
-use agent_host_types::{message::Role, model::ModelErrorKind};
+use agent_host_types::{
+    message::Role,
+    model::{ModelErrorKind, Usage},
+};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, json};
 
