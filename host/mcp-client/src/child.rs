@@ -5,6 +5,7 @@ use agent_host_engine::secrets::Secrets;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
+use secrecy::ExposeSecret as _;
 use std::{
     io,
     os::{fd::OwnedFd, unix::process::CommandExt as _},
@@ -201,7 +202,7 @@ fn spawn(command: &ServerCommand) -> io::Result<process::Child> {
         program,
         args,
         env,
-        folder,
+        directory,
         supervisor,
     } = command;
     let mut spawned = match supervisor {
@@ -218,8 +219,11 @@ fn spawn(command: &ServerCommand) -> io::Result<process::Child> {
     spawned
         .args(args)
         .env_clear()
-        .envs(env.iter().map(|(name, value)| (name, value)))
-        .current_dir(folder)
+        .envs(
+            env.iter()
+                .map(|(name, value)| (name, value.expose_secret())),
+        )
+        .current_dir(directory)
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

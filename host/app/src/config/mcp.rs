@@ -57,7 +57,7 @@ enum Address {
     Command {
         program: String,
         args: Vec<String>,
-        env: Vec<(String, String)>,
+        env: Vec<(String, SecretString)>,
         directory: PathBuf,
     },
     Http {
@@ -91,7 +91,7 @@ impl McpConfig {
                 program: program.clone(),
                 args: args.clone(),
                 env: env.clone(),
-                folder: directory.clone(),
+                directory: directory.clone(),
                 supervisor: supervisor.cloned(),
             }),
             Address::Http { url, token } => Reach::Http {
@@ -136,6 +136,7 @@ fn given_secrets(server: &str, reach: &Reach) -> Secrets {
         Reach::Command(command) => {
             let env = command.env.iter();
             env.filter_map(|(name, value)| {
+                let value = value.expose_secret();
                 let secret = if names_secret(name) {
                     value
                 } else {
@@ -311,13 +312,13 @@ fn command_address(
         return refuse(why, "remove it");
     }
     let granted = env_grants::resolve("env", env, scope)?;
-    let mut env: Vec<(String, String)> = granted
+    let mut env: Vec<(String, SecretString)> = granted
         .into_iter()
-        .map(|grant| (grant.name, grant.value))
+        .map(|grant| (grant.name, grant.value.into()))
         .collect();
     if !env.iter().any(|(name, _)| name == "PATH") {
-        let path = scope.environment.variable("PATH").map(str::to_owned);
-        env.extend(path.map(|path| ("PATH".to_owned(), path)));
+        let path = scope.environment.variable("PATH");
+        env.extend(path.map(|path| ("PATH".to_owned(), path.into())));
     }
     Ok(Address::Command {
         program,
