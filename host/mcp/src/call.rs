@@ -36,7 +36,7 @@ use std::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// The name of a call's only input in an `InputRequiredResult`.
-const INPUT: &str = "person";
+const INPUT: &str = "user";
 
 /// A call that may be suspended for input.
 pub(crate) struct Call {
@@ -69,11 +69,13 @@ impl fmt::Debug for Call {
 /// Runs the calls of all connections.
 #[derive(Debug)]
 pub(crate) struct CallRunner {
-    pub(crate) host: Arc<Host>,
-    pub(crate) catalog: Arc<CurrentCatalog>,
-    pub(crate) sessions: Arc<OpenSessions>,
+    pub(crate) host: Host,
+    pub(crate) catalog: CurrentCatalog,
+    pub(crate) sessions: OpenSessions,
     pub(crate) pending: PendingCalls,
+    /// The running calls and background tasks.
     pub(crate) tasks: TaskTracker,
+    /// Cancelled when the server closes; stops running calls.
     pub(crate) stop: CancellationToken,
 }
 
