@@ -189,33 +189,24 @@ pub(crate) enum DecodeError {
         /// The parser's error.
         source: serde_json::Error,
     },
-    /// The reply has more bytes than it may have.
-    #[error("the reply is longer than {limit} bytes")]
-    ReplyTooLong {
-        /// The most bytes.
-        limit: usize,
-    },
-    /// The reply has more items of a kind than it may have.
-    #[error("it has more than {limit} {items}")]
-    TooMany {
-        /// The most items.
-        limit: usize,
-        /// Their kind, in the plural.
-        items: &'static str,
-    },
+    /// The reply exceeds a limit.
+    #[error("{0}")]
+    TooLarge(String),
     /// The response ended without a reason to stop.
     #[error("it ended before the model had said why it stopped")]
     Unfinished,
-    /// A call has no tool name.
-    #[error("it calls a tool without a name")]
-    UnnamedCall,
-    /// The server says that the model wrote something unusable, or that it failed without saying
+    /// The model wrote something unusable, or the server says so or that it failed without saying
     /// why.
     #[error("{0}")]
     Unusable(String),
 }
 
 impl DecodeError {
+    /// The error of a reply with more than `limit` of these items.
+    fn too_many(limit: usize, items: &str) -> Self {
+        Self::TooLarge(format!("it has more than {limit} {items}"))
+    }
+
     /// Returns a conversion from JSON errors, for data that should be `expected`.
     fn json(expected: &'static str) -> impl Fn(serde_json::Error) -> Self {
         move |source| Self::Json { expected, source }

@@ -92,14 +92,13 @@ async fn tour(directory: &Directory, tools: &[&str]) -> (Vec<(String, Value)>, S
     let (calls, text) = play(&model, &mut messages, tools, &|call| directory.answer(call))
         .await
         .unwrap();
-    let begin =
-        "You asked: \"What is in this directory?\". This is what the tools found in your directory:\n\n";
+    let begin = "You asked: \"What is in this directory?\". This is what the tools found in your directory:\n\n";
     let text = text.strip_prefix(begin).unwrap().strip_suffix(END).unwrap();
     (calls, text.to_owned())
 }
 
 #[tokio::test]
-async fn ordinary_directory() {
+async fn ordinary_directory_is_described() {
     let directory = Directory::of(&[
         (".git", "directory", 0),
         ("README.md", "file", 100),
@@ -144,7 +143,7 @@ async fn ordinary_directory() {
 }
 
 #[tokio::test]
-async fn empty_directory() {
+async fn empty_directory_is_reported() {
     let (calls, text) = tour(&Directory::of(&[]), &TOOLS).await;
     assert_eq!(calls.len(), 2);
     assert_eq!(
@@ -291,7 +290,7 @@ async fn too_long_top_level_is_reported() {
 }
 
 #[tokio::test]
-async fn invalid_image_or_missing_image_tools() {
+async fn invalid_image_or_missing_tools_are_reported() {
     let mut directory = Directory::of(&[("x.gif", "file", 5)]);
     let content = "- **Content**: 1 file and 0 directories at the top level.
   Down to three levels: 1 file and 0 directories, 5 bytes in all.
@@ -331,7 +330,7 @@ async fn read_outside_that_succeeds_is_reported() {
 }
 
 #[tokio::test]
-async fn unlistable_directory() {
+async fn unlistable_directory_is_reported() {
     let model = Scripted::builtin("tour").unwrap();
     let mut messages = vec![Message::text(Role::User, "Hello?")];
     let denied = ToolResultOutput::ExecutionDenied(Some("no directory is granted".to_owned()));

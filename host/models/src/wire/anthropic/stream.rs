@@ -173,10 +173,7 @@ impl<'a> Decoder<'a> {
             Some(_) | None => return Ok(()),
         }
         if self.parts.len() == MAX_BLOCKS {
-            return Err(DecodeError::TooMany {
-                limit: MAX_BLOCKS,
-                items: "blocks",
-            });
+            return Err(DecodeError::too_many(MAX_BLOCKS, "blocks"));
         }
         self.parts.push(part);
         Ok(())

@@ -181,10 +181,7 @@ impl<'a> Decoder<'a> {
 
     fn push(&mut self, part: Part) -> Result<(), DecodeError> {
         if self.parts.len() == MAX_PARTS {
-            return Err(DecodeError::TooMany {
-                limit: MAX_PARTS,
-                items: "parts",
-            });
+            return Err(DecodeError::too_many(MAX_PARTS, "parts"));
         }
         self.parts.push(part);
         Ok(())
