@@ -31,7 +31,7 @@ fn first_run_describes_the_directory() {
         "640",
         "400",
         "4 files",
-        "2 folders",
+        "2 directories",
     ] {
         assert!(
             ran.stdout.contains(fact),
@@ -136,7 +136,7 @@ fn first_run_works_without_files_or_images() {
     odd_names.write("{{ 7 * 191 }} \"quoted\".md", "x");
     odd_names.write("{% raw %}.png", png(5, 5));
     for (env, fact) in [
-        (&empty, "the folder is empty"),
+        (&empty, "the directory is empty"),
         (&no_readme, "30"),
         (&no_image, "1 file"),
         (&odd_names, "2 files"),

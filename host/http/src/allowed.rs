@@ -45,7 +45,7 @@ pub enum ParseAllowedError {
     /// The text is no origin.
     #[error(
         "this is no origin; write scheme, host and, where it is not the scheme's own, port, such as https://app.example.org \
-         or http://localhost:3000; `null` and `*` stand for everybody and are not taken"
+         or http://localhost:3000; `null` and `*` stand for every origin and are not taken"
     )]
     Origin,
 }

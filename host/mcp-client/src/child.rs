@@ -3,6 +3,7 @@
 use crate::config::ServerCommand;
 use agent_host_engine::secrets::Secrets;
 use agent_host_process::{Child, ChildKind, Pipes};
+use secrecy::ExposeSecret as _;
 use std::{
     io,
     process::{self, Command, Stdio},
@@ -108,7 +109,7 @@ fn prepare(command: &ServerCommand) -> Command {
         program,
         args,
         env,
-        folder,
+        directory,
         supervisor,
     } = command;
     let mut prepared = match supervisor {
@@ -125,8 +126,11 @@ fn prepare(command: &ServerCommand) -> Command {
     prepared
         .args(args)
         .env_clear()
-        .envs(env.iter().map(|(name, value)| (name, value)))
-        .current_dir(folder)
+        .envs(
+            env.iter()
+                .map(|(name, value)| (name, value.expose_secret())),
+        )
+        .current_dir(directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

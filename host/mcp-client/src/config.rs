@@ -52,10 +52,10 @@ pub struct ServerCommand {
     pub program: String,
     /// The arguments.
     pub args: Vec<String>,
-    /// The complete environment.
-    pub env: Vec<(String, String)>,
+    /// The complete environment. Any value may be a secret.
+    pub env: Vec<(String, SecretString)>,
     /// The working directory.
-    pub folder: PathBuf,
+    pub directory: PathBuf,
     /// The supervisor that starts the server and ends it when this process is gone. Without one, a
     /// server whose host was killed only sees the end of its input.
     pub supervisor: Option<Supervisor>,

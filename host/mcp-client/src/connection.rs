@@ -26,7 +26,7 @@ use rmcp::{
 };
 use serde_json::Value;
 use std::sync::Arc;
-use tokio::task::JoinHandle;
+use tokio::{task::JoinHandle, time::timeout};
 
 /// The maximum of bytes shown of a protocol error: some quote the message in question.
 const SHOWN_BYTES: usize = 500;
@@ -56,15 +56,21 @@ pub(crate) enum RequestError {
 impl Connection {
     /// Starts the server, if it is a child process, and negotiates the protocol version.
     pub(crate) async fn open(config: &ServerConfig) -> Result<Self, ConnectError> {
-        match Self::handshake(config, lifecycle()).await {
-            Ok(connection) => Ok(connection),
+        // Tries `server/discover` first and `initialize` if the server does not know it.
+        let lifecycle = ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        };
+        let opened = match Self::handshake(config, lifecycle).await {
             // The server answers unknown requests with a result of another kind.
             Err(HandshakeError::UnexpectedResult(_)) => {
-                let connected = Self::handshake(config, ClientLifecycleMode::Initialize).await;
-                connected.map_err(HandshakeError::into_error)
+                Self::handshake(config, ClientLifecycleMode::Initialize).await
             }
-            Err(HandshakeError::Other(error)) => Err(error),
-        }
+            opened => opened,
+        };
+        opened.map_err(|error| match error {
+            HandshakeError::UnexpectedResult(error) | HandshakeError::Other(error) => error,
+        })
     }
 
     async fn handshake(
@@ -77,34 +83,32 @@ impl Connection {
             server: config.name.clone(),
             why,
         };
-        let (service, child) = match &config.reach {
+        let limit = config.connect_timeout;
+        let (connected, mut child) = match &config.reach {
             Reach::Command(command) => {
                 let started = ServerProcess::start(command, Arc::clone(&config.secrets)).await;
-                let (mut child, streams) = started.map_err(|error| fault(error.to_string()))?;
+                let (child, streams) = started.map_err(|error| fault(error.to_string()))?;
                 let lines = Lines::new(streams.output, streams.input);
                 let handshake = serve_client_with_lifecycle(handler, lines, lifecycle);
-                let connected = tokio::time::timeout(config.connect_timeout, Box::pin(handshake));
-                let service = match connected.await {
-                    Ok(Ok(service)) => service,
-                    Ok(Err(error)) => {
-                        let words = child.exit_clause().await;
-                        return Err(handshake_error(config, &error, &words));
-                    }
-                    Err(_) => return Err(timeout_error(config, &child.exit_clause_so_far()).into()),
-                };
-                (service, Some(tokio::sync::Mutex::new(child)))
+                (timeout(limit, Box::pin(handshake)).await, Some(child))
             }
             Reach::Http { url, token } => {
                 let transport = http::transport(url, token.as_ref(), config.concurrent_calls);
                 let transport = transport.map_err(fault)?;
                 let handshake = serve_client_with_lifecycle(handler, transport, lifecycle);
-                let connected = tokio::time::timeout(config.connect_timeout, Box::pin(handshake));
-                let service = match connected.await {
-                    Ok(Ok(service)) => service,
-                    Ok(Err(error)) => return Err(handshake_error(config, &error, "")),
-                    Err(_) => return Err(timeout_error(config, "").into()),
-                };
-                (service, None)
+                (timeout(limit, Box::pin(handshake)).await, None)
+            }
+        };
+        let service = match (connected, &mut child) {
+            (Ok(Ok(service)), _) => service,
+            (Ok(Err(error)), Some(child)) => {
+                let detail = child.exit_clause().await;
+                return Err(handshake_error(config, &error, &detail));
+            }
+            (Ok(Err(error)), None) => return Err(handshake_error(config, &error, "")),
+            (Err(_), child) => {
+                let detail = child.as_ref().map(Child::exit_clause_so_far);
+                return Err(timeout_error(config, &detail.unwrap_or_default()).into());
             }
         };
         Ok(Self {
@@ -112,7 +116,7 @@ impl Connection {
             service,
             signals,
             secrets: Arc::clone(&config.secrets),
-            child,
+            child: child.map(tokio::sync::Mutex::new),
         })
     }
 
@@ -239,11 +243,11 @@ impl Connection {
             ServiceError::TransportClosed => "it closed the connection".to_owned(),
             error => text::sanitize(&self.secrets.text(&with_sources(&error)), SHOWN_BYTES),
         };
-        let words = match &self.child {
+        let detail = match &self.child {
             Some(child) => child.lock().await.exit_clause().await,
             None => String::new(),
         };
-        RequestError::Closed(format!("{why}{}", text::sanitize(&words, SHOWN_BYTES)))
+        RequestError::Closed(format!("{why}{}", text::sanitize(&detail, SHOWN_BYTES)))
     }
 }
 
@@ -252,14 +256,6 @@ impl Drop for Connection {
         if let Some(subscription) = &self.subscription {
             subscription.abort();
         }
-    }
-}
-
-/// Tries `server/discover` first and `initialize` if the server does not know it.
-fn lifecycle() -> ClientLifecycleMode {
-    ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
     }
 }
 
@@ -301,7 +297,7 @@ impl Drop for CancelOnDrop {
         let Some(id) = self.id.take() else {
             return;
         };
-        let reason = Some("nobody waits for the answer any more".to_owned());
+        let reason = Some("the client no longer waits for the answer".to_owned());
         let params = CancelledNotificationParam::new(Some(id), reason);
         let told = CancelledNotification::new(params).into();
         // One poll queues the notification ahead of the next request. It is lost only if the server
@@ -335,23 +331,23 @@ fn base64(result: &mut Value) -> impl Iterator<Item = &mut Value> {
     })
 }
 
-fn timeout_error(config: &ServerConfig, words: &str) -> ConnectError {
+pub(crate) fn timeout_error(config: &ServerConfig, detail: &str) -> ConnectError {
     ConnectError::Silent {
         server: config.name.clone(),
         seconds: config.connect_timeout.as_secs(),
-        words: text::sanitize(words, SHOWN_BYTES),
+        detail: text::sanitize(detail, SHOWN_BYTES),
     }
 }
 
 fn handshake_error(
     config: &ServerConfig,
     error: &ClientInitializeError,
-    words: &str,
+    detail: &str,
 ) -> HandshakeError {
     let told = ConnectError::Unusable {
         server: config.name.clone(),
         why: text::sanitize(&config.secrets.text(&with_sources(error)), SHOWN_BYTES),
-        words: text::sanitize(words, SHOWN_BYTES),
+        detail: text::sanitize(detail, SHOWN_BYTES),
     };
     match error {
         ClientInitializeError::ExpectedInitResult(_) => HandshakeError::UnexpectedResult(told),
@@ -362,16 +358,7 @@ fn handshake_error(
 enum HandshakeError {
     /// The server answered with a result of another kind.
     UnexpectedResult(ConnectError),
-    /// Anything else.
     Other(ConnectError),
-}
-
-impl HandshakeError {
-    fn into_error(self) -> ConnectError {
-        match self {
-            Self::UnexpectedResult(error) | Self::Other(error) => error,
-        }
-    }
 }
 
 impl From<ConnectError> for HandshakeError {

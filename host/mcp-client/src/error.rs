@@ -16,27 +16,29 @@ pub enum ConnectError {
     },
     /// The handshake or the list of tools took too long.
     #[error(
-        "the MCP server `{server}` did not get ready within {seconds} seconds{words}; give it more with `connect-timeout-seconds` under [[mcp]], or correct its `command` or `url`"
+        "the MCP server `{server}` did not get ready within {seconds} seconds{detail}; give it more with `connect-timeout-seconds` under [[mcp]], or correct its `command` or `url`"
     )]
     Silent {
         /// The configured name of the server.
         server: String,
         /// The timeout in seconds.
         seconds: u64,
-        /// The last line on stderr as a clause, or empty.
-        words: String,
+        /// How its process ended and its last line on stderr, as a clause that begins with `, `, or
+        /// empty.
+        detail: String,
     },
     /// The handshake failed.
     #[error(
-        "the MCP server `{server}` cannot be used: {why}{words}. Try what stands under [[mcp]] by hand"
+        "the MCP server `{server}` cannot be used: {why}{detail}. Try what stands under [[mcp]] by hand"
     )]
     Unusable {
         /// The configured name of the server.
         server: String,
         /// The cause.
         why: String,
-        /// The last line on stderr as a clause, or empty.
-        words: String,
+        /// How its process ended and its last line on stderr, as a clause that begins with `, `, or
+        /// empty.
+        detail: String,
     },
     /// The list of tools is invalid.
     #[error(

@@ -112,7 +112,7 @@ impl ClientHandler for Handler {
         _request: ElicitRequestParams,
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let why = "agent-host has not declared `elicitation`: nobody can be asked while a tool of a server runs";
+        let why = "agent-host has not declared `elicitation`: the user cannot be asked while a tool of a server runs";
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None))
     }
 

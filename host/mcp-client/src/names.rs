@@ -21,9 +21,9 @@ pub fn offered_name(server: &str, tool: &str) -> String {
         return plain;
     }
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let room = MAX_TOOL_NAME - DIGITS - 1;
+    let kept = MAX_TOOL_NAME - DIGITS - 1;
     let letters = plain.chars().map(|c| if fits(c) { c } else { '_' });
     let digest = Digest::of(tool.as_bytes()).hex();
     let digits = digest.chars().take(DIGITS);
-    letters.take(room).chain(['_']).chain(digits).collect()
+    letters.take(kept).chain(['_']).chain(digits).collect()
 }

@@ -12,7 +12,7 @@ use agent_host_types::{
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The key in a result's `_meta` for the variant's tag, set by agent-host's own server.
 pub const OUTPUT_META: &str = "agent-host/output";
@@ -246,9 +246,7 @@ fn block_text(block: &Value) -> Option<&str> {
 }
 
 fn string<'a>(of: Option<&'a Value>, key: &str) -> Option<&'a str> {
-    of.and_then(Value::as_object)
-        .and_then(|fields: &Map<String, Value>| fields.get(key))
-        .and_then(Value::as_str)
+    of?.get(key)?.as_str()
 }
 
 fn invalid(why: &str) -> ToolFailure {

@@ -2,7 +2,7 @@
 
 use crate::{
     config::{Reach, ServerConfig},
-    connection::{Connection, RequestError},
+    connection::{Connection, RequestError, timeout_error},
     error::ConnectError,
     lines::{MALFORMED, TOO_LARGE},
     listing::ToolOffer,
@@ -137,20 +137,9 @@ impl McpServer {
         }
     }
 
-    /// Runs a call until it ends or reaches its deadline. Dropping the future cancels the call at
-    /// the server.
-    pub async fn call(
-        &self,
-        tool: &str,
-        input: Map<String, Value>,
-        progress: ProgressSink<'_>,
-    ) -> CallReport {
-        self.call_until(tool, input, progress, &CancellationToken::new())
-            .await
-    }
-
-    /// Runs a call as [`Self::call`] does, but until `cancel` is cancelled: then it cancels the
-    /// call at the server and reports its audit and accounting so far.
+    /// Runs a call until it ends, reaches its deadline, or `cancel` is cancelled; then it cancels
+    /// the call at the server and reports its audit and accounting so far. Dropping the future
+    /// cancels the call at the server, too.
     pub async fn call_until(
         &self,
         tool: &str,
@@ -175,7 +164,13 @@ impl McpServer {
                 (output, bytes)
             }
             Ok(Err(failure)) => (failure.into(), 0),
-            Err(_) => (self.timeout().into(), 0),
+            Err(_) => {
+                let what = format!(
+                    "did not answer within {} ms, and the call was cancelled. Whether it took effect is not known.",
+                    deadline.as_millis()
+                );
+                (self.failure(ToolErrorCode::Timeout, &what).into(), 0)
+            }
         };
         let (hosts, at) = match &self.config.reach {
             Reach::Command(_) => (Vec::new(), "child process".to_owned()),
@@ -216,7 +211,10 @@ impl McpServer {
         let _permit = self.permits.acquire().await;
         let connection = self.connection().await?;
         if self.changed().contains(tool) {
-            return Err(self.changed_failure(tool));
+            let what = format!(
+                "changed the tool `{tool}` since it was accepted, so it did not run. The operator can accept it as it is now."
+            );
+            return Err(self.failure(ToolErrorCode::ChangedSinceApproval, &what));
         }
         let answer = match connection.call(own, input, progress).await {
             Ok(answer) => answer,
@@ -224,10 +222,11 @@ impl McpServer {
                 return Err(self.too_large(&error.message));
             }
             Err(RequestError::Protocol(error)) if error.code == MALFORMED => {
-                return Err(ToolFailure::invalid_output(format!(
-                    "The MCP server `{}` answered, but {}. Whether the call took effect is not known.",
-                    self.config.name, error.message
-                )));
+                let what = format!(
+                    "answered, but {}. Whether the call took effect is not known.",
+                    error.message
+                );
+                return Err(self.failure(ToolErrorCode::InvalidOutput, &what));
             }
             Err(RequestError::Protocol(error)) => {
                 return Ok(ToolResultOutput::ErrorText(format!(
@@ -354,20 +353,10 @@ impl McpServer {
         self.changed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn changed_failure(&self, tool: &str) -> ToolFailure {
-        ToolFailure::new(
-            ToolErrorCode::ChangedSinceApproval,
-            format!(
-                "The MCP server `{}` changed the tool `{tool}` since it was accepted, so it did not run. The operator can accept it as it is now.",
-                self.config.name
-            ),
-        )
-    }
-
     /// Returns the result of a call that the server denied. Its reason is quoted, since this host's
     /// own denials have the same variant.
     fn denied(&self, reason: Option<String>) -> ToolResultOutput {
-        let words = match reason {
+        let reason = match reason {
             Some(reason) => {
                 let reason = text::sanitize(&reason, DENIAL_BYTES);
                 format!("its reason: \"{}\"", reason.escape_debug())
@@ -375,40 +364,25 @@ impl McpServer {
             None => "it gave no reason".to_owned(),
         };
         ToolResultOutput::ExecutionDenied(Some(format!(
-            "The MCP server `{}` says that it denied the call, and no rule of this host did; {words}",
+            "The MCP server `{}` says that it denied the call, and no rule of this host did; {reason}",
             self.config.name
         )))
     }
 
     fn unavailable(&self, why: &str) -> ToolFailure {
-        ToolFailure::new(
-            ToolErrorCode::ToolUnavailable,
-            format!(
-                "The MCP server `{}` cannot be used at present: {why}.",
-                self.config.name
-            ),
-        )
+        let what = format!("cannot be used at present: {why}.");
+        self.failure(ToolErrorCode::ToolUnavailable, &what)
     }
 
     fn too_large(&self, why: &str) -> ToolFailure {
-        ToolFailure::new(
-            ToolErrorCode::OutputTooLarge,
-            format!(
-                "The MCP server `{}` answered too much: {why}. The call ran; ask for less.",
-                self.config.name
-            ),
-        )
+        let what = format!("answered too much: {why}. The call ran; ask for less.");
+        self.failure(ToolErrorCode::OutputTooLarge, &what)
     }
 
-    fn timeout(&self) -> ToolFailure {
-        ToolFailure::new(
-            ToolErrorCode::Timeout,
-            format!(
-                "The MCP server `{}` did not answer within {} ms, and the call was cancelled. Whether it took effect is not known.",
-                self.config.name,
-                self.config.deadline.as_millis()
-            ),
-        )
+    /// Returns a failure whose message says what the server did.
+    fn failure(&self, code: ToolErrorCode, what: &str) -> ToolFailure {
+        let name = &self.config.name;
+        ToolFailure::new(code, format!("The MCP server `{name}` {what}"))
     }
 }
 
@@ -421,16 +395,10 @@ async fn connect(config: &ServerConfig) -> Result<(Connection, ToolOffer), Conne
         server: config.name.clone(),
         why,
     };
-    let listing = match tokio::time::timeout(left, connection.list()).await {
-        Ok(listing) => listing.map_err(fault)?,
-        Err(_) => {
-            return Err(ConnectError::Silent {
-                server: config.name.clone(),
-                seconds: config.connect_timeout.as_secs(),
-                words: ", it did not say what its tools are".to_owned(),
-            });
-        }
-    };
+    let listing = tokio::time::timeout(left, connection.list())
+        .await
+        .map_err(|_| timeout_error(config, ", it did not say what its tools are"))?
+        .map_err(fault)?;
     let offer = ToolOffer::of(config, listing).map_err(fault)?;
     Ok((connection, offer))
 }

@@ -30,13 +30,14 @@ use rmcp::{
 };
 use std::{
     fmt::{self, Display},
+    ops::ControlFlow,
     sync::Arc,
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// The name of a call's only input in an `InputRequiredResult`.
-const INPUT: &str = "person";
+const INPUT: &str = "user";
 
 /// A call that may be suspended for input.
 pub(crate) struct Call {
@@ -49,13 +50,8 @@ pub(crate) struct Call {
     arguments: Option<JsonObject>,
 }
 
-/// The outcome of a repeated request.
-enum Resumed {
-    /// The call continues.
-    Call(Box<Call>),
-    /// The request had no input, so the call waits again, under another key.
-    Pending(InputRequiredResult),
-}
+/// A call that continues, or the result that asks the client to repeat its request with input.
+type NextStep = ControlFlow<InputRequiredResult, Call>;
 
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,11 +65,13 @@ impl fmt::Debug for Call {
 /// Runs the calls of all connections.
 #[derive(Debug)]
 pub(crate) struct CallRunner {
-    pub(crate) host: Arc<Host>,
-    pub(crate) catalog: Arc<CurrentCatalog>,
-    pub(crate) sessions: Arc<OpenSessions>,
+    pub(crate) host: Host,
+    pub(crate) catalog: CurrentCatalog,
+    pub(crate) sessions: OpenSessions,
     pub(crate) pending: PendingCalls,
+    /// The running calls and background tasks.
     pub(crate) tasks: TaskTracker,
+    /// Cancelled when the server closes; stops running calls.
     pub(crate) stop: CancellationToken,
 }
 
@@ -113,8 +111,8 @@ impl CallRunner {
             .is_some_and(|known| !known.has_initialize());
         let mut call = match &request.request_state {
             Some(key) => match self.resume(key, &request)? {
-                Resumed::Call(call) => *call,
-                Resumed::Pending(result) => return Ok(result.into()),
+                ControlFlow::Continue(call) => call,
+                ControlFlow::Break(result) => return Ok(result.into()),
             },
             None => {
                 let capabilities = context.client_capabilities();
@@ -149,10 +147,10 @@ impl CallRunner {
             let reply = match call.elicitation {
                 Elicitation::Unsupported => elicitation::no_reply(),
                 Elicitation::Push => elicit(&prompt, &context).await,
-                Elicitation::Poll => match self.suspend(call, prompt) {
-                    Ok(result) => return Ok(result.into()),
-                    Err(pending) => {
-                        call = pending.decline()?;
+                Elicitation::Poll => match self.suspend(call, prompt)? {
+                    ControlFlow::Break(result) => return Ok(result.into()),
+                    ControlFlow::Continue(declined) => {
+                        call = declined;
                         continue;
                     }
                 },
@@ -208,7 +206,7 @@ impl CallRunner {
     }
 
     /// Resumes a pending call with the input of its repeated request. Without input it waits again.
-    fn resume(&self, key: &str, request: &CallToolRequestParams) -> Result<Resumed, ErrorData> {
+    fn resume(&self, key: &str, request: &CallToolRequestParams) -> Result<NextStep, ErrorData> {
         let check = |pending: &SuspendedCall| {
             let call = &pending.call;
             if call.tool != request.name || call.arguments != request.arguments {
@@ -221,29 +219,25 @@ impl CallRunner {
         };
         let (pending, reply) = self.pending.take(key, Instant::now(), check)?;
         let SuspendedCall { mut call, prompt } = pending;
-        match reply {
-            Some(reply) => call.reply(prompt, &reply)?,
-            None => match self.suspend(call, prompt) {
-                Ok(result) => return Ok(Resumed::Pending(result)),
-                Err(pending) => call = pending.decline()?,
-            },
-        }
-        Ok(Resumed::Call(Box::new(call)))
+        let Some(reply) = reply else {
+            return self.suspend(call, prompt);
+        };
+        call.reply(prompt, &reply)?;
+        Ok(ControlFlow::Continue(call))
     }
 
     /// Suspends a call until its client repeats the request, and returns the result that asks for
-    /// the input; returns the call when too many are pending.
-    fn suspend(
-        &self,
-        call: Call,
-        prompt: Prompt,
-    ) -> Result<InputRequiredResult, Box<SuspendedCall>> {
+    /// the input; when too many are pending, the call continues as if the user had not replied.
+    fn suspend(&self, call: Call, prompt: Prompt) -> Result<NextStep, ErrorData> {
         let form = ElicitRequest::new(prompt.form());
         let pending = SuspendedCall { call, prompt };
-        let key = self.pending.insert(pending, Instant::now());
-        let key = key.map_err(Box::new)?;
+        let key = match self.pending.insert(pending, Instant::now()) {
+            Ok(key) => key,
+            Err(pending) => return pending.decline().map(ControlFlow::Continue),
+        };
         let inputs = InputRequests::from([(INPUT.to_owned(), InputRequest::Elicitation(form))]);
-        Ok(InputRequiredResult::new(Some(inputs), Some(key)))
+        let result = InputRequiredResult::new(Some(inputs), Some(key));
+        Ok(ControlFlow::Break(result))
     }
 
     /// Ends the pending calls that have waited too long.

@@ -89,15 +89,15 @@ pub(crate) fn decision(call: &PendingCall, reply: &ElicitResult) -> Decision {
             return Decision::approve(call.call_id.clone());
         }
         (ElicitationAction::Accept, Some(REJECT)) | (ElicitationAction::Decline, _) => {
-            "the person whom the client asked rejected it"
+            "the client's user rejected it"
         }
-        (ElicitationAction::Cancel, _) => "the person whom the client asked did not decide",
+        (ElicitationAction::Cancel, _) => "the client's user did not decide",
         _ => "what came back from the client is no decision",
     };
     Decision::Reject {
         call_id: call.call_id.clone(),
         reason: Some(format!(
-            "This call needs a person's approval (rule {}), and {reason}.",
+            "This call needs the user's approval (rule {}), and {reason}.",
             call.rule
         )),
     }

@@ -6,8 +6,7 @@
 )]
 
 use crate::{
-    call::CallRunner, catalog::CurrentCatalog, connection::Connection, listeners::Listeners, log,
-    result::Structured,
+    call::CallRunner, connection::Connection, listeners::Listeners, log, result::Structured,
 };
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -48,14 +47,11 @@ const HANDSHAKE_METHODS: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
 #[derive(Clone, Debug)]
 pub struct Handler {
     pub(crate) calls: Arc<CallRunner>,
-    pub(crate) catalog: Arc<CurrentCatalog>,
     pub(crate) listeners: Arc<Listeners>,
     /// This connection.
     pub(crate) own: Arc<Connection>,
     /// The connection of all requests of the stateless lifecycle.
     pub(crate) stateless: Arc<Connection>,
-    /// Cancelled when the server closes.
-    pub(crate) stop: CancellationToken,
     /// Cancelled at the end of the client's input, if the transport has one. Ends subscriptions,
     /// which would otherwise last until the connection is closed.
     pub(crate) end: CancellationToken,
@@ -94,12 +90,12 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let structured = Structured::of(context.protocol_version().as_ref());
-        let catalog = self.catalog.get();
+        let catalog = self.calls.catalog.get();
         catalog.listing.page(cursor.as_deref(), structured)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.catalog.get().listing.find(name).cloned()
+        self.calls.catalog.get().listing.find(name).cloned()
     }
 
     async fn call_tool(
@@ -174,11 +170,11 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.catalog.subscribe();
+        let mut changes = self.calls.catalog.subscribe();
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                () = self.stop.cancelled() => return Ok(()),
+                () = self.calls.stop.cancelled() => return Ok(()),
                 () = self.end.cancelled() => return Ok(()),
                 changed = changes.changed() => {
                     if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {

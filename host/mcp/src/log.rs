@@ -25,16 +25,7 @@ const LEVEL: LoggingLevel = LoggingLevel::Info;
 
 /// Returns a level as a number from 1 to 8 that grows with severity.
 pub(crate) fn number(level: LoggingLevel) -> u8 {
-    match level {
-        LoggingLevel::Debug => 1,
-        LoggingLevel::Info => 2,
-        LoggingLevel::Notice => 3,
-        LoggingLevel::Warning => 4,
-        LoggingLevel::Error => 5,
-        LoggingLevel::Critical => 6,
-        LoggingLevel::Alert => 7,
-        LoggingLevel::Emergency => 8,
-    }
+    level as u8 + 1
 }
 
 /// Returns true if a client with this minimum level, 0 if unset, gets tool output.

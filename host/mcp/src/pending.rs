@@ -102,7 +102,7 @@ impl<T> PendingCalls<T> {
 
 fn unknown_key() -> ErrorData {
     ErrorData::invalid_params(
-        "no call waits under this requestState: it was answered, or nobody answered in time; call the tool again without it",
+        "no call waits under this requestState: it was answered, or no one answered in time; call the tool again without it",
         None,
     )
 }

@@ -35,56 +35,36 @@ const SWEEP: Duration = Duration::from_secs(60);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Server {
-    host: Arc<Host>,
-    catalog: Arc<CurrentCatalog>,
-    sessions: Arc<OpenSessions>,
-    listeners: Arc<Listeners>,
     calls: Arc<CallRunner>,
+    listeners: Arc<Listeners>,
     /// The connection of all requests of the stateless lifecycle, which belong to none.
     stateless: Arc<Connection>,
-    /// The running calls and background tasks.
-    tasks: TaskTracker,
-    /// Cancelled when the server closes; stops running calls.
-    stop: CancellationToken,
 }
 
 impl Server {
     /// Makes a server of an open host. Must be called within a tokio runtime.
     #[must_use]
     pub fn new(host: Host) -> Self {
-        let host = Arc::new(host);
-        let catalog = Arc::new(CurrentCatalog::new(&host));
-        let sessions = Arc::<OpenSessions>::default();
-        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let calls = Arc::new(CallRunner {
-            host: Arc::clone(&host),
-            catalog: Arc::clone(&catalog),
-            sessions: Arc::clone(&sessions),
-            pending: PendingCalls::default(),
-            tasks: tasks.clone(),
-            stop: stop.clone(),
-        });
-        tasks.spawn(maintain(
-            Arc::clone(&sessions),
-            Arc::clone(&calls),
-            stop.clone(),
-        ));
-        Self {
+            catalog: CurrentCatalog::new(&host),
             host,
-            catalog,
-            sessions,
-            listeners: Arc::default(),
+            sessions: OpenSessions::default(),
+            pending: PendingCalls::default(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        });
+        calls.tasks.spawn(maintain(Arc::clone(&calls)));
+        Self {
             calls,
+            listeners: Arc::default(),
             stateless: Arc::default(),
-            tasks,
-            stop,
         }
     }
 
     /// Returns the host.
     #[must_use]
     pub fn host(&self) -> &Host {
-        &self.host
+        &self.calls.host
     }
 
     /// Returns a handler for one connection. Its calls are recorded in a journal session that
@@ -94,11 +74,9 @@ impl Server {
     pub fn handler(&self) -> Handler {
         Handler {
             calls: Arc::clone(&self.calls),
-            catalog: Arc::clone(&self.catalog),
             listeners: Arc::clone(&self.listeners),
             own: Arc::default(),
             stateless: Arc::clone(&self.stateless),
-            stop: self.stop.clone(),
             end: CancellationToken::new(),
         }
     }
@@ -107,36 +85,36 @@ impl Server {
     /// calls `report` for each change.
     pub async fn watch(&self, report: impl Fn(Reloaded)) {
         let reloader = Reloader {
-            host: &self.host,
-            catalog: &self.catalog,
+            host: &self.calls.host,
+            catalog: &self.calls.catalog,
             listeners: &self.listeners,
         };
         tokio::select! {
             never = reloader.watch(report) => match never {},
-            () = self.stop.cancelled() => {}
+            () = self.calls.stop.cancelled() => {}
         }
     }
 
     /// Closes the server: stops running calls, ends pending ones, and makes all records durable.
     /// Connections should have ended before.
     pub async fn close(&self) {
-        self.stop.cancel();
-        self.tasks.close();
-        self.tasks.wait().await;
+        self.calls.stop.cancel();
+        self.calls.tasks.close();
+        self.calls.tasks.wait().await;
         self.calls.abandon_all().await;
-        self.sessions.flush().await;
+        self.calls.sessions.flush().await;
     }
 }
 
-/// Flushes sessions and ends expired pending calls until `stop` is cancelled.
-async fn maintain(sessions: Arc<OpenSessions>, calls: Arc<CallRunner>, stop: CancellationToken) {
+/// Flushes sessions and ends expired pending calls until the server closes.
+async fn maintain(calls: Arc<CallRunner>) {
     let mut sweep = interval(SWEEP);
     loop {
         tokio::select! {
-            () = stop.cancelled() => return,
-            () = sessions.flush_due() => {}
+            () = calls.stop.cancelled() => return,
+            () = calls.sessions.flush_due() => {}
             _ = sweep.tick() => calls.abandon_expired().await,
         }
-        sessions.flush().await;
+        calls.sessions.flush().await;
     }
 }

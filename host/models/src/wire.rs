@@ -17,6 +17,8 @@ pub(crate) mod reply;
 pub(crate) mod request;
 mod results;
 mod server_error;
+mod steps;
+mod turns;
 
 pub(crate) use framing::{FrameDecoder, FrameTooLong, Framing};
 pub(crate) use server_error::ServerError;
@@ -24,7 +26,7 @@ pub(crate) use server_error::ServerError;
 use agent_host_engine::model::DeltaSink;
 use agent_host_types::{
     message::Message,
-    model::{ModelReply, ModelRequest},
+    model::{ModelReply, ModelRequest, Usage},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -187,33 +189,24 @@ pub(crate) enum DecodeError {
         /// The parser's error.
         source: serde_json::Error,
     },
-    /// The reply has more bytes than it may have.
-    #[error("the reply is longer than {limit} bytes")]
-    ReplyTooLong {
-        /// The most bytes.
-        limit: usize,
-    },
-    /// The reply has more items of a kind than it may have.
-    #[error("it has more than {limit} {items}")]
-    TooMany {
-        /// The most items.
-        limit: usize,
-        /// Their kind, in the plural.
-        items: &'static str,
-    },
+    /// The reply exceeds a limit.
+    #[error("{0}")]
+    TooLarge(String),
     /// The response ended without a reason to stop.
     #[error("it ended before the model had said why it stopped")]
     Unfinished,
-    /// A call has no tool name.
-    #[error("it calls a tool without a name")]
-    UnnamedCall,
-    /// The server says that the model wrote something unusable, or that it failed without saying
+    /// The model wrote something unusable, or the server says so or that it failed without saying
     /// why.
     #[error("{0}")]
     Unusable(String),
 }
 
 impl DecodeError {
+    /// The error of a reply with more than `limit` of these items.
+    fn too_many(limit: usize, items: &str) -> Self {
+        Self::TooLarge(format!("it has more than {limit} {items}"))
+    }
+
     /// Returns a conversion from JSON errors, for data that should be `expected`.
     fn json(expected: &'static str) -> impl Fn(serde_json::Error) -> Self {
         move |source| Self::Json { expected, source }
@@ -226,9 +219,28 @@ fn stored<'a>(message: &'a Message, provider: &str, model: &str) -> Option<&'a M
     (stored.get("model")?.as_str()? == model).then_some(stored)
 }
 
-/// Replaces a value by a newer one, if there is one.
-fn update<T>(value: &mut Option<T>, newer: Option<T>) {
-    if newer.is_some() {
-        *value = newer;
+/// Returns the metadata of a reply that stores this value for the provider.
+fn metadata(provider: &str, stored: Value) -> Map<String, Value> {
+    Map::from_iter([(provider.to_owned(), stored)])
+}
+
+/// Replaces the token counts that a server's `usage` has, each by its JSON pointer; the others stay.
+fn update_counts<const N: usize>(counts: &mut [u64; N], pointers: [&str; N], usage: &Value) {
+    for (count, pointer) in counts.iter_mut().zip(pointers) {
+        let newer = usage.pointer(pointer).and_then(Value::as_u64);
+        *count = newer.unwrap_or(*count);
+    }
+}
+
+/// Returns the usage whose input, output and cached input tokens are at these JSON pointers in a
+/// server's `usage`.
+fn usage_at(pointers: [&str; 3], usage: &Value) -> Usage {
+    let mut counts = [0; 3];
+    update_counts(&mut counts, pointers, usage);
+    let [input_tokens, output_tokens, cached_input_tokens] = counts;
+    Usage {
+        input_tokens,
+        output_tokens,
+        cached_input_tokens,
     }
 }

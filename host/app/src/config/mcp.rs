@@ -114,12 +114,16 @@ fn given_secrets(server: &str, reach: &Reach) -> Secrets {
         Reach::Http { token, .. } => token.iter().map(|token| ("token", token.clone())).collect(),
         Reach::Command(command) => {
             let env = command.env.iter();
-            let secret = |name, value| match names_secret(name) {
-                true => Some(value),
-                false => password(value),
-            };
-            env.filter_map(|(name, value)| Some((name.as_str(), secret(name, value)?.into())))
-                .collect()
+            env.filter_map(|(name, value)| {
+                let value = value.expose_secret();
+                let secret = if names_secret(name) {
+                    value
+                } else {
+                    password(value)?
+                };
+                Some((name.as_str(), SecretString::from(secret)))
+            })
+            .collect()
         }
     };
     let mut values = BTreeMap::new();
@@ -275,19 +279,19 @@ fn command_address(
         return refuse("names no program", fix);
     };
     let granted = env_grants::resolve(env, scope)?;
-    let mut env: Vec<(String, String)> = granted
+    let mut env: Vec<(String, SecretString)> = granted
         .into_iter()
-        .map(|grant| (grant.name, grant.value))
+        .map(|grant| (grant.name, grant.value.into()))
         .collect();
     if !env.iter().any(|(name, _)| name == "PATH") {
-        let path = scope.environment.variable("PATH").map(str::to_owned);
-        env.extend(path.map(|path| ("PATH".to_owned(), path)));
+        let path = scope.environment.variable("PATH");
+        env.extend(path.map(|path| ("PATH".to_owned(), path.into())));
     }
     Ok(Address::Command(ServerCommand {
         program,
         args: words.collect(),
         env,
-        folder: scope.base.to_owned(),
+        directory: scope.base.to_owned(),
         supervisor: None,
     }))
 }

@@ -84,11 +84,11 @@ fn only_a_clear_approval_approves() {
     let rejected = |why: &str| Decision::Reject {
         call_id: call.call_id.clone(),
         reason: Some(format!(
-            "This call needs a person's approval (rule effect.effectful), and {why}."
+            "This call needs the user's approval (rule effect.effectful), and {why}."
         )),
     };
-    let no = rejected("the person whom the client asked rejected it");
-    let silent = rejected("the person whom the client asked did not decide");
+    let no = rejected("the client's user rejected it");
+    let silent = rejected("the client's user did not decide");
     let unclear = rejected("what came back from the client is no decision");
     let approve = json!({ "decision": "approve" });
     let cases = [

@@ -18,7 +18,7 @@ use rmcp::model::{
 use serde::Deserialize as _;
 use serde_json::Value;
 use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 /// The error code of a request that is refused because too much runs; of the range that JSON-RPC
 /// leaves to servers.
@@ -32,13 +32,6 @@ const RETRY_SECONDS: &str = "5";
 pub(super) struct Admission {
     requests: Arc<Semaphore>,
     sessions: Arc<Sessions>,
-}
-
-/// Held by a request's extensions until its handler drops them, whether or not the client still
-/// listens.
-#[derive(Clone)]
-struct RequestPermit {
-    _permit: Arc<OwnedSemaphorePermit>,
 }
 
 /// Refuses bodies that are no message, and requests beyond the bounds. Notifications and responses
@@ -87,9 +80,8 @@ impl Admission {
                 session.ok_or("too many sessions are open; end one with DELETE, or ask again")?;
             parts.extensions.insert(session);
         }
-        parts.extensions.insert(RequestPermit {
-            _permit: Arc::new(permit),
-        });
+        // Held until the handler drops the extensions, whether or not the client still listens.
+        parts.extensions.insert(Arc::new(permit));
         Ok(())
     }
 }

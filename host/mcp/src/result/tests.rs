@@ -54,7 +54,7 @@ fn file(media_type: &str, data: FileData, filename: Option<&str>) -> ContentPart
 #[test]
 fn every_variant_has_its_result() {
     let denied = "Tool call execution denied.";
-    let reason = "nobody may (rule grants.dir[0])";
+    let reason = "no one may (rule grants.dir[0])";
     let cases = [
         (
             ToolResultOutput::Text("hello".to_owned()),

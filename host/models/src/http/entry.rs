@@ -5,7 +5,7 @@ use crate::{
     retry::{Retry, RetryPolicy},
     wire::Capabilities,
 };
-use agent_host_types::model::{ModelError, ModelErrorKind};
+use agent_host_types::model::ModelErrorKind;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION, RETRY_AFTER};
@@ -156,9 +156,6 @@ impl RecordedError {
         } else {
             Retry::Never
         };
-        AttemptError {
-            error: ModelError::new(self.kind, self.message),
-            retry,
-        }
+        AttemptError::new(self.kind, self.message, retry)
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use reqwest::StatusCode;
-use std::{fmt::Write as _, io, time::Duration};
+use std::{error::Error, fmt::Write as _, io, time::Duration};
 
 /// The text in place of a redacted key.
 pub(super) const REDACTED: &str = "[the key]";
@@ -31,20 +31,9 @@ pub(crate) struct AttemptError {
 }
 
 impl AttemptError {
-    /// An error that another attempt may not have.
-    pub(crate) fn transient(kind: ModelErrorKind, message: String) -> Self {
-        Self {
-            error: ModelError::new(kind, message),
-            retry: Retry::Backoff,
-        }
-    }
-
-    /// An error that every attempt would have.
-    pub(crate) fn permanent(kind: ModelErrorKind, message: String) -> Self {
-        Self {
-            error: ModelError::new(kind, message),
-            retry: Retry::Never,
-        }
+    pub(crate) fn new(kind: ModelErrorKind, message: String, retry: Retry) -> Self {
+        let error = ModelError::new(kind, message);
+        Self { error, retry }
     }
 }
 
@@ -113,12 +102,10 @@ impl Server {
         let message = error.message.as_deref();
         let Some(number) = error.status else {
             let (url, message) = (&self.url, self.quote(message.unwrap_or_default()));
-            return AttemptError::transient(
-                ModelErrorKind::Server,
-                format!(
-                    "The model server at {url} failed while it answered. It says: \"{message}\""
-                ),
+            let text = format!(
+                "The model server at {url} failed while it answered. It says: \"{message}\""
             );
+            return AttemptError::new(ModelErrorKind::Server, text, Retry::Backoff);
         };
         let (mut kind, mut retry) = classify(number);
         let may_be_overflow = matches!(
@@ -167,10 +154,7 @@ impl Server {
             // Writing to a string cannot fail.
             let _ = write!(text, " It says: \"{}\"", self.quote(message));
         }
-        AttemptError {
-            error: ModelError::new(kind, text),
-            retry,
-        }
+        AttemptError::new(kind, text, retry)
     }
 
     /// Classifies a response that cannot be decoded. A reply that the model or the server broke off
@@ -178,13 +162,10 @@ impl Server {
     pub(crate) fn decode_error(&self, error: &DecodeError) -> AttemptError {
         let retry = match error {
             DecodeError::Server(error) => return self.server_error(error, None),
-            DecodeError::Unfinished | DecodeError::UnnamedCall | DecodeError::Unusable(_) => {
-                Retry::Backoff
+            DecodeError::Unfinished | DecodeError::Unusable(_) => Retry::Backoff,
+            DecodeError::FrameTooLong(_) | DecodeError::Json { .. } | DecodeError::TooLarge(_) => {
+                Retry::Never
             }
-            DecodeError::FrameTooLong(_)
-            | DecodeError::Json { .. }
-            | DecodeError::ReplyTooLong { .. }
-            | DecodeError::TooMany { .. } => Retry::Never,
         };
         self.invalid_response(&self.quote(&error.to_string()), retry)
     }
@@ -197,54 +178,45 @@ impl Server {
             || "elsewhere".to_owned(),
             |target| format!("to \"{}\"", self.quote(target)),
         );
-        AttemptError::permanent(
-            ModelErrorKind::Protocol,
-            format!(
-                "The server at {url} redirects {target} ({}), which is not followed: the key and the conversation go only \
-                 where you sent them. If the new place is right, set the base URL to it.",
-                status.as_u16()
-            ),
-        )
+        let text = format!(
+            "The server at {url} redirects {target} ({}), which is not followed: the key and the conversation go only \
+             where you sent them. If the new place is right, set the base URL to it.",
+            status.as_u16()
+        );
+        AttemptError::new(ModelErrorKind::Protocol, text, Retry::Never)
     }
 
     /// The error of a failed connection or transfer.
     pub(crate) fn connection_error(&self, error: &reqwest::Error) -> AttemptError {
         let url = &self.url;
-        if error.is_connect() && error.is_timeout() {
-            let seconds = self.timeouts.connect.as_secs_f64();
-            return AttemptError::transient(
-                ModelErrorKind::Unreachable,
-                format!(
-                    "No connection to the model server at {url} within {seconds} s. Check the base URL and the network."
-                ),
-            );
-        }
-        let cause = root_cause(error);
+        // The innermost cause is the informative one.
+        let first: &(dyn Error + 'static) = error;
+        let causes = std::iter::successors(Some(first), |&error| error.source());
+        let cause = causes.last().unwrap_or(first);
         let refused = cause
             .downcast_ref::<io::Error>()
             .is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
-        let text = if refused {
+        let cause = self.quote(&cause.to_string());
+        let text = if error.is_connect() && error.is_timeout() {
+            let seconds = self.timeouts.connect.as_secs_f64();
+            format!(
+                "No connection to the model server at {url} within {seconds} s. Check the base URL and the network."
+            )
+        } else if refused {
             format!(
                 "No model server answers at {url}: the connection was refused. Is the server running? A local one must be \
                  started first, e.g. with `ollama serve`; else check the base URL."
             )
         } else if error.is_dns() {
             format!(
-                "The host name in {url} could not be found ({}). Check the base URL and the network.",
-                self.quote(&cause.to_string())
+                "The host name in {url} could not be found ({cause}). Check the base URL and the network."
             )
         } else if error.is_connect() {
-            format!(
-                "No connection to the model server at {url}: {}. Check the base URL.",
-                self.quote(&cause.to_string())
-            )
+            format!("No connection to the model server at {url}: {cause}. Check the base URL.")
         } else {
-            format!(
-                "The connection to the model server at {url} broke: {}.",
-                self.quote(&cause.to_string())
-            )
+            format!("The connection to the model server at {url} broke: {cause}.")
         };
-        AttemptError::transient(ModelErrorKind::Unreachable, text)
+        AttemptError::new(ModelErrorKind::Unreachable, text, Retry::Backoff)
     }
 
     /// The error of a server that is too slow. It is not asked again: the user would wait for the
@@ -252,35 +224,17 @@ impl Server {
     pub(crate) fn timeout(&self, what: &str, limit: Duration) -> AttemptError {
         let url = &self.url;
         let seconds = limit.as_secs_f64();
-        AttemptError::permanent(
-            ModelErrorKind::Timeout,
-            format!(
-                "The model server at {url} sent {what} within {seconds} s. It may be loading the model or be overloaded; \
-                 try again, or raise the time limit."
-            ),
-        )
+        let text = format!(
+            "The model server at {url} sent {what} within {seconds} s. It may be loading the model or be overloaded; \
+             try again, or raise the time limit."
+        );
+        AttemptError::new(ModelErrorKind::Timeout, text, Retry::Never)
     }
 
     /// The error of a response that is not in the documented form.
     pub(crate) fn invalid_response(&self, why: &str, retry: Retry) -> AttemptError {
         let url = &self.url;
-        AttemptError {
-            error: ModelError::new(
-                ModelErrorKind::Protocol,
-                format!("The answer of the model server at {url} cannot be used: {why}."),
-            ),
-            retry,
-        }
+        let text = format!("The answer of the model server at {url} cannot be used: {why}.");
+        AttemptError::new(ModelErrorKind::Protocol, text, retry)
     }
-}
-
-/// Returns the innermost cause, which is the informative one.
-fn root_cause<'a>(
-    error: &'a (dyn std::error::Error + 'static),
-) -> &'a (dyn std::error::Error + 'static) {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause
 }

@@ -12,13 +12,11 @@ use super::{
 use crate::retry::Retry;
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use bytes::Bytes;
-use reqwest::{
-    StatusCode, Url,
-    header::{HeaderMap, HeaderName, HeaderValue, InvalidHeaderName, InvalidHeaderValue},
-};
+use reqwest::{StatusCode, Url, header::HeaderMap};
 use serde_json::Value;
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
+    fmt::Display,
     str::FromStr,
     sync::{Mutex, PoisonError},
 };
@@ -76,15 +74,9 @@ pub enum RecordingLineError {
     /// It is an entry that cannot follow the lines before it.
     #[error("it is not where such a line belongs")]
     Misplaced,
-    /// It has an invalid header name.
+    /// It has an invalid status or header.
     #[error(transparent)]
-    HeaderName(#[from] InvalidHeaderName),
-    /// It has an invalid header value.
-    #[error(transparent)]
-    HeaderValue(#[from] InvalidHeaderValue),
-    /// It has an invalid status.
-    #[error(transparent)]
-    Status(<StatusCode as TryFrom<u16>>::Error),
+    Head(#[from] http::Error),
     /// It has invalid base64.
     #[error(transparent)]
     Base64(#[from] base64::DecodeError),
@@ -216,14 +208,15 @@ fn add(
             });
         }
         (Entry::Answer { status, headers }, Some(exchange)) if exchange.outcome.is_none() => {
-            let mut map = HeaderMap::new();
+            let mut response = http::Response::builder().status(status);
             for (name, value) in headers {
-                map.insert(name.parse::<HeaderName>()?, HeaderValue::from_str(&value)?);
+                response = response.header(name, value);
             }
+            let (head, pieces) = response.body(VecDeque::new())?.into_parts();
             exchange.outcome = Some(Ok(RecordedResponse {
-                status: StatusCode::from_u16(status).map_err(RecordingLineError::Status)?,
-                headers: map,
-                pieces: VecDeque::new(),
+                status: head.status,
+                headers: head.headers,
+                pieces,
                 error: None,
             }));
         }
@@ -254,29 +247,22 @@ fn open_response(last: Option<&mut Exchange>) -> Result<&mut RecordedResponse, R
 
 /// Returns a JSON pointer to the first difference of two values; none if they are equal.
 fn difference(one: &Value, other: &Value) -> Option<String> {
+    let in_member = |key: &dyn Display, one: Option<&Value>, other: Option<&Value>| {
+        let rest = match (one, other) {
+            (Some(one), Some(other)) => difference(one, other)?,
+            _ => String::new(),
+        };
+        Some(format!("/{key}{rest}"))
+    };
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
-            let names = one.keys().chain(other.keys());
-            let mut names: Vec<&String> = names.collect();
-            names.sort_unstable();
-            names.dedup();
-            names.into_iter().find_map(|name| {
-                let rest = match (one.get(name), other.get(name)) {
-                    (Some(one), Some(other)) => difference(one, other)?,
-                    _ => String::new(),
-                };
-                Some(format!("/{name}{rest}"))
-            })
+            let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+            let mut names = names.into_iter();
+            names.find_map(|name| in_member(name, one.get(name), other.get(name)))
         }
         (Value::Array(one), Value::Array(other)) => {
-            let length = one.len().max(other.len());
-            (0..length).find_map(|index| {
-                let rest = match (one.get(index), other.get(index)) {
-                    (Some(one), Some(other)) => difference(one, other)?,
-                    _ => String::new(),
-                };
-                Some(format!("/{index}{rest}"))
-            })
+            let mut indices = 0..one.len().max(other.len());
+            indices.find_map(|index| in_member(&index, one.get(index), other.get(index)))
         }
         _ => (one != other).then(String::new),
     }

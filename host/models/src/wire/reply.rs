@@ -100,10 +100,7 @@ impl<'a> ReplyBuilder<'a> {
         arguments: &str,
     ) -> Result<usize, DecodeError> {
         if self.calls.len() == MAX_CALLS {
-            return Err(DecodeError::TooMany {
-                limit: MAX_CALLS,
-                items: "tool calls",
-            });
+            return Err(DecodeError::too_many(MAX_CALLS, "tool calls"));
         }
         self.count(name.len() + arguments.len())?;
         self.calls.push(PartialCall {
@@ -138,9 +135,8 @@ impl<'a> ReplyBuilder<'a> {
     pub(super) fn count(&mut self, bytes: usize) -> Result<(), DecodeError> {
         self.bytes += bytes;
         if self.bytes > MAX_REPLY_BYTES {
-            return Err(DecodeError::ReplyTooLong {
-                limit: MAX_REPLY_BYTES,
-            });
+            let what = format!("the reply is longer than {MAX_REPLY_BYTES} bytes");
+            return Err(DecodeError::TooLarge(what));
         }
         Ok(())
     }
@@ -152,9 +148,11 @@ impl<'a> ReplyBuilder<'a> {
     /// A call has no name.
     pub(super) fn finish(self, stop_reason: Option<StopReason>) -> Result<ModelReply, DecodeError> {
         if self.calls.iter().any(|call| call.name.is_empty()) {
-            return Err(DecodeError::UnnamedCall);
+            let why = "it calls a tool without a name";
+            return Err(DecodeError::Unusable(why.to_owned()));
         }
         let mut ids = CallIds::after(self.history);
+        let stop_reason = stop_reason.map(|reason| with_calls(reason, !self.calls.is_empty()));
         let calls = self.calls.into_iter();
         let tool_calls = calls
             .map(|call| ToolCall::parse(ids.accept(call.id), call.name, call.arguments))
@@ -164,5 +162,14 @@ impl<'a> ReplyBuilder<'a> {
             stop_reason,
             ..self.reply
         })
+    }
+}
+
+/// Distinguishes a stop for tool calls from the end of the turn, for which wires have one reason or
+/// servers use the same.
+pub(super) fn with_calls(reason: StopReason, has_calls: bool) -> StopReason {
+    match reason {
+        StopReason::EndTurn if has_calls => StopReason::ToolUse,
+        reason => reason,
     }
 }

@@ -9,6 +9,7 @@ use agent_host_types::{
     tool::{ToolCall, ToolDefinition},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The images that every provider's vision models decode.
@@ -154,7 +155,7 @@ pub(super) fn describe(part: &ContentPart) -> String {
 /// else a list of parts.
 pub(super) fn string_or_parts(
     parts: Vec<RequestPart<'_>>,
-    mut encode: impl FnMut(&RequestPart<'_>) -> Value,
+    encode: impl Fn(&RequestPart<'_>) -> Value,
 ) -> Value {
     let mut texts = Vec::new();
     let mut wire = Vec::new();
@@ -202,10 +203,15 @@ pub(super) fn function(tool: &ToolDefinition) -> Value {
     })
 }
 
+/// Encodes the items of a list; none if it is empty.
+pub(super) fn list<T>(items: &[T], encode: impl Fn(&T) -> Value) -> Option<Value> {
+    (!items.is_empty()).then(|| items.iter().map(encode).collect())
+}
+
 /// Sets a member of a JSON object, if there is a value for it.
-pub(super) fn set(object: &mut Value, key: &str, value: Option<Value>) {
+pub(super) fn set(object: &mut Value, key: &str, value: Option<impl Serialize>) {
     if let (Some(object), Some(value)) = (object.as_object_mut(), value) {
-        object.insert(key.to_owned(), value);
+        object.insert(key.to_owned(), json!(value));
     }
 }
 

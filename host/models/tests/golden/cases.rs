@@ -177,7 +177,7 @@ fn answered(output: ToolResultOutput) -> ModelRequest {
     conversation(messages, vec![definition()])
 }
 
-/// A reply of this provider, and one of another whose metadata is nobody's business here.
+/// A reply of this provider, and one of another provider, whose metadata is not sent.
 fn echoed(metadata: &Map<String, Value>) -> ModelRequest {
     let foreign = Map::from_iter([("another".to_owned(), json!({"thought": "secret"}))]);
     let messages = vec![

@@ -32,13 +32,12 @@ fn mcp_program_environment_is_path_and_grants() {
         panic!("{server:?}");
     };
     let granted = [("GITHUB_TOKEN", "t"), ("PATH", "/bin")];
-    assert_eq!(
-        command.env,
-        granted.map(|(name, value)| (name.to_owned(), value.to_owned()))
-    );
+    let env = command.env.iter();
+    let env = env.map(|(name, value)| (name.as_str(), value.expose_secret()));
+    assert_eq!(env.collect::<Vec<_>>(), granted);
     assert_eq!(command.program, "npx");
     assert_eq!(command.args, ["-y", "server"]);
-    assert_eq!(command.folder, tree.cwd());
+    assert_eq!(command.directory, tree.cwd());
     assert_eq!(command.supervisor.as_ref().unwrap().args, ["with"]);
     assert_eq!(server.reach.identity(), r#"["npx","-y","server"]"#);
 }

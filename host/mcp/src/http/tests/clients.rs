@@ -123,7 +123,7 @@ async fn client_with_a_wrong_token_is_refused() {
     let refused = Client::default()
         .connect(
             &server,
-            "a-token-of-somebody-else",
+            "a-token-of-another-server",
             ClientLifecycleMode::Initialize,
         )
         .await;

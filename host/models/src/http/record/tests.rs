@@ -1,4 +1,5 @@
 use super::*;
+use crate::retry::Retry;
 use agent_host_types::model::ModelErrorKind;
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -47,9 +48,10 @@ fn key_is_redacted_everywhere() {
         headers.insert("retry-after", "3".parse().unwrap());
         headers.insert("set-cookie", "a=b".parse().unwrap());
         exchange.head(StatusCode::OK, &headers);
-        exchange.error(&AttemptError::transient(
+        exchange.error(&AttemptError::new(
             ModelErrorKind::Unreachable,
             "no sesame".to_owned(),
+            Retry::Backoff,
         ));
     });
     assert_eq!(

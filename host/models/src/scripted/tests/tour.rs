@@ -18,11 +18,11 @@ sandbox and the denial are real.
 To ask a language model instead, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or add `--model ollama:NAME` for a local \
 Ollama, or `--model openai-compat:NAME` with OPENAI_COMPAT_BASE_URL for any other server that speaks Chat Completions.";
 
-const DENIED: &str = "- **Denied**: reading `/etc/hostname`, which is outside your folder. The host's reason: no grant \
+const DENIED: &str = "- **Denied**: reading `/etc/hostname`, which is outside your directory. The host's reason: no grant \
 covers /etc/hostname";
 
 /// A directory as tools report it.
-struct Folder {
+struct Directory {
     entries: Vec<(&'static str, &'static str, u64)>,
     truncated: bool,
     readme: ToolResultOutput,
@@ -30,7 +30,7 @@ struct Folder {
     outside: ToolResultOutput,
 }
 
-impl Folder {
+impl Directory {
     fn of(entries: &[(&'static str, &'static str, u64)]) -> Self {
         Self {
             entries: entries.to_vec(),
@@ -86,21 +86,20 @@ impl Folder {
     }
 }
 
-async fn tour(folder: &Folder, tools: &[&str]) -> (Vec<(String, Value)>, String) {
+async fn tour(directory: &Directory, tools: &[&str]) -> (Vec<(String, Value)>, String) {
     let model = Scripted::builtin("tour").unwrap();
-    let mut messages = vec![Message::text(Role::User, "What is in this folder?")];
-    let (calls, text) = play(&model, &mut messages, tools, &|call| folder.answer(call))
+    let mut messages = vec![Message::text(Role::User, "What is in this directory?")];
+    let (calls, text) = play(&model, &mut messages, tools, &|call| directory.answer(call))
         .await
         .unwrap();
-    let begin =
-        "You asked: \"What is in this folder?\". This is what the tools found in your folder:\n\n";
+    let begin = "You asked: \"What is in this directory?\". This is what the tools found in your directory:\n\n";
     let text = text.strip_prefix(begin).unwrap().strip_suffix(END).unwrap();
     (calls, text.to_owned())
 }
 
 #[tokio::test]
-async fn ordinary_directory() {
-    let folder = Folder::of(&[
+async fn ordinary_directory_is_described() {
+    let directory = Directory::of(&[
         (".git", "directory", 0),
         ("README.md", "file", 100),
         ("big.png", "file", 2048),
@@ -112,7 +111,7 @@ async fn ordinary_directory() {
         ("src/deep", "directory", 0),
         ("src/deep/small.JPG", "file", 1000),
     ]);
-    let (calls, text) = tour(&folder, &TOOLS).await;
+    let (calls, text) = tour(&directory, &TOOLS).await;
     assert_eq!(
         calls,
         [
@@ -132,8 +131,8 @@ async fn ordinary_directory() {
     assert_eq!(
         text,
         format!(
-            "- **Content**: 5 files and 2 folders at the top level.
-  Down to three levels: 6 files and 3 folders, 3.1 KiB in all, without what is in .git and node_modules.
+            "- **Content**: 5 files and 2 directories at the top level.
+  Down to three levels: 6 files and 3 directories, 3.1 KiB in all, without what is in .git and node_modules.
 - **README**: `README.md`, titled \"My *project*\".
 - **Largest image**: `big.png`, 2.0 KiB.
   It is 640 x 480 pixels, png.
@@ -144,13 +143,13 @@ async fn ordinary_directory() {
 }
 
 #[tokio::test]
-async fn empty_directory() {
-    let (calls, text) = tour(&Folder::of(&[]), &TOOLS).await;
+async fn empty_directory_is_reported() {
+    let (calls, text) = tour(&Directory::of(&[]), &TOOLS).await;
     assert_eq!(calls.len(), 2);
     assert_eq!(
         text,
         format!(
-            "- **Content**: nothing; the folder is empty.
+            "- **Content**: nothing; the directory is empty.
 - **README**: there is none at the top level.
 - **Images**: no PNG, JPEG or GIF file.
 {DENIED}"
@@ -160,9 +159,9 @@ async fn empty_directory() {
 
 #[tokio::test]
 async fn readme_without_title_not_text_or_denied() {
-    let read = |readme| Folder {
+    let read = |readme| Directory {
         readme,
-        ..Folder::of(&[("readme", "file", 3), ("sub/README.md", "file", 3)])
+        ..Directory::of(&[("readme", "file", 3), ("sub/README.md", "file", 3)])
     };
     for (readme, expected) in [
         (
@@ -186,8 +185,8 @@ async fn readme_without_title_not_text_or_denied() {
         assert_eq!(
             text,
             format!(
-                "- **Content**: 1 file and 0 folders at the top level.
-  Down to three levels: 2 files and 0 folders, 6 bytes in all.
+                "- **Content**: 1 file and 0 directories at the top level.
+  Down to three levels: 2 files and 0 directories, 6 bytes in all.
 - **README**: {expected}
 - **Images**: no PNG, JPEG or GIF file.
 {DENIED}"
@@ -199,17 +198,17 @@ async fn readme_without_title_not_text_or_denied() {
 #[tokio::test]
 async fn file_names_are_never_templates() {
     let weird = "\"{{ 7 * 7 }}' {% raw %}\n\u{1b}[31m.png";
-    let folder = Folder {
+    let directory = Directory {
         readme: ToolResultOutput::Text("# {{ prompt }} {% if %}".to_owned()),
-        ..Folder::of(&[("README", "file", 1), (weird, "file", 1)])
+        ..Directory::of(&[("README", "file", 1), (weird, "file", 1)])
     };
-    let (calls, text) = tour(&folder, &TOOLS).await;
+    let (calls, text) = tour(&directory, &TOOLS).await;
     assert_eq!(calls[2], ("image_info".to_owned(), json!({"path": weird})));
     assert_eq!(
         text,
         format!(
-            "- **Content**: 2 files and 0 folders at the top level.
-  Down to three levels: 2 files and 0 folders, 2 bytes in all.
+            "- **Content**: 2 files and 0 directories at the top level.
+  Down to three levels: 2 files and 0 directories, 2 bytes in all.
 - **README**: `README`, titled \"{{{{ prompt }}}} {{% if %}}\".
 - **Largest image**: `\"{{{{ 7 * 7 }}}}' {{% raw %}}\\n\\u{{1b}}[31m.png`, 1 byte.
   It is 640 x 480 pixels, png.
@@ -221,15 +220,15 @@ async fn file_names_are_never_templates() {
 
 #[tokio::test]
 async fn truncated_listing_is_followed_by_top_level() {
-    let folder = Folder {
+    let directory = Directory {
         truncated: true,
-        ..Folder::of(&[
+        ..Directory::of(&[
             ("a/x.gif", "file", 5),
             ("b.txt", "file", 1),
             ("README.md", "file", 1),
         ])
     };
-    let (calls, text) = tour(&folder, &TOOLS).await;
+    let (calls, text) = tour(&directory, &TOOLS).await;
     assert_eq!(
         calls[1],
         (
@@ -240,8 +239,8 @@ async fn truncated_listing_is_followed_by_top_level() {
     assert_eq!(
         text,
         format!(
-            "- **Content**: 2 files and 0 folders at the top level.
-  Down to three levels: at least 3 files and 0 folders, at least 7 bytes in all.
+            "- **Content**: 2 files and 0 directories at the top level.
+  Down to three levels: at least 3 files and 0 directories, at least 7 bytes in all.
 - **README**: `README.md`, titled \"My *project*\".
 - **Largest image**: `a/x.gif`, 5 bytes.
   It is 640 x 480 pixels, png.
@@ -263,14 +262,14 @@ fn many(prefix: &str) -> Vec<(&'static str, &'static str, u64)> {
 
 #[tokio::test]
 async fn too_long_listing_is_followed_by_top_level() {
-    let mut folder = Folder::of(&many("deep/"));
-    folder.entries.push(("README.md", "file", 1));
-    let (calls, text) = tour(&folder, &TOOLS).await;
+    let mut directory = Directory::of(&many("deep/"));
+    directory.entries.push(("README.md", "file", 1));
+    let (calls, text) = tour(&directory, &TOOLS).await;
     assert_eq!(calls.len(), 4);
     assert_eq!(
         text,
         format!(
-            "- **Content**: 1 file and 0 folders at the top level.
+            "- **Content**: 1 file and 0 directories at the top level.
 - **README**: `README.md`, titled \"My *project*\".
 - **Images**: no PNG, JPEG or GIF file in what was listed.
 {DENIED}"
@@ -280,7 +279,7 @@ async fn too_long_listing_is_followed_by_top_level() {
 
 #[tokio::test]
 async fn too_long_top_level_is_reported() {
-    let (calls, text) = tour(&Folder::of(&many("")), &TOOLS).await;
+    let (calls, text) = tour(&Directory::of(&many("")), &TOOLS).await;
     assert_eq!(calls.len(), 3);
     assert_eq!(
         text,
@@ -291,18 +290,18 @@ async fn too_long_top_level_is_reported() {
 }
 
 #[tokio::test]
-async fn invalid_image_or_missing_image_tools() {
-    let mut folder = Folder::of(&[("x.gif", "file", 5)]);
-    let content = "- **Content**: 1 file and 0 folders at the top level.
-  Down to three levels: 1 file and 0 folders, 5 bytes in all.
+async fn invalid_image_or_missing_tools_are_reported() {
+    let mut directory = Directory::of(&[("x.gif", "file", 5)]);
+    let content = "- **Content**: 1 file and 0 directories at the top level.
+  Down to three levels: 1 file and 0 directories, 5 bytes in all.
 - **README**: there is none at the top level.
 - **Largest image**: `x.gif`, 5 bytes.";
-    let (calls, text) = tour(&folder, &["list_directory", "read_file"]).await;
+    let (calls, text) = tour(&directory, &["list_directory", "read_file"]).await;
     assert_eq!(calls.len(), 2);
     assert_eq!(text, format!("{content}\n{DENIED}"));
 
-    folder.info = ToolResultOutput::ErrorText("not a GIF image".to_owned());
-    let (_, text) = tour(&folder, &["image_info"]).await;
+    directory.info = ToolResultOutput::ErrorText("not a GIF image".to_owned());
+    let (_, text) = tour(&directory, &["image_info"]).await;
     assert_eq!(
         text,
         format!("{content}\n  It could not be read as an image: not a GIF image\n{DENIED}")
@@ -321,38 +320,38 @@ async fn read_outside_that_succeeds_is_reported() {
             "- **Outside**: reading `/etc/hostname` failed: no such file",
         ),
     ] {
-        let folder = Folder {
+        let directory = Directory {
             outside,
-            ..Folder::of(&[])
+            ..Directory::of(&[])
         };
-        let (_, text) = tour(&folder, &TOOLS).await;
+        let (_, text) = tour(&directory, &TOOLS).await;
         assert_eq!(text.lines().last(), Some(expected));
     }
 }
 
 #[tokio::test]
-async fn unlistable_directory() {
+async fn unlistable_directory_is_reported() {
     let model = Scripted::builtin("tour").unwrap();
     let mut messages = vec![Message::text(Role::User, "Hello?")];
-    let denied = ToolResultOutput::ExecutionDenied(Some("no folder is granted".to_owned()));
+    let denied = ToolResultOutput::ExecutionDenied(Some("no directory is granted".to_owned()));
     let (calls, text) = play(&model, &mut messages, &[], &|_| denied.clone())
         .await
         .unwrap();
     assert_eq!(calls.len(), 2);
-    let expected = "- **Content**: the folder could not be listed: no folder is granted
-- **Denied**: reading `/etc/hostname`, which is outside your folder. The host's reason: no folder is granted";
+    let expected = "- **Content**: the directory could not be listed: no directory is granted
+- **Denied**: reading `/etc/hostname`, which is outside your directory. The host's reason: no directory is granted";
     assert!(text.contains(expected), "{text}");
 }
 
 #[tokio::test]
 async fn second_prompt_restarts_tour_with_new_ids() {
     let model = Scripted::builtin("tour").unwrap();
-    let folder = Folder::of(&[("README.md", "file", 1)]);
+    let directory = Directory::of(&[("README.md", "file", 1)]);
     let mut messages = Vec::new();
     let mut texts = Vec::new();
     for _ in 0..2 {
         messages.push(Message::text(Role::User, "again"));
-        let answer = |call: &ToolCall| folder.answer(call);
+        let answer = |call: &ToolCall| directory.answer(call);
         texts.push(play(&model, &mut messages, &TOOLS, &answer).await.unwrap());
     }
     assert_eq!(texts[0], texts[1]);

@@ -3,7 +3,7 @@
 //! to no other.
 
 use super::{WIRE, request::text_block};
-use crate::wire::stored;
+use crate::wire::{metadata, stored};
 use agent_host_types::message::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -63,7 +63,7 @@ impl Reasoning {
         if !thinks {
             return Map::new();
         }
-        Map::from_iter([(WIRE.name.to_owned(), json!(self))])
+        metadata(WIRE.name, json!(self))
     }
 
     /// Encodes the blocks with the message's text and calls. Text and calls beyond the stored

@@ -10,6 +10,7 @@ use crate::wire::{
     Capabilities, Encoded,
     request::{FileContent, FileRef, RequestPart, arguments, is_insecure_url, set, texts},
     results::TrailingFiles,
+    turns::{Turns, USER, from_operator},
 };
 use agent_host_types::{
     message::{Message, Role, ToolResult},
@@ -19,6 +20,7 @@ use agent_host_types::{
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
+use std::num::NonZeroU32;
 
 /// The default for the most tokens of a reply. The wire requires a number, and every model since
 /// the fourth generation accepts this one.
@@ -32,27 +34,26 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
     let mut encoder = Encoder {
         model,
         capabilities,
-        turns: Vec::new(),
+        turns: Turns::default(),
         images: 0,
     };
     for message in &request.messages {
         encoder.message(message);
     }
-    let most = capabilities.max_output_tokens;
     let mut body = json!({
         "model": model,
-        "max_tokens": most.map_or(MAX_TOKENS, std::num::NonZeroU32::get),
+        "max_tokens": capabilities.max_output_tokens.map_or(MAX_TOKENS, NonZeroU32::get),
         "messages": messages(encoder.turns),
         "stream": true,
     });
     if let Some(mut system) = request.system.as_deref().and_then(text_block) {
         mark(&mut system);
-        set(&mut body, "system", Some(json!([system])));
+        set(&mut body, "system", Some([system]));
     }
     let mut tools: Vec<Value> = request.tools.iter().map(tool).collect();
     if let Some(last) = tools.last_mut() {
         mark(last);
-        set(&mut body, "tools", Some(Value::Array(tools)));
+        set(&mut body, "tools", Some(tools));
         let choice = json!({"type": "auto", "disable_parallel_tool_use": true});
         let choice = (!capabilities.parallel_calls).then_some(choice);
         set(&mut body, "tool_choice", choice);
@@ -63,50 +64,30 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
     }
 }
 
-/// Consecutive blocks of one role.
-struct Turn {
-    role: &'static str,
-    blocks: Vec<Value>,
-}
-
 struct Encoder<'a> {
     model: &'a str,
     capabilities: Capabilities,
-    turns: Vec<Turn>,
+    turns: Turns,
     images: usize,
 }
 
 impl Encoder<'_> {
     fn message(&mut self, message: &Message) {
-        match message.role {
+        let content = &message.content;
+        let (role, blocks) = match message.role {
             // Not every model takes the system role within a conversation.
             Role::System => {
-                let text = format!("[from the operator]\n{}", texts(&message.content));
-                self.push("user", text_block(&text).into_iter().collect());
+                let block = text_block(&from_operator(&texts(content)));
+                (USER, block.into_iter().collect())
             }
             Role::User => {
-                let blocks = self.blocks(&message.content);
-                self.push("user", blocks);
+                let convert = |part| self.block(convert(part, self.capabilities));
+                (USER, content.iter().filter_map(convert).collect())
             }
-            Role::Assistant => self.push("assistant", assistant(message, self.model)),
-            Role::ToolResult => self.results(&message.tool_results),
-        }
-    }
-
-    /// Appends blocks to the last turn, or to a new one if the role changes.
-    fn push(&mut self, role: &'static str, blocks: Vec<Value>) {
-        match self.turns.last_mut() {
-            _ if blocks.is_empty() => {}
-            Some(turn) if turn.role == role => turn.blocks.extend(blocks),
-            Some(_) | None => self.turns.push(Turn { role, blocks }),
-        }
-    }
-
-    fn blocks(&mut self, parts: &[ContentPart]) -> Vec<Value> {
-        parts
-            .iter()
-            .filter_map(|part| self.block(convert(part, self.capabilities)))
-            .collect()
+            Role::Assistant => ("assistant", assistant(message, self.model)),
+            Role::ToolResult => (USER, self.results(&message.tool_results)),
+        };
+        self.turns.push(role, blocks);
     }
 
     fn block(&mut self, part: RequestPart<'_>) -> Option<Value> {
@@ -120,9 +101,9 @@ impl Encoder<'_> {
         }
     }
 
-    /// Appends all results in one turn, before anything else in it. Files that cannot be in a
-    /// result follow the last one.
-    fn results(&mut self, results: &[ToolResult]) {
+    /// Encodes all results, before anything else in their turn. Files that cannot be in a result
+    /// follow the last one.
+    fn results(&mut self, results: &[ToolResult]) -> Vec<Value> {
         let mut blocks = Vec::new();
         let mut files = TrailingFiles::default();
         for result in results {
@@ -144,12 +125,12 @@ impl Encoder<'_> {
             let denied = matches!(result.output, ToolResultOutput::ExecutionDenied(_));
             let is_error =
                 result.output.is_error() || (denied && self.capabilities.denied_is_error);
-            set(&mut block, "is_error", is_error.then_some(json!(true)));
+            set(&mut block, "is_error", is_error.then_some(true));
             blocks.push(block);
         }
         let files = files.into_parts().into_iter();
         blocks.extend(files.filter_map(|part| self.block(part)));
-        self.push("user", blocks);
+        blocks
     }
 
     /// Encodes a multipart result; none if it has no content.
@@ -171,30 +152,19 @@ impl Encoder<'_> {
     }
 }
 
-/// Encodes the turns. The first must be the user's. The ends of the user's last two turns are
-/// marked: the newest is where this request ends, the other where the last request ended, whose
-/// cache is read.
-fn messages(mut turns: Vec<Turn>) -> Vec<Value> {
-    if turns.first().is_none_or(|turn| turn.role != "user") {
-        let blocks = text_block("[the conversation continues]");
-        let blocks = blocks.into_iter().collect();
-        turns.insert(
-            0,
-            Turn {
-                role: "user",
-                blocks,
-            },
-        );
-    }
+/// Encodes the turns. The ends of the user's last two turns are marked: the newest is where this
+/// request ends, the other where the last request ended, whose cache is read.
+fn messages(turns: Turns) -> Vec<Value> {
+    let mut turns = turns.finish(text_block);
     let ends = turns
         .iter_mut()
         .rev()
-        .filter(|turn| turn.role == "user")
-        .filter_map(|turn| turn.blocks.last_mut());
+        .filter(|turn| turn.role == USER)
+        .filter_map(|turn| turn.parts.last_mut());
     ends.take(2).for_each(mark);
     turns
         .into_iter()
-        .map(|turn| json!({"role": turn.role, "content": turn.blocks}))
+        .map(|turn| json!({"role": turn.role, "content": turn.parts}))
         .collect()
 }
 
@@ -267,8 +237,7 @@ fn image_block(image: &FileRef<'_>) -> Value {
 
 fn document_block(document: &FileRef<'_>) -> Value {
     let mut block = json!({"type": "document", "source": source(document)});
-    let title = document.filename.map(|name| json!(name));
-    set(&mut block, "title", title);
+    set(&mut block, "title", document.filename);
     block
 }
 

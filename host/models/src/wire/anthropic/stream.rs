@@ -10,7 +10,7 @@ use crate::wire::{
     Decode, DecodeError, ServerError,
     reply::{ReplyBuilder, Text},
     server_error::server_message,
-    update,
+    update_counts,
 };
 use agent_host_engine::model::DeltaSink;
 use agent_host_types::{
@@ -40,7 +40,7 @@ struct Event<'a> {
     content_block: Option<WireBlock>,
     /// The message so far; in some servers' errors, their text.
     message: Option<Value>,
-    usage: Option<WireUsage>,
+    usage: Option<Value>,
     error: Option<Value>,
 }
 
@@ -62,7 +62,7 @@ struct Whole {
     id: Option<String>,
     content: Option<Vec<WireBlock>>,
     stop_reason: Option<String>,
-    usage: Option<WireUsage>,
+    usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -78,14 +78,15 @@ struct WireBlock {
     input: Option<Value>,
 }
 
-/// Running totals; those that an event omits are unchanged.
-#[derive(Default, Deserialize)]
-struct WireUsage {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-}
+/// Where `usage` has the token counts: input neither read from the cache nor written to it, input
+/// written to it, input read from it, output. They are running totals; those that an event omits
+/// are unchanged.
+const COUNTS: [&str; 4] = [
+    "/input_tokens",
+    "/cache_creation_input_tokens",
+    "/cache_read_input_tokens",
+    "/output_tokens",
+];
 
 /// A block of the reply.
 struct Part {
@@ -103,7 +104,8 @@ pub(super) struct Decoder<'a> {
     builder: ReplyBuilder<'a>,
     /// The blocks in the model's order.
     parts: Vec<Part>,
-    usage: WireUsage,
+    /// Those of [`COUNTS`].
+    counts: [u64; 4],
     stop_reason: Option<String>,
     done: bool,
 }
@@ -114,29 +116,18 @@ impl<'a> Decoder<'a> {
         Self {
             builder: ReplyBuilder::new(model, history),
             parts: Vec::new(),
-            usage: WireUsage::default(),
+            counts: [0; 4],
             stop_reason: None,
             done: false,
         }
     }
 
     /// Takes the fields of a message beside its blocks.
-    fn head(&mut self, id: Option<String>, stop_reason: Option<String>, usage: Option<WireUsage>) {
+    fn head(&mut self, id: Option<String>, stop_reason: Option<String>, usage: Option<Value>) {
         let reply = &mut self.builder.reply;
         reply.response_id = reply.response_id.take().or(id);
         self.stop_reason = stop_reason.or(self.stop_reason.take());
-        let Some(new) = usage else { return };
-        let known = &mut self.usage;
-        update(&mut known.input_tokens, new.input_tokens);
-        update(&mut known.output_tokens, new.output_tokens);
-        update(
-            &mut known.cache_creation_input_tokens,
-            new.cache_creation_input_tokens,
-        );
-        update(
-            &mut known.cache_read_input_tokens,
-            new.cache_read_input_tokens,
-        );
+        update_counts(&mut self.counts, COUNTS, &usage.unwrap_or_default());
     }
 
     /// Opens a block, which is mostly empty in a stream and complete otherwise.
@@ -182,10 +173,7 @@ impl<'a> Decoder<'a> {
             Some(_) | None => return Ok(()),
         }
         if self.parts.len() == MAX_BLOCKS {
-            return Err(DecodeError::TooMany {
-                limit: MAX_BLOCKS,
-                items: "blocks",
-            });
+            return Err(DecodeError::too_many(MAX_BLOCKS, "blocks"));
         }
         self.parts.push(part);
         Ok(())
@@ -308,28 +296,19 @@ impl Decode for Decoder<'_> {
         let model = self.builder.model.to_owned();
         let reply = &mut self.builder.reply;
         reply.metadata = Reasoning { model, blocks }.into_metadata();
-        reply.usage = usage(&self.usage);
-        let stop_reason = canonical(&stop_reason, !self.builder.calls().is_empty());
-        self.builder.finish(stop_reason)
-    }
-}
-
-/// The wire counts separately what was read from the cache and what was written to it.
-fn usage(wire: &WireUsage) -> Usage {
-    let cached = wire.cache_read_input_tokens.unwrap_or(0);
-    let stored = wire.cache_creation_input_tokens.unwrap_or(0);
-    let fresh = wire.input_tokens.unwrap_or(0);
-    Usage {
-        input_tokens: fresh.saturating_add(stored).saturating_add(cached),
-        output_tokens: wire.output_tokens.unwrap_or(0),
-        cached_input_tokens: cached,
+        let [fresh, stored, cached, output_tokens] = self.counts;
+        reply.usage = Usage {
+            input_tokens: fresh.saturating_add(stored).saturating_add(cached),
+            output_tokens,
+            cached_input_tokens: cached,
+        };
+        self.builder.finish(canonical(&stop_reason))
     }
 }
 
 /// Maps a stop reason; undocumented ones say nothing.
-fn canonical(wire: &str, calls: bool) -> Option<StopReason> {
+fn canonical(wire: &str) -> Option<StopReason> {
     match wire {
-        "end_turn" | "tool_use" if calls => Some(StopReason::ToolUse),
         "end_turn" | "tool_use" => Some(StopReason::EndTurn),
         "max_tokens" => Some(StopReason::MaxTokens),
         "stop_sequence" => Some(StopReason::StopSequence),

@@ -2,7 +2,7 @@
 //! its part. They are valid for one model and sent to no other.
 
 use super::WIRE;
-use crate::wire::stored;
+use crate::wire::{metadata, stored};
 use agent_host_types::message::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -64,7 +64,7 @@ impl Reasoning {
         if self.parts.iter().all(|part| part.signature().is_none()) {
             return Map::new();
         }
-        Map::from_iter([(WIRE.name.to_owned(), json!(self))])
+        metadata(WIRE.name, json!(self))
     }
 
     /// Encodes the parts with the message's text and calls. Text and calls beyond the stored parts

@@ -11,9 +11,10 @@ use super::{
 use crate::wire::{
     Capabilities, Encoded,
     request::{
-        FileContent, FileRef, RequestPart, arguments, describe, is_insecure_url, set, texts,
+        FileContent, FileRef, RequestPart, arguments, describe, is_insecure_url, list, set, texts,
     },
     results::TrailingFiles,
+    turns::{Turns, USER, from_operator},
 };
 use agent_host_types::{
     message::{Message, Role, ToolResult},
@@ -40,28 +41,24 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
             ..capabilities
         },
         third_generation,
-        turns: Vec::new(),
+        turns: Turns::default(),
         images: 0,
     };
     for message in &request.messages {
         encoder.message(message);
     }
-    let mut body = json!({"contents": contents(encoder.turns)});
+    let turns = encoder.turns.finish(text_part).into_iter();
+    let contents = turns.map(|turn| json!({"role": turn.role, "parts": turn.parts}));
+    let mut body = json!({"contents": contents.collect::<Vec<_>>()});
     let system = request.system.as_deref().and_then(text_part);
     let system = system.map(|system| json!({"parts": [system]}));
     set(&mut body, "systemInstruction", system);
-    if !request.tools.is_empty() {
-        let functions: Vec<Value> = request.tools.iter().map(function).collect();
-        let tools = json!([{"functionDeclarations": functions}]);
-        set(&mut body, "tools", Some(tools));
-    }
+    let functions = list(&request.tools, function);
+    let tools = functions.map(|functions| json!([{"functionDeclarations": functions}]));
+    set(&mut body, "tools", tools);
     let mut generation = json!({});
     let limit = capabilities.max_output_tokens;
-    set(
-        &mut generation,
-        "maxOutputTokens",
-        limit.map(|limit| json!(limit)),
-    );
+    set(&mut generation, "maxOutputTokens", limit);
     // Models that do not reason refuse this.
     let thinking = third_generation.then(|| json!({"includeThoughts": true}));
     set(&mut generation, "thinkingConfig", thinking);
@@ -73,48 +70,34 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
     }
 }
 
-/// Consecutive parts of one role, or the results of a model turn.
-struct Turn {
-    role: &'static str,
-    results: bool,
-    parts: Vec<Value>,
-}
-
 struct Encoder<'a> {
     model: &'a str,
     capabilities: Capabilities,
     third_generation: bool,
-    turns: Vec<Turn>,
+    turns: Turns,
     images: usize,
 }
 
 impl Encoder<'_> {
     fn message(&mut self, message: &Message) {
+        let content = &message.content;
         let (role, parts) = match message.role {
             // The wire has no system role within a conversation.
             Role::System => {
-                let text = format!("[from the operator]\n{}", texts(&message.content));
-                ("user", text_part(&text).into_iter().collect())
+                let part = text_part(&from_operator(&texts(content)));
+                (USER, part.into_iter().collect())
             }
             Role::User => {
-                let parts = message.content.iter();
-                let parts = parts
-                    .filter_map(|part| self.part(convert(part, self.capabilities)))
-                    .collect();
-                ("user", parts)
+                let convert = |part| self.part(convert(part, self.capabilities));
+                (USER, content.iter().filter_map(convert).collect())
             }
             Role::Assistant => ("model", self.assistant(message)),
-            Role::ToolResult => return self.results(&message.tool_results),
+            Role::ToolResult => {
+                let results = self.results(&message.tool_results);
+                return self.turns.push_closed(results);
+            }
         };
-        match self.turns.last_mut() {
-            _ if parts.is_empty() => {}
-            Some(turn) if turn.role == role && !turn.results => turn.parts.extend(parts),
-            Some(_) | None => self.turns.push(Turn {
-                role,
-                results: false,
-                parts,
-            }),
-        }
+        self.turns.push(role, parts);
     }
 
     fn part(&mut self, part: RequestPart<'_>) -> Option<Value> {
@@ -144,8 +127,8 @@ impl Encoder<'_> {
         text_part(&text).into_iter().chain(calls).collect()
     }
 
-    /// Appends a turn with all results, then the files that cannot be in one.
-    fn results(&mut self, results: &[ToolResult]) {
+    /// Encodes all results, then the files that cannot be in one.
+    fn results(&mut self, results: &[ToolResult]) -> Vec<Value> {
         let mut parts = Vec::new();
         let mut files = TrailingFiles::default();
         for result in results {
@@ -169,17 +152,13 @@ impl Encoder<'_> {
             };
             let mut response =
                 json!({"id": result.call_id, "name": result.name, "response": response});
-            let inside = (!inside.is_empty()).then_some(Value::Array(inside));
+            let inside = (!inside.is_empty()).then_some(inside);
             set(&mut response, "parts", inside);
             parts.push(json!({"functionResponse": response}));
         }
         let files = files.into_parts().into_iter();
         parts.extend(files.filter_map(|part| self.part(part)));
-        self.turns.push(Turn {
-            role: "user",
-            results: true,
-            parts,
-        });
+        parts
     }
 
     /// Returns the line for a part in its result's text. A file goes `inside` the result or, if it
@@ -205,23 +184,6 @@ impl Encoder<'_> {
         inside.extend(self.part(file));
         format!("[{what}; it is part {} of this result]", inside.len())
     }
-}
-
-/// Encodes the turns. The first must be the user's.
-fn contents(mut turns: Vec<Turn>) -> Vec<Value> {
-    if turns.first().is_none_or(|turn| turn.role != "user") {
-        let parts = text_part("[the conversation continues]");
-        let turn = Turn {
-            role: "user",
-            results: false,
-            parts: parts.into_iter().collect(),
-        };
-        turns.insert(0, turn);
-    }
-    turns
-        .into_iter()
-        .map(|turn| json!({"role": turn.role, "parts": turn.parts}))
-        .collect()
 }
 
 fn call(call: &ToolCall) -> Value {

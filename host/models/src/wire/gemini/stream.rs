@@ -8,7 +8,7 @@ use super::reasoning::{Part, Reasoning};
 use crate::wire::{
     Decode, DecodeError, ServerError,
     reply::{ReplyBuilder, Text},
-    update,
+    update_counts,
 };
 use agent_host_engine::model::DeltaSink;
 use agent_host_types::{
@@ -30,7 +30,7 @@ struct Chunk<'a> {
     #[serde(borrow)]
     candidates: Option<Vec<Candidate<'a>>>,
     prompt_feedback: Option<Feedback>,
-    usage_metadata: Option<WireUsage>,
+    usage_metadata: Option<Value>,
     response_id: Option<String>,
     error: Option<Value>,
 }
@@ -75,23 +75,24 @@ struct Feedback {
     block_reason: Option<String>,
 }
 
-/// Running totals; those that a response omits are unchanged.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireUsage {
-    prompt_token_count: Option<u64>,
-    tool_use_prompt_token_count: Option<u64>,
-    candidates_token_count: Option<u64>,
-    thoughts_token_count: Option<u64>,
-    cached_content_token_count: Option<u64>,
-}
+/// Where `usageMetadata` has the token counts: the prompt, cached tokens included; the prompt of
+/// tools; the reply without thoughts; the thoughts; cached tokens. They are running totals; those
+/// that a response omits are unchanged.
+const COUNTS: [&str; 5] = [
+    "/promptTokenCount",
+    "/toolUsePromptTokenCount",
+    "/candidatesTokenCount",
+    "/thoughtsTokenCount",
+    "/cachedContentTokenCount",
+];
 
 /// Decodes one reply.
 pub(super) struct Decoder<'a> {
     builder: ReplyBuilder<'a>,
     /// The parts in the model's order.
     parts: Vec<Part>,
-    usage: WireUsage,
+    /// Those of [`COUNTS`].
+    counts: [u64; 5],
     finish_reason: Option<String>,
     /// The server's explanation of that reason.
     finish_message: Option<String>,
@@ -105,7 +106,7 @@ impl<'a> Decoder<'a> {
         Self {
             builder: ReplyBuilder::new(model, history),
             parts: Vec::new(),
-            usage: WireUsage::default(),
+            counts: [0; 5],
             finish_reason: None,
             finish_message: None,
             blocked: false,
@@ -118,9 +119,8 @@ impl<'a> Decoder<'a> {
         }
         let reply = &mut self.builder.reply;
         reply.response_id = reply.response_id.take().or(chunk.response_id);
-        if let Some(usage) = chunk.usage_metadata {
-            self.count(&usage);
-        }
+        let usage = chunk.usage_metadata.unwrap_or_default();
+        update_counts(&mut self.counts, COUNTS, &usage);
         self.blocked |= chunk
             .prompt_feedback
             .is_some_and(|feedback| feedback.block_reason.is_some());
@@ -137,24 +137,6 @@ impl<'a> Decoder<'a> {
             self.finish_message = candidate.finish_message.or(self.finish_message.take());
         }
         Ok(())
-    }
-
-    fn count(&mut self, new: &WireUsage) {
-        let known = &mut self.usage;
-        update(&mut known.prompt_token_count, new.prompt_token_count);
-        update(
-            &mut known.tool_use_prompt_token_count,
-            new.tool_use_prompt_token_count,
-        );
-        update(
-            &mut known.candidates_token_count,
-            new.candidates_token_count,
-        );
-        update(&mut known.thoughts_token_count, new.thoughts_token_count);
-        update(
-            &mut known.cached_content_token_count,
-            new.cached_content_token_count,
-        );
     }
 
     fn part(&mut self, part: WirePart<'_>, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
@@ -199,10 +181,7 @@ impl<'a> Decoder<'a> {
 
     fn push(&mut self, part: Part) -> Result<(), DecodeError> {
         if self.parts.len() == MAX_PARTS {
-            return Err(DecodeError::TooMany {
-                limit: MAX_PARTS,
-                items: "parts",
-            });
+            return Err(DecodeError::too_many(MAX_PARTS, "parts"));
         }
         self.parts.push(part);
         Ok(())
@@ -257,7 +236,7 @@ impl Decode for Decoder<'_> {
             _ if self.blocked => Some(StopReason::Refusal),
             Some(reason) => match self.error_of_reason(reason) {
                 Some(error) => return Err(error),
-                None => canonical(reason, !self.builder.calls().is_empty()),
+                None => canonical(reason),
             },
             None => return Err(DecodeError::Unfinished),
         };
@@ -268,27 +247,20 @@ impl Decode for Decoder<'_> {
             parts: self.parts,
         }
         .into_metadata();
-        reply.usage = usage(&self.usage);
+        let [prompt, tools, text, thoughts, cached_input_tokens] = self.counts;
+        reply.usage = Usage {
+            input_tokens: prompt.saturating_add(tools),
+            output_tokens: text.saturating_add(thoughts),
+            cached_input_tokens,
+        };
         self.builder.finish(stop_reason)
-    }
-}
-
-/// The prompt count includes cached tokens; the count of thoughts is separate.
-fn usage(wire: &WireUsage) -> Usage {
-    let sum =
-        |one: Option<u64>, other: Option<u64>| one.unwrap_or(0).saturating_add(other.unwrap_or(0));
-    Usage {
-        input_tokens: sum(wire.prompt_token_count, wire.tool_use_prompt_token_count),
-        output_tokens: sum(wire.candidates_token_count, wire.thoughts_token_count),
-        cached_input_tokens: wire.cached_content_token_count.unwrap_or(0),
     }
 }
 
 /// Maps a finish reason. The wire has none for calls and many for refusals; `OTHER` and
 /// undocumented ones say nothing.
-fn canonical(wire: &str, calls: bool) -> Option<StopReason> {
+fn canonical(wire: &str) -> Option<StopReason> {
     match wire {
-        "STOP" if calls => Some(StopReason::ToolUse),
         "STOP" => Some(StopReason::EndTurn),
         "MAX_TOKENS" | "CONTINUATION" => Some(StopReason::MaxTokens),
         "SAFETY"

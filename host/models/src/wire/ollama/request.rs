@@ -8,111 +8,71 @@ mod tests;
 use super::{THINKING, WIRE};
 use crate::wire::{
     Capabilities, Encoded,
-    request::{FileContent, FileRef, RequestPart, arguments, function, set, texts},
-    results::TrailingFiles,
+    request::{FileContent, FileRef, RequestPart, arguments, function, list, set, texts},
+    steps::{Step, steps},
 };
 use agent_host_types::{
-    message::{Message, Role, ToolResult},
-    model::ModelRequest,
-    output::ContentPart,
-    tool::ToolCall,
+    message::Message, model::ModelRequest, output::ContentPart, tool::ToolCall,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 /// Encodes a request. The wire has no option for one call at a time.
 pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
-    let mut encoder = Encoder {
-        capabilities,
-        messages: Vec::new(),
-        images: 0,
-    };
-    if let Some(system) = &request.system {
-        encoder.push("system", system);
-    }
-    for message in &request.messages {
-        encoder.message(message);
-    }
-    let mut body = json!({"model": model, "messages": encoder.messages, "stream": true});
+    let convert = |part| convert(part, capabilities);
+    // Models do not see images in tool messages.
+    let (steps, images) = steps(&request.messages, false, convert);
+    let system = request.system.clone().map(Step::System);
+    let messages: Vec<Value> = system.into_iter().chain(steps).map(message).collect();
+    let mut body = json!({"model": model, "messages": messages, "stream": true});
     let mut options = json!({});
-    let limit = capabilities.max_output_tokens;
-    set(&mut options, "num_predict", limit.map(|limit| json!(limit)));
+    set(&mut options, "num_predict", capabilities.max_output_tokens);
     // By default the server takes a window of a few thousand tokens and silently truncates longer
     // requests.
-    let window = capabilities.window_tokens;
-    set(&mut options, "num_ctx", window.map(|window| json!(window)));
+    set(&mut options, "num_ctx", capabilities.window_tokens);
     let options = (options != json!({})).then_some(options);
     set(&mut body, "options", options);
-    let tools = (!request.tools.is_empty()).then(|| request.tools.iter().map(function).collect());
-    set(&mut body, "tools", tools);
-    Encoded {
-        body,
-        images: encoder.images,
+    set(&mut body, "tools", list(&request.tools, function));
+    Encoded { body, images }
+}
+
+fn message(step: Step<'_>) -> Value {
+    match step {
+        Step::System(text) => json!({"role": "system", "content": text}),
+        Step::User(parts) => {
+            let (text, images) = text_and_images(parts);
+            let mut message = json!({"role": "user", "content": text});
+            set(
+                &mut message,
+                "images",
+                (!images.is_empty()).then_some(images),
+            );
+            message
+        }
+        Step::Assistant(message) => assistant(message),
+        Step::Result(result, parts) => {
+            let (text, _) = text_and_images(parts);
+            json!({"role": "tool", "tool_name": result.name, "content": text})
+        }
     }
 }
 
-struct Encoder {
-    capabilities: Capabilities,
-    messages: Vec<Value>,
-    images: usize,
-}
-
-impl Encoder {
-    fn message(&mut self, message: &Message) {
-        match message.role {
-            Role::System => self.push("system", &texts(&message.content)),
-            Role::User => {
-                let capabilities = self.capabilities;
-                let parts = message.content.iter();
-                self.user(parts.map(|part| convert(part, capabilities)).collect());
-            }
-            Role::Assistant => self.messages.push(assistant(message)),
-            Role::ToolResult => self.results(&message.tool_results),
+/// Encodes the content of a message: its text, and beside it its images.
+fn text_and_images(parts: Vec<RequestPart<'_>>) -> (String, Vec<String>) {
+    let mut texts = Vec::new();
+    let mut images = Vec::new();
+    for part in parts {
+        match part {
+            RequestPart::Text(text) => texts.push(text),
+            RequestPart::Image(FileRef {
+                content: FileContent::Bytes(bytes),
+                ..
+            }) => images.push(STANDARD.encode(bytes)),
+            // `convert` has turned everything else into text.
+            RequestPart::Image(_) | RequestPart::Document(_) => {}
         }
     }
-
-    fn push(&mut self, role: &str, content: &str) {
-        self.messages
-            .push(json!({"role": role, "content": content}));
-    }
-
-    /// Appends a user message: its text, and beside it its images.
-    fn user(&mut self, parts: Vec<RequestPart<'_>>) {
-        let mut texts = Vec::new();
-        let mut images = Vec::new();
-        for part in parts {
-            match part {
-                RequestPart::Text(text) => texts.push(text),
-                RequestPart::Image(FileRef {
-                    content: FileContent::Bytes(bytes),
-                    ..
-                }) => images.push(STANDARD.encode(bytes)),
-                // `convert` has turned everything else into text.
-                RequestPart::Image(_) | RequestPart::Document(_) => {}
-            }
-        }
-        let mut message = json!({"role": "user", "content": texts.join("\n")});
-        self.images += images.len();
-        let images = (!images.is_empty()).then(|| json!(images));
-        set(&mut message, "images", images);
-        self.messages.push(message);
-    }
-
-    /// Appends a tool message per result, then one user message with all their images: models do
-    /// not see those in tool messages.
-    fn results(&mut self, results: &[ToolResult]) {
-        let capabilities = self.capabilities;
-        let mut files = TrailingFiles::default();
-        for result in results {
-            let content = files.result_text(result, |part| convert(part, capabilities));
-            self.messages
-                .push(json!({"role": "tool", "tool_name": result.name, "content": content}));
-        }
-        let files = files.into_parts();
-        if !files.is_empty() {
-            self.user(files);
-        }
-    }
+    (texts.join("\n"), images)
 }
 
 /// Encodes a reply of the model.
@@ -122,9 +82,7 @@ fn assistant(message: &Message) -> Value {
     let thinking = stored.and_then(|stored| stored.get(THINKING));
     let thinking = thinking.filter(|thinking| thinking.is_string());
     set(&mut wire, THINKING, thinking.cloned());
-    let calls = &message.tool_calls;
-    let calls = (!calls.is_empty()).then(|| calls.iter().map(call).collect());
-    set(&mut wire, "tool_calls", calls);
+    set(&mut wire, "tool_calls", list(&message.tool_calls, call));
     wire
 }
 

@@ -4,7 +4,7 @@
 mod tests;
 
 use super::{THINKING, WIRE};
-use crate::wire::{Decode, DecodeError, ServerError, reply::ReplyBuilder};
+use crate::wire::{Decode, DecodeError, ServerError, metadata, reply::ReplyBuilder};
 use agent_host_engine::model::DeltaSink;
 use agent_host_types::{
     message::Message,
@@ -88,15 +88,6 @@ impl<'a> Decoder<'a> {
         }
         Ok(())
     }
-
-    fn stop_reason(&self) -> Option<StopReason> {
-        match self.done_reason.as_deref().unwrap_or("stop") {
-            "stop" if self.builder.calls().is_empty() => Some(StopReason::EndTurn),
-            "stop" => Some(StopReason::ToolUse),
-            "length" => Some(StopReason::MaxTokens),
-            _ => None,
-        }
-    }
 }
 
 impl Decode for Decoder<'_> {
@@ -148,10 +139,13 @@ impl Decode for Decoder<'_> {
         }
         if !self.thinking.is_empty() {
             let thinking = json!({THINKING: self.thinking});
-            let metadata = &mut self.builder.reply.metadata;
-            metadata.insert(WIRE.name.to_owned(), thinking);
+            self.builder.reply.metadata = metadata(WIRE.name, thinking);
         }
-        let stop_reason = self.stop_reason();
-        self.builder.finish(stop_reason)
+        self.builder
+            .finish(match self.done_reason.as_deref().unwrap_or("stop") {
+                "stop" => Some(StopReason::EndTurn),
+                "length" => Some(StopReason::MaxTokens),
+                _ => None,
+            })
     }
 }

@@ -9,11 +9,12 @@ use crate::wire::{
     Decode, DecodeError, ServerError,
     reply::{PartialCall, ReplyBuilder},
     server_error::openai_error_in,
+    usage_at,
 };
 use agent_host_engine::model::DeltaSink;
 use agent_host_types::{
     message::Message,
-    model::{ModelReply, StopReason, Usage},
+    model::{ModelReply, StopReason},
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,7 +26,7 @@ const DONE: &str = "[DONE]";
 struct Chunk {
     id: Option<String>,
     choices: Option<Vec<Choice>>,
-    usage: Option<WireUsage>,
+    usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -64,17 +65,12 @@ struct FunctionDelta {
     arguments: Option<Value>,
 }
 
-#[derive(Deserialize)]
-struct WireUsage {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
-    prompt_tokens_details: Option<PromptDetails>,
-}
-
-#[derive(Deserialize)]
-struct PromptDetails {
-    cached_tokens: Option<u64>,
-}
+/// Where `usage` has the input, output and cached input tokens.
+const USAGE: [&str; 3] = [
+    "/prompt_tokens",
+    "/completion_tokens",
+    "/prompt_tokens_details/cached_tokens",
+];
 
 /// Decodes one reply.
 pub(super) struct Decoder<'a> {
@@ -186,14 +182,7 @@ impl Decode for Decoder<'_> {
         let reply = &mut self.builder.reply;
         reply.response_id = reply.response_id.take().or(chunk.id);
         if let Some(usage) = chunk.usage {
-            reply.usage = Usage {
-                input_tokens: usage.prompt_tokens.unwrap_or(0),
-                output_tokens: usage.completion_tokens.unwrap_or(0),
-                cached_input_tokens: usage
-                    .prompt_tokens_details
-                    .and_then(|details| details.cached_tokens)
-                    .unwrap_or(0),
-            };
+            reply.usage = usage_at(USAGE, &usage);
         }
         for choice in chunk.choices.unwrap_or_default() {
             // One choice was requested; others would be mixed into it.
@@ -219,17 +208,16 @@ impl Decode for Decoder<'_> {
         let stop_reason = if self.refused {
             Some(StopReason::Refusal)
         } else {
-            stop_reason(&finish_reason, !self.builder.calls().is_empty())
+            stop_reason(&finish_reason)
         };
         self.builder.finish(stop_reason)
     }
 }
 
-/// Several servers say `stop` also where they call tools, and some say `tool_calls` where they call
-/// none. An undocumented reason says nothing.
-fn stop_reason(wire: &str, calls: bool) -> Option<StopReason> {
+/// Maps a finish reason. Several servers say `stop` also where they call tools, and some say
+/// `tool_calls` where they call none. An undocumented reason says nothing.
+fn stop_reason(wire: &str) -> Option<StopReason> {
     match wire {
-        "stop" | "tool_calls" | "function_call" if calls => Some(StopReason::ToolUse),
         "stop" | "tool_calls" | "function_call" => Some(StopReason::EndTurn),
         "length" => Some(StopReason::MaxTokens),
         "content_filter" => Some(StopReason::Refusal),

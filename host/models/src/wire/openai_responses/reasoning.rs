@@ -3,7 +3,7 @@
 //! metadata, as `{"model", "items"}`.
 
 use super::{SEPARATOR, WIRE};
-use crate::wire::{request::texts, stored};
+use crate::wire::{metadata as metadata_of, request::texts, stored};
 use agent_host_types::message::Message;
 use serde_json::{Map, Value, json};
 
@@ -14,8 +14,7 @@ pub(super) fn metadata(model: &str, items: &[Value]) -> Map<String, Value> {
     if !items.iter().any(needed) {
         return Map::new();
     }
-    let stored = json!({"model": model, "items": items});
-    Map::from_iter([(WIRE.name.to_owned(), stored)])
+    metadata_of(WIRE.name, json!({"model": model, "items": items}))
 }
 
 /// Returns the stored items of a message; none if they are another model's or no longer equal the

@@ -7,54 +7,43 @@ mod tests;
 use super::reasoning;
 use crate::wire::{
     Capabilities, Encoded,
-    request::{FileContent, FileRef, RequestPart, arguments_text, set, string_or_parts, texts},
-    results::TrailingFiles,
+    request::{
+        FileContent, FileRef, RequestPart, arguments_text, list, set, string_or_parts, texts,
+    },
+    steps::{Step, steps},
 };
 use agent_host_types::{
-    message::{Message, Role, ToolResult},
+    message::Message,
     model::ModelRequest,
-    output::ToolResultOutput,
     tool::{ToolCall, ToolDefinition},
 };
 use serde_json::{Value, json};
 
 /// Encodes a request.
 pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
-    let mut encoder = Encoder {
-        model,
-        capabilities,
-        input: Vec::new(),
-        images: 0,
-    };
-    for message in &request.messages {
-        encoder.message(message);
-    }
+    let convert = |part| RequestPart::of(part, capabilities);
+    let (steps, images) = steps(&request.messages, capabilities.files_in_results, convert);
+    let items = steps.into_iter().flat_map(|step| items(model, step));
     let mut body = json!({
         "model": model,
-        "input": encoder.input,
+        "input": items.collect::<Vec<_>>(),
         "store": false,
         "stream": true,
     });
-    let system = request.system.as_ref().map(|system| json!(system));
-    set(&mut body, "instructions", system);
-    let include = reasons(model).then(|| json!(["reasoning.encrypted_content"]));
+    set(&mut body, "instructions", request.system.as_ref());
+    let include = reasons(model).then_some(["reasoning.encrypted_content"]);
     set(&mut body, "include", include);
-    let limit = capabilities.max_output_tokens;
     set(
         &mut body,
         "max_output_tokens",
-        limit.map(|limit| json!(limit)),
+        capabilities.max_output_tokens,
     );
-    if !request.tools.is_empty() {
-        let tools = request.tools.iter().map(function).collect();
+    if let Some(tools) = list(&request.tools, function) {
         set(&mut body, "tools", Some(tools));
-        let single = (!capabilities.parallel_calls).then_some(json!(false));
+        let single = (!capabilities.parallel_calls).then_some(false);
         set(&mut body, "parallel_tool_calls", single);
     }
-    Encoded {
-        body,
-        images: encoder.images,
-    }
+    Encoded { body, images }
 }
 
 /// True if a model reasons, by its name. Models that do not reason refuse a request for encrypted
@@ -67,84 +56,43 @@ fn reasons(model: &str) -> bool {
     !old.iter().any(|old| name.starts_with(old)) && !name.contains("-chat")
 }
 
-struct Encoder<'a> {
-    model: &'a str,
-    capabilities: Capabilities,
-    input: Vec<Value>,
-    images: usize,
+fn items(model: &str, step: Step<'_>) -> Vec<Value> {
+    match step {
+        Step::System(text) => vec![item("system", text.into())],
+        Step::User(parts) => vec![item("user", content(parts))],
+        Step::Assistant(message) => assistant(model, message),
+        Step::Result(result, parts) => vec![json!({
+            "type": "function_call_output",
+            "call_id": result.call_id,
+            "output": content(parts),
+        })],
+    }
 }
 
-impl Encoder<'_> {
-    fn message(&mut self, message: &Message) {
-        match message.role {
-            Role::System => self.push("system", &json!(texts(&message.content))),
-            Role::User => {
-                let capabilities = self.capabilities;
-                let parts = message.content.iter();
-                let parts = parts.map(|part| RequestPart::of(part, capabilities));
-                let content = self.content(parts.collect());
-                self.push("user", &content);
-            }
-            Role::Assistant => self.assistant(message),
-            Role::ToolResult => self.results(&message.tool_results),
-        }
-    }
+fn item(role: &str, content: Value) -> Value {
+    json!({"type": "message", "role": role, "content": content})
+}
 
-    fn push(&mut self, role: &str, content: &Value) {
-        self.input
-            .push(json!({"type": "message", "role": role, "content": content}));
-    }
-
-    /// Appends a reply of the model: its stored items if this model wrote them, else its text and
-    /// calls.
-    fn assistant(&mut self, message: &Message) {
-        if let Some(items) = reasoning::items_of(message, self.model) {
-            self.input.extend(items);
-            return;
-        }
+/// Encodes a reply of the model: its stored items if this model wrote them, else its text and
+/// calls.
+fn assistant(model: &str, message: &Message) -> Vec<Value> {
+    reasoning::items_of(message, model).unwrap_or_else(|| {
         let text = texts(&message.content);
-        if !text.is_empty() {
-            self.push("assistant", &json!(text));
-        }
-        self.input.extend(message.tool_calls.iter().map(call));
-    }
+        let text = (!text.is_empty()).then(|| item("assistant", text.into()));
+        text.into_iter()
+            .chain(message.tool_calls.iter().map(call))
+            .collect()
+    })
+}
 
-    /// Appends an item per result. If results cannot carry files, all files follow in one user
-    /// message.
-    fn results(&mut self, results: &[ToolResult]) {
-        let capabilities = self.capabilities;
-        let mut files = TrailingFiles::default();
-        for result in results {
-            let convert = |part| RequestPart::of(part, capabilities);
-            let output = match &result.output {
-                ToolResultOutput::Content(parts) if capabilities.files_in_results => {
-                    self.content(parts.iter().map(convert).collect())
-                }
-                _ => json!(files.result_text(result, convert)),
-            };
-            self.input.push(json!({
-                "type": "function_call_output",
-                "call_id": result.call_id,
-                "output": output,
-            }));
+fn content(parts: Vec<RequestPart<'_>>) -> Value {
+    string_or_parts(parts, |part| match part {
+        RequestPart::Text(text) => json!({"type": "input_text", "text": text}),
+        RequestPart::Image(image) => {
+            json!({"type": "input_image", "detail": "auto", "image_url": image.url()})
         }
-        let files = files.into_parts();
-        if !files.is_empty() {
-            let content = self.content(files);
-            self.push("user", &content);
-        }
-    }
-
-    fn content(&mut self, parts: Vec<RequestPart<'_>>) -> Value {
-        string_or_parts(parts, |part| match part {
-            RequestPart::Text(text) => json!({"type": "input_text", "text": text}),
-            RequestPart::Image(image) => {
-                self.images += 1;
-                json!({"type": "input_image", "detail": "auto", "image_url": image.url()})
-            }
-            RequestPart::Document(document) => document_part(document),
-        })
-    }
+        RequestPart::Document(document) => document_part(document),
+    })
 }
 
 /// Encodes a document. The provider names one that it fetches by its URL.

@@ -10,12 +10,12 @@ use super::{
     reasoning::{self, kind, text_of},
 };
 use crate::wire::{
-    Decode, DecodeError, ServerError, reply::ReplyBuilder, server_error::openai_error_in,
+    Decode, DecodeError, ServerError, reply::ReplyBuilder, server_error::openai_error_in, usage_at,
 };
 use agent_host_engine::model::DeltaSink;
 use agent_host_types::{
     message::Message,
-    model::{ModelReply, StopReason, Usage},
+    model::{ModelReply, StopReason},
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -31,22 +31,14 @@ struct Kind<'a> {
     kind: Cow<'a, str>,
 }
 
-/// A delta of an item.
+/// A delta of an item, or the whole arguments of a call.
 #[derive(Deserialize)]
 struct Delta<'a> {
     #[serde(rename = "output_index")]
     index: Option<u64>,
     // Borrowed, since no event is more frequent.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, alias = "arguments")]
     delta: Cow<'a, str>,
-}
-
-/// The whole arguments of a call.
-#[derive(Deserialize)]
-struct Arguments {
-    output_index: Option<u64>,
-    #[serde(default)]
-    arguments: String,
 }
 
 /// An item at its start or its end.
@@ -74,7 +66,7 @@ struct Response {
     error: Option<Value>,
     incomplete_details: Option<IncompleteDetails>,
     output: Option<Vec<Value>>,
-    usage: Option<WireUsage>,
+    usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -82,17 +74,12 @@ struct IncompleteDetails {
     reason: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct WireUsage {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    input_tokens_details: Option<InputDetails>,
-}
-
-#[derive(Deserialize)]
-struct InputDetails {
-    cached_tokens: Option<u64>,
-}
+/// Where `usage` has the input, output and cached input tokens.
+const USAGE: [&str; 3] = [
+    "/input_tokens",
+    "/output_tokens",
+    "/input_tokens_details/cached_tokens",
+];
 
 /// The progress of an item.
 #[derive(Default)]
@@ -250,14 +237,7 @@ impl<'a> Decoder<'a> {
         let reply = &mut self.builder.reply;
         reply.response_id = reply.response_id.take().or(response.id);
         if let Some(usage) = response.usage {
-            reply.usage = Usage {
-                input_tokens: usage.input_tokens.unwrap_or(0),
-                output_tokens: usage.output_tokens.unwrap_or(0),
-                cached_input_tokens: usage
-                    .input_tokens_details
-                    .and_then(|details| details.cached_tokens)
-                    .unwrap_or(0),
-            };
+            reply.usage = usage_at(USAGE, &usage);
         }
         // If no item has ended by itself, the response has them.
         if self.items.is_empty() {
@@ -284,8 +264,7 @@ impl<'a> Decoder<'a> {
     fn stop_reason(&self, end: &End) -> Option<StopReason> {
         match end {
             End::Completed if self.refused => Some(StopReason::Refusal),
-            End::Completed if self.builder.calls().is_empty() => Some(StopReason::EndTurn),
-            End::Completed => Some(StopReason::ToolUse),
+            End::Completed => Some(StopReason::EndTurn),
             End::Incomplete(reason) => match reason.as_str() {
                 "max_output_tokens" => Some(StopReason::MaxTokens),
                 "content_filter" => Some(StopReason::Refusal),
@@ -324,8 +303,8 @@ impl Decode for Decoder<'_> {
                 self.arguments(index, &delta)
             }
             "response.function_call_arguments.done" => {
-                let whole: Arguments = read(data)?;
-                self.whole_arguments(whole.output_index, &whole.arguments)
+                let Delta { index, delta } = read(data)?;
+                self.whole_arguments(index, &delta)
             }
             "response.output_item.added" => {
                 let event = read(data)?;

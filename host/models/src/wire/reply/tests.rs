@@ -121,5 +121,6 @@ fn calls_are_limited_and_named() {
     let mut builder = ReplyBuilder::new("m", &[]);
     builder.push_call(None, "", "").unwrap();
     let error = builder.finish(None).unwrap_err();
-    assert!(matches!(error, DecodeError::UnnamedCall), "{error}");
+    assert!(matches!(error, DecodeError::Unusable(_)), "{error}");
+    assert_eq!(error.to_string(), "it calls a tool without a name");
 }

@@ -329,7 +329,7 @@ fn capabilities_change_what_is_sent() {
 
     let few = Capabilities {
         parallel_calls: false,
-        max_output_tokens: std::num::NonZeroU32::new(7),
+        max_output_tokens: NonZeroU32::new(7),
         ..all
     };
     let mut request = request(vec![Message::text(Role::User, "a")]);

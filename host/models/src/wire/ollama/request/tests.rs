@@ -1,5 +1,8 @@
 use super::*;
-use agent_host_types::output::{FileData, FilePart};
+use agent_host_types::{
+    message::Role,
+    output::{FileData, FilePart},
+};
 use pretty_assertions::assert_eq;
 use serde_json::Map;
 use std::num::NonZeroU32;

@@ -1,6 +1,7 @@
 use super::*;
 use agent_host_types::{
     id::{CallId, Digest},
+    message::{Role, ToolResult},
     output::{BlobRef, FileData, FilePart, ToolResultOutput},
     tool::{Effect, ToolDefinition},
 };

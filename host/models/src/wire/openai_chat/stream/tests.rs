@@ -3,11 +3,11 @@ use crate::{
     http::{Server, failure::AttemptError},
     retry::Retry,
     testing::playback::{self, Played, call, play, reasoning, text},
-    wire::reply::{MAX_CALLS, MAX_REPLY_BYTES},
+    wire::reply::{MAX_CALLS, MAX_REPLY_BYTES, with_calls},
 };
 use agent_host_types::{
     message::Role,
-    model::{ModelError, ModelErrorKind},
+    model::{ModelError, ModelErrorKind, Usage},
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -215,7 +215,8 @@ fn stop_reasons_are_mapped() {
         ("content_filter", true, Some(StopReason::Refusal)),
         ("abort", true, None),
     ] {
-        assert_eq!(stop_reason(wire, calls), expected, "{wire} {calls}");
+        let reason = stop_reason(wire).map(|reason| with_calls(reason, calls));
+        assert_eq!(reason, expected, "{wire} {calls}");
     }
 }
 

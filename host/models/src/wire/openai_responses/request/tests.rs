@@ -1,7 +1,8 @@
 use super::*;
 use agent_host_types::{
     id::CallId,
-    output::{ContentPart, FileData, FilePart},
+    message::{Role, ToolResult},
+    output::{ContentPart, FileData, FilePart, ToolResultOutput},
 };
 use pretty_assertions::assert_eq;
 use serde_json::Map;

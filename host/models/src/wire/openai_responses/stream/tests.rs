@@ -4,7 +4,10 @@ use crate::{
     retry::Retry,
     testing::playback::{self, Played, call, play, play_cut, reasoning, text},
 };
-use agent_host_types::{message::Role, model::ModelErrorKind};
+use agent_host_types::{
+    message::Role,
+    model::{ModelErrorKind, Usage},
+};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, json};
 
@@ -75,11 +78,12 @@ fn recorded(server: &Server) -> [(&'static str, &'static str, Played); 5] {
         ..reply("", StopReason::MaxTokens, usage(9, 0, 16))
     };
     let url = &server.url;
-    let failed = AttemptError::transient(
+    let failed = AttemptError::new(
         ModelErrorKind::Server,
         format!(
             "The model server at {url} failed while it answered. It says: \"The model could not go on.\""
         ),
+        Retry::Backoff,
     );
     [
         (
@@ -334,9 +338,10 @@ fn invalid_replies_are_errors() {
         ),
         (
             json!({"type": "error", "code": null, "message": "boom"}),
-            AttemptError::transient(
+            AttemptError::new(
                 Kind::Server,
                 format!("The model server at {url} failed while it answered. It says: \"boom\""),
+                Retry::Backoff,
             ),
         ),
         (

@@ -1,0 +1,137 @@
+//! Connecting: failures to start, and the list of tools.
+
+use super::{config, python};
+use crate::{ConnectError, McpServer, Reach, ServerConfig, offered_name};
+use agent_host_types::tool::{Effect, is_tool_name};
+use pretty_assertions::assert_eq;
+use std::time::Duration;
+
+#[tokio::test]
+async fn invalid_tool_lists_name_the_defect() {
+    if !python() {
+        return;
+    }
+    let cases = [
+        ("endless-pages", "its list of tools has more than 64 pages"),
+        (
+            "huge-description",
+            "its list of tools has more than 4194304 bytes",
+        ),
+        (
+            "long-description",
+            "tool `s_act`: the description has 9000 bytes, more than 8192",
+        ),
+        (
+            "hidden-words",
+            "tool `s_act`: the description has control characters",
+        ),
+        ("same-names", "it defines two tools `s_act`"),
+        ("no-schema", "tool `act`: missing field `inputSchema`"),
+        (
+            "text-schema",
+            "the root of an input schema must have `\"type\": \"object\"`",
+        ),
+        ("deep-schema", "nests deeper than 32 levels"),
+        ("no-list", "its list of tools cannot be read"),
+        ("no-tools", "it defines no tool"),
+        ("too-many", "it defines 200 tools, more than 128"),
+    ];
+    for (behaviour, says) in cases {
+        let config = ServerConfig {
+            read_only: [].into(),
+            ..config(behaviour)
+        };
+        match McpServer::connect(config).await {
+            Err(ConnectError::Tools { why, .. }) => {
+                assert!(why.contains(says), "{behaviour}: {why}");
+                assert!(why.len() < 1_000, "{behaviour}: {why}");
+            }
+            other => panic!("{behaviour}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn failed_starts_name_the_cause() {
+    if !python() {
+        return;
+    }
+    let ended = McpServer::connect(config("exits")).await;
+    let Err(ConnectError::Unusable { detail, .. }) = ended else {
+        panic!("{ended:?}");
+    };
+    let expected =
+        ", it ended (exit status: 3), and its last line on stderr is: no module named ideas";
+    assert_eq!(detail, expected);
+
+    let hasty = ServerConfig {
+        connect_timeout: Duration::from_secs(1),
+        ..config("silent")
+    };
+    assert_eq!(
+        McpServer::connect(hasty).await.map(drop),
+        Err(ConnectError::Silent {
+            server: "s".to_owned(),
+            seconds: 1,
+            detail: String::new(),
+        })
+    );
+
+    let mut absent = config("behaves");
+    if let Reach::Command(command) = &mut absent.reach {
+        command.program = "no-such-program".to_owned();
+    }
+    let started = McpServer::connect(absent).await;
+    assert!(
+        matches!(started, Err(ConnectError::Start { .. })),
+        "{started:?}"
+    );
+}
+
+/// Chosen tools get names that every provider accepts and are read-only only by configuration.
+#[tokio::test]
+async fn chosen_tools_get_valid_names_and_effects() {
+    if !python() {
+        return;
+    }
+    let choose = |tools: &[&str], read_only: &[&str]| {
+        let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        ServerConfig {
+            tools: Some(set(tools)),
+            read_only: set(read_only),
+            ..config("odd-names")
+        }
+    };
+    let server = McpServer::connect(choose(&["ü", "a/b c"], &["ü"])).await;
+    let server = server.unwrap();
+    let tools = server.definitions().iter();
+    let tools: Vec<_> = tools
+        .map(|tool| (tool.name.as_str(), server.own_name(&tool.name), tool.effect))
+        .collect();
+    assert_eq!(
+        tools,
+        [
+            ("s_a_b_c_0af99a60", Some("a/b c"), Effect::Effectful),
+            ("s___607474ca", Some("ü"), Effect::ReadOnly),
+        ]
+    );
+    let missing = McpServer::connect(choose(&["ü", "no"], &[])).await;
+    let Err(ConnectError::Tools { why, .. }) = missing else {
+        panic!("{missing:?}");
+    };
+    assert_eq!(
+        why,
+        "`tools` names `no`, and the server has no such tool; it has ü"
+    );
+}
+
+#[test]
+fn invalid_tool_names_stay_valid_and_distinct() {
+    let long = "n".repeat(70);
+    assert_eq!(offered_name("git", "create_issue"), "git_create_issue");
+    let odd = ["", "a b", "a.b", "a/b", "ä", "\u{202e}", &long];
+    let names: std::collections::BTreeSet<String> =
+        odd.iter().map(|tool| offered_name("git", tool)).collect();
+    assert_eq!(names.len(), odd.len(), "{names:?}");
+    assert!(names.iter().all(|name| is_tool_name(name)), "{names:?}");
+}
