@@ -16,7 +16,7 @@ fn read(path: &str) -> Answer {
 /// M11, both forms: the run ends with the first successful call, or with the first call in any
 /// case.
 #[test]
-fn a_run_ends_through_its_tool() {
+fn until_tool_success_ends_the_run() {
     let table: [(&[&str], usize, &str); 2] = [
         (&["--until-tool", "read_file"], 2, "alpha\n"),
         (
@@ -47,7 +47,7 @@ fn a_run_ends_through_its_tool() {
 }
 
 #[test]
-fn the_result_is_the_answer() {
+fn until_tool_result_is_the_answer() {
     let env = TestEnv::new();
     env.write("a.txt", "alpha");
     let server = ChatServer::start(vec![read("a.txt")]);
@@ -72,7 +72,7 @@ fn the_result_is_the_answer() {
 
 /// M17: refused before a model is asked.
 #[test]
-fn a_tool_that_is_not_there_cannot_end_a_run() {
+fn until_tool_unknown_is_refused() {
     let env = TestEnv::new();
     let server = ChatServer::start(Vec::new());
     let ran = ask(&env, &server, &["--until-tool", "read_fil", "go"]);
@@ -88,7 +88,7 @@ fn a_tool_that_is_not_there_cannot_end_a_run() {
 
 /// M12.
 #[test]
-fn a_model_that_stops_without_the_tool_has_failed() {
+fn until_tool_never_called_fails_the_run() {
     let env = TestEnv::new();
     let server = ChatServer::start(vec![Answer::text("I would rather not.")]);
     let ran = ask(&env, &server, &["--until-tool", "read_file", "go"]);
@@ -106,7 +106,7 @@ const SCHEMA: &str =
 
 /// An answer that fits, one that fits after the model retries, and one that does not fit even then.
 #[test]
-fn an_answer_fits_its_schema_or_fails() {
+fn answer_must_match_output_schema() {
     let (good, bad) = (r#"{"n": 3}"#, r#"{"n": "three"}"#);
     let table: [(&[&str], Option<i32>, usize); 3] = [
         (&[good], Some(0), 0),
@@ -148,7 +148,7 @@ fn an_answer_fits_its_schema_or_fails() {
 }
 
 #[test]
-fn a_schema_that_cannot_be_used_is_refused_first() {
+fn unusable_output_schema_is_refused_first() {
     let env = TestEnv::new();
     env.write("broken.json", "{");
     env.write("wrong.json", r#"{"type": "objekt"}"#);

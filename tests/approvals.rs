@@ -1,7 +1,7 @@
 //! Tests remembered approvals: their scope, storage and revocation.
 
 use crate::{
-    people::{on_a_terminal, unwrapped},
+    approval_prompts::{on_a_terminal, unwrapped},
     support::{
         Ran, TestEnv,
         chat::{Answer, ChatServer, ask},
@@ -71,7 +71,7 @@ fn revoke(env: &TestEnv, what: &str) -> Ran {
 
 /// The rule is shown before it is kept. It covers later calls of this session only.
 #[test]
-fn an_approval_is_remembered_in_its_session() {
+fn session_approval_is_remembered() {
     let table = [
         // The same arguments, and then others.
         (
@@ -115,7 +115,7 @@ fn an_approval_is_remembered_in_its_session() {
 
 /// Shows a rule that the user does not confirm: neither the rule nor the call is approved.
 #[test]
-fn a_rule_that_is_not_confirmed_is_not_kept() {
+fn unconfirmed_rule_is_not_stored() {
     let env = env();
     let server = model(&[json!({})]);
     let ran = on_a_terminal(&env, &server, RUN, "m\n4\nn\nb\nn\n");
@@ -125,7 +125,7 @@ fn a_rule_that_is_not_confirmed_is_not_kept() {
 }
 
 #[test]
-fn an_approval_is_remembered_in_its_project_until_it_is_revoked() {
+fn project_approval_is_remembered_until_revoked() {
     let env = env();
     let server = model(&[json!({ "to": 1 }), json!({ "to": 1 }), json!({ "to": 2 })]);
     let ran = on_a_terminal(&env, &server, RUN, "m\n3\ny\nn\n");
@@ -171,7 +171,7 @@ fn an_approval_is_remembered_in_its_project_until_it_is_revoked() {
 
 /// After revocation, the next call of the same session needs an approval again.
 #[test]
-fn an_approval_of_a_session_is_revoked() {
+fn session_approval_is_revoked() {
     let env = env();
     let server = model(&[json!({}), json!({})]);
     let ran = on_a_terminal(&env, &server, RUN, "m\n2\ny\n");
@@ -198,7 +198,7 @@ fn an_approval_of_a_session_is_revoked() {
 /// A rule covers a call that waits with its batch for another one. After the rule is revoked, a
 /// decision about the other call does not run the covered one: the user is asked about it first.
 #[test]
-fn a_call_whose_rule_was_revoked_while_it_waited_is_asked_about() {
+fn rule_revoked_during_wait_needs_approval_again() {
     let env = env();
     let server = model(&[json!({ "to": 1 })]);
     let ran = on_a_terminal(&env, &server, RUN, "m\n3\ny\n");
@@ -237,7 +237,7 @@ fn a_call_whose_rule_was_revoked_while_it_waited_is_asked_about() {
 /// A session that another process writes to keeps its approvals, and the command says so; all
 /// others are revoked.
 #[test]
-fn a_session_in_use_does_not_keep_the_others_from_being_revoked() {
+fn revoke_all_skips_session_in_use() {
     let env = env();
     for _ in 0..2 {
         let ran = on_a_terminal(&env, &model(&[json!({})]), RUN, "m\n2\ny\n");
@@ -274,7 +274,7 @@ fn a_session_in_use_does_not_keep_the_others_from_being_revoked() {
 
 /// A session with damaged records is reported and hides no other session.
 #[test]
-fn a_damaged_session_does_not_keep_the_others_from_being_revoked() {
+fn revoke_all_skips_damaged_session() {
     let env = env();
     for prompt in ["go", "spoilt"] {
         let args = format!("run --model openai-compat:m {prompt}");
@@ -305,7 +305,7 @@ fn a_damaged_session_does_not_keep_the_others_from_being_revoked() {
 
 /// The rule is for the component as it was, even when the operator has accepted the new one.
 #[test]
-fn a_changed_component_is_asked_about_again() {
+fn changed_component_needs_approval_again() {
     let env = env();
     let server = model(&[json!({})]);
     let ran = on_a_terminal(&env, &server, RUN, "m\n4\ny\n");
@@ -322,7 +322,7 @@ fn a_changed_component_is_asked_about_again() {
 
 /// The same component with other grants may do more with the same call.
 #[test]
-fn a_tool_with_other_grants_is_asked_about_again() {
+fn changed_grants_need_approval_again() {
     let env = env();
     let ran = on_a_terminal(&env, &model(&[json!({})]), RUN, "m\n4\ny\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -336,7 +336,7 @@ fn a_tool_with_other_grants_is_asked_about_again() {
 
 /// A remembered approval does not cover a tool that may no longer be approved.
 #[test]
-fn what_may_not_be_approved_any_longer_is_asked_about_again() {
+fn disallowed_approval_needs_decision_again() {
     let env = env();
     let ran = on_a_terminal(&env, &model(&[json!({})]), RUN, "m\n4\ny\n");
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -346,7 +346,7 @@ fn what_may_not_be_approved_any_longer_is_asked_about_again() {
 
 /// Approvals that any user could have written are refused: no run begins.
 #[test]
-fn a_file_that_others_can_write_to_is_refused() {
+fn approvals_writable_by_others_are_refused() {
     let env = env();
     let server = model(&[json!({})]);
     assert_eq!(on_a_terminal(&env, &server, RUN, "m\n4\ny\n").code, Some(0));

@@ -63,7 +63,7 @@ fn build(env: &TestEnv, bin: &Path, language: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_missing_compiler_is_named_with_the_command_that_installs_it() {
+fn missing_compiler_error_names_install_command() {
     let env = TestEnv::new();
     let nothing = env.outside().join("nothing");
     for (language, why) in LANGUAGES.into_iter().zip([
@@ -83,7 +83,7 @@ fn a_missing_compiler_is_named_with_the_command_that_installs_it() {
 }
 
 #[test]
-fn a_wrong_version_is_named_with_the_right_one() {
+fn wrong_compiler_version_error_names_right_one() {
     let env = TestEnv::new();
     let bin = env.outside().join("bin");
     for (program, said) in [
@@ -110,7 +110,7 @@ fn a_wrong_version_is_named_with_the_right_one() {
 }
 
 #[test]
-fn what_a_compiler_says_goes_through_as_it_is() {
+fn compiler_output_passes_through_unchanged() {
     let env = TestEnv::new();
     let bin = env.outside().join("bin");
     install(
@@ -129,7 +129,7 @@ fn what_a_compiler_says_goes_through_as_it_is() {
 }
 
 #[test]
-fn packages_and_targets_that_are_missing_are_named() {
+fn missing_packages_and_targets_are_named() {
     let env = TestEnv::new();
     let bin = env.outside().join("bin");
     install(&bin, "node", "echo v20.20.2");
@@ -157,7 +157,7 @@ fn packages_and_targets_that_are_missing_are_named() {
 }
 
 #[test]
-fn what_cannot_be_made_or_built_is_a_usage_error() {
+fn invalid_project_is_a_usage_error() {
     let env = TestEnv::new();
     env.write("weather/notes.txt", "mine");
     for (args, why) in [

@@ -46,7 +46,7 @@ fn without_figures(mut report: Value) -> Value {
 }
 
 #[test]
-fn the_report_is_one_document() {
+fn json_report_is_one_document() {
     let ran = test(&TestEnv::new(), CASES, &["--json", "--filter", "says"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), ""));
     let bytes = std::fs::read(COMPONENT).unwrap();
@@ -77,7 +77,7 @@ fn the_report_is_one_document() {
 }
 
 #[test]
-fn text_report_has_what_the_author_needs() {
+fn text_report_lists_mismatches_and_coverage() {
     let env = TestEnv::new();
     let ran = test(&env, CASES, &[]);
     assert_eq!(ran.code, Some(1));
@@ -103,7 +103,7 @@ fn text_report_has_what_the_author_needs() {
 }
 
 #[test]
-fn the_exit_code_says_how_it_went() {
+fn exit_code_follows_case_results() {
     let env = TestEnv::new();
     let passing = ["--filter", "says it"];
     let table = [
@@ -129,7 +129,7 @@ fn the_exit_code_says_how_it_went() {
 }
 
 #[test]
-fn a_project_is_tested_as_it_was_built() {
+fn project_is_tested_as_built() {
     let env = TestEnv::new();
     env.write("shout/tool.c", "int nothing;\n");
     env.write("shout/tests/cases.toml", CASES);

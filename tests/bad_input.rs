@@ -50,7 +50,7 @@ fn check(ran: &Ran, code: i32, says: &[&str]) {
 
 /// A pipe in place of a file that is read at start is refused instead of blocking the program.
 #[test]
-fn pipes_in_the_place_of_files_are_refused() {
+fn pipe_instead_of_file_is_refused() {
     let other = "it is not a regular file";
     for (path, code, says) in [
         ("work/agent.toml", 2, other),
@@ -111,7 +111,7 @@ fn configuration() {
 }
 
 #[test]
-fn configuration_that_came_with_a_directory_is_refused() {
+fn untrusted_configuration_is_refused() {
     let env = TestEnv::new();
     env.write(
         "agent.toml",
@@ -132,7 +132,7 @@ fn configuration_that_came_with_a_directory_is_refused() {
 }
 
 #[test]
-fn grants_of_everything_need_to_be_named() {
+fn grant_of_root_or_home_must_be_explicit() {
     let env = TestEnv::new();
     let at_home = |env: &TestEnv| {
         let mut command = env.command(&["run", "x"]);
@@ -237,15 +237,15 @@ fn calls() {
 }
 
 #[test]
-fn nothing_to_do() {
+fn missing_input_is_a_usage_error() {
     let env = TestEnv::new();
     refuses(&env, &["run"], 2, &["no prompt"]);
     refuses(&env, &["run", "--resume", "latest", "x"], 2, &["session"]);
     refuses(
         &env,
-        &["run", "--model", "nobody:model", "x"],
+        &["run", "--model", "unknown:model", "x"],
         2,
-        &["nobody", "openai-compat"],
+        &["unknown", "openai-compat"],
     );
     refuses(
         &env,
@@ -269,7 +269,7 @@ fn unwritable_state_directory_is_refused() {
 }
 
 #[test]
-fn a_script_whose_template_fails_keeps_the_session() {
+fn script_template_failure_keeps_the_session() {
     let env = TestEnv::new();
     env.write(
         "bad.toml",
@@ -287,7 +287,7 @@ fn a_script_whose_template_fails_keeps_the_session() {
 }
 
 #[test]
-fn model_servers_that_do_not_answer() {
+fn model_server_errors_are_reported() {
     let refused = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}/v1", listener.local_addr().unwrap())
@@ -332,7 +332,7 @@ fn model_servers_that_do_not_answer() {
 
 /// Such a reply is not part of the conversation, so a later run asks the model again.
 #[test]
-fn replies_that_are_no_answer_are_errors() {
+fn malformed_model_reply_is_an_error() {
     let cases: [(Answer, &[&str], Value); 2] = [
         (
             Answer::text(""),
@@ -384,7 +384,7 @@ fn replies_that_are_no_answer_are_errors() {
 
 /// A file or directory that decides what runs is refused if other users can write to it.
 #[test]
-fn what_everybody_may_write_to_is_not_believed() {
+fn world_writable_files_are_refused() {
     let cases: [(&str, u32, i32, &[&str]); 4] = [
         (
             "agent.toml",
@@ -432,7 +432,7 @@ fn what_everybody_may_write_to_is_not_believed() {
 
 /// A cache that others can write to is not used; the tools are compiled without it.
 #[test]
-fn a_cache_that_others_can_reach_is_not_used() {
+fn cache_reachable_by_others_is_not_used() {
     let env = TestEnv::new();
     let cache = env.outside().join("cache/agent-host");
     fs::create_dir_all(&cache).unwrap();

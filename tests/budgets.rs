@@ -142,7 +142,7 @@ fn wall_clock() {
 }
 
 #[test]
-fn dollars_without_a_price_are_refused_first() {
+fn usd_budget_without_price_is_refused_first() {
     let env = TestEnv::new();
     let server = ChatServer::start(Vec::new());
     let ran = ask(&env, &server, &["--max-usd", "1", "go"]);

@@ -117,7 +117,7 @@ fn file_part(output: &Value) -> &Value {
 }
 
 #[test]
-fn what_is_outside_or_hidden_stays_so() {
+fn outside_and_hidden_files_are_unreachable() {
     let env = TestEnv::new();
     env.write(".env", "SECRET=1");
     env.write("sub/.ssh/id", "SECRET=2");
@@ -301,7 +301,7 @@ fn fetch_by_content_type() {
 }
 
 #[test]
-fn fetch_goes_nowhere_without_a_grant() {
+fn fetch_without_grant_is_denied() {
     let env = TestEnv::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -29,7 +29,7 @@ fn without_times(mut line: Value) -> Value {
 }
 
 #[test]
-fn the_cache_is_listed_and_pruned() {
+fn cache_is_listed_and_pruned() {
     let env = TestEnv::new();
     let empty = env.with_own_cache(&["cache", "list"]);
     assert_eq!(
@@ -102,7 +102,7 @@ fn the_cache_is_listed_and_pruned() {
 }
 
 #[test]
-fn a_cache_that_others_can_write_to_is_not_used_and_that_is_said() {
+fn cache_writable_by_others_is_skipped_with_warning() {
     let env = TestEnv::new();
     fs::create_dir_all(env.own_cache()).unwrap();
     fs::set_permissions(env.own_cache(), fs::Permissions::from_mode(0o777)).unwrap();

@@ -43,7 +43,7 @@ impl TestEnv {
 }
 
 #[test]
-fn a_component_that_exhausts_the_compiler_is_refused_with_the_limit_that_it_met() {
+fn component_over_compile_limit_error_names_limit() {
     let cases = [
         (
             slow(),
@@ -75,7 +75,7 @@ fn a_component_that_exhausts_the_compiler_is_refused_with_the_limit_that_it_met(
 }
 
 #[test]
-fn what_the_child_finds_wrong_is_told_as_ever() {
+fn compile_child_error_reaches_the_user() {
     let cases = [
         (module("(memory i64 1)"), "(unsupported-feature)"),
         (module("(func (result i32))"), "(not-a-component)"),
@@ -89,7 +89,7 @@ fn what_the_child_finds_wrong_is_told_as_ever() {
 }
 
 #[test]
-fn a_number_that_is_no_limit_is_refused() {
+fn compile_limit_out_of_range_is_refused() {
     for (settings, says) in [
         ("compile-memory-bytes = 1", "`compile_memory_bytes` is 1"),
         ("compile-cpu-seconds = 0", "`compile_cpu_seconds` is 0"),
@@ -110,7 +110,7 @@ fn field(status: &str, name: &str) -> String {
 }
 
 #[test]
-fn the_child_confines_itself_before_it_reads() {
+fn compile_child_confines_itself_before_reading() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_agent-host"))
         .args(["compile-worker", "536870912", "7"])
         .env_clear()
@@ -158,7 +158,7 @@ fn the_child_confines_itself_before_it_reads() {
 }
 
 #[test]
-fn a_child_that_is_told_nonsense_says_so() {
+fn compile_child_rejects_invalid_request() {
     // Arguments, input, and a part of the output.
     let header = |bytes: &[u8]| [b"agent-host job 1\0".as_slice(), &[0; 32], bytes].concat();
     let cases: [(&[&str], Vec<u8>, &str); 6] = [
@@ -229,7 +229,7 @@ fn threadless() -> CompileWorker {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn child_without_threads_compiles_all_the_same() {
+async fn compile_child_without_threads_compiles() {
     let sandbox = Sandbox::new(SandboxConfig {
         concurrent_calls: 1,
         compiler: Some(threadless()),
@@ -245,7 +245,7 @@ fn tool() -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn loads_at_once_compile_once() {
+async fn concurrent_loads_compile_once() {
     for pooling in [Pooling::Probe, Pooling::Off] {
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("log");
@@ -279,7 +279,7 @@ async fn loads_at_once_compile_once() {
 }
 
 #[test]
-fn two_hosts_at_once_fill_one_cache() {
+fn concurrent_hosts_share_one_cache() {
     let env = TestEnv::new();
     let cache = env.outside().join("cache");
     let start = || {

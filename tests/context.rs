@@ -47,7 +47,7 @@ fn is_reference(result: &str) -> bool {
 
 /// Results become references first, then a summary; a new process makes the same requests.
 #[test]
-fn a_long_conversation_is_shortened_and_resumed() {
+fn long_conversation_is_compacted_and_resumed() {
     let (env, mut answers) = reading(CONFIG, 5);
     answers.extend([
         Answer::text("I read them.").counting(0),
@@ -145,7 +145,7 @@ fn references(request: &Value) -> usize {
 
 /// A fork and an imported copy start with the conversation that the original had.
 #[test]
-fn a_copy_is_as_short_as_its_original() {
+fn copies_keep_the_compacted_conversation() {
     let (env, mut answers) = reading(CONFIG, 5);
     answers.extend(["Read.", "Fork.", "Import."].map(|text| Answer::text(text).counting(0)));
     let server = ChatServer::start(answers);
@@ -171,7 +171,7 @@ fn a_copy_is_as_short_as_its_original() {
 
 /// When the server finds the request too long, it gets one more, shorter request.
 #[test]
-fn a_server_that_finds_it_too_long_is_asked_with_less() {
+fn context_overflow_reply_triggers_compaction() {
     let (env, mut answers) = reading(CONFIG, 4);
     let refusal = json!({ "error": {
         "message": "This model's maximum context length is 8192 tokens. However, your messages resulted in 13000 tokens.",
@@ -196,7 +196,7 @@ fn a_server_that_finds_it_too_long_is_asked_with_less() {
 /// A message that does not fit alone fails with a named error, and the session resumes with a
 /// larger window.
 #[test]
-fn what_does_not_fit_is_told() {
+fn request_beyond_window_is_reported() {
     let (env, mut answers) = reading("[context]\nwindow-tokens = 4000\n", 1);
     answers.push(Answer::text("Read.").counting(0));
     let server = ChatServer::start(answers);
@@ -228,7 +228,7 @@ fn what_does_not_fit_is_told() {
 
 /// The journal has every request's tokens: the server's count and the estimate.
 #[test]
-fn tokens_are_counted_for_each_request() {
+fn tokens_are_estimated_for_each_request() {
     let (env, mut answers) = reading("", 1);
     answers.push(Answer::text("Read.").counting(5_000));
     let server = ChatServer::start(answers);
@@ -254,7 +254,7 @@ fn tokens_are_counted_for_each_request() {
 
 /// A session keeps the instructions that it began with, even if the files change later.
 #[test]
-fn instructions_are_read_when_a_session_begins() {
+fn instruction_files_are_read_at_session_start() {
     let env = TestEnv::new();
     env.write("AGENTS.md", "Use tabs.\n");
     env.configure(

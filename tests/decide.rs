@@ -67,7 +67,7 @@ fn done(ran: &Ran) {
 }
 
 #[test]
-fn what_waits_is_told_to_programs() {
+fn waiting_calls_are_listed_in_json_output() {
     let (_place, _server, ran) = waiting(FILES, &[write("note.txt")]);
     let outcome = &ran.json()["outcome"];
     assert_eq!(outcome["type"], "awaiting-confirmation");
@@ -106,7 +106,7 @@ fn waiting_calls_are_listed_in_text_output() {
 
 /// Each decision, its result file, and the result for the model.
 #[test]
-fn each_decision_does_what_it_says() {
+fn decide_applies_each_decision() {
     let written = r#"{"created":true,"path":"note.txt","size_bytes":5}"#;
     let edit = r#"call_0=edit:{"path": "note.txt", "content": "a: b=c"}"#;
     let table = [
@@ -130,7 +130,7 @@ fn each_decision_does_what_it_says() {
 
 /// Each faulty decision is refused with exit code 2 and records nothing; the right one still works.
 #[test]
-fn what_does_not_fit_changes_nothing() {
+fn mismatched_input_changes_nothing() {
     let toml = format!("{FILES}approval = [\"approve\", \"edit\", \"reject\"]\n");
     let calls = [write("note.txt"), write("other.txt")];
     let (env, server, _) = waiting(&toml, &calls);
@@ -196,7 +196,7 @@ fn what_does_not_fit_changes_nothing() {
 }
 
 #[test]
-fn a_decision_is_used_once() {
+fn decision_is_used_once() {
     let (env, server, _) = waiting(FILES, &[write("note.txt")]);
     done(&decide(&env, &server, &["call_0=approve"]));
     std::fs::remove_file(env.work().join("note.txt")).unwrap();
@@ -214,7 +214,7 @@ fn a_decision_is_used_once() {
 /// With the other approval timing, earlier calls have run, and the next gated one waits for a
 /// decision of its own.
 #[test]
-fn in_order_each_call_has_its_turn() {
+fn sequential_calls_are_decided_one_by_one() {
     let calls = [
         ("list_directory", json!({ "path": "." })),
         write("note.txt"),
@@ -268,7 +268,7 @@ fn expired_decision_denies_the_call() {
 
 /// T7: the `agent.toml` at the time of the decision counts. The approved call has no effect.
 #[test]
-fn a_policy_that_was_tightened_holds() {
+fn tightened_policy_overrides_decision() {
     let rejecting = format!("{FILES}approval = [\"reject\"]\n{WRITING}");
     let read_only = format!("{FILES}[[grants.dir]]\nhost = \".\"\n");
     let without = format!("[[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\n{WRITING}");
@@ -299,7 +299,7 @@ fn a_policy_that_was_tightened_holds() {
 /// A guest asks, the process ends, and another one brings the answer: the guest runs again from its
 /// start and receives it.
 #[test]
-fn a_question_is_answered_by_another_process() {
+fn question_is_answered_by_another_process() {
     let (env, server) = asking();
     let args = [
         "--permission-prompts",
@@ -343,7 +343,7 @@ fn a_question_is_answered_by_another_process() {
 }
 
 #[test]
-fn a_question_need_not_be_answered() {
+fn question_can_be_rejected() {
     let (env, server) = asking();
     let ran = ask(&env, &server, &["--permission-prompts", "later", "go"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");

@@ -97,9 +97,14 @@ impl Drop for Deployment {
 }
 
 #[test]
-fn it_runs_as_another_user_with_nothing_of_its_own() {
+fn run_as_other_user_with_read_only_directories() {
     let deployment = Deployment::new("");
-    let ran = deployment.run(&["run", "--config", "agent.toml", "What is in this folder?"]);
+    let ran = deployment.run(&[
+        "run",
+        "--config",
+        "agent.toml",
+        "What is in this directory?",
+    ]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("Deployed"), "{}", ran.stdout);
     assert!(deployment.state.join("agent-host.db").exists());
@@ -108,7 +113,7 @@ fn it_runs_as_another_user_with_nothing_of_its_own() {
 }
 
 #[test]
-fn sigterm_is_ctrl_c_once() {
+fn sigterm_acts_as_one_ctrl_c() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let deployment = Deployment::new(&format!(
@@ -180,7 +185,7 @@ fn sigterm_is_ctrl_c_once() {
 /// Whether it runs or ends, it gives the reason in one sentence with the limit to raise; it neither
 /// panics nor hangs.
 #[test]
-fn limits_that_are_too_low_are_told_in_one_sentence() {
+fn low_process_limits_are_one_sentence_errors() {
     let deployment = Deployment::of(LONER, "");
     let args = ["run", "--quiet", "--config", "agent.toml", "hello"];
     // Compiles the tools, which needs a child process and most of the time.

@@ -32,7 +32,7 @@ struct Component {
 }
 
 #[test]
-fn the_manifests_are_true() {
+fn manifests_match_components_and_sources() {
     check(
         "guest-tools/dist",
         &[("fetch", "fetch"), ("files", "files"), ("image", "image")],

@@ -18,7 +18,7 @@ const TOOLS: &str = "permission-prompts = \"none\"\n\
                      [[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\napproval = \"never\"\n\
                      [[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\napproval = \"never\"\n";
 
-const FOLDER: &str = "[[grants.dir]]\nhost = \".\"\n";
+const DIRECTORY: &str = "[[grants.dir]]\nhost = \".\"\n";
 
 /// The session of these calls under these grants; nothing of it appears on the terminal.
 fn run(env: &TestEnv, grants: &str, calls: &[(&str, Value)]) {
@@ -44,7 +44,7 @@ fn entry(request: &str, verdict: &str, rule: &str, grant: Option<&str>) -> Value
 }
 
 #[test]
-fn a_denied_request_is_allowed_by_what_explain_suggests() {
+fn suggested_grant_allows_the_denied_request() {
     let env = TestEnv::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -56,7 +56,7 @@ fn a_denied_request_is_allowed_by_what_explain_suggests() {
             json!({ "path": "note.txt", "content": "hello" }),
         ),
     ];
-    run(&env, FOLDER, &calls);
+    run(&env, DIRECTORY, &calls);
     let web = format!(
         "[[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\nmethods = [\"GET\"]\npath = \"/v1/a\""
     );
@@ -114,7 +114,7 @@ fn a_denied_request_is_allowed_by_what_explain_suggests() {
         let mut rest = Vec::new();
         let _ = std::io::Read::read_to_end(&mut stream, &mut rest);
     });
-    run(&env, &format!("{FOLDER}{change}\n{web}\n"), &calls);
+    run(&env, &format!("{DIRECTORY}{change}\n{web}\n"), &calls);
     server.join().unwrap();
     let explained = env
         .run(&["explain", "latest", "--config", "agent.toml", "--json"])
@@ -138,7 +138,7 @@ fn a_denied_request_is_allowed_by_what_explain_suggests() {
 /// Without grants in `agent.toml` the current directory is granted, and the first grant ends that;
 /// so `explain` suggests it too.
 #[test]
-fn what_is_copied_takes_nothing_away() {
+fn suggestion_keeps_the_implied_grant() {
     let env = TestEnv::new();
     env.write("a.txt", "alpha");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -184,10 +184,10 @@ fn what_is_copied_takes_nothing_away() {
 }
 
 #[test]
-fn what_no_grant_allows_is_said() {
+fn ungrantable_denial_is_reported() {
     let env = TestEnv::new();
     let calls = [("fetch", json!({ "url": "http://localhost/" }))];
-    run(&env, FOLDER, &calls);
+    run(&env, DIRECTORY, &calls);
     let shown = env.run(&["explain", "latest", "--config", "agent.toml"]);
     for part in [
         "denied GET http://localhost/ by default-deny; no grant allows it",
@@ -202,9 +202,9 @@ fn what_no_grant_allows_is_said() {
 }
 
 #[test]
-fn a_session_without_requests_and_one_that_is_not_there() {
+fn explain_without_requests_or_session() {
     let env = TestEnv::new();
-    run(&env, FOLDER, &[]);
+    run(&env, DIRECTORY, &[]);
     let shown = env.run(&["explain", "latest", "--config", "agent.toml"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     assert!(
@@ -232,7 +232,7 @@ fn a_session_without_requests_and_one_that_is_not_there() {
 }
 
 #[test]
-fn a_denied_call_without_a_session_says_what_would_allow_it() {
+fn denied_call_without_session_suggests_grant() {
     let env = TestEnv::new();
     let ran = env.run(&[
         "call",

@@ -53,7 +53,7 @@ fn submit(env: &TestEnv, server: &ChatServer, results: &str) -> Ran {
 }
 
 #[test]
-fn calls_come_out_and_results_go_in() {
+fn external_calls_are_exported_and_submitted() {
     let (env, server, ran) = pending(&["--output-format", "json"]);
     let document = ran.json();
     let outcome = &document["outcome"];
@@ -130,7 +130,7 @@ fn waiting_external_calls_are_listed_in_text_output() {
 /// T9, T16: each fault has its own message and exit code 2 and records nothing; the right results
 /// still work.
 #[test]
-fn what_does_not_fit_changes_nothing() {
+fn mismatched_input_changes_nothing() {
     let (env, server, _) = pending(&[]);
     let before = env.events();
     let result = |call: &str| json!({ "call_id": call, "value": "paid" });
@@ -195,7 +195,7 @@ fn what_does_not_fit_changes_nothing() {
 /// Arguments are validated against the schema before export, and the user is asked first where the
 /// tool requires it.
 #[test]
-fn a_call_is_checked_before_it_is_handed_out() {
+fn external_call_is_checked_before_export() {
     let env = env();
     env.configure(CONFIG.replace("\"never\"", "[\"approve\", \"reject\"]"));
     let server = ChatServer::start(vec![
@@ -243,7 +243,7 @@ fn a_call_is_checked_before_it_is_handed_out() {
 }
 
 #[test]
-fn two_tools_of_one_name_are_refused() {
+fn duplicate_tool_name_is_refused() {
     let env = TestEnv::new();
     env.configure(CONFIG.replace("\"pay\"", "\"read_file\""));
     let ran = env.run(&["run", "go"]);

@@ -49,7 +49,7 @@ fn inspect_shows_tools_permissions_limits_and_digest() {
 }
 
 #[test]
-fn inspect_shows_the_limits_in_force() {
+fn inspect_shows_limits_in_force() {
     let env = TestEnv::new();
     env.write(
         "agent.toml",
@@ -92,7 +92,7 @@ fn inspect_shows_the_limits_in_force() {
         ["1234 ms", "2.0 KiB", "5", "1.0 MiB"]
     );
     for text in [
-        "files and folders (wasi:filesystem)",
+        "files and directories (wasi:filesystem)",
         "write_file effectful",
     ] {
         assert!(
@@ -104,7 +104,7 @@ fn inspect_shows_the_limits_in_force() {
 }
 
 #[test]
-fn inspect_shows_what_is_granted_and_what_loading_may_take() {
+fn inspect_shows_grants_and_loading_limits() {
     let env = TestEnv::new();
     env.write("data/x", "");
     // Neither the file nor the variable with the values exists: `inspect` reads no values.
@@ -191,7 +191,7 @@ fn inspect_shows_what_is_granted_and_what_loading_may_take() {
 }
 
 #[test]
-fn inspect_shows_what_a_component_was_made_with_and_its_interface() {
+fn inspect_shows_producers_and_interface() {
     let env = TestEnv::new();
     // The escape sequence would turn the terminal red.
     let guest = Guest {
@@ -240,7 +240,7 @@ world root {
 }
 
 #[test]
-fn doctor_names_what_is_there_and_what_is_missing() {
+fn doctor_reports_present_and_missing_parts() {
     let env = TestEnv::new();
     let ran = env.run(&["doctor"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

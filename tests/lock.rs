@@ -45,7 +45,7 @@ fn ends_well(ran: &Ran) {
 
 /// The file has every definition that `inspect` shows, in a form to review.
 #[test]
-fn a_component_is_pinned_when_it_is_first_used() {
+fn component_is_pinned_at_first_use() {
     let component = std::fs::read(dist().join("files.wasm")).unwrap();
     let env = env(&component);
     ends_well(&env.run(&["run", "look"]));
@@ -108,7 +108,7 @@ fn changes(accepted: &[u8]) -> Vec<(Vec<u8>, &'static [&'static str])> {
         (
             defining(vec![Definition {
                 title: Some("Echo".to_owned()),
-                description: "Returns its arguments.\nAsk nobody.".to_owned(),
+                description: "Returns its arguments.\nAsk no one.".to_owned(),
                 effect: 2,
                 ..echo()
             }]),
@@ -119,7 +119,7 @@ fn changes(accepted: &[u8]) -> Vec<(Vec<u8>, &'static [&'static str])> {
                 "  tool `echo`, description:",
                 "  - Returns its arguments.",
                 "  + Returns its arguments.",
-                "  + Ask nobody.",
+                "  + Ask no one.",
             ],
         ),
         (
@@ -171,7 +171,7 @@ fn changes(accepted: &[u8]) -> Vec<(Vec<u8>, &'static [&'static str])> {
 }
 
 #[test]
-fn a_changed_component_is_refused_until_it_is_accepted() {
+fn changed_component_is_refused_until_accepted() {
     let accepted = Guest::default().bytes();
     for (changed, expected) in changes(&accepted) {
         let env = env(&accepted);
@@ -200,13 +200,13 @@ fn a_changed_component_is_refused_until_it_is_accepted() {
         ends_well(&env.run(&["inspect", "mine"]));
 
         let shown = env.run(&["lock"]);
-        let standing = "changed since it was accepted";
+        let status = "changed since it was accepted";
         assert_eq!(
             (shown.code, shown.stdout),
             (
                 Some(5),
                 format!(
-                    "{:<20} {standing:<35} {}\n{}\n",
+                    "{:<20} {status:<35} {}\n{}\n",
                     "mine",
                     digest(&changed),
                     expected.join("\n")
@@ -219,7 +219,7 @@ fn a_changed_component_is_refused_until_it_is_accepted() {
 }
 
 #[test]
-fn the_standing_of_each_component_is_data_too() {
+fn lock_json_lists_status_of_each_component() {
     let [accepted, other] = [
         Guest::default().bytes(),
         defining(vec![Definition {
@@ -243,10 +243,10 @@ fn the_standing_of_each_component_is_data_too() {
     );
     env.configure(format!("{}{}", table("mine"), table("new")));
 
-    let line = |name: &str, standing: &str, changes: Value| {
+    let line = |name: &str, status: &str, changes: Value| {
         let component = std::fs::read(env.work().join(format!("{name}.wasm"))).unwrap();
         json!({
-            "name": name, "component": digest(&component), "status": standing, "changes": changes,
+            "name": name, "component": digest(&component), "status": status, "changes": changes,
             "accepted_now": false,
         })
     };
@@ -288,7 +288,7 @@ fn the_standing_of_each_component_is_data_too() {
 /// A component that returns other definitions each time is asked once, and the accepted ones are
 /// used. When an empty cache forces another request, the new definitions are refused.
 #[test]
-fn definitions_that_change_between_loads_are_refused() {
+fn definitions_changing_between_loads_are_refused() {
     // The memory image of the default definition: the description follows the name, and the list is
     // last.
     const CODE: &str = "(local $i i32)
@@ -334,7 +334,7 @@ fn definitions_that_change_between_loads_are_refused() {
 }
 
 #[test]
-fn a_lock_that_cannot_be_used_stops_everything() {
+fn unusable_lock_stops_every_command() {
     let env = env(&Guest::default().bytes());
     for (text, says) in [
         ("version = \n", "is not a lock file"),

@@ -13,6 +13,7 @@
 )]
 
 mod answers;
+mod approval_prompts;
 mod approvals;
 mod author;
 mod author_test;
@@ -44,7 +45,6 @@ mod mcp_driver;
 mod mcp_http;
 mod model;
 mod oracle;
-mod people;
 mod record;
 mod secrets;
 mod select;

@@ -1,4 +1,4 @@
-//! Tests the first run of a new user, `run "What is in this folder?"`, without a key or network.
+//! Tests the first run of a new user, `run "What is in this directory?"`, without a key or network.
 
 use crate::support::{
     TestEnv, of_kind,
@@ -23,7 +23,7 @@ fn furnished() -> TestEnv {
 #[test]
 fn first_run_describes_the_directory() {
     let env = furnished();
-    let ran = env.run(&["run", "What is in this folder?"]);
+    let ran = env.run(&["run", "What is in this directory?"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     for fact in [
         "The Lighthouse Project",
@@ -60,9 +60,12 @@ fn first_run_describes_the_directory() {
 }
 
 #[test]
-fn the_tour_is_journaled_with_its_denial_and_its_thumbnail() {
+fn tour_is_journaled_with_denial_and_thumbnail() {
     let env = furnished();
-    assert_eq!(env.run(&["run", "What is in this folder?"]).code, Some(0));
+    assert_eq!(
+        env.run(&["run", "What is in this directory?"]).code,
+        Some(0)
+    );
     let events = env.events();
 
     let settled = of_kind(&events, "call-settled");
@@ -141,7 +144,7 @@ fn first_run_works_without_files_or_images() {
         (&no_image, "1 file"),
         (&odd_names, "2 files"),
     ] {
-        let ran = env.run(&["run", "What is in this folder?"]);
+        let ran = env.run(&["run", "What is in this directory?"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(ran.stdout.contains(fact), "no {fact:?} in:\n{}", ran.stdout);
         assert!(
@@ -153,7 +156,7 @@ fn first_run_works_without_files_or_images() {
 }
 
 #[test]
-fn json_is_one_document_and_stream_json_is_the_journal() {
+fn json_is_one_document_stream_json_the_journal() {
     let env = furnished();
     let json = env
         .run(&["run", "What is here?", "--output-format", "json"])
@@ -185,10 +188,13 @@ fn json_is_one_document_and_stream_json_is_the_journal() {
 #[test]
 fn sessions_are_listed_and_shown_with_timings_and_limits() {
     let env = furnished();
-    assert_eq!(env.run(&["run", "What is in this folder?"]).code, Some(0));
+    assert_eq!(
+        env.run(&["run", "What is in this directory?"]).code,
+        Some(0)
+    );
     let list = env.run(&["sessions", "list", "--json"]).json_lines();
     assert_eq!(list.len(), 1);
-    assert_eq!(list[0]["title"], "What is in this folder?");
+    assert_eq!(list[0]["title"], "What is in this directory?");
     assert_eq!(list[0]["outcome"], "done");
 
     let id = list[0]["session"].as_str().unwrap();
@@ -210,7 +216,7 @@ fn sessions_are_listed_and_shown_with_timings_and_limits() {
 }
 
 #[test]
-fn session_resumes_where_it_was() {
+fn session_resumes_where_it_stopped() {
     let env = furnished();
     assert_eq!(env.run(&["run", "first"]).code, Some(0));
     let ran = env.run(&["run", "second", "--resume", "latest"]);

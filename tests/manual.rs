@@ -51,7 +51,7 @@ fn bash_completes_commands_and_options() {
 }
 
 #[test]
-fn every_shell_has_completions() {
+fn completions_exist_for_each_shell() {
     let env = TestEnv::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = env.run(&["completions", shell]);
@@ -65,7 +65,7 @@ fn every_shell_has_completions() {
 }
 
 #[test]
-fn each_command_has_a_page() {
+fn man_page_exists_for_each_command() {
     let env = TestEnv::new();
     for (command, title, line) in [
         (

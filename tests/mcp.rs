@@ -3,6 +3,6 @@
 mod calls;
 pub(crate) mod client;
 mod config;
+mod elicitation;
 mod lifecycle;
-mod people;
 mod reload;

@@ -58,7 +58,7 @@ fn call(env: &TestEnv, tool: &str, input: &Value) -> Ran {
 }
 
 #[test]
-fn a_server_is_pinned_when_it_is_first_used_and_refused_when_it_changed() {
+fn server_is_pinned_at_first_use_and_refused_on_change() {
     let Some(env) = scripted(&["behaves"], "") else {
         return;
     };
@@ -166,7 +166,7 @@ fn calls_in_a_session_pass_the_policy() {
 }
 
 #[test]
-fn a_server_that_is_not_required_is_left_out() {
+fn optional_server_that_fails_is_left_out() {
     let Some(env) = scripted(&["exits"], "required = false") else {
         return;
     };
@@ -189,7 +189,7 @@ fn a_server_that_is_not_required_is_left_out() {
 
 /// A configuration that came with the directory starts no process.
 #[test]
-fn a_found_file_starts_no_server() {
+fn untrusted_file_starts_no_server() {
     let Some(env) = scripted(&["behaves"], "") else {
         return;
     };
@@ -330,7 +330,7 @@ fn calls_the_sdk(env: &TestEnv) {
 }
 
 #[test]
-fn the_official_sdk_over_stdio() {
+fn official_sdk_server_over_stdio() {
     if let Some(python) = mcp_sdk() {
         calls_the_sdk(&place_with(&python, &["sdk_server.py"], ""));
     }
@@ -338,7 +338,7 @@ fn the_official_sdk_over_stdio() {
 
 /// A result of our own server reaches our client as the same value.
 #[test]
-fn our_own_server() {
+fn own_server_over_stdio() {
     let env = TestEnv::new();
     env.write(
         "served/agent.toml",
@@ -379,7 +379,7 @@ fn our_own_server() {
 /// A server with an address gets the token that it asks for; a required server with another token
 /// is an error.
 #[test]
-fn our_own_server_over_http() {
+fn own_server_over_http() {
     let served = TestEnv::new();
     let served = Served::start(&served, &["conformance"]);
     let env = TestEnv::new();

@@ -72,7 +72,7 @@ fn drive(guests: &Path) -> (Option<i32>, Value) {
 }
 
 #[test]
-fn the_driver_tells_who_survived() {
+fn driver_reports_survivors() {
     if !python() {
         return;
     }
@@ -107,7 +107,7 @@ fn the_driver_tells_who_survived() {
 }
 
 #[test]
-fn a_server_that_survives_everything_ends_the_driver_with_0() {
+fn driver_exits_0_if_server_survives_all() {
     if !python() {
         return;
     }
@@ -132,7 +132,7 @@ fn a_server_that_survives_everything_ends_the_driver_with_0() {
 }
 
 #[test]
-fn a_wrong_command_line_is_said() {
+fn driver_rejects_wrong_command_line() {
     if !python() {
         return;
     }
@@ -261,7 +261,7 @@ const ENDS: [(&str, End); 21] = [
 ];
 
 #[test]
-fn plain_guests_are_written_and_survived_here() {
+fn plain_guests_are_written_and_survived() {
     let (directory, mut names) = write_guests();
     names.sort();
     let expected: Vec<&str> = ENDS.iter().map(|(name, _)| *name).collect();

@@ -117,7 +117,7 @@ fn token_file(env: &TestEnv, mode: u32) -> String {
 }
 
 #[test]
-fn each_session_of_a_client_is_one_of_the_journal() {
+fn http_session_is_a_journal_session() {
     let env = TestEnv::new();
     env.write("note.txt", "hello");
     let file = token_file(&env, 0o600);
@@ -157,7 +157,7 @@ fn second_initialize_in_a_session_is_refused() {
 }
 
 #[test]
-fn the_token_is_the_files_else_the_variables_else_a_new_one() {
+fn token_comes_from_file_variable_or_is_generated() {
     let env = TestEnv::new();
     let file = token_file(&env, 0o600);
     let other = "the-token-of-the-variable";
@@ -188,7 +188,7 @@ fn the_token_is_the_files_else_the_variables_else_a_new_one() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said_and_nothing_is() {
+fn unservable_configuration_is_refused() {
     let env = TestEnv::new();
     let open = token_file(&env, 0o644);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -232,7 +232,7 @@ fn what_cannot_be_served_is_said_and_nothing_is() {
 }
 
 #[test]
-fn an_address_that_others_reach_is_warned_of() {
+fn public_address_prints_a_warning() {
     let env = TestEnv::new();
     let args = ["mcp", "--http", "0.0.0.0:0", "--quiet"];
     let mut running = Running::start(env.command(&args).env(VARIABLE, TOKEN));

@@ -15,7 +15,7 @@ fn last(requests: &[Value], index: usize, from_end: usize) -> &Value {
 }
 
 #[test]
-fn it_calls_tools_and_answers() {
+fn run_calls_tools_and_answers() {
     let env = TestEnv::new();
     env.write("a.txt", "alpha\n");
     let server = ChatServer::start(vec![
@@ -80,7 +80,7 @@ fn it_calls_tools_and_answers() {
 }
 
 #[test]
-fn an_image_reaches_a_model_that_sees() {
+fn image_reaches_a_vision_model() {
     let env = TestEnv::new();
     env.write("p.png", png(9, 4));
     let server = ChatServer::start(vec![
@@ -149,7 +149,7 @@ fn max_turns_ends_in_a_budget_that_can_be_raised() {
 }
 
 #[test]
-fn the_server_and_its_key_come_from_agent_toml() {
+fn server_and_key_come_from_agent_toml() {
     let env = TestEnv::new();
     let server = ChatServer::start(vec![Answer::text("Hello.")]);
     env.write("key.txt", "from-a-file\n");

@@ -33,7 +33,7 @@ fn golden() -> Vec<Request> {
 }
 
 #[test]
-fn every_golden_request_passes() {
+fn golden_requests_pass() {
     let requests = golden();
     let mut counts = BTreeMap::new();
     for request in &requests {
@@ -45,7 +45,7 @@ fn every_golden_request_passes() {
 }
 
 #[test]
-fn malformed_requests_of_every_wire_are_rejected() {
+fn malformed_requests_of_each_wire_are_rejected() {
     let Some(output) = ask(&["--self-test"], "") else {
         return;
     };
@@ -56,7 +56,7 @@ fn malformed_requests_of_every_wire_are_rejected() {
 }
 
 #[test]
-fn a_complaint_names_the_request_and_the_place() {
+fn complaint_names_request_and_place() {
     let wrong = json!({ "model": "m", "messages": [{ "role": "tool", "content": ["no"], "name": "read" }] });
     let lines = [
         json!({ "wire": "ollama", "name": "two", "request": wrong }),

@@ -40,7 +40,7 @@ fn replay(env: &TestEnv) -> Ran {
 /// The first answer asks for a retry, the second breaks off, the third calls tools, and the last
 /// reports the results.
 #[test]
-fn a_run_with_a_cut_stream_and_a_retry_plays_again() {
+fn recording_with_cut_stream_and_retry_replays() {
     let env = TestEnv::new();
     env.write("a.txt", "alpha\n");
     let server = ChatServer::start(vec![
@@ -80,7 +80,7 @@ fn a_run_with_a_cut_stream_and_a_retry_plays_again() {
 }
 
 #[test]
-fn what_cannot_be_recorded_or_played_is_refused() {
+fn invalid_recording_is_refused() {
     let env = TestEnv::new();
     env.write("taken", "mine");
     let server = ChatServer::start(vec![]);

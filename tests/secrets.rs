@@ -100,7 +100,7 @@ fn fetch(env: &TestEnv, url: &str, field: &str) -> Ran {
 }
 
 #[test]
-fn a_run_with_a_secret_leaves_no_trace_of_its_value() {
+fn run_with_secret_leaves_no_trace_of_its_value() {
     let (env, echo) = (TestEnv::new(), Echo::start());
     configure(&env, &echo, "env:TOKEN");
     let origin = echo.origin();
@@ -159,12 +159,12 @@ fn a_run_with_a_secret_leaves_no_trace_of_its_value() {
     let text = settled[0]["output"]["value"].as_str().unwrap();
     assert_eq!(text.matches("[secret:github]").count(), 8, "{text}");
 
-    let people = run(&["sessions", "show", "latest"]);
+    let steps = run(&["sessions", "show", "latest"]);
     let explained = run(&["explain", "latest"]);
     for (what, ran) in [
         ("run", &ran),
         ("sessions show --json", &shown),
-        ("sessions show", &people),
+        ("sessions show", &steps),
         ("explain", &explained),
     ] {
         assert_eq!(ran.code, Some(0), "{what}: {}", ran.stderr);
@@ -183,7 +183,7 @@ fn a_run_with_a_secret_leaves_no_trace_of_its_value() {
 }
 
 #[test]
-fn every_source_reaches_the_server_and_only_it() {
+fn secret_of_each_source_reaches_only_its_server() {
     let (env, echo, other) = (TestEnv::new(), Echo::start(), Echo::start());
     std::fs::write(env.outside().join("token"), format!("{VALUE}\n")).unwrap();
     let file = format!("file:{}", env.outside().join("token").display());
@@ -230,7 +230,7 @@ fn every_source_reaches_the_server_and_only_it() {
 }
 
 #[test]
-fn a_secrets_file_is_not_there_for_guests() {
+fn secrets_file_is_hidden_from_guests() {
     let (env, echo) = (TestEnv::new(), Echo::start());
     env.write("token", VALUE);
     configure(&env, &echo, "file:token");
@@ -253,7 +253,7 @@ fn a_secrets_file_is_not_there_for_guests() {
 }
 
 #[test]
-fn sources_are_read_only_to_run_a_tool_and_faults_name_no_value() {
+fn secret_sources_are_read_lazily_and_errors_are_clean() {
     let (env, echo) = (TestEnv::new(), Echo::start());
     configure(&env, &echo, "cmd:touch ran; echo short");
     let ran = || env.work().join("ran").exists();

@@ -71,7 +71,7 @@ fn refusing(status: &'static str) -> ChatServer {
 /// The server repeats the key in its error message, and gets one request: there is no second
 /// answer.
 #[test]
-fn a_wrong_key_ends_at_once_and_its_variable_is_named() {
+fn wrong_key_fails_at_once_and_names_its_variable() {
     for (provider, key, url) in PROVIDERS {
         let env = TestEnv::new();
         let server = refusing("401 Unauthorized");
@@ -95,7 +95,7 @@ fn a_wrong_key_ends_at_once_and_its_variable_is_named() {
 }
 
 #[test]
-fn the_only_key_chooses_a_model_and_stderr_says_so() {
+fn only_key_chooses_the_model_with_a_note() {
     for (variable, url, model) in [
         (
             "ANTHROPIC_API_KEY",
@@ -128,7 +128,7 @@ fn the_only_key_chooses_a_model_and_stderr_says_so() {
 
 /// With two keys no model is selected: the run lists them. Commands without a model still work.
 #[test]
-fn several_keys_are_told_and_choose_nothing() {
+fn several_keys_choose_no_model() {
     let env = TestEnv::new();
     let keys = [("ANTHROPIC_API_KEY", KEY), ("OPENAI_API_KEY", KEY)];
     let ran = run(&env, &["run", "hi"], &keys);
@@ -157,7 +157,7 @@ fn several_keys_are_told_and_choose_nothing() {
 }
 
 #[test]
-fn an_absent_key_is_named_before_anything_is_asked() {
+fn missing_key_is_named_before_any_request() {
     let env = TestEnv::new();
     let ran = env.run(&["run", "--model", "anthropic:m", "hi"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
@@ -169,7 +169,7 @@ fn an_absent_key_is_named_before_anything_is_asked() {
 /// If the service fails, the next model answers, and stderr and the journal say so. If the user has
 /// to fix something, the next one is not asked.
 #[test]
-fn another_model_answers_where_the_first_one_does_not() {
+fn fallback_model_answers_after_failure() {
     let gone = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())
@@ -226,7 +226,7 @@ fn another_model_answers_where_the_first_one_does_not() {
 }
 
 #[test]
-fn doctor_says_which_models_answer_and_why_not() {
+fn doctor_reports_which_models_answer() {
     let env = TestEnv::new();
     env.write(
         "agent.toml",
@@ -293,7 +293,7 @@ fn images(request: &Value) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn images_of_the_command_line_reach_the_model() {
+fn image_arguments_reach_the_model() {
     let env = TestEnv::new();
     let (one, two) = (png(9, 4), png(5, 5));
     env.write("one.png", &one);
@@ -320,7 +320,7 @@ fn images_of_the_command_line_reach_the_model() {
 }
 
 #[test]
-fn a_model_without_eyes_is_told_what_it_does_not_see() {
+fn text_only_model_gets_note_for_image() {
     let env = TestEnv::new();
     let image = png(9, 4);
     env.write("one.png", &image);
@@ -338,7 +338,7 @@ fn a_model_without_eyes_is_told_what_it_does_not_see() {
 
 /// Images of the user and of tools are converted alike; the session keeps the originals.
 #[test]
-fn images_that_are_too_large_are_made_smaller_and_it_is_said() {
+fn oversized_images_are_downscaled_with_note() {
     let env = TestEnv::new();
     let (given, read) = (png(3000, 1500), png(30, 2100));
     env.write("given.png", &given);
@@ -386,7 +386,7 @@ fn images_that_are_too_large_are_made_smaller_and_it_is_said() {
 }
 
 #[test]
-fn images_that_cannot_be_used_are_refused_before_anything_runs() {
+fn unusable_images_are_refused_first() {
     let env = TestEnv::new();
     env.write("note.txt", "no picture");
     env.write("paper.png", "%PDF-1.7\n");

@@ -122,7 +122,7 @@ fn resume_takes_the_flags_of_run() {
             &["resume", "latest", "hello", "--decide", "call_0=approve"],
             "cannot be used with",
         ),
-        (&["resume", "nobody"], "there is no session"),
+        (&["resume", "missing"], "there is no session"),
     ] {
         let ran = sessions(&env, args);
         assert_eq!(ran.code, Some(2), "{args:?}: {ran:?}");
@@ -132,7 +132,7 @@ fn resume_takes_the_flags_of_run() {
 
 /// In each kind of copy, a waiting call no longer waits, and it still waits in the original.
 #[test]
-fn a_copy_inherits_no_authority() {
+fn copy_inherits_no_authority() {
     for way in ["fork", "import --as-new", "import elsewhere"] {
         // Two messages to the copy, and then one to the original.
         let (env, server, id) = waiting(3);
@@ -187,7 +187,7 @@ fn a_copy_inherits_no_authority() {
 }
 
 #[test]
-fn a_fork_begins_where_a_turn_ended() {
+fn fork_starts_at_the_end_of_a_turn() {
     let env = TestEnv::new();
     let id = answered(&env);
     let original = shown(&env, &id);
@@ -204,7 +204,7 @@ fn a_fork_begins_where_a_turn_ended() {
     assert_eq!(copied.len(), 6);
     for (args, why) in [
         (&["fork", &id, "--at", "3"][..], "no turn of session"),
-        (&["fork", "nobody"], "there is no session"),
+        (&["fork", "missing"], "there is no session"),
     ] {
         let ran = sessions(&env, args);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
@@ -217,7 +217,7 @@ fn a_fork_begins_where_a_turn_ended() {
 }
 
 #[test]
-fn an_export_is_a_private_file_or_stdout() {
+fn export_goes_to_a_private_file_or_stdout() {
     let env = TestEnv::new();
     let id = answered(&env);
     let file = export(&env, &id);
@@ -245,7 +245,10 @@ fn an_export_is_a_private_file_or_stdout() {
 fn with_blob() -> (TestEnv, String) {
     let env = TestEnv::new();
     env.write("pictures/lamp.png", png(640, 400));
-    assert_eq!(env.run(&["run", "What is in this folder?"]).code, Some(0));
+    assert_eq!(
+        env.run(&["run", "What is in this directory?"]).code,
+        Some(0)
+    );
     let id = listed(&env).remove(0);
     (env, id)
 }
@@ -276,7 +279,7 @@ fn export_without_all_blobs_is_refused() {
 /// A journal replaced by an older copy is detected; `recover` continues the session with the
 /// remaining events.
 #[test]
-fn lost_events_are_told_until_the_session_is_recovered() {
+fn lost_events_are_reported_until_recovery() {
     let env = TestEnv::new();
     let [first, second] = [(); 2].map(|()| answered(&env));
     let file = state_dir(&env).join("agent-host.db");
@@ -310,7 +313,7 @@ fn lost_events_are_told_until_the_session_is_recovered() {
 }
 
 #[test]
-fn prune_keeps_what_waits_and_says_so() {
+fn prune_keeps_waiting_sessions_with_note() {
     let (env, _server, waiting) = waiting(0);
     let done = answered(&env);
     let ran = sessions(&env, &["prune", "--older-than", "0"]);
@@ -326,7 +329,7 @@ fn prune_keeps_what_waits_and_says_so() {
 }
 
 #[test]
-fn what_is_no_export_is_not_imported() {
+fn invalid_export_is_not_imported() {
     let env = TestEnv::new();
     let id = answered(&env);
     let content = fs::read_to_string(export(&env, &id)).unwrap();
@@ -368,10 +371,10 @@ fn what_is_no_export_is_not_imported() {
 }
 
 #[test]
-fn delete_removes_what_is_named_or_nothing() {
+fn delete_removes_all_named_or_nothing() {
     let env = TestEnv::new();
     let [first, second, third] = [(); 3].map(|()| answered(&env));
-    let wrong = sessions(&env, &["delete", &first, "nobody"]);
+    let wrong = sessions(&env, &["delete", &first, "missing"]);
     assert_eq!(
         (wrong.code, wrong.stdout.as_str()),
         (Some(2), ""),
@@ -408,7 +411,10 @@ fn delete_removes_what_is_named_or_nothing() {
 fn artifacts_are_listed_and_written_out() {
     let env = TestEnv::new();
     env.write("pictures/lamp.png", png(640, 400));
-    assert_eq!(env.run(&["run", "What is in this folder?"]).code, Some(0));
+    assert_eq!(
+        env.run(&["run", "What is in this directory?"]).code,
+        Some(0)
+    );
     let original = listed(&env).remove(0);
     let fork = printed(&sessions(&env, &["fork", &original]));
     let mut contents = Vec::new();

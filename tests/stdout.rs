@@ -19,7 +19,7 @@ const COMMANDS: [&[&str]; 20] = [
     &["--version"],
     &["completions", "bash"],
     &["man"],
-    &["run", "What is in this folder?"],
+    &["run", "What is in this directory?"],
     &["run", "--output-format", "json", "hello"],
     &["run", "--output-format", "stream-json", "hello"],
     &[
@@ -86,7 +86,7 @@ fn stdout_on_a_full_disk_exits_1_with_one_line() {
 
 /// A closed reader gives exit code 141, as for a program that SIGPIPE ends, and no message.
 #[test]
-fn stdout_whose_reader_left_exits_141_in_silence() {
+fn stdout_with_closed_reader_exits_141_silently() {
     let env = env();
     for args in COMMANDS {
         let (reader, writer) = io::pipe().unwrap();
@@ -106,8 +106,8 @@ fn stdout_whose_reader_left_exits_141_in_silence() {
 fn stderr_that_fails_changes_neither_answer_nor_code() {
     let env = env();
     for (args, code) in [
-        (&["run", "What is in this folder?"] as &[&str], 0),
-        (&["--log", "trace", "run", "What is in this folder?"], 0),
+        (&["run", "What is in this directory?"] as &[&str], 0),
+        (&["--log", "trace", "run", "What is in this directory?"], 0),
         (&["doctor"], 0),
         (&["sessions", "show", "nothing-of-this-name"], 2),
         (&["run", "--no-such-option"], 2),
@@ -125,7 +125,7 @@ fn stderr_that_fails_changes_neither_answer_nor_code() {
 
 /// A client that closes its side is done; a full disk behind a redirection is an error.
 #[test]
-fn mcp_tells_a_full_disk_from_a_client_that_left() {
+fn mcp_distinguishes_full_disk_from_closed_client() {
     let env = TestEnv::new();
     // It is answered with an error, whatever came before it.
     let input = env.write("input", "no JSON\n");

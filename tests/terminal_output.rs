@@ -2,7 +2,7 @@
 //! end after each line.
 
 use crate::{
-    people::{at_a_terminal, plain},
+    approval_prompts::{at_a_terminal, plain},
     support::{
         Ran, TestEnv,
         chat::{Answer, ChatServer, ask},
@@ -123,7 +123,7 @@ fn json_of_every_command_cannot_steer_a_terminal() {
 
 /// A later export of the session is the same.
 #[test]
-fn an_escaped_export_is_imported_as_it_was() {
+fn escaped_export_is_imported_unchanged() {
     let env = TestEnv::new();
     let server = ChatServer::start(vec![Answer::text(&steering())]);
     assert_eq!(ask(&env, &server, &[&steering()]).code, Some(0));
@@ -142,7 +142,10 @@ fn an_escaped_export_is_imported_as_it_was() {
 fn bytes_are_not_written_to_a_terminal() {
     let env = TestEnv::new();
     env.write("lamp.png", png(640, 400));
-    assert_eq!(env.run(&["run", "What is in this folder?"]).code, Some(0));
+    assert_eq!(
+        env.run(&["run", "What is in this directory?"]).code,
+        Some(0)
+    );
     let listed = env.run(&["sessions", "artifacts", "latest", "--json"]);
     let digest = listed.json()["digest"].as_str().unwrap().to_owned();
     let commands = [
@@ -184,7 +187,7 @@ fn bytes_are_not_written_to_a_terminal() {
 
 /// A model can call any name. The name takes one line, not the screen.
 #[test]
-fn a_long_tool_name_is_cut() {
+fn long_tool_name_is_truncated() {
     let env = TestEnv::new();
     let name = "x".repeat(100_000);
     let call = || Answer::calls(&[(name.as_str(), json!({}))]);

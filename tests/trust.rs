@@ -2,7 +2,7 @@
 //! is given, and when it ends.
 
 use crate::{
-    people::on_a_terminal,
+    approval_prompts::on_a_terminal,
     support::{
         Ran, TestEnv,
         chat::{Answer, ChatServer},
@@ -54,7 +54,7 @@ fn is_refused(ran: &Ran, demand: &str) {
 /// The attacks of an untrusted file, each a call that shows what the file would gain. The expected
 /// text is absent before trust.
 #[test]
-fn attacks_of_a_found_file_are_refused_before_trust_and_run_after() {
+fn untrusted_attacks_are_refused_until_trusted() {
     let sink = TcpListener::bind("127.0.0.1:0").unwrap();
     sink.set_nonblocking(true).unwrap();
     let url = format!("{{\"url\": \"http://{}/\"}}", sink.local_addr().unwrap());
@@ -140,7 +140,7 @@ fn attacks_of_a_found_file_are_refused_before_trust_and_run_after() {
 
 /// Other files of the directory, which are no configuration of the program, have no effect.
 #[test]
-fn other_files_of_a_directory_configure_nothing() {
+fn other_files_configure_nothing() {
     let env = TestEnv::new();
     env.write(".env", "AGENT_HOST_STATE_DIR=here\nANTHROPIC_API_KEY=k\n");
     env.write("agent.lock", "not a lock\n");
@@ -153,7 +153,7 @@ fn other_files_of_a_directory_configure_nothing() {
 /// Every command that reads the configuration refuses it if no user can be asked; `--config` and
 /// `--trust` allow it.
 #[test]
-fn every_command_refuses_untrusted_configuration_without_a_terminal() {
+fn untrusted_config_without_terminal_is_refused() {
     let env = TestEnv::new();
     env.write("agent.toml", ASKING);
     let commands: [&[&str]; 10] = [
@@ -207,7 +207,7 @@ fn lock_of_an_untrusted_directory_trusts_nothing() {
 }
 
 #[test]
-fn trust_ends_with_a_change_of_authority_and_with_revoke() {
+fn trust_ends_on_authority_change_and_revoke() {
     let env = TestEnv::new();
     let ends = |code| {
         let ran = env.run(&["run", "look"]);
@@ -242,7 +242,7 @@ fn trust_ends_with_a_change_of_authority_and_with_revoke() {
 
 /// The same text in another directory is another file.
 #[test]
-fn trust_in_one_directory_is_none_in_another() {
+fn trust_is_limited_to_its_directory() {
     let env = TestEnv::new();
     env.configure(ASKING);
     let other = env.write("other/agent.toml", ASKING);

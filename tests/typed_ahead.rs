@@ -2,8 +2,8 @@
 //! program runs on a pseudo-terminal, as it does for a user.
 
 use crate::{
+    approval_prompts::{MARKER, at_a_terminal},
     decide::asking,
-    people::{MARKER, at_a_terminal},
     support::{
         Ran, TestEnv,
         chat::{Answer, ChatServer},
@@ -162,7 +162,7 @@ fn one_paste_answers_one_question() {
 }
 
 #[test]
-fn keys_before_a_tools_question_answer_nothing() {
+fn keys_before_tool_question_answer_nothing() {
     let (env, _) = asking();
     let answers = vec![
         Answer::calls(&[("echo", json!({}))]),
@@ -206,7 +206,7 @@ fn typed_ahead_text_stays_with_the_composer() {
 
 /// Endless input is not a user's: the question stays open.
 #[test]
-fn a_flood_of_keys_decides_nothing() {
+fn flood_of_keys_decides_nothing() {
     let env = TestEnv::new();
     let server = ChatServer::start(model(&["note.txt"]));
     let command = format!(
@@ -239,7 +239,7 @@ fn keys_after_an_interrupt_approve_nothing() {
 
 /// Each way to end a run at a prompt restores the terminal.
 #[test]
-fn the_terminals_modes_are_put_back() {
+fn terminal_modes_are_restored() {
     let exe = env!("CARGO_BIN_EXE_agent-host");
     let table: [(&str, &str, Option<Signal>, &str); 6] = [
         ("", "n\n", None, "0"),

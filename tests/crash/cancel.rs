@@ -72,7 +72,7 @@ fn sum(hits: &BTreeMap<Hit, usize>, path: &str) -> usize {
 /// Every call of the batch is answered once, whether it ran or was still queued. None runs again
 /// afterwards.
 #[test]
-fn running_calls_are_stopped_and_every_call_is_answered() {
+fn signal_stops_running_calls_and_answers_all() {
     // The calls of the batch, the number that run concurrently, and the result of each.
     let table: [(&[&str], usize, &[&str]); 3] = [
         (
@@ -120,7 +120,7 @@ fn running_calls_are_stopped_and_every_call_is_answered() {
 
 /// A guest that computes or sleeps forever cannot delay the end of the turn.
 #[test]
-fn guests_without_end_are_stopped() {
+fn signal_stops_endless_guests() {
     for text in [
         include_str!("../guests/hostile/loop.wat"),
         include_str!("../guests/hostile/sleep.wat"),
@@ -160,7 +160,7 @@ fn guests_without_end_are_stopped() {
 /// Before the model's answer and in the middle of it: nothing of it is kept, and the model is asked
 /// again.
 #[test]
-fn the_model_is_not_waited_for() {
+fn signal_does_not_wait_for_the_model() {
     for point in [0, 1] {
         let (answer, reached) = held(point);
         let text = || Answer::text("That is all.");
@@ -190,7 +190,7 @@ fn the_model_is_not_waited_for() {
 /// Ctrl-C at a prompt decides nothing: the request stays open, and a later run asks again. The same
 /// holds while the program waits for the user's next message.
 #[test]
-fn a_prompt_is_left_undecided() {
+fn signal_leaves_prompt_undecided() {
     const CTRL_C: &str = "\u{3}";
     let call = ("write_file", json!({ "path": "note.txt", "content": "x" }));
     let server = ChatServer::start(vec![Answer::calls(&[call]), Answer::text("That is all.")]);
@@ -231,7 +231,7 @@ fn a_prompt_is_left_undecided() {
 /// While the host opens, here slowed by a command that returns the model's key, nothing has begun
 /// and nothing is left behind.
 #[test]
-fn opening_is_not_waited_for() {
+fn signal_during_opening_exits_at_once() {
     for signal in [Signal::INT, Signal::TERM] {
         let env = TestEnv::new();
         env.write(
@@ -254,7 +254,7 @@ fn opening_is_not_waited_for() {
 
 /// Outside a turn there is nothing to settle: the exit code is the same.
 #[test]
-fn signals_without_a_turn_end_it_with_the_same_code() {
+fn signal_without_turn_exits_130() {
     // More than a pipe holds: once it is all written, the program is reading.
     let much = "x".repeat(128 * 1024);
     for signal in [Signal::INT, Signal::TERM] {
@@ -290,7 +290,7 @@ fn signals_without_a_turn_end_it_with_the_same_code() {
 /// first signal waits for the barrier. The second does not: the call has no result then, and the
 /// next run settles it.
 #[test]
-fn a_barrier_is_waited_for_unless_a_second_signal_comes() {
+fn signal_waits_for_barrier_until_second_signal() {
     let unknown = "The host stopped while `act` ran. Whether the call took effect is not known, and it was not repeated. Check before you call it again.";
     let unknown = json!({ "code": "interrupted-unknown", "message": unknown });
     for (is_twice, expected) in [(false, cancelled(CHANGED)), (true, unknown)] {

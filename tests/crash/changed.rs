@@ -54,7 +54,7 @@ fn result(env: &TestEnv) -> [Value; 2] {
 
 /// A repeated call is checked against the present configuration like a first one.
 #[test]
-fn a_repeated_call_passes_what_holds_now() {
+fn repeated_call_is_checked_by_current_policy() {
     let component = "[[tool]]\nname = \"count\"\ncomponent = \"count.wasm\"\napproval = \"never\"\naccept-idempotent = true\n";
     let unknown = "The host stopped while `put` ran. Whether the call took effect is not known, and it was not repeated. Check before you call it again.";
     let table: [(&str, Change, Value); 4] = [
@@ -64,7 +64,7 @@ fn a_repeated_call_passes_what_holds_now() {
             json!(["error-json", { "code": "unknown-tool", "message": "There is no tool `put`. The tools are: fetch, http_post." }]),
         ),
         (
-            "a person has to approve",
+            "approval is needed now",
             ("\"never\"", "\"always\""),
             json!([
                 "execution-denied",
@@ -105,7 +105,7 @@ fn a_repeated_call_passes_what_holds_now() {
 
 /// A component with other bytes runs nothing; the session waits until the operator has accepted it.
 #[test]
-fn a_component_of_other_bytes_has_to_be_accepted() {
+fn changed_component_must_be_accepted_on_resume() {
     let (env, counter) = died();
     let file = env.work().join("count.wasm");
     // A custom section, which no engine reads.
@@ -155,7 +155,7 @@ async fn session_of_another_version_resumes() {
 /// A journal of a newer program is refused before any change, and still works with the newer
 /// program.
 #[test]
-fn a_journal_of_a_newer_format_is_refused() {
+fn newer_journal_format_is_refused() {
     let (env, counter) = died();
     let db = rusqlite::Connection::open(env.outside().join("state/agent-host.db")).unwrap();
     let format = |version: u32| {

@@ -127,7 +127,7 @@ async fn work(order: Order) -> Report {
         agent.settings.output_schema = Some(Arc::new(AnswerSchema::compile(&schema).unwrap()));
     }
     let mut session = open(&store, &points).await;
-    let outcome = go_on(&agent, &mut session).await;
+    let outcome = resume(&agent, &mut session).await;
     Report {
         points: points.passed(),
         outcome,
@@ -157,7 +157,7 @@ async fn open(store: &dyn JournalStore, points: &Arc<Points>) -> Session {
 
 /// Runs turns until the model has answered or something fails, and then revokes the remembered
 /// approvals.
-async fn go_on(agent: &Agent, session: &mut Session) -> Option<TurnEnd> {
+async fn resume(agent: &Agent, session: &mut Session) -> Option<TurnEnd> {
     let mut input = match (
         agent.continuation(session),
         session.state().last_report().map(|report| &report.end),

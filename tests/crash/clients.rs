@@ -205,7 +205,7 @@ fn sum(counter: &Counter) -> usize {
 }
 
 #[test]
-fn mcp_calls_go_on_after_a_full_disk() {
+fn mcp_calls_resume_after_full_disk() {
     for way in WAYS {
         // The service blocks on the third call that arrives.
         let (service, arrived) = held(2);
@@ -269,7 +269,7 @@ fn mcp_calls_go_on_after_a_full_disk() {
 }
 
 #[test]
-fn mcp_calls_go_on_after_a_locked_database() {
+fn mcp_calls_resume_after_locked_database() {
     for way in WAYS {
         let counter = Counter::start();
         let env = TestEnv::new();

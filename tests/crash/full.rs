@@ -30,7 +30,7 @@ fn bounded(env: &TestEnv, blocks: usize) -> Ran {
 /// the session resumes, or starts if nothing of it was stored; the call has taken effect once, or
 /// the model is told that the outcome is unknown.
 #[test]
-fn whatever_room_there_is_no_call_takes_effect_twice() {
+fn full_disk_never_repeats_an_effect() {
     let counter = Counter::start();
     let mut seen = BTreeSet::new();
     for blocks in (0..).step_by(PAGE) {

@@ -6,13 +6,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 /// The test's side. Dropping it releases the server.
 pub(crate) struct Held {
     reached: Receiver<()>,
-    _go_on: Sender<()>,
+    _release: Sender<()>,
 }
 
 /// Returns the test's side, and the function that the server calls at each of its points.
 pub(crate) fn held(at: usize) -> (Held, impl FnMut(usize) + Send + 'static) {
     let (tell, reached) = channel();
-    let (go_on, wait) = channel::<()>();
+    let (release, wait) = channel::<()>();
     let pass = move |point| {
         if point == at {
             // After a failed test nothing waits.
@@ -22,7 +22,7 @@ pub(crate) fn held(at: usize) -> (Held, impl FnMut(usize) + Send + 'static) {
     };
     let held = Held {
         reached,
-        _go_on: go_on,
+        _release: release,
     };
     (held, pass)
 }

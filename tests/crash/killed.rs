@@ -90,7 +90,7 @@ fn killed_program_resumes() {
 /// A decision is used up by the process that dies with it: it cannot be given again, and the call
 /// that it allowed does not run again.
 #[test]
-fn a_decision_is_used_once() {
+fn decision_is_used_once() {
     let (service, arrived) = held(0);
     let counter = Counter::watched(arrived);
     let env = TestEnv::new();
@@ -124,7 +124,7 @@ fn a_decision_is_used_once() {
 /// The second program on a session is refused and told of the first, which continues undisturbed.
 /// Reading is allowed.
 #[test]
-fn a_session_has_one_program() {
+fn session_in_use_is_refused() {
     let (service, arrived) = held(0);
     let counter = Counter::watched(arrived);
     let env = TestEnv::new();

@@ -6,7 +6,7 @@ use super::{
     counter::Counter,
     play::Play,
     points::Fault,
-    story::{Run, Story, Tally},
+    story::{FaultStats, Run, Story},
 };
 use crate::support::TestEnv;
 use agent_host_journal::{JournalStore, SqliteOptions, SqliteStore};
@@ -83,7 +83,13 @@ impl Theatre {
 
     /// Plays with a fault in a new test directory and lets the next process resume. Returns whether
     /// the fault did harm: with enough space on the disk it does not.
-    fn disturbed(&self, whole: &Run, what: &str, fault: (usize, Fault), tally: &mut Tally) -> bool {
+    fn disturbed(
+        &self,
+        whole: &Run,
+        what: &str,
+        fault: (usize, Fault),
+        stats: &mut FaultStats,
+    ) -> bool {
         let env = self.env();
         let ended = child::run(self.test, &env, Some(fault));
         match (fault.1, ended) {
@@ -107,7 +113,7 @@ impl Theatre {
         }
         let doubtful = Story::of(&durable(&env)).interrupted().collect();
         self.to_the_end(&env, what);
-        tally.add(what, whole, &self.ran(&env), &doubtful);
+        stats.add(what, whole, &self.ran(&env), &doubtful);
         true
     }
 }
@@ -146,46 +152,46 @@ fn durable(env: &TestEnv) -> Vec<EventRecord> {
     clippy::explicit_write,
     reason = "the harness hides what `eprintln` prints"
 )]
-fn tell(what: &str, tally: &Tally) {
-    writeln!(std::io::stderr(), "{what}: {tally}").unwrap();
+fn tell(what: &str, stats: &FaultStats) {
+    writeln!(std::io::stderr(), "{what}: {stats}").unwrap();
 }
 
 /// Kills a process at every point of a play.
 fn killed_everywhere(test: &'static str, play: Play) -> BTreeSet<String> {
     let theatre = Theatre::new(test, play);
     let (whole, points) = theatre.whole();
-    let mut tally = Tally::default();
+    let mut stats = FaultStats::default();
     for (number, name) in points.iter().enumerate() {
         let what = format!("point {number} ({name})");
-        theatre.disturbed(&whole, &what, (number, Fault::Kill), &mut tally);
+        theatre.disturbed(&whole, &what, (number, Fault::Kill), &mut stats);
     }
-    tell(test, &tally);
+    tell(test, &stats);
     assert_eq!(
-        (tally.faults, tally.lost, tally.twice),
+        (stats.faults, stats.lost, stats.twice),
         (points.len(), 0, 0)
     );
-    assert!(tally.in_doubt > 0, "{tally}");
+    assert!(stats.in_doubt > 0, "{stats}");
     whole.story.kinds
 }
 
 #[test]
-fn killed_at_every_point_between_effects() {
+fn kill_at_every_point_between_effects_resumes() {
     if child::serve() {
         return;
     }
     killed_everywhere(
-        "crash::matrix::killed_at_every_point_between_effects",
+        "crash::matrix::kill_at_every_point_between_effects_resumes",
         Play::effects(),
     );
 }
 
 #[test]
-fn killed_at_every_point_with_decisions() {
+fn kill_at_every_point_with_decisions_resumes() {
     if child::serve() {
         return;
     }
     let kinds = killed_everywhere(
-        "crash::matrix::killed_at_every_point_with_decisions",
+        "crash::matrix::kill_at_every_point_with_decisions_resumes",
         Play::with_decisions(),
     );
     let every_kind = [
@@ -213,12 +219,12 @@ fn killed_at_every_point_with_decisions() {
 /// ahead of the kills, the next process dies before it makes progress. A generator with a fixed
 /// seed chooses the points, so that a failure is reproducible.
 #[test]
-fn killed_again_and_again_in_a_long_session() {
+fn repeated_kills_in_long_session_resume() {
     if child::serve() {
         return;
     }
     let theatre = Theatre::new(
-        "crash::matrix::killed_again_and_again_in_a_long_session",
+        "crash::matrix::repeated_kills_in_long_session_resume",
         Play::long(50),
     );
     let (whole, _) = theatre.whole();
@@ -242,33 +248,33 @@ fn killed_again_and_again_in_a_long_session() {
     }
     assert!(settled > 170, "{kills} kills are not spread: {settled}");
     theatre.to_the_end(&env, "the last process");
-    let mut tally = Tally::default();
-    tally.add(
+    let mut stats = FaultStats::default();
+    stats.add(
         "killed again and again",
         &whole,
         &theatre.ran(&env),
         &doubtful,
     );
-    tally.faults = kills;
-    tell(theatre.test, &tally);
-    assert_eq!((tally.lost, tally.twice), (0, 0));
-    assert!(tally.in_doubt > 0 && tally.repeated > 0, "{tally}");
+    stats.faults = kills;
+    tell(theatre.test, &stats);
+    assert_eq!((stats.lost, stats.twice), (0, 0));
+    assert!(stats.in_doubt > 0 && stats.repeated > 0, "{stats}");
 }
 
 /// Fills the disk at every barrier of a play, at each of its writes: the log has space for a number
 /// of pages, or for a part of the next one. Nothing runs whose intention is not stored, and with
 /// space again the next process resumes.
 #[test]
-fn the_disk_is_full_at_every_barrier() {
+fn full_disk_at_every_barrier_resumes() {
     if child::serve() {
         return;
     }
     let theatre = Theatre::new(
-        "crash::matrix::the_disk_is_full_at_every_barrier",
+        "crash::matrix::full_disk_at_every_barrier_resumes",
         Play::effects(),
     );
     let (whole, points) = theatre.whole();
-    let mut tally = Tally::default();
+    let mut stats = FaultStats::default();
     let barriers: Vec<_> = points
         .iter()
         .enumerate()
@@ -279,12 +285,12 @@ fn the_disk_is_full_at_every_barrier() {
         for room in rooms {
             let what = format!("point {number} ({name}), room for {room} bytes");
             let fault = (*number, Fault::LogLimit(room));
-            if !theatre.disturbed(&whole, &what, fault, &mut tally) {
+            if !theatre.disturbed(&whole, &what, fault, &mut stats) {
                 break;
             }
         }
     }
-    tell(theatre.test, &tally);
-    assert_eq!((tally.lost, tally.twice), (0, 0));
-    assert!(tally.faults >= 4 * barriers.len(), "{tally}");
+    tell(theatre.test, &stats);
+    assert_eq!((stats.lost, stats.twice), (0, 0));
+    assert!(stats.faults >= 4 * barriers.len(), "{stats}");
 }

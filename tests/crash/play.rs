@@ -174,6 +174,6 @@ fn decide(call: &PendingCall) -> Decision {
                 scope: RememberScope::Session,
             }),
         },
-        other => panic!("nobody should be asked about {other:?}"),
+        other => panic!("no approval is expected: {other:?}"),
     }
 }

@@ -38,7 +38,7 @@ fn not_begun() -> Value {
 }
 
 #[test]
-fn reader_that_leaves_during_a_call_stops_the_next_one() {
+fn closed_stdout_during_call_stops_the_next_one() {
     let (calls, arrived) = held(0);
     let counter = Counter::watched(arrived);
     let env = TestEnv::new();
@@ -71,7 +71,7 @@ fn reader_that_leaves_during_a_call_stops_the_next_one() {
 }
 
 #[test]
-fn full_disk_behind_stdout_stops_before_the_first_call() {
+fn stdout_on_full_disk_stops_before_first_call() {
     let counter = Counter::start();
     let env = TestEnv::new();
     Play::batch(&["act", "act"]).write_files(&env, counter.port);

@@ -155,7 +155,7 @@ pub(crate) struct Run {
 
 /// Totals over many disturbed runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct FaultStats {
     /// Faults injected.
     pub(crate) faults: usize,
     /// Calls without a result, or whose effect never came about.
@@ -168,7 +168,7 @@ pub(crate) struct Tally {
     pub(crate) repeated: usize,
 }
 
-impl Tally {
+impl FaultStats {
     /// Compares a disturbed run with the undisturbed one. `doubtful` are the calls left in doubt.
     pub(crate) fn add(&mut self, what: &str, whole: &Run, run: &Run, doubtful: &BTreeSet<String>) {
         self.faults += 1;
@@ -210,7 +210,7 @@ impl Tally {
     }
 }
 
-impl std::fmt::Display for Tally {
+impl std::fmt::Display for FaultStats {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,

@@ -74,7 +74,7 @@ fn leaks(report: &Report, most_bytes: u64) -> Vec<String> {
 }
 
 #[test]
-fn neighbours_memory_and_time() {
+fn neighbours_keep_memory_and_time() {
     if meter::serve() {
         return;
     }
@@ -84,7 +84,7 @@ fn neighbours_memory_and_time() {
     let cases = [time::cases(), memory::cases()].into_iter().flatten();
     for case in cases.filter(|case| case.ends.len() == 1 && !granted(case)) {
         measured(
-            "hostile::lane::neighbours_memory_and_time",
+            "hostile::lane::neighbours_keep_memory_and_time",
             &case,
             What::Beside,
             |report, limits| {
@@ -103,14 +103,14 @@ fn neighbours_memory_and_time() {
 }
 
 #[test]
-fn a_thousand_loops_at_once() {
+fn thousand_concurrent_loops_are_stopped() {
     if meter::serve() {
         return;
     }
     let _alone = table::alone();
     let case = row("loop.wat", time::cases());
     measured(
-        "hostile::lane::a_thousand_loops_at_once",
+        "hostile::lane::thousand_concurrent_loops_are_stopped",
         &case,
         What::Crowd(1_000),
         |report, _| {
@@ -127,14 +127,14 @@ fn a_thousand_loops_at_once() {
 }
 
 #[test]
-fn handles_leaked_over_a_hundred_thousand_calls() {
+fn leaked_handles_do_not_accumulate() {
     if meter::serve() {
         return;
     }
     let _alone = table::alone();
     let case = row("leak.wat", memory::cases());
     measured(
-        "hostile::lane::handles_leaked_over_a_hundred_thousand_calls",
+        "hostile::lane::leaked_handles_do_not_accumulate",
         &case,
         What::Calls(100_000),
         |report, _| {
@@ -148,7 +148,7 @@ fn handles_leaked_over_a_hundred_thousand_calls() {
 }
 
 #[test]
-fn calls_dropped_at_any_point() {
+fn calls_dropped_at_any_point_free_resources() {
     if meter::serve() {
         return;
     }
@@ -161,7 +161,7 @@ fn calls_dropped_at_any_point() {
     ] {
         let case = row(file, cases);
         measured(
-            "hostile::lane::calls_dropped_at_any_point",
+            "hostile::lane::calls_dropped_at_any_point_free_resources",
             &case,
             What::Dropped(24),
             |report, _| {
@@ -181,7 +181,7 @@ fn row(name: &str, cases: Vec<Case>) -> Case {
 }
 
 #[test]
-fn the_measure_sees_a_leak() {
+fn meter_detects_a_leak() {
     let kept = Report {
         peak_bytes: PEAK_BYTES + 1,
         kept_bytes: KEPT_BYTES + 1,

@@ -466,7 +466,7 @@ fn load_and_compile() {
 }
 
 #[test]
-fn a_tampered_compile_cache_is_made_anew() {
+fn tampered_compile_cache_is_rebuilt() {
     let env = TestEnv::new();
     env.write("hostile.wasm", bombs::good());
     env.write("agent.toml", "cache-dir = \"../cache\"\n[grants]\n");

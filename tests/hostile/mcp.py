@@ -284,7 +284,7 @@ def table(rows):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", required=True, metavar="COMMAND", help="how the server is started; {component} stands for the guest's file")
-    parser.add_argument("--guests", required=True, type=pathlib.Path, metavar="DIR", help="the folder with the guests (*.wasm)")
+    parser.add_argument("--guests", required=True, type=pathlib.Path, metavar="DIR", help="the directory with the guests (*.wasm)")
     parser.add_argument("--deadline", type=float, default=30.0, metavar="SECONDS", help="for each answer [default: 30]")
     parser.add_argument("--max-memory", type=int, default=2048, metavar="MIB", help="of the server and its children; above it they are killed [default: 2048]")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")

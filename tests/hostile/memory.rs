@@ -98,7 +98,7 @@ pub(crate) fn cases() -> Vec<Case> {
             "descriptors.wat",
             Ends::Failed(ResourceLimit, "`open-resources`"),
         )
-        .named("with a folder")
+        .named("with a directory")
         .limits("open-resources = 50")
         .config("[[grants.dir]]\nhost = \".\"\n"),
     );

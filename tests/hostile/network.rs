@@ -3,7 +3,7 @@
 
 use super::{
     case::{Case, Ends},
-    script::{Script, last_words, op},
+    script::{Script, final_attempts, op},
     table,
 };
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ fn addresses() -> Case {
         "192.0.0.192",
         "168.63.129.16",
     ];
-    let nobody = [
+    let reserved = [
         "192.0.2.1",
         "198.18.0.1",
         "198.19.255.255",
@@ -123,7 +123,7 @@ fn addresses() -> Case {
     Script::default()
         .refused("http-request-denied", hosts(this_machine))
         .refused("http-request-denied", hosts(around))
-        .refused("http-request-denied", hosts(nobody))
+        .refused("http-request-denied", hosts(reserved))
         .row('F', "addresses that only a grant by address opens")
         .config(EVERYWHERE)
 }
@@ -274,7 +274,7 @@ fn denied_and_failed() -> Case {
         get("http://127.0.0.1:{sink}/"),
         op("panic", json!({ "message": "refused" })),
     ];
-    last_words(
+    final_attempts(
         'F',
         "a refused request, and a crash",
         &attempts,

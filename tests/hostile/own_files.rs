@@ -135,7 +135,7 @@ fn own_files_elsewhere() -> Case {
                 at("mkdir", "own/agent.lock"),
             ],
         )
-        .row('H', "an agent.toml in a folder below")
+        .row('H', "an agent.toml in a directory below")
         .config(OWN_FOLDER)
         .prepared(host_files)
 }

@@ -25,9 +25,9 @@ const SMALL_DISK: &str = r#"exec unshare --map-root-user --mount /bin/sh -c '
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = vec![
         many_files("the call's limits", LIMITED),
-        many_files("the folder's quota", QUOTA),
+        many_files("the directory's quota", QUOTA),
         many_bytes("the call's limits", LIMITED),
-        many_bytes("the folder's quota", QUOTA),
+        many_bytes("the directory's quota", QUOTA),
         vast_files(),
         bounded_files(),
     ];

@@ -53,7 +53,7 @@ impl Script {
 }
 
 /// A row of attempts of which one ends the call.
-pub(crate) fn last_words(section: char, name: &str, attempts: &[Value], ends: Ends) -> Case {
+pub(crate) fn final_attempts(section: char, name: &str, attempts: &[Value], ends: Ends) -> Case {
     ending(section, name, "probe", attempts, ends)
 }
 

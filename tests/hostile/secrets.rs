@@ -5,7 +5,7 @@
 use super::{
     case::{Case, Ends},
     harness::SECRET,
-    script::{OWN_FOLDER, Script, at, last_words, op},
+    script::{OWN_FOLDER, Script, at, final_attempts, op},
     table,
 };
 use pretty_assertions::assert_eq;
@@ -77,7 +77,7 @@ fn told_back() -> Case {
         assert_eq!((marked, lines.len()), (8, 9), "{output}");
     });
     let attempts = [with("secret://github", "http://127.0.0.1:{server}/echo")];
-    last_words('G', "a server that tells the value", &attempts, ends)
+    final_attempts('G', "a server that tells the value", &attempts, ends)
         .config(GRANTED)
         .config(SERVER)
 }
@@ -283,7 +283,7 @@ fn guessed_whole() -> Case {
         op("http", json!({ "url": url })),
         op("scan", json!({ "inverted": inverted })),
     ];
-    last_words(
+    final_attempts(
         'G',
         "a guess of another tool's whole secret",
         &attempts,

@@ -2,7 +2,7 @@
 
 use super::{
     case::{Case, Ends},
-    script::{Script, last_words, op},
+    script::{Script, final_attempts, op},
     table,
 };
 use agent_host_types::failure::ToolErrorCode;
@@ -101,7 +101,7 @@ fn exits(ok: bool) -> Case {
         "an exit with failure"
     };
     let ends = Ends::Failed(ToolErrorCode::Trap, "The tool ended itself");
-    last_words('E', name, &[op("exit", json!({ "ok": ok }))], ends)
+    final_attempts('E', name, &[op("exit", json!({ "ok": ok }))], ends)
 }
 
 fn broken_answers() -> Case {
@@ -241,7 +241,7 @@ fn too_long_and_failed() -> Case {
         op("panic", json!({ "message": "refused" })),
     ];
     let ends = Ends::Failed(ToolErrorCode::ResourceLimit, "limits.http-header-bytes");
-    last_words(
+    final_attempts(
         'E',
         "a header section beyond the limit, and a crash",
         &attempts,
@@ -378,7 +378,7 @@ fn dripping() -> Case {
             "{output}"
         );
     });
-    last_words('E', "an answer that drips", &[get("/drip")], ends)
+    final_attempts('E', "an answer that drips", &[get("/drip")], ends)
         .config("[limits]\nhttp-timeout-ms = 300")
         .config(SERVER)
 }

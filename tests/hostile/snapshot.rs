@@ -59,7 +59,7 @@ pub(crate) fn changes(before: &Snapshot, after: &Snapshot, expected: &[&str]) ->
 }
 
 #[test]
-fn a_change_of_content_mode_kind_or_name_is_seen() {
+fn snapshot_detects_content_mode_kind_and_name() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);

@@ -46,7 +46,7 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
     (
         ToolErrorCode::Cancelled,
         "tests/deploy.rs",
-        "sigterm_is_ctrl_c_once",
+        "sigterm_acts_as_one_ctrl_c",
     ),
     (
         ToolErrorCode::InterruptedUnknown,
@@ -61,7 +61,7 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
     (
         ToolErrorCode::ChangedSinceApproval,
         "tests/lock.rs",
-        "a_changed_component_is_refused_until_it_is_accepted",
+        "changed_component_is_refused_until_accepted",
     ),
 ];
 
@@ -113,7 +113,7 @@ pub(crate) fn run(cases: &[Case]) {
 }
 
 #[test]
-fn every_row_has_a_name_of_its_own() {
+fn table_row_names_are_unique() {
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
     let rows = all();
     // Past the test harness, which hides the output of a passing test.
@@ -126,7 +126,7 @@ fn every_row_has_a_name_of_its_own() {
 }
 
 #[test]
-fn every_guest_has_a_row() {
+fn table_covers_every_guest() {
     let files: BTreeSet<String> = std::fs::read_dir(guests())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -154,7 +154,7 @@ fn assert_test(file: &str, test: &str) {
 }
 
 #[test]
-fn every_code_and_every_fault_is_brought_about() {
+fn table_covers_every_code_and_fault() {
     let mut codes = BTreeSet::new();
     for (code, file, test) in ELSEWHERE {
         assert_test(file, test);

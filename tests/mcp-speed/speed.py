@@ -53,14 +53,14 @@ class Wrong(Exception):
 class Server:
     """A process, and the ends of its pipes."""
 
-    def __init__(self, name, command, folder):
+    def __init__(self, name, command, directory):
         self.name = name
         self.next_id = 1
-        self.log = open(folder / f"{name.split(',')[0]}.log", "ab")
+        self.log = open(directory / f"{name.split(',')[0]}.log", "ab")
         # As clients start servers. The home directory is beside the current one, which is granted by default.
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder.parent / "home")}
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(directory.parent / "home")}
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, env=environment, cwd=folder, bufsize=0
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, env=environment, cwd=directory, bufsize=0
         )
         self.input = self.process.stdin.fileno()
         self.output = self.process.stdout.fileno()
@@ -112,7 +112,7 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            raise Wrong(f"{self.name} goes on after the end of its input")
+            raise Wrong(f"{self.name} continues after the end of its input")
         finally:
             self.process.stdout.close()
             self.log.close()
@@ -222,21 +222,21 @@ def memory(server, count):
     return {"first_mib": round(first, 2), "last_mib": round(last, 2), "growth_mib": round(last - first, 2), "most_mib": round(max(seen), 2)}
 
 
-def start(name, command, folder, times):
+def start(name, command, directory, times):
     """From the start of the process to the answer of `initialize`, in ms: the median and the worst."""
     taken = []
     for _ in range(times):
         begin = time.perf_counter()
-        server = Server(name, command, folder)
+        server = Server(name, command, directory)
         server.initialize()
         taken.append((time.perf_counter() - begin) * 1000)
         server.stop()
     return {"median_ms": round(statistics.median(taken), 1), "worst_ms": round(max(taken), 1)}
 
 
-def prepare(folder, programs):
+def prepare(directory, programs):
     """Creates the directory of tools and configuration; returns the command of each server."""
-    tools = folder / "tools"
+    tools = directory / "tools"
     tools.mkdir()
     subprocess.run([programs / "mcp-tools", tools], check=True)
     lines = ['state-dir = "state"']
@@ -244,22 +244,22 @@ def prepare(folder, programs):
         # The effectful tool is measured, too, and no user can be asked.
         approval = '\napproval = "never"' if component.stem == "change" else ""
         lines.append(f'\n[[tool]]\nname = "{component.stem}"\ncomponent = "tools/{component.name}"{approval}')
-    (folder / "agent.toml").write_text("\n".join(lines) + "\n")
+    (directory / "agent.toml").write_text("\n".join(lines) + "\n")
     native = str(programs / "mcp-echo")
     return {
-        HOST: [str(programs / "agent-host"), "mcp", "--config", str(folder / "agent.toml")],
+        HOST: [str(programs / "agent-host"), "mcp", "--config", str(directory / "agent.toml")],
         NATIVE: [native],
         PIPES: [native, "pipes"],
         FLOOR: ["cat"],
     }
 
 
-def measure(folder, given):
-    commands = prepare(folder, given.programs)
+def measure(directory, given):
+    commands = prepare(directory, given.programs)
     # Compiles the tools and accepts them.
-    start(HOST, commands[HOST], folder, 1)
-    found = {"start": {name: start(name, commands[name], folder, given.starts) for name in (HOST, NATIVE)}}
-    servers = [Server(name, command, folder) for name, command in commands.items()]
+    start(HOST, commands[HOST], directory, 1)
+    found = {"start": {name: start(name, commands[name], directory, given.starts) for name in (HOST, NATIVE)}}
+    servers = [Server(name, command, directory) for name, command in commands.items()]
     try:
         agreed = {server.name: server.initialize() for server in servers if server.name != FLOOR}
         if len(set(agreed.values())) != 1:
@@ -334,9 +334,9 @@ def out_of_time(_signal, _frame):
 def main():
     given = arguments()
     signal.signal(signal.SIGALRM, out_of_time)
-    with tempfile.TemporaryDirectory(prefix="mcp-speed-") as folder:
+    with tempfile.TemporaryDirectory(prefix="mcp-speed-") as directory:
         try:
-            work, home = (pathlib.Path(folder) / name for name in ("work", "home"))
+            work, home = (pathlib.Path(directory) / name for name in ("work", "home"))
             work.mkdir()
             home.mkdir()
             found = measure(work, given)

@@ -18,7 +18,7 @@ fn suite() -> String {
 }
 
 #[test]
-fn a_call_is_in_the_journal_with_who_asked_for_it() {
+fn call_is_journaled_with_its_client() {
     let env = TestEnv::new();
     env.write("note.txt", "hello");
     let mut client = Client::start(&env, &[], json!({}));
@@ -58,7 +58,7 @@ fn a_call_is_in_the_journal_with_who_asked_for_it() {
 }
 
 #[test]
-fn a_denied_call_names_its_rule() {
+fn denied_call_names_its_rule() {
     let env = TestEnv::new();
     let mut client = Client::start(&env, &["--write"], json!({}));
     let write = call(1, "write_file", json!({ "path": "a.txt", "content": "x" }));
@@ -77,7 +77,7 @@ fn a_denied_call_names_its_rule() {
 }
 
 #[test]
-fn a_call_that_is_called_off_ends() {
+fn cancelled_call_ends() {
     let env = TestEnv::new();
     let endless = "(loop $again (br $again)) (i32.const 0)";
     env.write("endless.wasm", Guest::running(endless).bytes());
@@ -102,7 +102,7 @@ fn a_call_that_is_called_off_ends() {
 }
 
 #[test]
-fn progress_is_told_to_who_asks_for_it() {
+fn progress_is_sent_if_requested() {
     let env = TestEnv::new();
     let mut client = Client::start(&env, &["--tool", &suite()], json!({}));
     let mut asked = call(1, "test_tool_with_progress", json!({}));
@@ -130,7 +130,7 @@ fn progress_is_told_to_who_asks_for_it() {
 }
 
 #[test]
-fn what_a_tool_writes_is_told_to_who_wants_to_hear_it() {
+fn tool_output_is_logged_at_the_requested_level() {
     let env = TestEnv::new();
     let mut client = Client::start(&env, &["--tool", &suite()], json!({}));
     for (level, hears) in [
@@ -205,7 +205,7 @@ fn calls_of_one_client_overlap() {
 }
 
 #[test]
-fn the_end_of_the_input_stops_what_runs() {
+fn end_of_input_stops_running_calls() {
     let env = TestEnv::new();
     let blocks = Guest {
         imports: &[TIMER, BLOCK],

@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 #[test]
-fn every_path_of_the_entry_is_absolute() {
+fn entry_paths_are_absolute() {
     let env = TestEnv::new();
     env.write("agent.toml", "[[grants.dir]]\nhost = \".\"\n");
     env.write("a/tool.wasm", "");
@@ -98,7 +98,7 @@ fn every_path_of_the_entry_is_absolute() {
 }
 
 #[test]
-fn the_entry_of_a_server_on_http_says_where_the_token_goes() {
+fn http_entry_has_a_place_for_the_token() {
     let env = TestEnv::new();
     let ran = env.run(&["mcp", "config", "--http", "127.0.0.1:8080"]);
     let entry = json!({
@@ -115,7 +115,7 @@ fn the_entry_of_a_server_on_http_says_where_the_token_goes() {
 }
 
 #[test]
-fn the_entry_starts_the_server_from_anywhere() {
+fn entry_starts_the_server_from_any_directory() {
     let env = TestEnv::new();
     env.write("note.txt", "hello");
     let document = env.run(&["mcp", "config"]).json();

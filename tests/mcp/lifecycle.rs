@@ -23,7 +23,7 @@ fn full_tool() -> Guest<'static> {
 }
 
 #[test]
-fn a_whole_conversation() {
+fn conversation_lists_and_calls_tools() {
     let env = TestEnv::new();
     env.write("echo.wasm", full_tool().bytes());
     let mut client = Client::silent(&env, &["--tool", "echo.wasm", "--quiet"]);
@@ -71,7 +71,7 @@ fn a_whole_conversation() {
 }
 
 #[test]
-fn the_built_in_tools_are_told_with_their_effects() {
+fn builtin_tools_are_listed_with_effects() {
     let env = TestEnv::new();
     let mut client = Client::start(&env, &[], json!({}));
     let listed = client.ask(request(1, "tools/list", json!({})));
@@ -106,7 +106,7 @@ fn the_built_in_tools_are_told_with_their_effects() {
 }
 
 #[test]
-fn each_version_is_spoken_and_others_are_not() {
+fn supported_protocol_versions_are_negotiated() {
     let env = TestEnv::new();
     for (asked, spoken) in [
         ("2024-11-05", "2024-11-05"),
@@ -141,7 +141,7 @@ fn second_initialize_is_refused() {
 }
 
 #[test]
-fn requests_that_make_no_sense_are_refused_by_their_codes() {
+fn invalid_requests_get_their_error_codes() {
     let env = TestEnv::new();
     let mut client = Client::start(&env, &[], json!({}));
     let cursor = "there is no such cursor; list the tools from the beginning, without one";
@@ -221,7 +221,7 @@ fn requests_that_make_no_sense_are_refused_by_their_codes() {
 }
 
 #[test]
-fn garbage_ends_nothing() {
+fn garbage_does_not_end_the_server() {
     let env = TestEnv::new();
     let mut client = Client::silent(&env, &[]);
     client
@@ -240,7 +240,7 @@ fn garbage_ends_nothing() {
 }
 
 #[test]
-fn signals_end_it_with_what_was_recorded() {
+fn signal_ends_server_with_durable_journal() {
     for signal in [Signal::INT, Signal::TERM] {
         let env = TestEnv::new();
         env.write("note.txt", "hello");

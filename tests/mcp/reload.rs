@@ -37,7 +37,7 @@ fn names(client: &mut Client) -> Vec<String> {
 }
 
 #[test]
-fn a_component_that_was_named_is_taken_over() {
+fn changed_component_by_path_is_reloaded() {
     let env = TestEnv::new();
     replace(&env, guest("old", "one"));
     let mut client = Client::start(&env, &["--tool", "tool.wasm"], json!({}));
@@ -81,7 +81,7 @@ fn a_component_that_was_named_is_taken_over() {
 
 /// Without a handshake a client subscribes; the subscription reports changes and its own end.
 #[test]
-fn a_subscription_hears_of_changes_and_of_its_end() {
+fn subscription_reports_changes_and_its_end() {
     let env = TestEnv::new();
     replace(&env, guest("old", "one"));
     let mut client = Client::silent(&env, &["--tool", "tool.wasm"]);
@@ -113,7 +113,7 @@ fn a_subscription_hears_of_changes_and_of_its_end() {
 }
 
 #[test]
-fn a_change_that_is_not_accepted_is_not_served() {
+fn unaccepted_change_is_not_served() {
     let env = TestEnv::new();
     replace(&env, guest("say", "accepted"));
     env.configure("[[tool]]\nname = \"tool\"\ncomponent = \"tool.wasm\"\n");

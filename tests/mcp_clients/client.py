@@ -4,7 +4,7 @@ usage: client.py MODE URL
        client.py MODE COMMAND ARGUMENT...
 
 MODE is `legacy`, the handshake, or `auto`, the newest version that both know. Standard input has one call a line,
-{"name", "arguments", "answer"}: `answer` is what the person says when the server asks during the call (`accept`, with the
+{"name", "arguments", "answer"}: `answer` is what the user says when the server asks during the call (`accept`, with the
 first choice or the text `an answer`, or `decline`). The first line of standard output is the server and its tools, each
 further one {"result", "progress", "logs", "asked"} of a call. AGENT_HOST_MCP_TOKEN is the token for the URL, and the
 variables of this process are those of the command.

@@ -36,7 +36,7 @@ const [, , program, url] = process.argv;
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO;
 const place = mkdtempSync(join(tmpdir(), "conformance-client-"));
 
-/** Runs the program in its own folder, and gives what it printed. */
+/** Runs the program in its own directory, and gives what it printed. */
 function run(...words) {
   const { status, stdout } = spawnSync(program, words, {
     cwd: place,

@@ -5,7 +5,7 @@ Reads one JSON document a line, {"wire": .., "name": .., "request": {..}}, and w
 {"wire": .., "name": .., "problems": ["PLACE: what is wrong", ..]}. Exit code 0: no request has a problem; 1: one has; 2: the
 input is not that. `--self-test` reads nothing: it spoils good requests (malformed.py) and writes which of these changes passed.
 
-The SDKs' types are for people who write requests by hand, and are looser than the servers. Three things make them strict:
+The SDKs' types are for developers who write requests by hand, and are looser than the servers. Three things make them strict:
 - sequences are looked at at once. The SDKs declare most as `Iterable`, which pydantic would check lazily, item by item, when
   somebody reads them: unread, everything passes;
 - a field that the types do not have is a problem, in every object;

@@ -2,7 +2,7 @@
 
 A row of SPOILED is a wire, a place in its good request, and the value that is wrong there; `None` takes the field away. The places
 are those at which adapters have been wrong before, and each kind of looseness of the types is among them: lazy sequences, fields
-that nobody knows, conversions, other spellings.
+that are unknown, conversions, other spellings.
 """
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string", "minLength": 1}}, "required": ["path"], "additionalProperties": False}

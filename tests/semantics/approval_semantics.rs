@@ -29,7 +29,7 @@ async fn paused(asking: Component) -> (World, Continuation) {
 }
 
 #[tokio::test]
-async fn m01_only_the_listed_call_interrupts_and_nothing_ran() {
+async fn m01_listed_call_interrupts_before_any_runs() {
     let (world, continuation) = paused(send()).await;
     let input = json!({"n": 2});
     let pending = PendingCall {
@@ -78,7 +78,7 @@ async fn m02_approve_edit_reject_respond() {
         world
             .decide(&continuation, std::slice::from_ref(&decision))
             .await;
-        assert_eq!(kind(&world.go_on().await), "done");
+        assert_eq!(kind(&world.resume().await), "done");
         let expected = pairs([("a", n(1)), ("b", result), ("c", n(3))]);
         assert_eq!(world.shown(), expected, "{decision:?}");
         let made: &[&str] = if runs { &["a", "b"] } else { &["a"] };
@@ -109,7 +109,7 @@ async fn refuses(
 }
 
 #[tokio::test]
-async fn m03_as_many_decisions_as_requests() {
+async fn m03_decision_count_must_match_requests() {
     let replies = vec![calls(&[("a", "send", ""), ("b", "send", "")])];
     let mut world = World::new(&[send()], replies).await;
     let continuation = waiting(world.say("go").await);
@@ -119,7 +119,7 @@ async fn m03_as_many_decisions_as_requests() {
 }
 
 #[tokio::test]
-async fn m04_an_edit_that_the_tool_does_not_allow() {
+async fn m04_disallowed_edit_is_refused() {
     let (world, continuation) = paused(send().deciding(&["approve", "reject"])).await;
     let wrong = [edit("b", &json!({"n": 7}))];
     let expected = "call b cannot be decided with `edit`; its tool allows approve, reject";
@@ -128,7 +128,7 @@ async fn m04_an_edit_that_the_tool_does_not_allow() {
 
 /// `edit` without arguments is no decision; with arguments that do not fit, it is refused.
 #[tokio::test]
-async fn m05_an_edit_without_fitting_arguments() {
+async fn m05_edit_with_invalid_arguments_is_refused() {
     let form = json!({"type": "edit", "call_id": "b"});
     let error = serde_json::from_value::<Decision>(form).unwrap_err();
     assert_eq!(error.to_string(), "missing field `input`");
@@ -143,7 +143,7 @@ async fn m06_siblings_run_once_with_the_batch() {
     let (mut world, continuation) = paused(send()).await;
     world.decide(&continuation, &[approve("b")]).await;
     let mut world = world.restart().await;
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
     assert_eq!(world.ran(), ["a", "b", "c"]);
     assert_eq!(world.made(), ["a", "b"]);
 }
@@ -151,11 +151,11 @@ async fn m06_siblings_run_once_with_the_batch() {
 /// `approval = "never"`, and a tool without a setting. The latter runs without approval if it is
 /// read-only; one that changes something needs approval unless the operator configures otherwise.
 #[tokio::test]
-async fn m07_false_or_unlisted_asks_nobody() {
+async fn m07_false_or_unlisted_needs_no_approval() {
     let replies = vec![calls(&[("a", "send", ""), ("b", "look", "")]), says("ok")];
     let mut world = World::new(&[send().free(), look()], replies).await;
     assert_eq!(kind(&world.say("go").await), "needs-more-turns");
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
     assert_eq!(world.watcher.count("approval-requested"), 0);
     assert_eq!(
         (world.ran(), world.made()),
@@ -164,10 +164,10 @@ async fn m07_false_or_unlisted_asks_nobody() {
 }
 
 #[tokio::test]
-async fn m14_an_open_approval_is_offered_again() {
+async fn m14_open_approval_is_offered_again() {
     let (world, continuation) = paused(send()).await;
     let mut world = world.restart().await;
-    let offered = world.go_on().await;
+    let offered = world.resume().await;
     assert_eq!(kind(&offered), "awaiting-confirmation");
     assert_eq!(waiting(offered), continuation);
     assert_eq!(world.watcher.count("approval-requested"), 1);
@@ -178,7 +178,7 @@ async fn m14_an_open_approval_is_offered_again() {
 }
 
 #[tokio::test]
-async fn m15_a_message_supersedes_an_open_approval() {
+async fn m15_new_message_supersedes_open_approval() {
     let (world, continuation) = paused(send()).await;
     let mut world = world.restart().await;
     assert_eq!(kind(&world.say("something else").await), "done");

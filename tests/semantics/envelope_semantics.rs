@@ -67,7 +67,7 @@ async fn works(world: &mut World, continuation: &Continuation) {
 }
 
 #[tokio::test]
-async fn t01_another_version_is_refused() {
+async fn t01_other_version_is_refused() {
     for version in [0, CONTINUATION_VERSION + 1, u32::MAX] {
         let (mut world, right) = paused().await;
         let wrong = Continuation {
@@ -83,7 +83,7 @@ async fn t01_another_version_is_refused() {
 }
 
 #[tokio::test]
-async fn t02_another_sessions_envelope_is_refused() {
+async fn t02_envelope_of_other_session_is_refused() {
     let (mut world, right) = paused().await;
     let (mut other_world, other) = paused().await;
     let expected = format!("this continuation belongs to session {}", other.session);
@@ -93,7 +93,7 @@ async fn t02_another_sessions_envelope_is_refused() {
 }
 
 #[tokio::test]
-async fn t03_a_wrong_call_id_is_refused() {
+async fn t03_wrong_call_id_is_refused() {
     let (mut world, right) = paused().await;
     for wrong in ["a", "c", "z", ""] {
         let expected =
@@ -135,10 +135,10 @@ async fn t04_in_order_and_in_a_batch() {
 }
 
 #[tokio::test]
-async fn t05_a_rejection_without_a_reason() {
+async fn t05_rejection_needs_no_reason() {
     let (mut world, continuation) = paused().await;
     world.decide(&continuation, &[reject("b", None)]).await;
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
     let expected = pairs([
         ("a", value(json!({}))),
         ("b", ToolResultOutput::ExecutionDenied(None)),
@@ -150,7 +150,7 @@ async fn t05_a_rejection_without_a_reason() {
 }
 
 #[tokio::test]
-async fn t06_the_same_envelope_twice_runs_once() {
+async fn t06_repeated_envelope_runs_once() {
     let (mut world, continuation) = paused().await;
     works(&mut world, &continuation).await;
     let again = world.decide(&continuation, &[approve("b")]).await;
@@ -159,7 +159,7 @@ async fn t06_the_same_envelope_twice_runs_once() {
     let mut world = world.restart().await;
     let again = world.decide(&continuation, &[approve("b")]).await;
     assert_eq!(refusal(again), USED);
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
     let again = world.decide(&continuation, &[approve("b")]).await;
     assert_eq!(refusal(again), USED);
     assert_eq!((world.ran().len(), world.made()), (3, vec!["b".into()]));
@@ -167,7 +167,7 @@ async fn t06_the_same_envelope_twice_runs_once() {
 
 /// The operator takes the tool out of `agent.toml` while its call waits.
 #[tokio::test]
-async fn t07_a_tool_that_is_gone_does_not_run() {
+async fn t07_missing_tool_does_not_run() {
     let (world, continuation) = paused().await;
     let mut world = world.restart_with(&[look(), peek()]).await;
     world.decide(&continuation, &[approve("b")]).await;
@@ -186,7 +186,7 @@ async fn t07_a_tool_that_is_gone_does_not_run() {
 
 /// The operator leaves only `reject` as a decision while a call waits.
 #[tokio::test]
-async fn t07_what_may_not_be_approved_any_more_does_not_run() {
+async fn t07_disallowed_approval_does_not_run() {
     let (world, continuation) = paused().await;
     let stricter = [look(), peek(), send().deciding(&["reject"])];
     let mut world = world.restart_with(&stricter).await;
@@ -215,7 +215,7 @@ async fn give(world: &mut World, continuation: &Continuation, given: &str) -> Tu
 }
 
 #[tokio::test]
-async fn t17_each_kind_is_resumed_in_its_own_way() {
+async fn t17_kinds_are_resumed_by_their_own_input() {
     let inputs = ["decisions", "an answer", "tool results"];
     let table = [
         ("send", "confirm", value(json!({}))),
@@ -275,7 +275,7 @@ async fn t09_missing_unknown_and_duplicate_ids_are_three_errors() {
 }
 
 #[tokio::test]
-async fn t10_a_replayed_submission_adds_nothing() {
+async fn t10_replayed_submission_adds_nothing() {
     let replies = vec![calls(&[("a", "outside", "")]), says("ok")];
     let mut world = World::new(&[outside("outside")], replies).await;
     let continuation = waiting(world.say("go").await);
@@ -287,6 +287,6 @@ async fn t10_a_replayed_submission_adds_nothing() {
     assert_eq!(refusal(again), USED);
     assert_eq!(*world.session.state(), state);
     assert_eq!(world.watcher.events(), events);
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
     assert_eq!(world.shown(), pairs([("a", text("paid"))]));
 }

@@ -83,17 +83,17 @@ async fn m09_maps_merge_deeply_and_lists_replace() {
         replies.push(calls(&[("z", "note", "")]));
         let mut world = World::new(&[note()], replies).await;
         world.say("go").await;
-        world.go_on().await;
+        world.resume().await;
         let (mut world, got) = state(world).await;
         assert_eq!(got, expected);
         // The next call sees it.
-        world.go_on().await;
+        world.resume().await;
         assert_eq!(world.results(), pairs([("z", value(expected))]));
     }
 }
 
 #[tokio::test]
-async fn m10_an_interrupted_call_merges_nothing() {
+async fn m10_interrupted_call_merges_nothing() {
     let replies = notes("note_and_crash", &[r#"{"n":1}"#]);
     let mut world = World::new(&[note_and_crash()], replies).await;
     assert_eq!(kind(&world.say("go").await), "needs-more-turns");
@@ -132,7 +132,7 @@ fn ended(outcome: TurnReport) -> ToolResult {
 }
 
 #[tokio::test]
-async fn m11_a_failed_target_does_not_end_the_run() {
+async fn m11_failed_target_does_not_end_the_run() {
     let replies = vec![
         calls(&[("a", "crash", "")]),
         calls(&[("b", "look", r#"{"n": "two"}"#)]),
@@ -141,13 +141,13 @@ async fn m11_a_failed_target_does_not_end_the_run() {
     let mut world = World::new(&[crash(), look()], replies.clone()).await;
     until(&mut world, &["crash", "look"], UntilEnd::FirstSuccess);
     assert_eq!(kind(&world.say("go").await), "needs-more-turns");
-    assert_eq!(kind(&world.go_on().await), "needs-more-turns");
+    assert_eq!(kind(&world.resume().await), "needs-more-turns");
     let expected = ToolResult {
         call_id: id("c"),
         name: "look".into(),
         output: value(json!({"n": 3})),
     };
-    assert_eq!(ended(world.go_on().await), expected);
+    assert_eq!(ended(world.resume().await), expected);
     // With `any`, the first call ends it, whatever its result.
     let mut world = World::new(&[crash(), look()], replies).await;
     until(&mut world, &["crash", "look"], UntilEnd::AnyCall);
@@ -156,7 +156,7 @@ async fn m11_a_failed_target_does_not_end_the_run() {
 }
 
 #[tokio::test]
-async fn m12_the_model_stops_without_the_target() {
+async fn m12_model_stop_without_target_is_an_error() {
     let replies = vec![calls(&[("a", "look", "")]), says("that is all")];
     let mut world = World::new(&[look(), send()], replies).await;
     until(&mut world, &["send"], UntilEnd::FirstSuccess);
@@ -166,7 +166,7 @@ async fn m12_the_model_stops_without_the_target() {
     };
     let told = "until-tool-not-called: the model stopped without `send`; send another message, or run without `until-tool`";
     assert_eq!(error.to_string(), told);
-    assert_eq!(world.go_on().await.end, TurnEnd::Error { error });
+    assert_eq!(world.resume().await.end, TurnEnd::Error { error });
 }
 
 /// N model calls, of which the last may be the answer.
@@ -184,7 +184,7 @@ async fn m13_max_turns_allows_that_many_useful_calls() {
         world.agent.settings.budgets.turns = turns;
         let mut outcome = world.say("go").await;
         while outcome.end == TurnEnd::NeedsMoreTurns {
-            outcome = world.go_on().await;
+            outcome = world.resume().await;
         }
         assert_eq!(kind(&outcome), expected);
         assert_eq!(world.script.asked().len(), asked);
@@ -195,7 +195,7 @@ async fn m13_max_turns_allows_that_many_useful_calls() {
 }
 
 #[tokio::test]
-async fn m16_a_target_that_a_person_approved_ends_the_run() {
+async fn m16_approved_target_ends_the_run() {
     let mut world = World::new(&[send()], vec![calls(&[("a", "send", r#"{"n": 1}"#)])]).await;
     until(&mut world, &["send"], UntilEnd::FirstSuccess);
     let continuation = waiting(world.say("go").await);
@@ -211,7 +211,7 @@ async fn m16_a_target_that_a_person_approved_ends_the_run() {
 }
 
 #[tokio::test]
-async fn m17_an_unknown_target_is_refused_at_the_start() {
+async fn m17_unknown_target_is_refused_at_start() {
     let mut world = World::new(&[look()], vec![says("never")]).await;
     until(&mut world, &["look", "lok"], UntilEnd::FirstSuccess);
     let message = "the run is to end through `lok`, and there is no such tool; correct `until-tool`, or add the tool";

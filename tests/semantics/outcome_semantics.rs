@@ -80,7 +80,7 @@ async fn t08_calls_that_run_outside_come_out_at_once() {
 }
 
 #[tokio::test]
-async fn t08_an_edited_call_comes_out_with_both_inputs() {
+async fn t08_edited_call_comes_out_with_both_inputs() {
     let replies = vec![calls(&[("a", "outside", r#"{"n": 1}"#)])];
     let mut world = World::new(&[gated_outside("outside")], replies).await;
     let continuation = waiting(world.say("go").await);
@@ -96,7 +96,7 @@ async fn t08_an_edited_call_comes_out_with_both_inputs() {
 }
 
 #[tokio::test]
-async fn t11_a_trap_a_timeout_and_an_error_of_the_tool() {
+async fn t11_trap_timeout_and_tool_error_are_results() {
     let broken = returning("broken", Body::Text(3, b"no such city"));
     let batch = [
         ("a", "crash", ""),
@@ -107,7 +107,7 @@ async fn t11_a_trap_a_timeout_and_an_error_of_the_tool() {
     let components = [crash(), late(), broken, look()];
     let mut world = World::new(&components, vec![calls(&batch), says("ok")]).await;
     assert_eq!(kind(&world.say("go").await), "needs-more-turns");
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
     let trap = "The tool crashed: wasm trap: wasm `unreachable` instruction executed.";
     let timeout = "The tool did not end within 200 ms (limit `deadline-ms`) and was stopped; what it did until then may have taken effect. Try it with a smaller input.";
     let expected = pairs([
@@ -166,7 +166,7 @@ async fn t12_calls_beside_another_stop_reason_do_not_run() {
 }
 
 #[tokio::test]
-async fn t13_every_turn_has_a_summary() {
+async fn t13_turns_have_a_summary() {
     let endings = endings().await;
     let kinds: Vec<String> = endings.iter().map(|(_, outcome)| kind(outcome)).collect();
     assert_eq!(kinds, KINDS);
@@ -204,14 +204,14 @@ fn long_text() -> String {
 }
 
 #[tokio::test]
-async fn t14_a_long_result_keeps_head_and_tail_and_every_byte() {
+async fn t14_long_result_keeps_head_tail_and_all_bytes() {
     let long = long_text();
     let dump = returning("dump", Body::Text(0, long.as_bytes()));
     let replies = vec![calls(&[("a", "dump", "")]), says("ok")];
     let mut world = World::new(&[dump], replies).await;
     world.say("go").await;
     let mut world = world.restart().await;
-    world.go_on().await;
+    world.resume().await;
     let digest = Digest::of(long.as_bytes());
     // Three fifths of the size limit for the head, one for the tail, and one for the note.
     let (head, tail) = (INLINE_TEXT_BYTES / 5 * 3, INLINE_TEXT_BYTES / 5);
@@ -241,12 +241,12 @@ async fn t15_already_cancelled_asks_no_model() {
     assert_eq!(world.script.asked(), Vec::new());
     // The message is kept, and a turn that is not cancelled answers it.
     let mut world = world.restart().await;
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
 }
 
 /// Invalid results: each is refused before anything is recorded.
 #[tokio::test]
-async fn t16_a_submitted_result_is_held_to_the_union() {
+async fn t16_submitted_result_must_match_the_union() {
     let mut world = World::new(&[outside("outside")], vec![calls(&[("a", "outside", "")])]).await;
     let continuation = waiting(world.say("go").await);
     let deep = (0..101).fold(json!(1), |inner, _| json!([inner]));

@@ -64,7 +64,7 @@ async fn steps() -> Vec<StepResult> {
     let clarify = vec![Native::new("clarify", clarify)];
     let mut world = World::with(&[look()], clarify, replies).await;
     world.say("go").await;
-    world.go_on().await;
+    world.resume().await;
     let steps = world.watcher.steps();
     steps.into_iter().map(|(_, result)| result).collect()
 }
@@ -85,7 +85,7 @@ async fn s01_steps_are_values() {
 }
 
 #[tokio::test]
-async fn s02_an_unknown_kind_is_rejected() {
+async fn s02_unknown_kind_is_rejected() {
     let mut kinds = Vec::new();
     for step in steps().await {
         let form = json!(step);
@@ -152,7 +152,7 @@ async fn beside_look(tool: &str, raw: &str) -> ToolResultOutput {
     let replies = vec![calls(&[("a", tool, raw), ("b", "look", "")]), says("ok")];
     let mut world = World::new(&[look(), act()], replies).await;
     assert_eq!(kind(&world.say("go").await), "needs-more-turns");
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
     assert_eq!((world.ran(), world.made()), (vec!["b".into()], vec![]));
     let [(_, first), second] = world.shown().try_into().unwrap();
     assert_eq!(second, ("b".to_owned(), value(json!({}))));
@@ -160,7 +160,7 @@ async fn beside_look(tool: &str, raw: &str) -> ToolResultOutput {
 }
 
 #[tokio::test]
-async fn s05_an_unknown_tool_is_an_error_result() {
+async fn s05_unknown_tool_is_an_error_result() {
     let expected = failure(
         "unknown-tool",
         "There is no tool `missing`. The tools are: look, act.",
@@ -194,17 +194,17 @@ async fn s08_results_come_in_call_order() {
     let mut world = World::new(&[slow(), look()], vec![calls(&batch), says("ok")]).await;
     world.say("go").await;
     assert_eq!(world.watcher.ended(), ["b", "a"]);
-    world.go_on().await;
+    world.resume().await;
     let expected = pairs([("a", value(json!({"n": 1}))), ("b", value(json!({"n": 2})))]);
     assert_eq!(world.shown(), expected);
 }
 
 #[tokio::test]
-async fn s09_a_trap_is_an_error_and_the_loop_goes_on() {
+async fn s09_trap_is_an_error_and_the_loop_continues() {
     let replies = vec![calls(&[("a", "crash", ""), ("b", "look", "")]), says("ok")];
     let mut world = World::new(&[crash(), look()], replies).await;
     assert_eq!(kind(&world.say("go").await), "needs-more-turns");
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
     let [(_, trap), normal] = world.shown().try_into().unwrap();
     assert!(trap.is_error(), "{trap:?}");
     assert_eq!(normal, ("b".to_owned(), value(json!({}))));
@@ -221,7 +221,7 @@ fn looked() -> ToolResult {
 /// The call of a component runs again with the answer, also in another process; its neighbour does
 /// not.
 #[tokio::test]
-async fn s10_a_component_asks_beside_a_normal_call() {
+async fn s10_component_asks_beside_a_normal_call() {
     let replies = vec![calls(&[("a", "look", ""), ("b", "order", "")])];
     let mut world = World::new(&[look(), order()], replies).await;
     let outcome = world.say("go").await;
@@ -246,7 +246,7 @@ async fn s10_a_component_asks_beside_a_normal_call() {
 
 /// A native tool that asked is not run again: the answer is its result.
 #[tokio::test]
-async fn s10_a_host_side_tool_asks_beside_a_normal_call() {
+async fn s10_host_side_tool_asks_beside_a_normal_call() {
     let replies = vec![calls(&[("a", "look", ""), ("b", "clarify", "")])];
     let clarify = vec![Native::new("clarify", clarify)];
     let mut world = World::with(&[look()], clarify, replies).await;
@@ -261,7 +261,7 @@ async fn s10_a_host_side_tool_asks_beside_a_normal_call() {
 }
 
 #[tokio::test]
-async fn s11_the_hosts_id_wins_over_a_forged_one() {
+async fn s11_host_id_wins_over_a_forged_one() {
     let forged = || Question {
         prompt: json!({"tool_call_id": "a", "tool_name": "look"}).to_string(),
         ..which()
@@ -299,12 +299,12 @@ async fn s11_the_hosts_id_wins_over_a_forged_one() {
 }
 
 #[tokio::test]
-async fn s12_the_most_steps_are_an_outcome_of_their_own() {
+async fn s12_step_limit_is_its_own_outcome() {
     let replies = vec![calls(&[("a", "look", "")]), says("ok")];
     let mut world = World::new(&[look()], replies).await;
     world.agent.settings.budgets.turns = 1;
     world.say("go").await;
-    let outcome = world.go_on().await;
+    let outcome = world.resume().await;
     let TurnReport {
         summary,
         end: TurnEnd::BudgetExceeded { budget },
@@ -315,7 +315,7 @@ async fn s12_the_most_steps_are_an_outcome_of_their_own() {
     assert_eq!((summary.turn, budget), (1, &Budget::Turns { limit: 1 }));
     // It is not a failure: with a larger budget the session resumes.
     world.agent.settings.budgets.turns = 2;
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
 }
 
 /// Gives the same verdict on every result.
@@ -391,12 +391,12 @@ async fn s14_cancelled_while_a_tool_runs() {
 /// The process dies while a call runs: every call is settled before the model is asked again, and
 /// nothing effectful runs twice.
 #[tokio::test]
-async fn s15_a_transcript_with_unanswered_calls() {
+async fn s15_transcript_with_unanswered_calls_is_repaired() {
     let batch = [("a", "spin", ""), ("b", "act", ""), ("c", "look", "")];
     let components = [spin("spin", Effect::Effectful), act(), look()];
     let world = World::new(&components, vec![calls(&batch), says("ok")]).await;
     let mut world = world.dies_while_it_spins().await;
-    assert_eq!(kind(&world.go_on().await), "needs-more-turns");
+    assert_eq!(kind(&world.resume().await), "needs-more-turns");
     assert_eq!(world.script.asked().len(), 1);
     let unknown = "The host stopped while `spin` ran. Whether the call took effect is not known, and it was not repeated. Check before you call it again.";
     let expected = pairs([
@@ -405,7 +405,7 @@ async fn s15_a_transcript_with_unanswered_calls() {
         ("c", value(json!({}))),
     ]);
     assert_eq!(world.results(), expected);
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
     assert_eq!(world.shown(), expected);
     assert_eq!(world.ran(), ["a", "b", "c"]);
     assert_eq!(world.made(), ["b"]);

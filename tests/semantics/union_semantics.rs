@@ -42,7 +42,7 @@ async fn submitted(results: &[Value]) -> Vec<ToolResultOutput> {
     let kept = world.results();
     let mut world = world.restart().await;
     assert_eq!(world.results(), kept);
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
     let (shown_ids, outputs): (Vec<String>, Vec<ToolResultOutput>) =
         world.shown().into_iter().unzip();
     assert_eq!(shown_ids, ids);
@@ -55,7 +55,7 @@ async fn shown_of(component: Component, arguments: &str) -> ToolResultOutput {
     let mut world = World::new(&[component], replies).await;
     assert_eq!(kind(&world.say("go").await), "needs-more-turns");
     let mut world = world.restart().await;
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
     let [(id, output)] = world.shown().try_into().unwrap();
     assert_eq!(id, "a");
     output
@@ -74,7 +74,7 @@ fn url(media_type: &str, url: &str) -> ContentPart {
 }
 
 #[tokio::test]
-async fn u01_a_string_is_text_and_every_other_value_is_json() {
+async fn u01_string_is_text_and_other_values_are_json() {
     let values = [
         json!("x"),
         json!(null),
@@ -96,7 +96,7 @@ async fn u01_a_string_is_text_and_every_other_value_is_json() {
 }
 
 #[tokio::test]
-async fn u02_a_union_value_passes_byte_identical() {
+async fn u02_union_value_passes_byte_identical() {
     let forms = [
         r#"{"type":"text","value":"a \"b\""}"#,
         r#"{"type":"json","value":{"a":[1.0,1e300,null],"type":"text"}}"#,
@@ -127,7 +127,7 @@ async fn u03_json_with_a_type_key_stays_json() {
 }
 
 #[tokio::test]
-async fn u04_an_old_result_keeps_its_error_flag() {
+async fn u04_old_result_keeps_its_error_flag() {
     let table = [
         (
             json!({"result": "disk gone", "is_error": true}),
@@ -169,7 +169,7 @@ async fn u05_content_survives_save_and_load() {
 }
 
 #[tokio::test]
-async fn u10_a_trap_is_an_error_with_a_message() {
+async fn u10_trap_is_an_error_with_a_message() {
     let message = "The tool crashed: wasm trap: wasm `unreachable` instruction executed.";
     assert_eq!(shown_of(crash(), "").await, failure("trap", message));
 }
@@ -212,7 +212,7 @@ async fn u11_deprecated_parts_load_as_files_with_a_warning() {
 }
 
 #[tokio::test]
-async fn u12_a_url_without_a_media_type() {
+async fn u12_url_media_type_is_guessed_from_its_path() {
     let table = [
         ("https://example.com/a.png", "image/png"),
         ("https://example.com/a.PDF?x=1.zip", "application/pdf"),
@@ -229,21 +229,21 @@ async fn u12_a_url_without_a_media_type() {
 }
 
 #[tokio::test]
-async fn u13_nobody_is_asked_about_invalid_arguments() {
+async fn u13_invalid_arguments_ask_for_no_approval() {
     let replies = vec![calls(&[("a", "send", r#"{"n": "one"}"#)]), says("ok")];
     let mut world = World::new(&[send()], replies).await;
     assert_eq!(kind(&world.say("go").await), "needs-more-turns");
     let message = r#"The arguments do not fit the tool's schema; the tool did not run. `/n`: "one" is not of type "integer""#;
     let expected = pairs([("a", failure("invalid-input", message))]);
     assert_eq!(world.results(), expected);
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
     assert_eq!(world.shown(), expected);
     assert_eq!(world.watcher.count("approval-requested"), 0);
     assert_eq!((world.ran(), world.made()), (vec![], vec![]));
 }
 
 #[tokio::test]
-async fn u14_an_altered_input_is_refused() {
+async fn u14_altered_input_is_refused() {
     let replies = vec![calls(&[("a", "send", r#"{"n": 1}"#)])];
     let mut world = World::new(&[send()], replies).await;
     let right = waiting(world.say("go").await);
@@ -267,7 +267,7 @@ async fn u14_an_altered_input_is_refused() {
 }
 
 #[tokio::test]
-async fn u15_a_finished_sibling_does_not_run_again() {
+async fn u15_finished_sibling_does_not_run_again() {
     let replies = vec![calls(&[("a", "act", ""), ("b", "send", "")]), says("ok")];
     let mut world = World::new(&[act(), send()], replies).await;
     world.agent.settings.timing = Timing::InOrder;

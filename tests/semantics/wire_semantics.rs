@@ -28,7 +28,7 @@ async fn sent(component: Component, settings: &str) -> Vec<Value> {
     );
     let mut world = World::wired(&settings, &[component]).await;
     assert_eq!(kind(&world.say("go").await), "needs-more-turns");
-    assert_eq!(kind(&world.go_on().await), "done");
+    assert_eq!(kind(&world.resume().await), "done");
     let messages = server.requests()[1]["messages"].as_array().unwrap().clone();
     let called = messages
         .iter()
@@ -47,7 +47,7 @@ fn shows(file: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn u06_an_error_is_told_as_one() {
+async fn u06_error_is_marked_as_error() {
     let table = [
         (Body::Text(4, br#"{"code":7}"#), r#"{"error":{"code":7}}"#),
         (Body::Text(3, b"no"), r#"{"error":"no"}"#),
@@ -60,7 +60,7 @@ async fn u06_an_error_is_told_as_one() {
 }
 
 #[tokio::test]
-async fn u07_a_denial_has_its_words() {
+async fn u07_denial_has_its_own_text() {
     let table = [
         (None, "Tool call execution denied."),
         (Some("not today"), "not today"),
@@ -72,7 +72,7 @@ async fn u07_a_denial_has_its_words() {
 }
 
 #[tokio::test]
-async fn u08_an_image_reaches_the_model_or_leaves_a_note() {
+async fn u08_image_reaches_the_model_or_leaves_a_note() {
     let draw = || returning("draw", Body::Content("t", "image/png", PNG));
     let url = format!("data:image/png;base64,{}", STANDARD.encode(PNG));
     let image = json!({"type": "image_url", "image_url": {"url": url}});
@@ -86,7 +86,7 @@ async fn u08_an_image_reaches_the_model_or_leaves_a_note() {
 }
 
 #[tokio::test]
-async fn u09_a_pdf_is_never_lost_silently() {
+async fn u09_pdf_is_never_lost_silently() {
     let draw = || returning("draw", Body::Content("t", "application/pdf", PDF));
     let note = "t\n[application/pdf, 9 bytes; its content cannot be shown to this model]";
     assert_eq!(sent(draw(), "documents = false").await, [tool(note)]);

@@ -202,7 +202,7 @@ impl World {
         self.turn(AgentInput::Text(text.into())).await
     }
 
-    pub(super) async fn go_on(&mut self) -> TurnReport {
+    pub(super) async fn resume(&mut self) -> TurnReport {
         self.turn(AgentInput::Continue).await
     }
 

@@ -7,11 +7,12 @@ mod run;
 mod sessions;
 
 pub(crate) use author::{BuildArgs, NewArgs, TestArgs};
-pub(crate) use mcp::{McpArgs, McpCommand, McpServed};
+pub(crate) use mcp::{McpArgs, McpCommand};
 pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs};
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap_complete::Shell;
 use std::path::PathBuf;
 
 /// Run LLM agents whose tools are sandboxed WebAssembly components.
@@ -61,34 +62,41 @@ pub(crate) enum Command {
     /// List the compiled components on disk, or remove some.
     Cache(CacheArgs),
     /// Check this machine and the configuration.
-    Doctor(DoctorArgs),
-    /// Print the completions of a shell, for its start-up file or its folder of completions.
-    Completions(CompletionsArgs),
+    Doctor(ConfigArgs),
+    /// Print the completions of a shell, for its start-up file or its directory of completions.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
     /// Print the manual page, or that of a command, for `man -l`.
-    Man(ManArgs),
+    Man {
+        /// The command, such as `run` or `sessions show`; without it the program.
+        command: Vec<String>,
+    },
 }
 
-/// Where the configuration comes from, and what the command line changes of it.
+/// Where the configuration comes from, and what the command line changes of it. A command with
+/// subcommands takes these before and after the subcommand.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct ConfigArgs {
     /// The configuration [default: ./agent.toml, if it exists].
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Grant something to the tools: `dir:PATH`, `dir:PATH:rw`,
     /// `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, such as
     /// `http:GET,HEAD=https://api.example.com/v1/`, `env:NAME`, `env:NAME=VALUE`, or `secret:NAME`.
     /// Repeatable.
-    #[arg(long = "grant", value_name = "GRANT")]
+    #[arg(long = "grant", global = true, value_name = "GRANT")]
     pub(crate) grants: Vec<String>,
-    /// Grant writing in the current folder, too.
-    #[arg(long)]
+    /// Grant writing in the current directory, too.
+    #[arg(long, global = true)]
     pub(crate) write: bool,
     /// Trust the agent.toml of this directory for this run, whatever it asks for; stderr says what
     /// that is. `--config` names a file, and needs no trust.
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) trust: bool,
     /// Where sessions are kept.
-    #[arg(long, value_name = "DIR", env = "AGENT_HOST_STATE_DIR")]
+    #[arg(long, global = true, value_name = "DIR", env = "AGENT_HOST_STATE_DIR")]
     pub(crate) state_dir: Option<PathBuf>,
 }
 
@@ -143,6 +151,9 @@ pub(crate) struct ApprovalsArgs {
     /// The action.
     #[command(subcommand)]
     pub(crate) command: ApprovalsCommand,
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
 }
 
 /// `approvals ...`.
@@ -150,9 +161,6 @@ pub(crate) struct ApprovalsArgs {
 pub(crate) enum ApprovalsCommand {
     /// List what is remembered, for sessions and for projects.
     List {
-        /// The configuration.
-        #[command(flatten)]
-        config: ConfigArgs,
         /// Print JSON, one approval a line.
         #[arg(long)]
         json: bool,
@@ -165,9 +173,6 @@ pub(crate) enum ApprovalsCommand {
         /// All of them, of every session and project.
         #[arg(long, conflicts_with = "id")]
         all: bool,
-        /// The configuration.
-        #[command(flatten)]
-        config: ConfigArgs,
     },
 }
 
@@ -199,34 +204,15 @@ pub(crate) struct LockArgs {
     pub(crate) json: bool,
 }
 
-/// `doctor`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct DoctorArgs {
-    /// The configuration.
-    #[command(flatten)]
-    pub(crate) config: ConfigArgs,
-}
-
-/// `completions`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct CompletionsArgs {
-    /// The shell.
-    pub(crate) shell: clap_complete::Shell,
-}
-
-/// `man`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ManArgs {
-    /// The command, such as `run` or `sessions show`; without it the program.
-    pub(crate) command: Vec<String>,
-}
-
 /// `cache`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CacheArgs {
     /// The action.
     #[command(subcommand)]
     pub(crate) command: CacheCommand,
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
 }
 
 /// `cache ...`.
@@ -234,18 +220,12 @@ pub(crate) struct CacheArgs {
 pub(crate) enum CacheCommand {
     /// List what is there, the one that was used last first.
     List {
-        /// The configuration.
-        #[command(flatten)]
-        config: ConfigArgs,
         /// Print JSON, one component a line.
         #[arg(long)]
         json: bool,
     },
     /// Remove what this version cannot use.
     Prune {
-        /// The configuration.
-        #[command(flatten)]
-        config: ConfigArgs,
         /// Remove everything.
         #[arg(long, conflicts_with = "max_bytes")]
         all: bool,

@@ -24,7 +24,10 @@ use crate::{
     self_exec,
     terminal::Terminal,
 };
-use agent_host_app::{Config, Environment, Overrides, config::Untrusted};
+use agent_host_app::{Config, Environment, Overrides, Registry, config::Untrusted, open_store};
+use agent_host_engine::tool::ToolRunner as _;
+use agent_host_journal::{JournalStore, Retention};
+use std::sync::Arc;
 
 pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
     match command {
@@ -42,37 +45,47 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Lock(args) => lock::lock(args, terminal).await,
         Command::Cache(args) => cache::cache(args, terminal),
         Command::Doctor(args) => doctor::doctor(args, terminal).await,
-        Command::Completions(args) => manual::completions(&args, terminal),
-        Command::Man(args) => manual::page(&args, terminal),
+        Command::Completions { shell } => manual::completions(shell, terminal),
+        Command::Man { command } => manual::page(&command, terminal),
     }
 }
 
 /// Loads the configuration with the overrides of the arguments. A discovered one that asks for more
 /// than an untrusted one gets is put to the user, if there is a terminal.
 fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> {
-    let ConfigArgs {
-        config,
-        grants,
-        write,
-        trust,
-        state_dir,
-    } = args;
     let overrides = Overrides {
-        grants,
-        write,
-        trust,
-        state_dir,
+        grants: args.grants,
+        write: args.write,
+        trust: args.trust,
+        state_dir: args.state_dir,
         ..overrides
     };
     let environment = Environment::from_process()?;
-    if config.is_none()
+    if args.config.is_none()
         && let Some(untrusted) = Untrusted::found(&environment)?
     {
         // `Config::load` decides, by the file as it is then.
-        trust::resolve_trust(&untrusted, trust, &environment, &Terminal::from_process())?;
+        trust::resolve_trust(
+            &untrusted,
+            args.trust,
+            &environment,
+            &Terminal::from_process(),
+        )?;
     }
-    let mut config = Config::load(config.as_deref(), &overrides, &environment)?;
+    let mut config = Config::load(args.config.as_deref(), &overrides, &environment)?;
     config.sandbox.compiler = Some(self_exec::compiler());
     config.supervisor = Some(self_exec::supervisor());
     Ok(config)
+}
+
+/// Opens the journal, without pruning in the background.
+async fn open_journal(config: &Config) -> Result<Arc<dyn JournalStore>, Failure> {
+    Ok(open_store(config, Retention::default()).await?)
+}
+
+/// Lists the names of all tools, separated by commas.
+fn tool_names(registry: &Registry) -> String {
+    let tools = registry.tools().iter();
+    let names: Vec<&str> = tools.map(|tool| tool.definition.name.as_str()).collect();
+    names.join(", ")
 }

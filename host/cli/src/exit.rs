@@ -6,57 +6,42 @@ use crate::{
 };
 use agent_host_app::{ConfigError, HostError, LockError, TrustError};
 use agent_host_author::AuthorError;
+use agent_host_engine::journal::JournalError;
 use agent_host_types::turn::{TurnEnd, TurnError};
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
     fmt::Display,
     panic,
-    process::ExitCode,
 };
 
 /// The exit codes, a stable interface for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Exit {
     /// The command succeeded.
-    Done,
+    Done = 0,
     /// The model, a tool or the disk failed.
-    Failed,
+    Failed = 1,
     /// The command line, the configuration or a component is invalid.
-    Usage,
+    Usage = 2,
     /// A call waits for the user.
-    Waiting,
+    Waiting = 3,
     /// A budget is used up.
-    Budget,
+    Budget = 4,
     /// The model, the policy or the user refused.
-    Refused,
+    Refused = 5,
     /// The `--timeout` expired.
-    TimedOut,
+    TimedOut = 124,
     /// Stopped by SIGINT or SIGTERM.
-    Cancelled,
+    Cancelled = 130,
     /// The reader of stdout closed its pipe. A shell reports the same code for a program that
     /// SIGPIPE ended.
-    PipeClosed,
+    PipeClosed = 141,
 }
 
 impl Exit {
     pub(crate) fn code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Failed => 1,
-            Self::Usage => 2,
-            Self::Waiting => 3,
-            Self::Budget => 4,
-            Self::Refused => 5,
-            Self::TimedOut => 124,
-            Self::Cancelled => 130,
-            Self::PipeClosed => 141,
-        }
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        exit.code().into()
+        self as u8
     }
 }
 
@@ -72,16 +57,9 @@ impl From<&TurnEnd> for Exit {
             TurnEnd::Refusal { .. } => Self::Refused,
             TurnEnd::Cancelled => Self::Cancelled,
             TurnEnd::Error {
-                error:
-                    TurnError::Model { .. }
-                    | TurnError::ContextWindow { .. }
-                    | TurnError::Journal { .. }
-                    | TurnError::UntilToolNotCalled { .. }
-                    | TurnError::InvalidAnswer { .. },
-            } => Self::Failed,
-            TurnEnd::Error {
                 error: TurnError::Input { .. },
             } => Self::Usage,
+            TurnEnd::Error { .. } => Self::Failed,
         }
     }
 }
@@ -202,4 +180,4 @@ macro_rules! failure_from {
     };
 }
 
-failure_from!(LockError, TrustError);
+failure_from!(JournalError, LockError, TrustError);

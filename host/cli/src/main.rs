@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Ok(exit) => exit,
         Err(failure) => failure.report(&terminal),
     };
-    terminal.exit(exit).into()
+    terminal.exit(exit).code().into()
 }
 
 /// Parses the command line and runs its command.

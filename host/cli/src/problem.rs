@@ -3,10 +3,9 @@
 #[cfg(test)]
 mod tests;
 
-use crate::terminal::{RED, escape_line};
+use crate::terminal::{RED, escape_line, path_text};
 use agent_host_app::{ConfigError, ConfigProblem};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use std::fmt::Write as _;
 
 /// Renders each problem as a block, or as a paragraph if it has no span. The styles are for
 /// [`Terminal::note`](crate::terminal::Terminal::note), which strips them where stderr is not a
@@ -19,12 +18,10 @@ pub(crate) fn render(error: &ConfigError) -> String {
 fn block(problem: &ConfigProblem) -> String {
     let span = problem.span.as_ref();
     let Some((span, excerpt)) = span.and_then(|span| Some((span, span.excerpt.as_ref()?))) else {
-        let mut text = format!("{RED}error:{RED:#} ");
-        let _ = write!(text, "{}", escape_line(&problem.to_string()));
-        return text;
+        return format!("{RED}error:{RED:#} {}", escape_line(&problem.to_string()));
     };
     let snippet = Snippet::source(&excerpt.text)
-        .path(escape_line(&span.file.display().to_string()))
+        .path(path_text(&span.file))
         .line_start(excerpt.line)
         .annotation(AnnotationKind::Primary.span(excerpt.mark.clone()));
     let report = [Level::ERROR

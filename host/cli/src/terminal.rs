@@ -2,7 +2,6 @@
 //! data, stderr everything else. Text of a model or a tool is shown with its control characters
 //! escaped.
 
-mod audit;
 mod input;
 mod live;
 mod prompt;
@@ -12,18 +11,19 @@ mod stdout;
 mod text;
 
 pub(crate) use agent_host_engine::text::{escape, escape_line};
-pub(crate) use audit::audit_line;
 pub(crate) use input::{InputGuard, answer, close as close_input, compose, data as piped_input};
 pub(crate) use live::LiveView;
-pub(crate) use prompt::{Review, Verdict};
+pub(crate) use prompt::Review;
 pub(crate) use question::ask_question;
-pub(crate) use result::{failure_text, full_text, summary};
+pub(crate) use result::{full_text, outcome_style, summary};
 pub(crate) use text::{
-    bytes, date, json_lines, json_text, micros, one_line, size_change, tool_name,
+    audit_line, bytes, date, json_lines, json_text, micros, one_line, path_text, section,
+    size_change, tool_name, truncated,
 };
 
 use crate::exit::Exit;
 use anstyle::{AnsiColor, Style};
+use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write};
 use stdout::ErrorRecorder;
 use tokio_util::sync::CancellationToken;
@@ -59,6 +59,11 @@ impl Terminal {
         }
     }
 
+    /// True if the user can be asked.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.stdin && self.stderr
+    }
+
     /// Returns the number of columns of stderr, or 80 where it is unknown.
     pub(crate) fn columns(&self) -> usize {
         let size = rustix::termios::tcgetwinsize(io::stderr());
@@ -76,6 +81,26 @@ impl Terminal {
     /// Writes a line to stdout.
     pub(crate) fn println(&self, text: &str) {
         self.print(&format!("{text}\n"));
+    }
+
+    /// Writes a line to stdout: a JSON document, or text for users.
+    pub(crate) fn println_as(
+        &self,
+        as_json: bool,
+        json: impl FnOnce() -> Value,
+        text: impl FnOnce() -> String,
+    ) {
+        self.println(&if as_json { json_text(&json()) } else { text() });
+    }
+
+    /// Writes text of a model or a tool to stdout: a pipe gets it as it is, and a terminal must not
+    /// obey it.
+    pub(crate) fn println_untrusted(&self, text: &str) {
+        if self.stdout {
+            self.println(&escape(text));
+        } else {
+            self.println(text);
+        }
     }
 
     /// Writes bytes to stdout as they are.

@@ -1,4 +1,4 @@
-;; Says that it has so many definitions that their size in bytes is zero again.
+;; Declares a number of definitions whose size in bytes wraps to zero.
 (func (export "definitions") (result i32)
     (i32.store (i32.const 16) (i32.const 64))
     (i32.store (i32.const 20) (i32.const 0x10000000))

@@ -1,4 +1,4 @@
-;; Asks for the granted folders without end and gives no descriptor back.
+;; Asks for the granted directories without end and gives no descriptor back.
 (import "host" "directories" (func $directories (param i32)))
 (func (export "call") (type $call)
     (loop $again

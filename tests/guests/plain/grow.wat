@@ -1,4 +1,4 @@
-;; Takes memory, page by page and every page written to, until there is none; then it goes on asking.
+;; Takes memory, page by page and every page written to, until there is none; then it keeps asking.
 (component
   (core module $code
     (memory (export "memory") 1)

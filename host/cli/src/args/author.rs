@@ -15,7 +15,7 @@ pub(crate) struct NewArgs {
     /// The language to write the tool in.
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
     pub(crate) lang: Language,
-    /// The folder to make the project's folder in.
+    /// The directory to make the project's directory in.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) dir: PathBuf,
 }
@@ -29,7 +29,7 @@ fn languages() -> impl TypedValueParser<Value = Language> {
 /// `build`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct BuildArgs {
-    /// The folder of the project.
+    /// The directory of the project.
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
     /// Take the names of functions out of a component in Rust or C, too; the stack of a trap is

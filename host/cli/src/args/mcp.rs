@@ -12,9 +12,12 @@ pub(crate) struct McpArgs {
     /// The action; without one, serve.
     #[command(subcommand)]
     pub(crate) command: Option<McpCommand>,
-    /// The tools to serve.
+    /// The configuration.
     #[command(flatten)]
-    pub(crate) served: McpServed,
+    pub(crate) config: ConfigArgs,
+    /// A component to serve besides the configured ones: a file, or `builtin:NAME`. Repeatable.
+    #[arg(long = "tool", global = true, value_name = "FILE")]
+    pub(crate) tools: Vec<String>,
     /// Serve over HTTP at this address, such as `127.0.0.1:8080`; with port 0, at any that is free.
     #[arg(long, value_name = "ADDR")]
     pub(crate) http: Option<SocketAddr>,
@@ -35,17 +38,6 @@ pub(crate) struct McpArgs {
     pub(crate) quiet: bool,
 }
 
-/// The tools of a server of the Model Context Protocol.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct McpServed {
-    /// The configuration.
-    #[command(flatten)]
-    pub(crate) config: ConfigArgs,
-    /// A component to serve besides the configured ones: a file, or `builtin:NAME`. Repeatable.
-    #[arg(long = "tool", value_name = "FILE")]
-    pub(crate) tools: Vec<String>,
-}
-
 /// `mcp ...`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
@@ -58,8 +50,5 @@ pub(crate) enum McpCommand {
         /// The entry for a server that was started with `--http`, at this address.
         #[arg(long, value_name = "ADDR")]
         http: Option<SocketAddr>,
-        /// The tools to serve.
-        #[command(flatten)]
-        served: McpServed,
     },
 }

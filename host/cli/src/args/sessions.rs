@@ -10,6 +10,9 @@ pub(crate) struct SessionsArgs {
     /// The action.
     #[command(subcommand)]
     pub(crate) command: SessionsCommand,
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
 }
 
 /// `sessions ...`.
@@ -17,9 +20,6 @@ pub(crate) struct SessionsArgs {
 pub(crate) enum SessionsCommand {
     /// List the sessions, newest first.
     List {
-        /// The configuration.
-        #[command(flatten)]
-        config: ConfigArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -28,9 +28,6 @@ pub(crate) enum SessionsCommand {
     Show {
         /// Its id, the beginning of its id, or `latest`.
         session: String,
-        /// The configuration.
-        #[command(flatten)]
-        config: ConfigArgs,
         /// Print its events as JSON, one a line.
         #[arg(long)]
         json: bool,
@@ -50,9 +47,6 @@ pub(crate) enum SessionsCommand {
         /// show` numbers them.
         #[arg(long, value_name = "EVENT")]
         at: Option<u64>,
-        /// The configuration.
-        #[command(flatten)]
-        config: ConfigArgs,
     },
     /// Write a session as one file that needs nothing else.
     Export {
@@ -61,9 +55,6 @@ pub(crate) enum SessionsCommand {
         /// The file; it must not exist [default: standard output].
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// The configuration.
-        #[command(flatten)]
-        config: ConfigArgs,
     },
     /// Take over a session from a file that `export` wrote, and print its id. Calls that wait in it
     /// will not run, and nothing that was allowed in it is allowed here.
@@ -73,18 +64,12 @@ pub(crate) enum SessionsCommand {
         /// Give it a new id.
         #[arg(long)]
         as_new: bool,
-        /// The configuration.
-        #[command(flatten)]
-        config: ConfigArgs,
     },
     /// Remove sessions for good, and print their ids.
     Delete {
         /// Their ids, the beginnings of their ids, or `latest`.
         #[arg(required = true, value_name = "SESSION")]
         sessions: Vec<String>,
-        /// The configuration.
-        #[command(flatten)]
-        config: ConfigArgs,
     },
     /// Remove the oldest sessions for good, print their ids, and return their space to the disk.
     /// Without an option: what `keep` in agent.toml does not keep. A session that is in use or
@@ -96,18 +81,12 @@ pub(crate) enum SessionsCommand {
         /// Remove the oldest until the database has at most this size.
         #[arg(long, value_name = "BYTES")]
         max_bytes: Option<u64>,
-        /// The configuration.
-        #[command(flatten)]
-        config: ConfigArgs,
     },
     /// Take a session as it is in the journal, although events that were stored are missing there,
     /// because the file was damaged or replaced by an older one.
     Recover {
         /// Its id.
         session: String,
-        /// The configuration.
-        #[command(flatten)]
-        config: ConfigArgs,
     },
     /// List the files that a session's calls left, or write one to standard output.
     Artifacts {
@@ -118,9 +97,6 @@ pub(crate) enum SessionsCommand {
         /// Write it to this file, which must not exist [default: standard output].
         #[arg(long, short, value_name = "FILE", requires = "name")]
         output: Option<PathBuf>,
-        /// The configuration.
-        #[command(flatten)]
-        config: ConfigArgs,
         /// Print the list as JSON, one file a line.
         #[arg(long, conflicts_with = "name")]
         json: bool,
@@ -132,8 +108,5 @@ pub(crate) enum SessionsCommand {
         /// The file; it must not exist [default: standard output].
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// The configuration.
-        #[command(flatten)]
-        config: ConfigArgs,
     },
 }

@@ -1,21 +1,20 @@
 //! `agent-host approvals`: lists remembered approvals of sessions and projects, and revokes them.
 
-use super::configure;
+use super::{configure, open_journal};
 use crate::{
-    args::{ApprovalsArgs, ApprovalsCommand, ConfigArgs},
+    args::{ApprovalsArgs, ApprovalsCommand},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, date, escape_line, json_text},
+    terminal::{BOLD, DIM, Terminal, date, escape_line},
 };
-use agent_host_app::{Overrides, open_store};
+use agent_host_app::Overrides;
 use agent_host_engine::{journal::JournalError, observer::Unobserved, session::Session};
-use agent_host_journal::{JournalStore, ProjectApproval, Retention, approval_id};
+use agent_host_journal::{JournalStore, ProjectApproval, approval_id};
 use agent_host_types::{
     approval::{ApprovalRule, RememberScope},
     event::{Event, EventRecord},
     id::SessionId,
 };
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// A remembered approval.
 struct Remembered {
@@ -29,33 +28,28 @@ struct Remembered {
 }
 
 pub(super) async fn approvals(args: ApprovalsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let config = configure(args.config, Overrides::default())?;
+    let store = open_journal(&config).await?;
+    let (all, unread) = all(store.as_ref()).await?;
     match args.command {
-        ApprovalsCommand::List { config, json } => {
-            let store = open(config).await?;
-            let (all, unread) = all(store.as_ref()).await?;
+        ApprovalsCommand::List { json } => {
             if all.is_empty() && unread.is_empty() && !json {
                 terminal
                     .note("No approval is remembered: every call that needs one is asked about.");
             }
             for kept in &all {
-                terminal.println(&if json {
-                    json_text(&kept.as_json())
-                } else {
-                    kept.line()
-                });
+                terminal.println_as(json, || kept.as_json(), || kept.line());
             }
             done_unless(&unread)
         }
-        ApprovalsCommand::Revoke { id, config, .. } => {
-            let store = open(config).await?;
-            let (all, unread) = all(store.as_ref()).await?;
-            let Some(id) = id else {
-                let mut faults = revoke(store.as_ref(), &all, terminal).await?;
-                faults.extend(unread);
-                return done_unless(&faults);
-            };
+        ApprovalsCommand::Revoke { id: Some(id), .. } => {
             let one = find(all, &id)?;
             done_unless(&revoke(store.as_ref(), &[one], terminal).await?)
+        }
+        ApprovalsCommand::Revoke { id: None, .. } => {
+            let mut faults = revoke(store.as_ref(), &all, terminal).await?;
+            faults.extend(unread);
+            done_unless(&faults)
         }
     }
 }
@@ -69,23 +63,17 @@ fn done_unless(faults: &[String]) -> Result<Exit, Failure> {
     }
 }
 
-async fn open(config: ConfigArgs) -> Result<Arc<dyn JournalStore>, Failure> {
-    let config = configure(config, Overrides::default())?;
-    let store = open_store(&config, Retention::default());
-    store.await.map_err(Failure::failed)
-}
-
 /// Lists all remembered approvals (projects first, then sessions, newest session first), and an
 /// error for each unreadable session. An unreadable session cannot resume, so none of its approvals
 /// is in force.
 async fn all(store: &dyn JournalStore) -> Result<(Vec<Remembered>, Vec<String>), Failure> {
-    let approvals = store.approvals().await.map_err(Failure::failed)?;
+    let approvals = store.approvals().await?;
     let mut all: Vec<Remembered> = approvals
         .into_iter()
         .map(Remembered::from_project)
         .collect();
     let mut unread = Vec::new();
-    for row in store.list().await.map_err(Failure::failed)? {
+    for row in store.list().await? {
         match in_session(store, row.id).await {
             Ok(kept) => all.extend(kept),
             Err(error) => unread.push(error.to_string()),
@@ -150,8 +138,7 @@ async fn revoke(
         gone.iter().partition(|kept| kept.project.is_some());
     if !in_projects.is_empty() {
         let approvals = in_projects.iter().filter_map(|kept| kept.project.clone());
-        let revoked = store.revoke_approvals(approvals.collect()).await;
-        revoked.map_err(Failure::failed)?;
+        store.revoke_approvals(approvals.collect()).await?;
         report(&in_projects);
     }
     let mut faults = Vec::new();

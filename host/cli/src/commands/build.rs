@@ -4,20 +4,17 @@ use super::{configure, permissions::permissions};
 use crate::{
     args::{BuildArgs, ConfigArgs},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, bytes, escape_line, json_text},
+    terminal::{BOLD, DIM, Terminal, bytes, escape_line, path_text, section},
 };
 use agent_host_app::Overrides;
 use agent_host_author::{self as author, BuildOptions, Built, Project};
+use agent_host_types::tool::ToolDefinition;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 pub(super) async fn build(args: BuildArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let built = build_project(&args.dir, args.strip_names, args.wasi_sdk, terminal).await?;
-    terminal.println(&if args.json {
-        json_text(&as_json(&built))
-    } else {
-        as_text(&built)
-    });
+    terminal.println_as(args.json, || as_json(&built), || as_text(&built));
     Ok(Exit::Done)
 }
 
@@ -57,25 +54,17 @@ fn as_json(built: &Built) -> Value {
 
 fn as_text(built: &Built) -> String {
     let mut lines = vec![
-        format!(
-            "{BOLD}{}{BOLD:#}",
-            escape_line(&built.component.display().to_string())
-        ),
+        format!("{BOLD}{}{BOLD:#}", path_text(&built.component)),
         format!("  size        {}", bytes(built.size_bytes)),
         format!("  digest      {}", built.digest),
-        String::new(),
-        format!("{BOLD}Tools{BOLD:#}"),
     ];
-    lines.extend(built.tools.iter().map(|tool| {
-        format!(
-            "  {} {DIM}{}{DIM:#}",
-            escape_line(&tool.name),
-            tool.effect.as_str()
-        )
-    }));
-    lines.push(String::new());
-    lines.push(format!("{BOLD}May ask for{BOLD:#}"));
+    let tool = |tool: &ToolDefinition| {
+        let name = escape_line(&tool.name);
+        format!("  {name} {DIM}{}{DIM:#}", tool.effect.as_str())
+    };
+    section(&mut lines, "Tools", built.tools.iter().map(tool));
     let permissions = permissions(&built.imports).into_iter();
-    lines.extend(permissions.map(|permission| format!("  {permission}")));
+    let permissions = permissions.map(|permission| format!("  {permission}"));
+    section(&mut lines, "May ask for", permissions);
     lines.join("\n")
 }

@@ -3,63 +3,44 @@
 
 use super::configure;
 use crate::{
-    args::{CacheArgs, CacheCommand, ConfigArgs},
+    args::{CacheArgs, CacheCommand},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, YELLOW, bytes, date, escape_line, json_text},
+    terminal::{BOLD, DIM, Terminal, YELLOW, bytes, date, escape_line},
 };
 use agent_host_app::Overrides;
 use agent_host_sandbox::{CacheContent, CachedComponent, CompileCache};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(super) fn cache(args: CacheArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let config = configure(args.config, Overrides::default())?;
+    let cache = CompileCache::open(&config.cache_dir).map_err(|error| {
+        Failure::failed(format!(
+            "the compile cache {} cannot be used: {error}",
+            config.cache_dir.display()
+        ))
+    })?;
     match args.command {
-        CacheCommand::List { config, json } => list(config, json, terminal),
-        CacheCommand::Prune {
-            config,
-            all,
-            max_bytes,
-        } => {
-            let pruned = match open(config)? {
-                Some(cache) => cache
-                    .prune(if all { Some(0) } else { max_bytes })
-                    .map_err(Failure::failed)?,
-                None => agent_host_sandbox::Pruned::default(),
-            };
+        CacheCommand::List { json } => {
+            let components = cache.map(|cache| cache.list()).transpose();
+            let components = components.map_err(Failure::failed)?.unwrap_or_default();
+            if components.is_empty() && !json {
+                terminal.note("Nothing is in the compile cache. The first run fills it.");
+            }
+            for component in &components {
+                terminal.println_as(json, || as_json(component), || line(component));
+            }
+        }
+        CacheCommand::Prune { all, max_bytes } => {
+            let max_bytes = if all { Some(0) } else { max_bytes };
+            let pruned = cache.map(|cache| cache.prune(max_bytes)).transpose();
+            let pruned = pruned.map_err(Failure::failed)?.unwrap_or_default();
             terminal.note(&format!(
                 "{} files removed, {}",
                 pruned.files,
                 bytes(pruned.bytes)
             ));
-            Ok(Exit::Done)
         }
-    }
-}
-
-fn open(config: ConfigArgs) -> Result<Option<CompileCache>, Failure> {
-    let config = configure(config, Overrides::default())?;
-    CompileCache::open(&config.cache_dir).map_err(|error| {
-        Failure::failed(format!(
-            "the compile cache {} cannot be used: {error}",
-            config.cache_dir.display()
-        ))
-    })
-}
-
-fn list(config: ConfigArgs, as_json: bool, terminal: &Terminal) -> Result<Exit, Failure> {
-    let components = match open(config)? {
-        Some(cache) => cache.list().map_err(Failure::failed)?,
-        None => Vec::new(),
-    };
-    if components.is_empty() && !as_json {
-        terminal.note("Nothing is in the compile cache. The first run fills it.");
-    }
-    for component in &components {
-        terminal.println(&if as_json {
-            json_line(component)
-        } else {
-            line(component)
-        });
     }
     Ok(Exit::Done)
 }
@@ -89,12 +70,12 @@ fn line(component: &CachedComponent) -> String {
     )
 }
 
-fn json_line(component: &CachedComponent) -> String {
+fn as_json(component: &CachedComponent) -> Value {
     let (digest, tools) = match &component.content {
         CacheContent::Component { digest, tools, .. } => (Some(digest), Some(tools)),
         CacheContent::Damaged => (None, None),
     };
-    json_text(&json!({
+    json!({
         "digest": digest,
         "file": component.file,
         "bytes": component.size_bytes,
@@ -102,7 +83,7 @@ fn json_line(component: &CachedComponent) -> String {
         "tools": tools,
         "made_ms": millis(component.compiled_at),
         "used_ms": millis(component.last_used),
-    }))
+    })
 }
 
 fn millis(time: SystemTime) -> u64 {

@@ -1,14 +1,13 @@
 //! `agent-host call`: calls one tool without a model, with the grants and limits of the
 //! configuration. No approval is asked for: the operator requested exactly this call.
 
-use super::{configure, explain::suggestions_text};
+use super::{configure, explain::suggestions_text, tool_names};
 use crate::{
     args::CallArgs,
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
-        Terminal, ask_question, audit_line, escape, failure_text, full_text, json_text, one_line,
-        piped_input,
+        Terminal, ask_question, audit_line, escape, full_text, json_text, one_line, piped_input,
     },
 };
 use agent_host_app::{Config, Overrides, Registry, suggestions};
@@ -49,14 +48,9 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         .iter()
         .any(|known| known.definition.name == tool)
     {
-        let names: Vec<&str> = registry
-            .tools()
-            .iter()
-            .map(|known| known.definition.name.as_str())
-            .collect();
         return Err(Failure::usage(format!(
             "`{component}` has no tool `{tool}`; it has: {}",
-            names.join(", ")
+            tool_names(&registry)
         )));
     }
     registry
@@ -71,7 +65,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         idempotency_key: session.to_string(),
         shared: Arc::default(),
         answers: Vec::new(),
-        can_ask: terminal.stdin && terminal.stderr,
+        can_ask: terminal.can_ask(),
         // Unused: a signal drops the whole future, below.
         cancel: CancellationToken::new(),
     };
@@ -142,18 +136,11 @@ async fn run_to_result(
 }
 
 fn read_input(text: &str) -> Result<serde_json::Map<String, Value>, Failure> {
-    let read;
-    let text = if text == "-" {
-        read = piped_input(MAX_INPUT_BYTES).map_err(|error| {
-            Failure::usage(format!(
-                "cannot read the arguments from standard input: {error}"
-            ))
-        })?;
-        read.as_str()
-    } else {
-        text
+    let text = match text {
+        "-" => piped_input(MAX_INPUT_BYTES, "the arguments")?,
+        text => text.to_owned(),
     };
-    serde_json::from_str(text).map_err(|error| {
+    serde_json::from_str(&text).map_err(|error| {
         Failure::usage(format!(
             "the arguments are not a JSON object: {error}. Write them like '{{\"path\": \".\"}}', in single quotes, so that the shell leaves them alone."
         ))
@@ -161,22 +148,19 @@ fn read_input(text: &str) -> Result<serde_json::Map<String, Value>, Failure> {
 }
 
 fn print(output: &ToolResultOutput, json: bool, terminal: &Terminal) -> Result<Exit, Failure> {
-    let exit = match output {
-        ToolResultOutput::Text(_) | ToolResultOutput::Json(_) | ToolResultOutput::Content(_) => {
-            Exit::Done
-        }
-        ToolResultOutput::ErrorText(_) | ToolResultOutput::ErrorJson(_) => Exit::Failed,
-        ToolResultOutput::ExecutionDenied(_) => Exit::Refused,
+    let exit = if output.is_success() {
+        Exit::Done
+    } else if output.is_error() {
+        Exit::Failed
+    } else {
+        Exit::Refused
     };
     if json {
         terminal.println(&json_text(&serde_json::json!(output)));
-        return Ok(exit);
-    }
-    match full_text(output) {
-        // A pipe gets the text as it is; a terminal must not obey it.
-        Some(text) if terminal.stdout => terminal.println(&escape(&text)),
-        Some(text) => terminal.println(&text),
-        None => return Err(Failure::new(exit, failure_text(output))),
+    } else if output.is_success() {
+        terminal.println_untrusted(&full_text(output));
+    } else {
+        return Err(Failure::new(exit, full_text(output)));
     }
     Ok(exit)
 }

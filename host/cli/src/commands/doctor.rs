@@ -1,9 +1,9 @@
 //! `agent-host doctor`: checks whether this machine and configuration can run an agent; prints one
 //! line per check.
 
-use super::configure;
+use super::{configure, tool_names};
 use crate::{
-    args::DoctorArgs,
+    args::ConfigArgs,
     exit::{Exit, Failure},
     terminal::{GREEN, RED, Terminal, YELLOW, escape_line},
 };
@@ -11,7 +11,7 @@ use agent_host_app::{
     CheckedModel, Config, ModelAnswer, Overrides, Registry, Role, ServerEntry, check_models,
     open_store, project,
 };
-use agent_host_engine::tool::ToolRunner as _;
+use agent_host_engine::journal::JournalError;
 use agent_host_journal::Retention;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
 
@@ -22,8 +22,17 @@ enum Finding {
     Error(String),
 }
 
-pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let config = configure(args.config, Overrides::default())?;
+impl Finding {
+    fn of(checked: Result<String, JournalError>) -> Self {
+        match checked {
+            Ok(text) => Self::Ok(text),
+            Err(error) => Self::Error(error.to_string()),
+        }
+    }
+}
+
+pub(super) async fn doctor(args: ConfigArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let config = configure(args, Overrides::default())?;
     let findings = [
         ("configuration", configuration(&config)),
         ("state", state(&config).await),
@@ -62,31 +71,21 @@ fn configuration(config: &Config) -> Finding {
 
 async fn state(config: &Config) -> Finding {
     let sessions = async { open_store(config, Retention::default()).await?.list().await };
-    match sessions.await {
-        Ok(rows) => Finding::Ok(format!(
-            "{} ({} sessions)",
-            config.state_dir.display(),
-            rows.len()
-        )),
-        Err(error) => Finding::Error(error.to_string()),
-    }
+    let dir = config.state_dir.display();
+    let described = sessions
+        .await
+        .map(|rows| format!("{dir} ({} sessions)", rows.len()));
+    Finding::of(described)
 }
 
 async fn approvals(config: &Config) -> Finding {
-    let approvals = async {
-        open_store(config, Retention::default())
-            .await?
-            .approvals()
-            .await
-    };
-    match approvals.await {
-        Ok(approvals) => {
-            let project = project(config);
-            let here = approvals.iter().filter(|known| known.project == project);
-            Finding::Ok(format!("{} remembered for this project", here.count()))
-        }
-        Err(error) => Finding::Error(error.to_string()),
-    }
+    let store = open_store(config, Retention::default());
+    let approvals = async { store.await?.approvals().await };
+    Finding::of(approvals.await.map(|approvals| {
+        let project = project(config);
+        let here = approvals.iter().filter(|known| known.project == project);
+        format!("{} remembered for this project", here.count())
+    }))
 }
 
 fn cache(config: &Config) -> Finding {
@@ -162,11 +161,6 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
             Finding::Warning(format!("instances on demand, slower: {why}"))
         }
     };
-    let names: Vec<&str> = registry
-        .tools()
-        .iter()
-        .map(|tool| tool.definition.name.as_str())
-        .collect();
     let compiler = match registry.check_compiler().await {
         Ok(Some(Confinement::SystemCalls)) => Finding::Ok(
             "in a child process; its memory, time and system calls are limited".to_owned(),
@@ -180,7 +174,7 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
     let mut findings = vec![
         ("sandbox", sandbox),
         ("compiler", compiler),
-        ("tools", Finding::Ok(names.join(", "))),
+        ("tools", Finding::Ok(tool_names(&registry))),
     ];
     for entry in registry.servers() {
         findings.push(("MCP server", Finding::Ok(server(entry).await)));

@@ -1,14 +1,13 @@
 //! `agent-host explain`: prints what the calls of a session requested, and the smallest grant that
 //! would have allowed each denial.
 
-use super::configure;
+use super::{configure, open_journal};
 use crate::{
     args::ExplainArgs,
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, audit_line, escape, escape_line, json_text, tool_name},
 };
-use agent_host_app::{ExplainedCall, Explanation, Overrides, Suggestion, open_store};
-use agent_host_journal::Retention;
+use agent_host_app::{ExplainedCall, Explanation, Overrides, Suggestion};
 use agent_host_types::accounting::AuditVerdict;
 use serde_json::json;
 
@@ -19,14 +18,12 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
         json,
     } = args;
     let config = configure(config, Overrides::default())?;
-    let store = open_store(&config, Retention::default());
-    let store = store.await.map_err(Failure::failed)?;
-    let id = store.find(&session).await.map_err(Failure::usage)?;
+    let store = open_journal(&config).await?;
+    let id = store.find(&session).await?;
     let mut explanation = Explanation::default();
     store
         .for_each_record(id, |record| explanation.add(record.event))
-        .await
-        .map_err(Failure::failed)?;
+        .await?;
     explanation.suggest(config.implied_grant());
     let Explanation { calls, suggestions } = &explanation;
     if json {
@@ -56,7 +53,7 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
 
 /// The advice below suggestions.
 const ADVICE: &str = "Grant only what you would hand to the tool's author. A [[tool]] with a list of its own takes the lines as \
-                      [[tool.http]] or changes [[tool.dir]]. `--write` makes the grant of the current folder writable for once.";
+                      [[tool.http]] or changes [[tool.dir]]. `--write` makes the grant of the current directory writable for once.";
 
 fn call_text(call: &ExplainedCall) -> String {
     let mut lines = vec![format!(
@@ -85,32 +82,30 @@ fn call_text(call: &ExplainedCall) -> String {
 /// Formats all suggestions for copying; `None` if there are none. The policy writes their TOML,
 /// where a guest's text is a string without control characters.
 pub(super) fn suggestions_text(suggestions: &[Suggestion]) -> Option<String> {
-    let block = |heading: &str, change: bool| {
-        let lines: Vec<String> = suggestions
-            .iter()
-            .filter(|suggestion| suggestion.change == change)
-            .map(|suggestion| escape(&suggestion.toml))
-            .collect();
-        (!lines.is_empty()).then(|| format!("{heading}\n\n{}\n", lines.join("\n\n")))
+    let toml = |change: bool| -> Vec<String> {
+        let of_kind = suggestions.iter().filter(|one| one.change == change);
+        of_kind.map(|one| escape(&one.toml)).collect()
     };
-    let arguments: Vec<String> = suggestions
-        .iter()
-        .filter_map(|suggestion| suggestion.argument.as_ref())
+    let arguments = suggestions.iter().filter_map(|one| one.argument.as_ref());
+    let arguments: Vec<String> = arguments
         .map(|argument| format!("--grant {}", shell_quoted(&escape(argument))))
         .collect();
-    let arguments = (!arguments.is_empty()).then(|| {
-        format!(
-            "{BOLD}The same on the command line:{BOLD:#}\n\n{}\n",
-            arguments.join(" \\\n")
-        )
-    });
-    let add = format!("{BOLD}What would have allowed what was denied, in agent.toml:{BOLD:#}");
-    let change = format!("{BOLD}What would have to be different in agent.toml:{BOLD:#}");
-    let parts: Vec<String> = [block(&add, false), arguments, block(&change, true)]
-        .into_iter()
-        .flatten()
+    let parts = [
+        (
+            "What would have allowed what was denied, in agent.toml:",
+            toml(/*change*/ false).join("\n\n"),
+        ),
+        ("The same on the command line:", arguments.join(" \\\n")),
+        (
+            "What would have to be different in agent.toml:",
+            toml(/*change*/ true).join("\n\n"),
+        ),
+    ];
+    let parts = parts.iter().filter(|(_, text)| !text.is_empty());
+    let parts: Vec<String> = parts
+        .map(|(heading, text)| format!("{BOLD}{heading}{BOLD:#}\n\n{text}"))
         .collect();
-    (!parts.is_empty()).then(|| parts.join("\n").trim_end().to_owned())
+    (!parts.is_empty()).then(|| parts.join("\n\n").trim_end().to_owned())
 }
 
 /// Quotes a word for a POSIX shell.

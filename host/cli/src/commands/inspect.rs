@@ -6,7 +6,7 @@ use super::{configure, permission_summary, permissions::permissions};
 use crate::{
     args::InspectArgs,
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, bytes, escape, escape_line, json_text},
+    terminal::{BOLD, DIM, Terminal, bytes, escape, escape_line, section},
 };
 use agent_host_app::{Entry, Overrides, Registry};
 use agent_host_author::{Description, Producers};
@@ -31,13 +31,11 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
         )));
     };
     let described = describe(entry).await;
-    if args.json {
-        let shown = as_json(&args.component, entry, &described, &config.sandbox);
-        terminal.println(&json_text(&shown));
-    } else {
-        let shown = as_text(&args.component, entry, &described, &config.sandbox);
-        terminal.println(&shown);
-    }
+    terminal.println_as(
+        args.json,
+        || as_json(&args.component, entry, &described, &config.sandbox),
+        || as_text(&args.component, entry, &described, &config.sandbox),
+    );
     Ok(Exit::Done)
 }
 
@@ -109,57 +107,45 @@ fn as_text(name: &str, entry: &Entry, described: &Description, sandbox: &Sandbox
         format!("  compiled    {}", compiled(component)),
     ];
     lines.extend(producer_lines(&described.producers));
-    lines.extend([
-        String::new(),
-        format!("{BOLD}May ask for{BOLD:#} {DIM}(and gets only what is granted){DIM:#}"),
-    ]);
-    lines.extend(
-        permissions(component.imports())
-            .into_iter()
-            .map(|line| format!("  {line}")),
+    let asked = permissions(component.imports()).into_iter();
+    section(
+        &mut lines,
+        &format!("May ask for{BOLD:#} {DIM}(and gets only what is granted){DIM:#}"),
+        asked.map(|line| format!("  {line}")),
     );
-    lines.push(String::new());
-    lines.push(format!("{BOLD}Is granted{BOLD:#}"));
     let granted = permission_summary::lines(&entry.grants).into_iter();
-    lines.extend(granted.map(|line| format!("  {}", escape_line(&line))));
+    let granted = granted.map(|line| format!("  {}", escape_line(&line)));
+    section(&mut lines, "Is granted", granted);
     for (title, limits) in [
         ("Limits of a call", json!(entry.limits)),
         ("Limits of all calls together", sandbox_limits(sandbox)),
         ("Limits of loading", loading_limits(sandbox)),
     ] {
-        lines.push(String::new());
-        lines.push(format!("{BOLD}{title}{BOLD:#}"));
-        lines.extend(limits.as_object().into_iter().flatten().map(limit));
+        let limits = limits.as_object().into_iter().flatten().map(limit);
+        section(&mut lines, title, limits);
     }
     for tool in component.definitions() {
         lines.extend(tool_lines(tool));
     }
     if !component.refused_functions().is_empty() {
-        lines.push(String::new());
-        lines.push(format!("{BOLD}Functions that are no tools{BOLD:#}"));
         let refused = component.refused_functions().iter();
-        lines.extend(refused.map(|reason| format!("  {}", escape_line(reason))));
+        let refused = refused.map(|reason| format!("  {}", escape_line(reason)));
+        section(&mut lines, "Functions that are no tools", refused);
     }
-    lines.push(String::new());
-    lines.push(format!("{BOLD}Interface{BOLD:#} {DIM}(WIT){DIM:#}"));
-    match &described.wit {
-        Ok(wit) => lines.extend(indented(wit)),
-        Err(why) => lines.push(format!("  cannot be shown: {}", escape_line(why))),
-    }
+    let wit = match &described.wit {
+        Ok(wit) => indented(wit),
+        Err(why) => vec![format!("  cannot be shown: {}", escape_line(why))],
+    };
+    section(
+        &mut lines,
+        &format!("Interface{BOLD:#} {DIM}(WIT){DIM:#}"),
+        wit,
+    );
     lines.join("\n")
 }
 
 /// Formats the producers section, one line per field.
 fn producer_lines(producers: &Result<Producers, String>) -> Vec<String> {
-    let producers = match producers {
-        Ok(producers) => producers,
-        Err(why) => {
-            return vec![format!(
-                "  made with   cannot be shown: {}",
-                escape_line(why)
-            )];
-        }
-    };
     let line = |(field, values): (&String, &BTreeMap<String, String>)| {
         let field = match field.as_str() {
             "processed-by" => "made with",
@@ -171,20 +157,21 @@ fn producer_lines(producers: &Result<Producers, String>) -> Vec<String> {
         let values = values.collect::<Vec<_>>().join(", ");
         escape_line(&format!("  {field:<11} {values}"))
     };
-    producers.iter().map(line).collect()
+    match producers {
+        Ok(producers) => producers.iter().map(line).collect(),
+        Err(why) => vec![format!(
+            "  made with   cannot be shown: {}",
+            escape_line(why)
+        )],
+    }
 }
 
 /// Formats a tool with its input and output schemas.
 fn tool_lines(tool: &ToolDefinition) -> Vec<String> {
-    let mut lines = vec![
-        String::new(),
-        format!(
-            "{BOLD}{}{BOLD:#} {DIM}{}{DIM:#}",
-            escape_line(&tool.name),
-            tool.effect.as_str()
-        ),
-    ];
-    lines.extend(indented(&tool.description));
+    let (name, effect) = (escape_line(&tool.name), tool.effect.as_str());
+    let heading = format!("{name}{BOLD:#} {DIM}{effect}{DIM:#}");
+    let mut lines = Vec::new();
+    section(&mut lines, &heading, indented(&tool.description));
     lines.extend(schema(&tool.input_schema));
     if let Some(output) = &tool.output_schema {
         lines.push("  gives".to_owned());

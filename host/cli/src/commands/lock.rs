@@ -121,20 +121,15 @@ fn accept(lock: &mut Lock, lines: &[LockRow]) {
 }
 
 impl LockRow {
-    /// Returns the status as its JSON value and in words.
-    fn status(&self) -> (&'static str, &'static str) {
+    /// Returns the status as its JSON value and in words, and what changed.
+    fn status(&self) -> (&'static str, &'static str, &[Change]) {
         match &self.status {
-            Some(LockStatus::Same) => ("same", "accepted"),
-            Some(LockStatus::New) => ("new", "new"),
-            Some(LockStatus::Changed(_)) => ("changed", "changed since it was accepted"),
-            None => ("gone", "accepted, not configured any more"),
-        }
-    }
-
-    fn changes(&self) -> &[Change] {
-        match &self.status {
-            Some(LockStatus::Changed(changes)) => changes,
-            Some(LockStatus::Same | LockStatus::New) | None => &[],
+            Some(LockStatus::Same) => ("same", "accepted", &[]),
+            Some(LockStatus::New) => ("new", "new", &[]),
+            Some(LockStatus::Changed(changes)) => {
+                ("changed", "changed since it was accepted", changes)
+            }
+            None => ("gone", "accepted, not configured any more", &[]),
         }
     }
 
@@ -152,12 +147,12 @@ impl LockRow {
     }
 
     fn print(&self, terminal: &Terminal) {
-        let (name, (_, words)) = (escape_line(&self.name), self.status());
+        let (name, (_, words, changes)) = (escape_line(&self.name), self.status());
         terminal.println(&format!(
             "{BOLD}{name:<20}{BOLD:#} {words:<35} {}",
             escape_line(&self.kind_and_source().1)
         ));
-        for line in difference(self.changes()) {
+        for line in difference(changes) {
             let line = escape_line(&line);
             terminal.println(&match line.get(..4) {
                 Some("  + ") => format!("{GREEN}{line}{GREEN:#}"),
@@ -173,11 +168,12 @@ fn as_json(file: &LockFile, lines: &[LockRow]) -> Value {
         .iter()
         .map(|line| {
             let (kind, what) = line.kind_and_source();
+            let (status, _, changes) = line.status();
             json!({
                 "name": line.name,
                 kind: what,
-                "status": line.status().0,
-                "changes": line.changes(),
+                "status": status,
+                "changes": changes,
                 "accepted_now": line.accepts,
             })
         })

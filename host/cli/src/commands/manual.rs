@@ -1,7 +1,7 @@
 //! `agent-host completions` and `agent-host man`, generated from the clap definitions.
 
 use crate::{
-    args::{Args, CompletionsArgs, ManArgs},
+    args::Args,
     exit::{Exit, Failure},
     terminal::Terminal,
 };
@@ -9,12 +9,12 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 /// Writes a shell's completions to stdout.
-pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+pub(super) fn completions(shell: Shell, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut program = Args::command();
     let name = program.get_name().to_owned();
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut program, name, &mut script);
-    if args.shell == Shell::Bash {
+    clap_complete::generate(shell, &mut program, name, &mut script);
+    if shell == Shell::Bash {
         // clap_complete 4.6 takes the hyphen in the program's name for the gap before a command in
         // one half of the script, and not in the other, so that no command's own words are
         // completed.
@@ -26,19 +26,16 @@ pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> Result
 }
 
 /// Writes a manual page to stdout, as troff.
-pub(super) fn page(args: &ManArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+pub(super) fn page(path: &[String], terminal: &Terminal) -> Result<Exit, Failure> {
     let mut program = Args::command();
     // Fills in what subcommands inherit, such as their full names.
     program.build();
     let mut command = &program;
-    for name in &args.command {
+    for name in path {
         command = command.find_subcommand(name).ok_or_else(|| {
             let of = command.get_bin_name().unwrap_or(command.get_name());
-            let known: Vec<&str> = command
-                .get_subcommands()
-                .map(clap::Command::get_name)
-                .collect();
-            let known = match known.as_slice() {
+            let known = command.get_subcommands().map(clap::Command::get_name);
+            let known = match known.collect::<Vec<_>>().as_slice() {
                 [] => "it has none".to_owned(),
                 known => format!("there are {}", known.join(", ")),
             };

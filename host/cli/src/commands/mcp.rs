@@ -1,15 +1,14 @@
 //! `agent-host mcp`: serves the configured tools to MCP clients. stdout belongs to the client; text
 //! for users goes to stderr.
 
-use super::{configure, permission_summary};
+use super::{configure, permission_summary, tool_names};
 use crate::{
-    args::{McpArgs, McpCommand, McpServed},
+    args::{McpArgs, McpCommand},
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{Terminal, YELLOW, escape, json_lines},
 };
 use agent_host_app::{Config, Host, Overrides};
-use agent_host_engine::tool::ToolRunner as _;
 use agent_host_http::{HttpOptions, HttpServer, exposure_warning};
 use agent_host_mcp::{
     Reloaded, Server,
@@ -21,16 +20,14 @@ use std::{net::SocketAddr, path::Path};
 use tokio_util::sync::CancellationToken;
 
 pub(super) async fn mcp(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    match args.command {
-        Some(McpCommand::Config { name, http, served }) => {
-            client_entry(&name, http, &served, terminal)
-        }
+    match &args.command {
+        Some(McpCommand::Config { name, http }) => client_entry(name, *http, &args, terminal),
         None => serve(args, terminal).await,
     }
 }
 
 async fn serve(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut config = configured(&args.served)?;
+    let mut config = configured(&args)?;
     config.hidden_files.extend(args.token_file.clone());
     let stop = Stop::listen(terminal, None).map_err(Failure::failed)?;
     let host = tokio::select! {
@@ -99,7 +96,7 @@ async fn over_http(
     Ok(())
 }
 
-fn configured(served: &McpServed) -> Result<Config, Failure> {
+fn configured(served: &McpArgs) -> Result<Config, Failure> {
     let overrides = Overrides {
         tools: served.tools.clone(),
         ..Overrides::default()
@@ -109,12 +106,10 @@ fn configured(served: &McpServed) -> Result<Config, Failure> {
 
 /// Prints what is served and what it may reach, from the values that the policy checks.
 fn intro(host: &Host, clients: &str, terminal: &Terminal) {
-    let tools = host.registry().tools().iter();
-    let names: Vec<&str> = tools.map(|tool| tool.definition.name.as_str()).collect();
+    let tools = tool_names(host.registry());
     let reach = permission_summary::for_registry(host.registry()).join("\n  ");
     terminal.note(&escape(&format!(
-        "serving over {clients}: {}\nwhich may reach: {reach}",
-        names.join(", ")
+        "serving over {clients}: {tools}\nwhich may reach: {reach}"
     )));
 }
 
@@ -136,7 +131,7 @@ fn report_reload(reloaded: Reloaded, quiet: bool, terminal: &Terminal) {
 fn client_entry(
     name: &str,
     http: Option<SocketAddr>,
-    served: &McpServed,
+    served: &McpArgs,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
     let server = match http {
@@ -158,7 +153,7 @@ fn client_entry(
 
 /// Returns the entry that starts this program, with absolute paths, since a client starts it in any
 /// directory.
-fn stdio_server(served: &McpServed, terminal: &Terminal) -> Result<Value, Failure> {
+fn stdio_server(served: &McpArgs, terminal: &Terminal) -> Result<Value, Failure> {
     let program = std::env::current_exe().map_err(Failure::failed)?;
     // Reports configuration errors here, where the user reads them.
     let config = configured(served)?;
@@ -174,15 +169,12 @@ fn stdio_server(served: &McpServed, terminal: &Terminal) -> Result<Value, Failur
         }
     }
     for tool in &served.tools {
-        let path = config.working_dir.join(tool);
-        option(
-            "--tool",
-            if tool.starts_with("builtin:") {
-                tool.clone()
-            } else {
-                text(&path)?
-            },
-        );
+        let tool = if tool.starts_with("builtin:") {
+            tool.clone()
+        } else {
+            text(&config.working_dir.join(tool))?
+        };
+        option("--tool", tool);
     }
     for grant in &served.config.grants {
         option("--grant", absolute_grant(grant, &config.working_dir)?);
@@ -190,26 +182,22 @@ fn stdio_server(served: &McpServed, terminal: &Terminal) -> Result<Value, Failur
     // Names the implied grant: its directory would be another one where a client starts this.
     if config.implied_grant().is_some() {
         let mode = if served.config.write { ":rw" } else { "" };
-        option(
-            "--grant",
-            format!("dir:{}{mode}", text(&config.working_dir)?),
-        );
+        let dir = text(&config.working_dir)?;
+        option("--grant", format!("dir:{dir}{mode}"));
     } else if served.config.write {
         args.push("--write".to_owned());
     }
-    if let Some(folder) = &served.config.state_dir {
-        args.extend([
-            "--state-dir".to_owned(),
-            text(&config.working_dir.join(folder))?,
-        ]);
+    if let Some(dir) = &served.config.state_dir {
+        let dir = text(&config.working_dir.join(dir))?;
+        args.extend(["--state-dir".to_owned(), dir]);
     }
     Ok(json!({ "command": text(&program)?, "args": args }))
 }
 
 /// Makes the path of a `dir:` grant absolute.
-fn absolute_grant(grant: &str, folder: &Path) -> Result<String, Failure> {
+fn absolute_grant(grant: &str, base: &Path) -> Result<String, Failure> {
     match grant.strip_prefix("dir:") {
-        Some(path) => Ok(format!("dir:{}", text(&folder.join(path))?)),
+        Some(path) => Ok(format!("dir:{}", text(&base.join(path))?)),
         None => Ok(grant.to_owned()),
     }
 }

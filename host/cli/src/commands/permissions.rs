@@ -17,7 +17,7 @@ fn permission(import: &str) -> String {
     let interface = import.split('@').next().unwrap_or(import);
     let (package, _) = interface.split_once('/').unwrap_or((interface, ""));
     let words = match package {
-        "wasi:filesystem" => "files and folders (wasi:filesystem)",
+        "wasi:filesystem" => "files and directories (wasi:filesystem)",
         "wasi:http" => "HTTP requests (wasi:http)",
         "wasi:sockets" => "sockets (wasi:sockets): always refused",
         "wasi:clocks" => "the time (wasi:clocks)",

@@ -10,10 +10,7 @@ use crate::{
     args::{OutputFormat, PermissionPrompts, RunArgs},
     exit::{Exit, Failure},
     signals::Stop,
-    terminal::{
-        LiveView, Terminal, compose, escape, failure_text, full_text, json_text, piped_input,
-        tool_name,
-    },
+    terminal::{LiveView, Terminal, compose, full_text, json_text, piped_input, tool_name},
 };
 use agent_host_app::{Host, Overrides};
 use agent_host_engine::{
@@ -44,8 +41,6 @@ struct Run<'a> {
     stop: Stop,
     terminal: &'a Terminal,
     format: OutputFormat,
-    /// True if the user can be asked at the terminal.
-    asks_now: bool,
 }
 
 /// The work of a run.
@@ -112,7 +107,6 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         stop,
         terminal,
         format: args.output_format,
-        asks_now: terminal.stdin && terminal.stderr,
     };
     match task {
         Task::Once(input) => run.once(&mut session, *input).await,
@@ -125,7 +119,7 @@ fn prompts(args: &RunArgs, terminal: &Terminal) -> Prompts {
     match args.permission_prompts {
         Some(PermissionPrompts::None) => Prompts::Deny,
         Some(PermissionPrompts::Later) => Prompts::Ask,
-        Some(PermissionPrompts::Ask) | None if terminal.stdin && terminal.stderr => Prompts::Ask,
+        Some(PermissionPrompts::Ask) | None if terminal.can_ask() => Prompts::Ask,
         // A caller that answers from another process can do so again.
         None if reply::answers_session(args) => Prompts::Ask,
         Some(PermissionPrompts::Ask) | None => Prompts::Deny,
@@ -185,16 +179,12 @@ fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
     if terminal.stdin {
         return Ok(Task::Conversation(images));
     }
-    let prompt = piped_input(MAX_PROMPT_BYTES).map_err(|error| {
-        Failure::usage(format!(
-            "cannot read the prompt from standard input: {error}"
-        ))
-    })?;
+    let prompt = piped_input(MAX_PROMPT_BYTES, "the prompt")?;
     match (prompt.trim().is_empty(), &args.resume) {
         (false, _) => once(prompt, images),
         (true, Some(_)) if images.is_empty() => Ok(Task::Once(Box::new(AgentInput::Continue))),
         (true, _) => Err(Failure::usage(
-            "there is no prompt: give one as an argument, like agent-host run \"What is in this folder?\", or on standard input",
+            "there is no prompt: give one as an argument, like agent-host run \"What is in this directory?\", or on standard input",
         )),
     }
 }
@@ -237,13 +227,20 @@ impl Run<'_> {
 
     async fn read_line(&self) -> Option<String> {
         let terminal = *self.terminal;
-        let read = tokio::task::spawn_blocking(move || {
-            compose(&terminal, "\nWhat do you want to know? (Ctrl-D ends)")
-        });
+        let ask = move || compose(&terminal, "\nWhat do you want to know? (Ctrl-D ends)");
+        self.unless_stopped(ask).await.flatten()
+    }
+
+    /// Runs a prompt off the runtime's threads; `None` if the run is stopped first.
+    async fn unless_stopped<T: Send + 'static>(
+        &self,
+        prompt: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let answer = tokio::task::spawn_blocking(prompt);
         tokio::select! {
             biased;
             () = self.stop.token.cancelled() => None,
-            line = read => line.ok().flatten(),
+            answer = answer => answer.ok(),
         }
     }
 
@@ -263,32 +260,24 @@ impl Run<'_> {
             let report = self.agent.run_turn(session, input, &cx).await;
             self.view.end_output();
             self.remember(session, &report.end, rules).await;
-            input = match &report.end {
-                TurnEnd::NeedsMoreTurns => AgentInput::Continue,
+            let next = match &report.end {
+                TurnEnd::NeedsMoreTurns => Some(AgentInput::Continue),
                 TurnEnd::AwaitingConfirmation { continuation, .. } => {
-                    match self.decide(continuation).await {
-                        Some(decisions) => AgentInput::Resume {
-                            continuation: continuation.clone(),
-                            decisions,
-                        },
-                        None => return Ok(report),
-                    }
+                    self.decide(continuation).await
                 }
                 TurnEnd::AwaitingAnswer { continuation, .. } => {
-                    match self.answer_question(continuation).await {
-                        Some(answer) => AgentInput::Answer {
-                            continuation: continuation.clone(),
-                            answer,
-                        },
-                        None => return Ok(report),
-                    }
+                    self.answer_question(continuation).await
                 }
                 TurnEnd::Done { .. }
                 | TurnEnd::PendingToolCalls { .. }
                 | TurnEnd::BudgetExceeded { .. }
                 | TurnEnd::Refusal { .. }
                 | TurnEnd::Cancelled
-                | TurnEnd::Error { .. } => return Ok(report),
+                | TurnEnd::Error { .. } => None,
+            };
+            input = match next {
+                Some(input) => input,
+                None => return Ok(report),
             };
         }
     }
@@ -303,9 +292,7 @@ impl Run<'_> {
         match &report.end {
             TurnEnd::Done { text, result, .. } => {
                 match result {
-                    Some(result) => self.answer(
-                        &full_text(&result.output).unwrap_or_else(|| failure_text(&result.output)),
-                    ),
+                    Some(result) => self.answer(&full_text(&result.output)),
                     None if self.view.streams_text() => {}
                     None => self.answer(text),
                 }
@@ -344,15 +331,10 @@ impl Run<'_> {
                 return Ok(self.stop.exit());
             }
             TurnEnd::Error { error } => {
-                let kept = match error {
-                    TurnError::Model { .. }
-                    | TurnError::ContextWindow { .. }
-                    | TurnError::Input { .. }
-                    | TurnError::UntilToolNotCalled { .. }
-                    | TurnError::InvalidAnswer { .. } => {
-                        format!("\nThe session is kept: agent-host run --resume {id}")
-                    }
-                    TurnError::Journal { .. } => String::new(),
+                let kept = if matches!(error, TurnError::Journal { .. }) {
+                    String::new()
+                } else {
+                    format!("\nThe session is kept: agent-host run --resume {id}")
                 };
                 return Err(Failure::new((&report.end).into(), format!("{error}{kept}")));
             }
@@ -365,15 +347,9 @@ impl Run<'_> {
     }
 
     fn answer(&self, text: &str) {
-        if self.format != OutputFormat::Text {
-            return;
+        if self.format == OutputFormat::Text {
+            self.terminal.println_untrusted(text);
         }
-        // A pipe gets the text as it is; a terminal must not obey it.
-        self.terminal.println(&if self.terminal.stdout {
-            escape(text)
-        } else {
-            text.to_owned()
-        });
     }
 }
 

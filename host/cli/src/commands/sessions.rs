@@ -4,61 +4,41 @@ mod artifacts;
 mod manage;
 mod show;
 
-use super::{configure, run};
+use super::{configure, open_journal, run};
 use crate::{
     args::{SessionsArgs, SessionsCommand},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, YELLOW, date, json_text, one_line},
+    terminal::{BOLD, DIM, Terminal, YELLOW, date, one_line},
 };
-use agent_host_app::{Config, Overrides, open_store};
+use agent_host_app::Overrides;
 use agent_host_journal::{JournalStore, LostEvents, Retention};
 use agent_host_types::{event::EventRecord, id::Digest};
 use serde_json::json;
-use std::sync::Arc;
 
 pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    // `run` opens the journal itself.
+    if let SessionsCommand::Resume(args) = args.command {
+        return run::run(*args, terminal).await;
+    }
+    let config = configure(args.config, Overrides::default())?;
+    let store = open_journal(&config).await?;
+    let store = store.as_ref();
     match args.command {
-        SessionsCommand::List { config, json } => {
-            list(open(config).await?.as_ref(), json, terminal).await
-        }
-        SessionsCommand::Show {
-            session,
-            config,
-            json,
-        } => show(open(config).await?.as_ref(), &session, json, terminal).await,
         SessionsCommand::Resume(args) => run::run(*args, terminal).await,
-        SessionsCommand::Fork {
-            session,
-            at,
-            config,
-        } => manage::fork(open(config).await?.as_ref(), &session, at, terminal).await,
-        SessionsCommand::Export {
-            session,
-            output,
-            config,
-        } => {
-            manage::export(
-                open(config).await?.as_ref(),
-                &session,
-                output.as_deref(),
-                terminal,
-            )
-            .await
+        SessionsCommand::List { json } => list(store, json, terminal).await,
+        SessionsCommand::Show { session, json } => show(store, &session, json, terminal).await,
+        SessionsCommand::Fork { session, at } => manage::fork(store, &session, at, terminal).await,
+        SessionsCommand::Export { session, output } => {
+            manage::export(store, &session, output.as_deref(), terminal).await
         }
-        SessionsCommand::Import {
-            file,
-            as_new,
-            config,
-        } => manage::import(open(config).await?.as_ref(), &file, as_new, terminal).await,
-        SessionsCommand::Delete { sessions, config } => {
-            manage::delete(open(config).await?.as_ref(), &sessions, terminal).await
+        SessionsCommand::Import { file, as_new } => {
+            manage::import(store, &file, as_new, terminal).await
         }
+        SessionsCommand::Delete { sessions } => manage::delete(store, &sessions, terminal).await,
         SessionsCommand::Prune {
             older_than,
             max_bytes,
-            config,
         } => {
-            let config = configure(config, Overrides::default())?;
             let retention = match (older_than, max_bytes) {
                 (None, None) => config.session.keep,
                 (days, bytes) => Retention {
@@ -66,51 +46,27 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
                     bytes,
                 },
             };
-            let store = open_configured(&config).await?;
-            manage::prune(store.as_ref(), retention, terminal).await
+            manage::prune(store, retention, terminal).await
         }
-        SessionsCommand::Recover { session, config } => {
-            manage::recover(open(config).await?.as_ref(), &session, terminal).await
-        }
+        SessionsCommand::Recover { session } => manage::recover(store, &session, terminal).await,
         SessionsCommand::Artifacts {
             session,
-            name,
+            name: Some(name),
             output,
-            config,
-            json,
+            ..
         } => {
-            let store = open(config).await?;
-            match name {
-                Some(name) => {
-                    let content = artifacts::content(store.as_ref(), &session, &name).await?;
-                    manage::write_content(&content, output.as_deref(), terminal).await
-                }
-                None => artifacts::list(store.as_ref(), &session, json, terminal).await,
-            }
+            let content = artifacts::content(store, &session, &name).await?;
+            manage::write_content(&content, output.as_deref(), terminal).await
         }
-        SessionsCommand::Blob {
-            digest,
-            output,
-            config,
-        } => {
+        SessionsCommand::Artifacts { session, json, .. } => {
+            artifacts::list(store, &session, json, terminal).await
+        }
+        SessionsCommand::Blob { digest, output } => {
             let digest: Digest = digest.parse().map_err(Failure::usage)?;
-            let store = open(config).await?;
             let bytes = store.read_blob(digest).await.map_err(Failure::usage)?;
             manage::write_content(&bytes, output.as_deref(), terminal).await
         }
     }
-}
-
-pub(super) async fn open(
-    config: crate::args::ConfigArgs,
-) -> Result<Arc<dyn JournalStore>, Failure> {
-    open_configured(&configure(config, Overrides::default())?).await
-}
-
-/// Opens the journal without pruning in the background.
-async fn open_configured(config: &Config) -> Result<Arc<dyn JournalStore>, Failure> {
-    let store = open_store(config, Retention::default());
-    store.await.map_err(Failure::failed)
 }
 
 async fn show(
@@ -119,18 +75,11 @@ async fn show(
     as_json: bool,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let id = manage::find(store, session).await?;
+    let id = store.find(session).await?;
     let print = |record: EventRecord| {
-        terminal.println(&if as_json {
-            json_text(&json!(record))
-        } else {
-            show::step(&record)
-        });
+        terminal.println_as(as_json, || json!(record), || show::step(&record));
     };
-    store
-        .for_each_record(id, print)
-        .await
-        .map_err(Failure::failed)?;
+    store.for_each_record(id, print).await?;
     Ok(Exit::Done)
 }
 
@@ -139,11 +88,11 @@ async fn list(
     as_json: bool,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let rows = store.list().await.map_err(Failure::failed)?;
+    let rows = store.list().await?;
     if rows.is_empty() && !as_json {
         terminal.note("There are no sessions yet. `agent-host run \"...\"` makes one.");
     }
-    for lost in store.lost_events().await.map_err(Failure::failed)? {
+    for lost in store.lost_events().await? {
         let LostEvents {
             session,
             left,
@@ -155,8 +104,8 @@ async fn list(
         ));
     }
     for row in rows {
-        if as_json {
-            terminal.println(&json_text(&json!({
+        let as_value = || {
+            json!({
                 "session": row.id,
                 "started_ms": row.started_ms,
                 "last_ms": row.last_ms,
@@ -164,18 +113,20 @@ async fn list(
                 "title": row.title,
                 "directory": row.directory,
                 "outcome": row.outcome,
-            })));
-            continue;
-        }
-        terminal.println(&format!(
-            "{BOLD}{}{BOLD:#}  {}  {:<22} {:>4} events  {}  {DIM}{}{DIM:#}",
-            row.id,
-            date(row.started_ms),
-            row.outcome.as_deref().unwrap_or("unfinished"),
-            row.events,
-            one_line(row.title.as_deref().unwrap_or(""), 50),
-            one_line(row.directory.as_deref().unwrap_or(""), 60),
-        ));
+            })
+        };
+        let as_line = || {
+            format!(
+                "{BOLD}{}{BOLD:#}  {}  {:<22} {:>4} events  {}  {DIM}{}{DIM:#}",
+                row.id,
+                date(row.started_ms),
+                row.outcome.as_deref().unwrap_or("unfinished"),
+                row.events,
+                one_line(row.title.as_deref().unwrap_or(""), 50),
+                one_line(row.directory.as_deref().unwrap_or(""), 60),
+            )
+        };
+        terminal.println_as(as_json, as_value, as_line);
     }
     Ok(Exit::Done)
 }

@@ -5,9 +5,7 @@ use crate::{
     args::TestArgs,
     exit::{Exit, Failure},
     self_exec,
-    terminal::{
-        BOLD, DIM, GREEN, RED, Terminal, YELLOW, bytes, escape, escape_line, json_text, micros,
-    },
+    terminal::{DIM, GREEN, RED, Terminal, YELLOW, bytes, escape, escape_line, micros, section},
 };
 use agent_host_app::Environment;
 use agent_host_author::{
@@ -21,11 +19,7 @@ pub(super) async fn test(args: TestArgs, terminal: &Terminal) -> Result<Exit, Fa
     let (strict, json) = (args.strict, args.json);
     let plan = plan(args, &environment, terminal).await?;
     let report = test::test(&plan, &environment).await?;
-    if json {
-        terminal.println(&json_text(&serde_json::json!(report)));
-    } else {
-        terminal.println(&as_text(&report));
-    }
+    terminal.println_as(json, || serde_json::json!(report), || as_text(&report));
     if report.failed() > 0 || (strict && !report.findings.is_empty()) {
         return Ok(Exit::Failed);
     }
@@ -94,20 +88,19 @@ fn project_cases(
 fn as_text(report: &TestReport) -> String {
     let mut lines: Vec<String> = report.cases.iter().flat_map(case_lines).collect();
     if !report.findings.is_empty() {
-        lines.push(String::new());
-        lines.push(format!("{BOLD}Definitions{BOLD:#}"));
-        lines.extend(report.findings.iter().map(|finding| {
+        let findings = report.findings.iter().map(|finding| {
             let (tool, text) = (escape_line(&finding.tool), escape_line(&finding.text));
             format!("  {YELLOW}{tool}{YELLOW:#}: {text}")
-        }));
+        });
+        section(&mut lines, "Definitions", findings);
     }
-    lines.extend(report.coverage.iter().flat_map(coverage_lines));
-    let (failed, all) = (report.failed(), report.cases.len());
-    lines.push(String::new());
-    lines.push(format!(
-        "{BOLD}{} passed, {failed} failed{BOLD:#}",
-        all - failed
-    ));
+    let coverage: Vec<String> = report.coverage.iter().flat_map(coverage_lines).collect();
+    if !coverage.is_empty() {
+        section(&mut lines, "Not touched by any case", coverage);
+    }
+    let failed = report.failed();
+    let passed = report.cases.len() - failed;
+    section(&mut lines, &format!("{passed} passed, {failed} failed"), []);
     lines.join("\n")
 }
 
@@ -157,9 +150,5 @@ fn coverage_lines(coverage: &Coverage) -> Vec<String> {
         .collect();
     let uncalled = coverage.uncalled.iter();
     lines.extend(uncalled.map(|tool| format!("  {} has no case", escape_line(tool))));
-    if !lines.is_empty() {
-        let heading = format!("{BOLD}Not touched by any case{BOLD:#}");
-        lines.splice(0..0, [String::new(), heading]);
-    }
     lines
 }

@@ -4,7 +4,7 @@
 use crate::{
     args::TrustArgs,
     exit::{Exit, Failure},
-    terminal::{BOLD, Terminal, YELLOW, answer, date, escape_line},
+    terminal::{BOLD, Terminal, YELLOW, answer, date, escape_line, path_text},
 };
 use agent_host_app::{Environment, TrustFile, config::Untrusted};
 use agent_host_author::{Project, test};
@@ -18,7 +18,7 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
     let file = trust_file(&environment)?;
     if args.list {
         for trusted in file.read()? {
-            let path = escape_line(&trusted.path.display().to_string());
+            let path = path_text(&trusted.path);
             terminal.println(&format!("{}  {path}", date(trusted.at_ms)));
         }
         return Ok(Exit::Done);
@@ -30,8 +30,7 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
     if args.revoke {
         let gone = file.remove(&directory)?;
         for trusted in &gone {
-            let path = escape_line(&trusted.path.display().to_string());
-            terminal.println(&format!("revoked {path}"));
+            terminal.println(&format!("revoked {}", path_text(&trusted.path)));
         }
         if gone.is_empty() {
             terminal.note("Nothing of this directory is trusted.");
@@ -45,13 +44,13 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
         terminal.note("Nothing in this directory needs trust.");
     }
     for untrusted in configuration.iter().chain(&cases) {
-        let path = escape_line(&untrusted.path.display().to_string());
+        let path = path_text(&untrusted.path);
         if TrustFile::holds(untrusted, &environment)? {
             terminal.note(&format!("{path} is trusted already."));
             continue;
         }
         // Without a terminal, naming the directory is the confirmation.
-        if can_ask(terminal) {
+        if terminal.can_ask() {
             if !confirm_trust(untrusted, terminal) {
                 return Ok(Exit::Refused);
             }
@@ -92,15 +91,11 @@ pub(super) fn resolve_trust(
     if TrustFile::holds(untrusted, environment)? {
         return Ok(true);
     }
-    if !can_ask(terminal) || !confirm_trust(untrusted, terminal) {
+    if !terminal.can_ask() || !confirm_trust(untrusted, terminal) {
         return Ok(false);
     }
     trust_file(environment)?.add(untrusted)?;
     Ok(true)
-}
-
-fn can_ask(terminal: &Terminal) -> bool {
-    terminal.stdin && terminal.stderr
 }
 
 /// Asks whether the user trusts it; any answer but `y` or `yes` is a no.
@@ -115,7 +110,7 @@ fn confirm_trust(untrusted: &Untrusted, terminal: &Terminal) -> bool {
         "{}\nTrust is remembered until one of these settings changes, and `agent-host trust --revoke` takes it back. It is trust in \
          the components and programs of that directory, too.\n{BOLD}Do you trust {}?{BOLD:#} [y] yes  [n] no, as is any other answer",
         demands_text(untrusted),
-        escape_line(&directory.display().to_string())
+        path_text(directory)
     );
     matches!(
         answer(terminal, &question).as_deref().map(str::trim),
@@ -126,22 +121,18 @@ fn confirm_trust(untrusted: &Untrusted, terminal: &Terminal) -> bool {
 /// Lists the demands in the host's words, with text of the file quoted.
 fn demands_text(untrusted: &Untrusted) -> String {
     let shown = untrusted.demands.iter().take(MAX_SHOWN);
-    let lines: Vec<String> = shown.map(|demand| format!("  - it {demand}")).collect();
+    // Escaped one by one, so that none can start another line.
+    let lines = shown.map(|demand| escape_line(&format!("  - it {demand}")));
+    let lines: Vec<String> = lines.collect();
     let more = match untrusted.demands.len().saturating_sub(MAX_SHOWN) {
         0 => String::new(),
         more => format!("\n  and {more} more, which the file shows"),
     };
     format!(
         "{YELLOW}{}{YELLOW:#} came with its directory, and asks for more than an untrusted file gets:\n{}{more}",
-        escape_line(&untrusted.path.display().to_string()),
-        escape_lines(&lines)
+        path_text(&untrusted.path),
+        lines.join("\n")
     )
-}
-
-/// Escapes each line separately, so that none can start another.
-fn escape_lines(lines: &[String]) -> String {
-    let lines: Vec<String> = lines.iter().map(|line| escape_line(line)).collect();
-    lines.join("\n")
 }
 
 fn trust_file(environment: &Environment) -> Result<TrustFile, Failure> {

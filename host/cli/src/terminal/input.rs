@@ -14,6 +14,7 @@ mod modes;
 pub(crate) use modes::{InputGuard, close};
 
 use super::Terminal;
+use crate::exit::Failure;
 use keys::{Decoder, Key};
 use line::Line;
 use modes::Screen;
@@ -133,13 +134,17 @@ pub(crate) fn is_terminal() -> bool {
     io::stdin().is_terminal()
 }
 
-/// Reads at most `max_bytes` of standard input as data, which answers no prompt.
+/// Reads at most `max_bytes` of standard input as data, which answers no prompt. An error names the
+/// data as `what`.
 ///
 /// # Errors
 /// When stdin cannot be read, or is not UTF-8.
-pub(crate) fn data(max_bytes: u64) -> io::Result<String> {
+pub(crate) fn data(max_bytes: u64, what: &str) -> Result<String, Failure> {
     let mut text = String::new();
-    io::stdin().take(max_bytes).read_to_string(&mut text)?;
+    let mut input = io::stdin().take(max_bytes);
+    input.read_to_string(&mut text).map_err(|error| {
+        Failure::usage(format!("cannot read {what} from standard input: {error}"))
+    })?;
     Ok(text)
 }
 

@@ -1,7 +1,7 @@
 //! The live view of a turn, for users and for programs that read `stream-json`.
 
 use super::{
-    DIM, GREEN, RED, Terminal, YELLOW, escape, escape_line, json_text, micros, one_line,
+    DIM, Terminal, YELLOW, escape, escape_line, json_text, micros, one_line, outcome_style,
     size_change, summary, tool_name,
 };
 use crate::args::OutputFormat;
@@ -96,27 +96,27 @@ impl LiveView {
         self.spinner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Prints a document of `stream-json`; nothing in another format.
+    fn stream(&self, document: impl FnOnce() -> Value) {
+        if self.format == OutputFormat::StreamJson {
+            self.terminal.println(&json_text(&document()));
+        }
+    }
+
     fn text(&self, text: &str) {
-        match self.format {
-            OutputFormat::Text if self.terminal.stdout => {
-                self.stop_spinner();
-                self.terminal.print(&escape(text));
-                self.line_open
-                    .store(!text.ends_with('\n'), Ordering::Relaxed);
-            }
-            OutputFormat::StreamJson => self
-                .terminal
-                .println(&json_text(&json!({ "live": "text", "text": text }))),
-            OutputFormat::Text | OutputFormat::Json => {}
+        self.stream(|| json!({ "live": "text", "text": text }));
+        if self.streams_text() {
+            self.stop_spinner();
+            self.terminal.print(&escape(text));
+            self.line_open
+                .store(!text.ends_with('\n'), Ordering::Relaxed);
         }
     }
 }
 
 impl Observer for LiveView {
     fn recorded(&self, record: &EventRecord) {
-        if self.format == OutputFormat::StreamJson {
-            self.terminal.println(&json_text(&json!(record)));
-        }
+        self.stream(|| json!(record));
     }
 
     fn live(&self, live: Live<'_>) {
@@ -129,10 +129,7 @@ impl Observer for LiveView {
                 self.step(&format!(
                     "{DIM}the model's answer broke off; it is asked again{DIM:#}"
                 ));
-                if self.format == OutputFormat::StreamJson {
-                    self.terminal
-                        .println(&json_text(&json!({ "live": "restarted" })));
-                }
+                self.stream(|| json!({ "live": "restarted" }));
             }
             Live::ResultsReferenced { count, size } => self.step(&format!(
                 "{DIM}the conversation nears the end of the model's window: {count} old {} in the journal alone now \
@@ -148,10 +145,7 @@ impl Observer for LiveView {
             Live::Delta(ModelDelta::Note(text)) => {
                 self.end_output();
                 self.step(&format!("{YELLOW}note{YELLOW:#} {}", escape_line(text)));
-                if self.format == OutputFormat::StreamJson {
-                    self.terminal
-                        .println(&json_text(&json!({ "live": "note", "text": text })));
-                }
+                self.stream(|| json!({ "live": "note", "text": text }));
             }
             Live::CallStarted { tool, .. } => {
                 self.end_output();
@@ -208,13 +202,7 @@ fn call_line(
     output: &ToolResultOutput,
     wall_us: u64,
 ) -> String {
-    let (style, mark) = match output {
-        ToolResultOutput::Text(_) | ToolResultOutput::Json(_) | ToolResultOutput::Content(_) => {
-            (GREEN, "✓")
-        }
-        ToolResultOutput::ErrorText(_) | ToolResultOutput::ErrorJson(_) => (RED, "✗"),
-        ToolResultOutput::ExecutionDenied(_) => (YELLOW, "⊘"),
-    };
+    let (style, mark) = outcome_style(output);
     let input = input
         .filter(|input| !input.is_empty())
         .map(|input| json!(input).to_string())

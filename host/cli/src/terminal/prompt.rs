@@ -24,20 +24,13 @@ const MAX_LINE_CHARACTERS: usize = 1_000;
 /// The maximum number of rows of what a tool may reach.
 const MAX_REACH_ROWS: usize = 12;
 
-/// The result of a review.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Verdict {
-    /// A decision about the call.
-    Decided(Decision),
-    /// Not now: the session waits.
-    Later,
-}
-
 /// A parsed answer.
 #[derive(Clone, Debug, PartialEq)]
 enum Reply {
     /// The review is over.
-    Verdict(Verdict),
+    Decided(Decision),
+    /// Not now: the session waits.
+    Later,
     /// Other arguments are to be entered.
     Edit,
     /// An approval is to be remembered.
@@ -56,19 +49,18 @@ pub(crate) struct Review<'a> {
 }
 
 impl Review<'_> {
-    /// Shows a call and reads a decision; the end of the input means later.
-    pub(crate) fn ask(&self) -> Verdict {
+    /// Shows a call and reads a decision; `None` if the user decides later, as at the end of the
+    /// input.
+    pub(crate) fn ask(&self) -> Option<Decision> {
         let call = self.call;
         let question = format!("{BOLD}Run {}?{BOLD:#} {}", call_heading(call), menu(call));
         let digest = call.input_digest.to_string();
         let shown = self.shown("The model wants to run", &call.input, &digest);
         let mut prompt = format!("{shown}\n{question}");
         loop {
-            let Some(line) = answer(self.terminal, &prompt) else {
-                return Verdict::Later;
-            };
-            let decision = match parse(&line, call) {
-                Some(Reply::Verdict(verdict)) => return verdict,
+            let decision = match parse(&answer(self.terminal, &prompt)?, call) {
+                Some(Reply::Decided(decision)) => return Some(decision),
+                Some(Reply::Later) => return None,
                 Some(Reply::Edit) => self.edit(),
                 Some(Reply::Remember) => self.remember(),
                 None => {
@@ -76,8 +68,8 @@ impl Review<'_> {
                     continue;
                 }
             };
-            if let Some(decision) = decision {
-                return Verdict::Decided(decision);
+            if decision.is_some() {
+                return decision;
             }
             prompt = format!("{shown}\n{question}");
         }
@@ -228,25 +220,23 @@ fn parse(line: &str, call: &PendingCall) -> Option<Reply> {
     let call_id = call.call_id.clone();
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let decided = |decision| Reply::Verdict(Verdict::Decided(decision));
     let (kind, said) = match (word, rest.trim()) {
-        ("l" | "later", "") => return Some(Reply::Verdict(Verdict::Later)),
-        ("y" | "yes", "") => (DecisionKind::Approve, decided(Decision::approve(call_id))),
+        ("l" | "later", "") => return Some(Reply::Later),
+        ("y" | "yes", "") => (
+            DecisionKind::Approve,
+            Reply::Decided(Decision::approve(call_id)),
+        ),
         ("m", "") => (DecisionKind::Approve, Reply::Remember),
         ("e", "") => (DecisionKind::Edit, Reply::Edit),
         ("n" | "no", reason) => {
             let reason = (!reason.is_empty()).then(|| reason.to_owned());
-            (
-                DecisionKind::Reject,
-                decided(Decision::Reject { call_id, reason }),
-            )
+            let reject = Decision::Reject { call_id, reason };
+            (DecisionKind::Reject, Reply::Decided(reject))
         }
         ("r", text) if !text.is_empty() => {
             let text = text.to_owned();
-            (
-                DecisionKind::Respond,
-                decided(Decision::Respond { call_id, text }),
-            )
+            let respond = Decision::Respond { call_id, text };
+            (DecisionKind::Respond, Reply::Decided(respond))
         }
         _ => return None,
     };

@@ -1,29 +1,40 @@
 //! Renders tool results, in short and in full.
 
+use super::{GREEN, RED, YELLOW};
 use agent_host_types::output::{ContentPart, DENIED_TEXT, FileData, FilePart, ToolResultOutput};
+use anstyle::Style;
 use serde_json::Value;
+
+/// Returns the style and the mark of a success, an error, or a denial.
+pub(crate) fn outcome_style(output: &ToolResultOutput) -> (Style, &'static str) {
+    if output.is_success() {
+        (GREEN, "✓")
+    } else if output.is_error() {
+        (RED, "✗")
+    } else {
+        (YELLOW, "⊘")
+    }
+}
 
 /// Summarizes a result.
 pub(crate) fn summary(output: &ToolResultOutput) -> String {
     match output {
-        ToolResultOutput::Text(text) => text.clone(),
         ToolResultOutput::Json(value) => value.to_string(),
-        ToolResultOutput::Content(parts) => parts
-            .iter()
-            .map(part_summary)
-            .collect::<Vec<_>>()
-            .join(", "),
+        ToolResultOutput::Content(parts) => joined(parts, ", "),
         ToolResultOutput::ErrorText(_) | ToolResultOutput::ErrorJson(_) => {
-            format!("error: {}", failure_text(output))
+            format!("error: {}", full_text(output))
         }
-        ToolResultOutput::ExecutionDenied(_) => format!("denied: {}", failure_text(output)),
+        ToolResultOutput::ExecutionDenied(_) => format!("denied: {}", full_text(output)),
+        ToolResultOutput::Text(text) => text.clone(),
     }
 }
 
-/// Returns the full text of an error or a denial; empty for a success.
-pub(crate) fn failure_text(output: &ToolResultOutput) -> String {
+/// Returns the full text of a result, an error or a denial. Files are named, not printed.
+pub(crate) fn full_text(output: &ToolResultOutput) -> String {
     match output {
-        ToolResultOutput::ErrorText(text) => text.clone(),
+        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.clone(),
+        ToolResultOutput::Json(value) => super::json_lines(value),
+        ToolResultOutput::Content(parts) => joined(parts, "\n"),
         ToolResultOutput::ErrorJson(value) => match (value.get("code"), value.get("message")) {
             (Some(Value::String(code)), Some(Value::String(message))) => {
                 format!("{code}: {message}")
@@ -33,21 +44,19 @@ pub(crate) fn failure_text(output: &ToolResultOutput) -> String {
         ToolResultOutput::ExecutionDenied(reason) => {
             reason.as_deref().unwrap_or(DENIED_TEXT).to_owned()
         }
-        ToolResultOutput::Text(_) | ToolResultOutput::Json(_) | ToolResultOutput::Content(_) => {
-            String::new()
-        }
     }
 }
 
-fn part_summary(part: &ContentPart) -> String {
-    match part {
+fn joined(parts: &[ContentPart], separator: &str) -> String {
+    let parts = parts.iter().map(|part| match part {
         ContentPart::Text { text } => text.clone(),
         ContentPart::File(file) => file_summary(file),
-    }
+    });
+    parts.collect::<Vec<_>>().join(separator)
 }
 
 /// Describes a file: name, media type, size, and the blob or URL.
-pub(crate) fn file_summary(file: &FilePart) -> String {
+fn file_summary(file: &FilePart) -> String {
     let name = file.filename.as_deref().unwrap_or("file");
     let place = match &file.data {
         FileData::Bytes(bytes) => super::bytes(bytes.len() as u64),
@@ -56,22 +65,4 @@ pub(crate) fn file_summary(file: &FilePart) -> String {
         FileData::Url(url) => url.clone(),
     };
     format!("{name} ({}, {place})", file.media_type)
-}
-
-/// Returns the full text of a success, else `None`. Files are named, not printed.
-pub(crate) fn full_text(output: &ToolResultOutput) -> Option<String> {
-    match output {
-        ToolResultOutput::Text(text) => Some(text.clone()),
-        ToolResultOutput::Json(value) => Some(super::json_lines(value)),
-        ToolResultOutput::Content(parts) => Some(
-            parts
-                .iter()
-                .map(part_summary)
-                .collect::<Vec<_>>()
-                .join("\n"),
-        ),
-        ToolResultOutput::ErrorText(_)
-        | ToolResultOutput::ErrorJson(_)
-        | ToolResultOutput::ExecutionDenied(_) => None,
-    }
 }

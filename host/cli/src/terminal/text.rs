@@ -1,15 +1,24 @@
-//! Formats sizes, times, and single lines of long text.
+//! Formats sizes, times, paths, audit entries, and single lines of long text.
 
+use super::{BOLD, DIM, GREEN, YELLOW};
 use agent_host_engine::text::{escape_json, escape_line};
-use agent_host_types::context::CompactionStats;
+use agent_host_types::{
+    accounting::{AuditEntry, AuditVerdict},
+    context::CompactionStats,
+};
 use serde_json::Value;
+use std::path::Path;
 
 /// Escapes text onto one line of at most `max` characters.
 pub(crate) fn one_line(text: &str, max: usize) -> String {
-    let line = escape_line(text);
-    match line.char_indices().nth(max) {
-        None => line,
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+    truncated(escape_line(text), max)
+}
+
+/// Cuts text after `max` characters.
+pub(crate) fn truncated(text: String, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        None => text,
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
     }
 }
 
@@ -79,6 +88,40 @@ pub(crate) fn micros(count: u64) -> String {
         1_000..1_000_000 => format!("{}.{} ms", count / 1_000, count % 1_000 / 100),
         _ => format!("{}.{} s", count / 1_000_000, count % 1_000_000 / 100_000),
     }
+}
+
+/// Returns a line with the verdict, the request, its count, and the rule.
+pub(crate) fn audit_line(entry: &AuditEntry) -> String {
+    let (style, word) = match entry.verdict {
+        AuditVerdict::Allowed => (GREEN, "allowed"),
+        AuditVerdict::Denied => (YELLOW, "denied"),
+    };
+    let times = if entry.count == 1 {
+        String::new()
+    } else {
+        format!(" ×{}", entry.count)
+    };
+    format!(
+        "{style}{word}{style:#} {}{times} {DIM}by {}{DIM:#}",
+        escape_line(&entry.request),
+        escape_line(&entry.rule)
+    )
+}
+
+/// Escapes a path onto one line.
+pub(crate) fn path_text(path: &Path) -> String {
+    escape_line(&path.display().to_string())
+}
+
+/// Adds a section of a report: a blank line, the heading, and the rows.
+pub(crate) fn section(
+    lines: &mut Vec<String>,
+    heading: &str,
+    rows: impl IntoIterator<Item = String>,
+) {
+    lines.push(String::new());
+    lines.push(format!("{BOLD}{heading}{BOLD:#}"));
+    lines.extend(rows);
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ const TOOLS: [(&str, u8); 10] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let directory = std::env::args_os().nth(1).ok_or("say FOLDER")?;
+    let directory = std::env::args_os().nth(1).ok_or("name a directory")?;
     for (name, effect) in TOOLS {
         let guest = Guest {
             definitions: vec![Definition {

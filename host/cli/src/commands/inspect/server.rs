@@ -10,15 +10,14 @@ pub(super) async fn show(entry: &ServerEntry, json: bool, terminal: &Terminal) {
     let config = server.config();
     let (identity, version) = (config.reach.identity(), server.version().await);
     if json {
-        let shown = json!({
+        return terminal.println(&json_text(&json!({
             "server": identity,
             "protocol": version,
             "tools": server.definitions(),
             "deadline-ms": config.deadline.as_millis() as u64,
             "output-bytes": config.output_bytes,
             "concurrent-calls": config.concurrent_calls,
-        });
-        return terminal.println(&json_text(&shown));
+        })));
     }
     let mut lines = vec![
         format!("{BOLD}{}{BOLD:#}", escape_line(&entry.config.name)),

@@ -3,20 +3,19 @@
 use super::Run;
 use crate::{
     commands::permission_summary,
-    terminal::{Review, Verdict, ask_question},
+    terminal::{Review, ask_question},
 };
 use agent_host_app::project;
 use agent_host_engine::{session::Session, turn::Prompts};
 use agent_host_types::{
-    approval::{ApprovalRule, Decision, RememberScope},
+    approval::{ApprovalRule, RememberScope},
     continuation::{Awaiting, Continuation},
-    question::Answer,
     turn::{AgentInput, TurnEnd, TurnError},
 };
 
 impl Run<'_> {
     /// Asks about every waiting call; `None` if the user decides later or cannot be asked.
-    pub(super) async fn decide(&self, continuation: &Continuation) -> Option<Vec<Decision>> {
+    pub(super) async fn decide(&self, continuation: &Continuation) -> Option<AgentInput> {
         if !self.can_ask() {
             return None;
         }
@@ -26,7 +25,7 @@ impl Run<'_> {
             let tools = self.agent.tools.clone();
             let reach = permission_summary::for_tool(self.host.registry(), &call.tool);
             let project = project(self.host.config());
-            let asked = tokio::task::spawn_blocking(move || {
+            let ask = move || {
                 let review = Review {
                     terminal: &terminal,
                     call: &call,
@@ -35,22 +34,17 @@ impl Run<'_> {
                     project: &project,
                 };
                 review.ask()
-            });
-            let verdict = tokio::select! {
-                biased;
-                () = self.stop.token.cancelled() => return None,
-                verdict = asked => verdict.ok()?,
             };
-            match verdict {
-                Verdict::Decided(decision) => decisions.push(decision),
-                Verdict::Later => return None,
-            }
+            decisions.push(self.unless_stopped(ask).await??);
         }
-        Some(decisions)
+        Some(AgentInput::Resume {
+            continuation: continuation.clone(),
+            decisions,
+        })
     }
 
     /// Asks a call's question; `None` if the user answers later or cannot be asked.
-    pub(super) async fn answer_question(&self, continuation: &Continuation) -> Option<Answer> {
+    pub(super) async fn answer_question(&self, continuation: &Continuation) -> Option<AgentInput> {
         let Awaiting::Answer { tool, question, .. } = &continuation.awaiting else {
             return None;
         };
@@ -58,16 +52,15 @@ impl Run<'_> {
             return None;
         }
         let (terminal, tool, question) = (*self.terminal, tool.clone(), question.clone());
-        let asked = tokio::task::spawn_blocking(move || ask_question(&terminal, &tool, &question));
-        tokio::select! {
-            biased;
-            () = self.stop.token.cancelled() => None,
-            answer = asked => answer.ok()?,
-        }
+        let ask = move || ask_question(&terminal, &tool, &question);
+        Some(AgentInput::Answer {
+            answer: self.unless_stopped(ask).await??,
+            continuation: continuation.clone(),
+        })
     }
 
     fn can_ask(&self) -> bool {
-        self.asks_now && self.agent.settings.prompts == Prompts::Ask
+        self.terminal.can_ask() && self.agent.settings.prompts == Prompts::Ask
     }
 
     /// Returns the rules that an input's decisions ask to remember for this project.

@@ -2,45 +2,33 @@
 //! the policy checks.
 
 use crate::{
-    commands::permission_summary,
+    commands::{permission_summary, tool_names},
     terminal::{BOLD, DIM, Terminal, YELLOW, escape_line},
 };
 use agent_host_app::Host;
-use agent_host_engine::{session::Session, tool::ToolRunner as _};
+use agent_host_engine::session::Session;
 
 pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
     let models = &host.config().models;
     if models.first.is_none() {
         terminal.note(&format!(
             "{YELLOW}No model is configured, so the built-in tour plays:{YELLOW:#} a script that drives the real loop and the \
-             real sandboxed tools over your folder. No language model is involved.\n\
+             real sandboxed tools over your directory. No language model is involved.\n\
              For a real agent: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model by `--model` or in \
              agent.toml, such as ollama:NAME, or openai-compat:NAME with OPENAI_COMPAT_BASE_URL naming the server.\n"
         ));
     }
     let model = host.model().provenance();
-    row(
-        terminal,
-        "model",
-        &format!("{}:{}", model.provider, model.model),
-    );
+    let name = format!("{}:{}", model.provider, model.model);
+    row(terminal, "model", &name);
     if let Some(source) = &models.chosen_by {
-        row(
-            terminal,
-            "",
-            &format!("chosen because of the key in {source}; `--model` chooses another"),
-        );
+        let why = format!("chosen because of the key in {source}; `--model` chooses another");
+        row(terminal, "", &why);
     }
     for model in &models.fallback {
         row(terminal, "or", &model.to_string());
     }
-    let names: Vec<&str> = host
-        .registry()
-        .tools()
-        .iter()
-        .map(|tool| tool.definition.name.as_str())
-        .collect();
-    row(terminal, "tools", &names.join(", "));
+    row(terminal, "tools", &tool_names(host.registry()));
     for line in permission_summary::for_registry(host.registry()) {
         row(terminal, "reach", &line);
     }

@@ -143,15 +143,14 @@ fn decisions(
     let Some((other, _)) = words.first() else {
         return Ok(decisions);
     };
-    let twice = calls.iter().any(|call| call.call_id == *other);
+    let why = if calls.iter().any(|call| call.call_id == *other) {
+        "was decided twice"
+    } else {
+        "does not wait"
+    };
     Err(Failure::usage(format!(
-        "call {} {}. These wait:\n{}",
+        "call {} {why}. These wait:\n{}",
         escape_line(&other.0),
-        if twice {
-            "was decided twice"
-        } else {
-            "does not wait"
-        },
         list(calls)
     )))
 }
@@ -213,8 +212,7 @@ fn answer(
             one_line(&question.prompt, 500)
         ))
     };
-    let mut words = words.into_iter();
-    let (Some((id, word)), None) = (words.next(), words.next()) else {
+    let Ok([(id, word)]) = <[_; 1]>::try_from(words) else {
         return Err(refuse("One question waits, so it takes one `--decide`."));
     };
     if id != *call_id {

@@ -1,10 +1,9 @@
 //! `agent-host sessions artifacts`: lists and writes the files that a session's calls left. Content
 //! goes to stdout or to the file that the user names; a tool's file name never becomes a path.
 
-use super::manage::{find, journal_failure};
 use crate::{
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, bytes, escape_line, json_text},
+    terminal::{BOLD, DIM, Terminal, bytes, escape_line},
 };
 use agent_host_engine::artifact::{ArtifactName, Artifacts};
 use agent_host_journal::JournalStore;
@@ -17,7 +16,7 @@ pub(super) async fn content(
     session: &str,
     name: &str,
 ) -> Result<Vec<u8>, Failure> {
-    let id = find(store, session).await?;
+    let id = store.find(session).await?;
     let Artifacts { kept, .. } = read(store, id).await?;
     let name: ArtifactName = name.parse().map_err(Failure::usage)?;
     let artifact = kept.get(&name).ok_or_else(|| {
@@ -25,18 +24,14 @@ pub(super) async fn content(
             "session {id} has no artifact `{name}`; `agent-host sessions artifacts {id}` lists those that it has"
         ))
     })?;
-    store
-        .read_blob(artifact.blob.digest)
-        .await
-        .map_err(journal_failure)
+    Ok(store.read_blob(artifact.blob.digest).await?)
 }
 
 async fn read(store: &dyn JournalStore, session: SessionId) -> Result<Artifacts, Failure> {
     let mut artifacts = Artifacts::default();
     store
         .for_each_record(session, |record| artifacts.add(record.event))
-        .await
-        .map_err(journal_failure)?;
+        .await?;
     Ok(artifacts)
 }
 
@@ -46,22 +41,23 @@ pub(super) async fn list(
     as_json: bool,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let id = find(store, session).await?;
+    let id = store.find(session).await?;
     let Artifacts { kept, refused } = read(store, id).await?;
     if kept.is_empty() && !as_json {
         terminal.note("The calls of this session left no files.");
     }
     for (name, artifact) in kept {
-        terminal.println(&if as_json {
-            json_text(&json!({
+        let as_value = || {
+            json!({
                 "name": name,
                 "media_type": artifact.media_type,
                 "digest": artifact.blob.digest,
                 "size": artifact.blob.size,
                 "call_id": artifact.call_id,
                 "tool": artifact.tool,
-            }))
-        } else {
+            })
+        };
+        let as_line = || {
             format!(
                 "{BOLD}{}{BOLD:#}  {}, {}  {DIM}{} by {}{DIM:#}",
                 escape_line(&name.to_string()),
@@ -70,7 +66,8 @@ pub(super) async fn list(
                 artifact.blob.digest,
                 escape_line(&artifact.tool)
             )
-        });
+        };
+        terminal.println_as(as_json, as_value, as_line);
     }
     for error in refused {
         terminal.note(&format!(

@@ -4,7 +4,6 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{Terminal, bytes, escape},
 };
-use agent_host_app::HostError;
 use agent_host_engine::journal::JournalError;
 use agent_host_journal::{JournalStore, KeepReason, Pruned, Retention};
 use agent_host_types::id::SessionId;
@@ -24,8 +23,8 @@ pub(super) async fn fork(
     at: Option<u64>,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let session = find(store, session).await?;
-    let new = store.fork(session, at).await.map_err(journal_failure)?;
+    let session = store.find(session).await?;
+    let new = store.fork(session, at).await?;
     report_new_session(new, terminal);
     Ok(Exit::Done)
 }
@@ -36,10 +35,10 @@ pub(super) async fn export(
     output: Option<&Path>,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let session = find(store, session).await?;
+    let session = store.find(session).await?;
     let Some(path) = output else {
         let out = Box::new(BufWriter::new(terminal.writer()));
-        store.export(session, out).await.map_err(journal_failure)?;
+        store.export(session, out).await?;
         return Ok(Exit::Done);
     };
     write_file(path, async |file| store.export(session, file).await).await?;
@@ -101,7 +100,7 @@ async fn write_file(
         // Import refuses a partial export, so one that stays is harmless.
         let _ = std::fs::remove_file(path);
     }
-    written.map_err(journal_failure)
+    Ok(written?)
 }
 
 pub(super) async fn import(
@@ -118,10 +117,7 @@ pub(super) async fn import(
     if !about.is_file() {
         return Err(file_failure(path, "read", &"it is not a regular file"));
     }
-    let session = store
-        .import(Box::new(BufReader::new(file)), as_new)
-        .await
-        .map_err(journal_failure)?;
+    let session = store.import(Box::new(BufReader::new(file)), as_new).await?;
     report_new_session(session, terminal);
     Ok(Exit::Done)
 }
@@ -134,12 +130,12 @@ pub(super) async fn delete(
     // Resolves every name before the first deletion.
     let mut found = Vec::with_capacity(sessions.len());
     for name in sessions {
-        found.push(find(store, name).await?);
+        found.push(store.find(name).await?);
     }
     found.sort_unstable();
     found.dedup();
     for session in found {
-        store.delete(session).await.map_err(journal_failure)?;
+        store.delete(session).await?;
         terminal.println(&session.to_string());
     }
     Ok(Exit::Done)
@@ -150,7 +146,7 @@ pub(super) async fn prune(
     retention: Retention,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let Pruned { removed, kept } = store.prune(retention).await.map_err(journal_failure)?;
+    let Pruned { removed, kept } = store.prune(retention).await?;
     for session in removed {
         terminal.println(&session.to_string());
     }
@@ -174,9 +170,9 @@ pub(super) async fn recover(
     // A session that is missing entirely can be named by its full id only.
     let session = match name.parse() {
         Ok(session) => session,
-        Err(_) => find(store, name).await?,
+        Err(_) => store.find(name).await?,
     };
-    let events = store.recover(session).await.map_err(journal_failure)?;
+    let events = store.recover(session).await?;
     terminal.println(&session.to_string());
     terminal.note(&match events {
         0 => "Nothing of the session is left, and nothing warns of it any more.".to_owned(),
@@ -191,15 +187,6 @@ pub(super) async fn recover(
 fn report_new_session(session: SessionId, terminal: &Terminal) {
     terminal.println(&session.to_string());
     terminal.note(&format!("To go on: agent-host sessions resume {session}"));
-}
-
-pub(super) async fn find(store: &dyn JournalStore, name: &str) -> Result<SessionId, Failure> {
-    store.find(name).await.map_err(journal_failure)
-}
-
-/// Converts a journal error, with its exit code.
-pub(super) fn journal_failure(error: JournalError) -> Failure {
-    HostError::from(error).into()
 }
 
 fn file_failure(path: &Path, verb: &str, why: &dyn std::fmt::Display) -> Failure {

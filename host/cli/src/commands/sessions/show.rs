@@ -1,18 +1,18 @@
 //! Formats a journal event as text.
 
 use crate::terminal::{
-    BOLD, DIM, GREEN, RED, YELLOW, audit_line, bytes, date, escape, escape_line, micros, one_line,
-    size_change, summary, tool_name,
+    BOLD, DIM, RED, YELLOW, audit_line, bytes, date, escape, escape_line, micros, one_line,
+    outcome_style, size_change, summary, tool_name, truncated,
 };
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
-    approval::Decision,
+    approval::{ApprovalRule, Decision},
     context::ReferencedResult,
     continuation::PendingCall,
     event::{Event, EventRecord},
     id::CallId,
     message::Message,
-    model::{ModelReply, Usage},
+    model::{ModelReply, Provenance, Usage},
     output::{ContentPart, ToolResultOutput},
     question::Answer,
     turn::{TurnEnd, TurnReport},
@@ -22,37 +22,36 @@ use serde_json::{Map, Value, json};
 /// The maximum length of a text in a step, in characters.
 const SHOWN_CHARACTERS: usize = 2_000;
 
+/// A line break, and the indentation of a step's further lines.
+const NEXT_LINE: &str = "\n         ";
+
 pub(super) fn step(record: &EventRecord) -> String {
     let head = format!("{DIM}{:>4} {}{DIM:#}", record.seq, date(record.at_ms));
     format!("{head}  {}", event(&record.event))
 }
 
 fn event(event: &Event) -> String {
-    match event {
+    let (word, text) = match event {
         Event::SessionStarted {
             program,
             directory,
             client,
             ..
         } => {
-            let part = |before: &str, text: &Option<String>| {
-                let text = text.as_deref().map(escape_line);
-                text.map(|text| format!(" {before} {text}"))
-                    .unwrap_or_default()
+            let part = |before: &str, text: &Option<String>| match text {
+                Some(text) => format!(" {before} {}", escape_line(text)),
+                None => String::new(),
             };
-            format!(
-                "{BOLD}session{BOLD:#} started by agent-host {}{}{}",
-                escape_line(program),
-                part("in", directory),
-                part("for", client)
-            )
+            let program = escape_line(program);
+            let (directory, client) = (part("in", directory), part("for", client));
+            let text = format!("started by agent-host {program}{directory}{client}");
+            ("session", text)
         }
-        Event::SessionForked { from, at } => {
-            format!("{BOLD}copied{BOLD:#} from session {from} up to its event {at}")
-        }
-        Event::InputReceived { message, .. } => {
-            format!("{BOLD}person{BOLD:#} {}", content(message))
-        }
+        Event::SessionForked { from, at } => (
+            "copied",
+            format!("from session {from} up to its event {at}"),
+        ),
+        Event::InputReceived { message, .. } => ("user", content(message)),
         Event::ModelRequested {
             turn,
             provenance,
@@ -66,18 +65,19 @@ fn event(event: &Event) -> String {
                 0 => String::new(),
                 tokens => format!(" {DIM}(estimated: {tokens} tokens){DIM:#}"),
             };
-            format!(
-                "{BOLD}turn {turn}{BOLD:#} asks {}:{} with {messages} messages and {tools} tools{size}",
-                escape_line(&provenance.provider),
-                escape_line(&provenance.model)
-            )
+            return format!(
+                "{BOLD}turn {turn}{BOLD:#} asks {} with {messages} messages and {tools} tools{size}",
+                model_name(provenance)
+            );
         }
-        Event::ResultsReferenced { results, size } => format!(
-            "{BOLD}references{BOLD:#} in place of {} old results {DIM}({}){DIM:#}\n         {}",
-            results.len(),
-            size_change(*size),
-            blobs(results)
-        ),
+        Event::ResultsReferenced { results, size } => {
+            let (count, size) = (results.len(), size_change(*size));
+            let text = format!(
+                "in place of {count} old results {DIM}({size}){DIM:#}{NEXT_LINE}{}",
+                blobs(results)
+            );
+            ("references", text)
+        }
         Event::HistorySummarised {
             messages,
             message,
@@ -85,70 +85,57 @@ fn event(event: &Event) -> String {
             duration_ms,
             size,
             ..
-        } => format!(
-            "{BOLD}summary{BOLD:#} in place of the first {messages} messages after {duration_ms} ms {DIM}({}; {}){DIM:#}\n         {}",
-            tokens(*usage),
-            size_change(*size),
-            content(message)
-        ),
+        } => {
+            let text = format!(
+                "in place of the first {messages} messages after {duration_ms} ms {DIM}({}; {}){DIM:#}{NEXT_LINE}{}",
+                tokens(*usage),
+                size_change(*size),
+                content(message)
+            );
+            ("summary", text)
+        }
         Event::ModelReplied {
             reply,
             discarded,
             duration_ms,
             ..
-        } => replied(reply, *discarded, *duration_ms),
+        } => return replied(reply, *discarded, *duration_ms),
         Event::CallReceived {
             call_id,
             tool,
             input,
-        } => call(tool, input, call_id, "not run"),
+        } => ("call", call(tool, input, call_id, "not run")),
         Event::CallIntended {
             call_id,
             tool,
             input,
             effect,
             ..
-        } => call(tool, input, call_id, effect.as_str()),
+        } => ("call", call(tool, input, call_id, effect.as_str())),
         Event::ApprovalRequested { calls, .. } => {
-            format!("{YELLOW}waits{YELLOW:#} for approval of {}", tools(calls))
+            return waits("approval of", calls);
         }
-        Event::QuestionAsked { tool, question, .. } => format!(
-            "{YELLOW}asks{YELLOW:#} {}: {}",
-            tool_name(tool),
-            indent(&question.prompt)
-        ),
+        Event::QuestionAsked { tool, question, .. } => {
+            let (tool, prompt) = (tool_name(tool), indent(&question.prompt));
+            return format!("{YELLOW}asks{YELLOW:#} {tool}: {prompt}");
+        }
         Event::AnswerReceived { answer, .. } => {
             let answer = match answer {
                 Answer::Text { text } => indent(text),
                 Answer::Choice { index } => format!("choice {index}"),
                 Answer::Cancelled => "none".to_owned(),
             };
-            format!("{BOLD}answered{BOLD:#} {answer}")
+            ("answered", answer)
         }
-        Event::CallsDispatched { calls, .. } => format!(
-            "{YELLOW}waits{YELLOW:#} for results from outside of {}",
-            tools(calls)
-        ),
-        Event::RepairRequested { message } => {
-            format!("{BOLD}sent back{BOLD:#} {}", indent(message))
+        Event::CallsDispatched { calls, .. } => {
+            return waits("results from outside of", calls);
         }
-        Event::ApprovalRemembered { rule, .. } => format!(
-            "{BOLD}remembered{BOLD:#} approval of {}",
-            escape_line(&rule.to_string())
-        ),
-        Event::ApprovalRevoked { rule } => format!(
-            "{BOLD}revoked{BOLD:#} approval of {}",
-            escape_line(&rule.to_string())
-        ),
+        Event::RepairRequested { message } => ("sent back", indent(message)),
+        Event::ApprovalRemembered { rule, .. } => ("remembered", approval(rule)),
+        Event::ApprovalRevoked { rule } => ("revoked", approval(rule)),
         Event::DecisionRecorded { decisions, .. } => {
-            format!(
-                "{BOLD}decided{BOLD:#} {}",
-                decisions
-                    .iter()
-                    .map(decision)
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            )
+            let decisions: Vec<String> = decisions.iter().map(decision).collect();
+            ("decided", decisions.join(", "))
         }
         Event::CallSettled {
             tool,
@@ -156,29 +143,36 @@ fn event(event: &Event) -> String {
             accounting,
             audit,
             ..
-        } => settled(tool, output, accounting, audit),
-        Event::StateMerged { delta, .. } => {
-            format!(
-                "{BOLD}state{BOLD:#} {}",
-                one_line(&json!(delta).to_string(), SHOWN_CHARACTERS)
-            )
-        }
-        Event::TurnEnded { outcome } => ended(outcome),
-    }
+        } => return settled(tool, output, accounting, audit),
+        Event::StateMerged { delta, .. } => (
+            "state",
+            one_line(&json!(delta).to_string(), SHOWN_CHARACTERS),
+        ),
+        Event::TurnEnded { outcome } => return ended(outcome),
+    };
+    format!("{BOLD}{word}{BOLD:#} {text}")
+}
+
+fn waits(what: &str, calls: &[PendingCall]) -> String {
+    let names: Vec<String> = calls.iter().map(|call| tool_name(&call.tool)).collect();
+    format!("{YELLOW}waits{YELLOW:#} for {what} {}", names.join(", "))
+}
+
+fn approval(rule: &ApprovalRule) -> String {
+    format!("approval of {}", escape_line(&rule.to_string()))
+}
+
+fn model_name(model: &Provenance) -> String {
+    escape_line(&format!("{}:{}", model.provider, model.model))
 }
 
 fn call(tool: &str, input: &Map<String, Value>, id: &CallId, how: &str) -> String {
     format!(
-        "{BOLD}call{BOLD:#} {} {} {DIM}({}, {how}){DIM:#}",
+        "{} {} {DIM}({}, {how}){DIM:#}",
         tool_name(tool),
         one_line(&json!(input).to_string(), SHOWN_CHARACTERS),
         escape_line(&id.0)
     )
-}
-
-fn tools(calls: &[PendingCall]) -> String {
-    let names: Vec<String> = calls.iter().map(|call| tool_name(&call.tool)).collect();
-    names.join(", ")
 }
 
 fn content(message: &Message) -> String {
@@ -191,18 +185,12 @@ fn content(message: &Message) -> String {
 
 /// Lists each evicted result with the blob that has all of it.
 fn blobs(results: &[ReferencedResult]) -> String {
-    let lines: Vec<String> = results
-        .iter()
-        .map(|result| {
-            let call = escape_line(&result.call_id.0);
-            format!(
-                "{call}: {}, blob {}",
-                bytes(result.blob.size),
-                result.blob.digest
-            )
-        })
-        .collect();
-    lines.join("\n         ")
+    let line = |ReferencedResult { call_id, blob, .. }: &ReferencedResult| {
+        let call = escape_line(&call_id.0);
+        format!("{call}: {}, blob {}", bytes(blob.size), blob.digest)
+    };
+    let lines: Vec<String> = results.iter().map(line).collect();
+    lines.join(NEXT_LINE)
 }
 
 fn tokens(usage: Usage) -> String {
@@ -228,17 +216,13 @@ fn replied(reply: &ModelReply, discarded: Usage, duration_ms: u64) -> String {
         1 => " and 1 call".to_owned(),
         count => format!(" and {count} calls"),
     };
-    let by = reply.provenance.as_ref().map_or_else(String::new, |model| {
-        format!(
-            " {}:{}",
-            escape_line(&model.provider),
-            escape_line(&model.model)
-        )
-    });
-    let text = if reply.text.is_empty() {
-        String::new()
-    } else {
-        format!("\n         {}", indent(&reply.text))
+    let by = match &reply.provenance {
+        Some(model) => format!(" {}", model_name(model)),
+        None => String::new(),
+    };
+    let text = match reply.text.as_str() {
+        "" => String::new(),
+        text => format!("{NEXT_LINE}{}", indent(text)),
     };
     format!(
         "{BOLD}model{BOLD:#}{by} replied{calls} after {duration_ms} ms {DIM}({usage}){DIM:#}{text}"
@@ -251,13 +235,7 @@ fn settled(
     accounting: &Accounting,
     audit: &[AuditEntry],
 ) -> String {
-    let style = if output.is_success() {
-        GREEN
-    } else if output.is_error() {
-        RED
-    } else {
-        YELLOW
-    };
+    let (style, _) = outcome_style(output);
     let mut lines = vec![
         format!("{style}{}{style:#} {}", output.tag(), tool_name(tool)),
         indent(&summary(output)),
@@ -321,7 +299,7 @@ fn ended(report: &TurnReport) -> String {
         TurnEnd::NeedsMoreTurns => "unfinished",
         TurnEnd::Done { .. } => "done",
         TurnEnd::BudgetExceeded { .. } => "stopped: a budget is used up",
-        TurnEnd::AwaitingConfirmation { .. } => "waits for a person",
+        TurnEnd::AwaitingConfirmation { .. } => "waits for the user",
         TurnEnd::AwaitingAnswer { .. } => "waits for an answer",
         TurnEnd::PendingToolCalls { .. } => "waits for results from outside",
         TurnEnd::Refusal { .. } => "refused by the model",
@@ -339,10 +317,5 @@ fn ended(report: &TurnReport) -> String {
 
 /// Escapes and indents text, cut for display only: the journal has all of it.
 fn indent(text: &str) -> String {
-    let text = escape(text);
-    let cut = match text.char_indices().nth(SHOWN_CHARACTERS) {
-        None => text,
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-    };
-    cut.replace('\n', "\n         ")
+    truncated(escape(text), SHOWN_CHARACTERS).replace('\n', NEXT_LINE)
 }

@@ -1,4 +1,4 @@
-use super::{Reply, Verdict, chosen, menu, parse};
+use super::{Reply, chosen, menu, parse};
 use agent_host_types::{
     approval::{
         Decision, Remember,
@@ -27,7 +27,7 @@ fn call(decisions: &[DecisionKind]) -> PendingCall {
 }
 
 fn decided(decision: Decision) -> Option<Reply> {
-    Some(Reply::Verdict(Verdict::Decided(decision)))
+    Some(Reply::Decided(decision))
 }
 
 fn reject(reason: Option<&str>) -> Option<Reply> {
@@ -54,7 +54,7 @@ fn answer_that_is_not_exact_is_rejected() {
         ("r it is  done\n", respond),
         ("e", Some(Reply::Edit)),
         ("m", Some(Reply::Remember)),
-        ("l", Some(Reply::Verdict(Verdict::Later))),
+        ("l", Some(Reply::Later)),
         ("", None),
         ("\n", None),
         ("Y", None),

@@ -169,7 +169,7 @@ fn later_keeps_the_request_and_resume_offers_it_again() {
 }
 
 #[test]
-fn without_a_terminal_what_would_ask_is_denied() {
+fn call_needing_approval_without_terminal_is_denied() {
     let env = TestEnv::new();
     let server = wants_to_write();
     let ran: Ran = env
@@ -295,7 +295,7 @@ pub(crate) fn unwrapped(shown: &str) -> String {
 
 /// Long arguments are shown to their last character, with deceptive characters escaped.
 #[test]
-fn the_whole_call_is_shown_with_nothing_hidden() {
+fn prompt_shows_the_whole_call() {
     let env = TestEnv::new();
     let content = format!(
         "\u{1b}[2Jstart\u{202e}{}\u{200b}\u{7f}the\u{a0}e\u{200d}nd",
@@ -344,7 +344,7 @@ fn prompts_off_asks_nothing_on_a_terminal() {
 
 /// Each call of a batch has its own prompt, and nothing runs before every decision is made.
 #[test]
-fn each_call_of_a_batch_is_decided() {
+fn batch_calls_are_decided_one_by_one() {
     let call = |path| ("write_file", json!({ "path": path, "content": "hello" }));
     let table: [(&str, Option<i32>, [bool; 2], usize); 3] = [
         ("y\nn\n", Some(0), [true, false], 1),
@@ -374,7 +374,7 @@ fn each_call_of_a_batch_is_decided() {
 
 /// A tool's question; an empty line, text and `c` as answers.
 #[test]
-fn a_question_is_answered_on_the_terminal() {
+fn question_is_answered_on_the_terminal() {
     let table = [
         ("\nred\n", "red", json!({ "type": "text", "text": "red" })),
         ("c\n", "", json!({ "type": "cancelled" })),

@@ -90,7 +90,7 @@ fn user_decides_through_the_client() {
 }
 
 #[test]
-fn a_tool_asks_through_the_client() {
+fn tool_question_goes_through_the_client() {
     let env = TestEnv::new();
     let asks = Guest {
         imports: &[ASK],
@@ -125,7 +125,7 @@ fn a_tool_asks_through_the_client() {
 }
 
 #[test]
-fn without_a_connection_the_client_comes_back_with_the_answer() {
+fn stateless_client_returns_with_the_answer() {
     let env = TestEnv::new();
     let mut client = Client::silent(&env, &["--write"]);
     let asked = client.ask(stateless(write(1)));
@@ -190,7 +190,7 @@ fn abandoned_call_ends_with_the_server() {
 }
 
 #[test]
-fn a_client_that_declares_nothing_gets_no_requests() {
+fn client_without_capabilities_gets_no_requests() {
     let env = TestEnv::new();
     let mut client = Client::silent(&env, &["--write"]);
     let mut request = stateless(write(1));
