@@ -107,7 +107,7 @@ impl Connection {
             }
             (Ok(Err(error)), None) => return Err(handshake_error(config, &error, "")),
             (Err(_), child) => {
-                let detail = child.as_ref().map(Child::exit_clause_so_far);
+                let detail = child.as_ref().map(ServerProcess::exit_clause_so_far);
                 return Err(timeout_error(config, &detail.unwrap_or_default()).into());
             }
         };

@@ -99,7 +99,7 @@ impl McpConfig {
         match &self.address {
             Address::Command(command) => {
                 let is_path = command.program.contains('/');
-                is_path.then(|| command.folder.join(&command.program))
+                is_path.then(|| command.directory.join(&command.program))
             }
             Address::Http { token, .. } => token.as_ref()?.file().map(Path::to_owned),
         }
