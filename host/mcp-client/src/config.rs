@@ -77,8 +77,8 @@ impl Reach {
     pub fn identity(&self) -> String {
         match self {
             Self::Command(command) => {
-                let words = std::iter::once(&command.program).chain(&command.args);
-                serde_json::Value::from_iter(words.map(String::as_str)).to_string()
+                let line = std::iter::once(&command.program).chain(&command.args);
+                serde_json::Value::from_iter(line.map(String::as_str)).to_string()
             }
             Self::Http { url, .. } => url.clone(),
         }

@@ -29,7 +29,7 @@ pub enum ConnectError {
     },
     /// The handshake failed.
     #[error(
-        "the MCP server `{server}` cannot be used: {why}{detail}. Try what stands under [[mcp]] by hand"
+        "the MCP server `{server}` cannot be used: {why}{detail}. Try the `command` or `url` under [[mcp]] by hand"
     )]
     Unusable {
         /// The configured name of the server.

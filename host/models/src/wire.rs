@@ -10,6 +10,7 @@
 pub(crate) mod anthropic;
 pub(crate) mod framing;
 pub(crate) mod gemini;
+mod items;
 pub(crate) mod ollama;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
@@ -17,7 +18,6 @@ pub(crate) mod reply;
 pub(crate) mod request;
 mod results;
 mod server_error;
-mod steps;
 mod turns;
 
 pub(crate) use framing::{FrameDecoder, FrameTooLong, Framing};

@@ -138,17 +138,17 @@ pub(super) fn describe(part: &ContentPart) -> String {
         ContentPart::Text { .. } => return "text".to_owned(),
         ContentPart::File(file) => file,
     };
-    let mut words = file.media_type.clone();
+    let mut description = file.media_type.clone();
     match &file.data {
-        FileData::Bytes(bytes) => words += &format!(", {} bytes", bytes.len()),
-        FileData::Text(text) => words += &format!(", {} bytes", text.len()),
-        FileData::Blob(blob) => words += &format!(", {} bytes", blob.size),
-        FileData::Url(url) => words += &format!(", at {url}"),
+        FileData::Bytes(bytes) => description += &format!(", {} bytes", bytes.len()),
+        FileData::Text(text) => description += &format!(", {} bytes", text.len()),
+        FileData::Blob(blob) => description += &format!(", {} bytes", blob.size),
+        FileData::Url(url) => description += &format!(", at {url}"),
     }
     if let Some(name) = &file.filename {
-        words += &format!(", `{name}`");
+        description += &format!(", `{name}`");
     }
-    words
+    description
 }
 
 /// Encodes the content of a user message: a string if it is all text, which every server accepts,

@@ -6,7 +6,7 @@ use serde_json::Value;
 pub(super) const USER: &str = "user";
 
 /// Consecutive parts of one role.
-pub(super) struct Turn {
+pub(super) struct RoleTurn {
     /// Its role.
     pub(super) role: &'static str,
     /// Its parts, in the form of the wire.
@@ -17,9 +17,9 @@ pub(super) struct Turn {
 
 /// The turns so far.
 #[derive(Default)]
-pub(super) struct Turns(Vec<Turn>);
+pub(super) struct RoleTurns(Vec<RoleTurn>);
 
-impl Turns {
+impl RoleTurns {
     /// Appends parts to the last turn, or to a new one if the role changes.
     pub(super) fn push(&mut self, role: &'static str, parts: Vec<Value>) {
         match self.0.last_mut() {
@@ -35,7 +35,7 @@ impl Turns {
     }
 
     fn push_turn(&mut self, role: &'static str, parts: Vec<Value>, is_closed: bool) {
-        let turn = Turn {
+        let turn = RoleTurn {
             role,
             parts,
             is_closed,
@@ -44,7 +44,7 @@ impl Turns {
     }
 
     /// Returns the turns. If the first is not the user's, one with the text of `encode` precedes it.
-    pub(super) fn finish(mut self, encode: impl Fn(&str) -> Option<Value>) -> Vec<Turn> {
+    pub(super) fn finish(mut self, encode: impl Fn(&str) -> Option<Value>) -> Vec<RoleTurn> {
         if self.0.first().is_none_or(|turn| turn.role != USER) {
             let parts = encode("[the conversation continues]").into_iter().collect();
             self.push_turn(USER, parts, false);

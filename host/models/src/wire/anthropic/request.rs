@@ -10,7 +10,7 @@ use crate::wire::{
     Capabilities, Encoded,
     request::{FileContent, FileRef, RequestPart, arguments, is_insecure_url, set, texts},
     results::TrailingFiles,
-    turns::{Turns, USER, from_operator},
+    turns::{RoleTurns, USER, from_operator},
 };
 use agent_host_types::{
     message::{Message, Role, ToolResult},
@@ -34,7 +34,7 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
     let mut encoder = Encoder {
         model,
         capabilities,
-        turns: Turns::default(),
+        turns: RoleTurns::default(),
         images: 0,
     };
     for message in &request.messages {
@@ -67,7 +67,7 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
 struct Encoder<'a> {
     model: &'a str,
     capabilities: Capabilities,
-    turns: Turns,
+    turns: RoleTurns,
     images: usize,
 }
 
@@ -154,7 +154,7 @@ impl Encoder<'_> {
 
 /// Encodes the turns. The ends of the user's last two turns are marked: the newest is where this
 /// request ends, the other where the last request ended, whose cache is read.
-fn messages(turns: Turns) -> Vec<Value> {
+fn messages(turns: RoleTurns) -> Vec<Value> {
     let mut turns = turns.finish(text_block);
     let ends = turns
         .iter_mut()

@@ -14,7 +14,7 @@ use crate::wire::{
         FileContent, FileRef, RequestPart, arguments, describe, is_insecure_url, list, set, texts,
     },
     results::TrailingFiles,
-    turns::{Turns, USER, from_operator},
+    turns::{RoleTurns, USER, from_operator},
 };
 use agent_host_types::{
     message::{Message, Role, ToolResult},
@@ -41,7 +41,7 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
             ..capabilities
         },
         third_generation,
-        turns: Turns::default(),
+        turns: RoleTurns::default(),
         images: 0,
     };
     for message in &request.messages {
@@ -74,7 +74,7 @@ struct Encoder<'a> {
     model: &'a str,
     capabilities: Capabilities,
     third_generation: bool,
-    turns: Turns,
+    turns: RoleTurns,
     images: usize,
 }
 

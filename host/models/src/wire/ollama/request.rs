@@ -8,8 +8,8 @@ mod tests;
 use super::{THINKING, WIRE};
 use crate::wire::{
     Capabilities, Encoded,
+    items::{Item, items},
     request::{FileContent, FileRef, RequestPart, arguments, function, list, set, texts},
-    steps::{Step, steps},
 };
 use agent_host_types::{
     message::Message, model::ModelRequest, output::ContentPart, tool::ToolCall,
@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
     let convert = |part| convert(part, capabilities);
     // Models do not see images in tool messages.
-    let (steps, images) = steps(&request.messages, false, convert);
-    let system = request.system.clone().map(Step::System);
-    let messages: Vec<Value> = system.into_iter().chain(steps).map(message).collect();
+    let (items, images) = items(&request.messages, false, convert);
+    let system = request.system.clone().map(Item::System);
+    let messages: Vec<Value> = system.into_iter().chain(items).map(message).collect();
     let mut body = json!({"model": model, "messages": messages, "stream": true});
     let mut options = json!({});
     set(&mut options, "num_predict", capabilities.max_output_tokens);
@@ -36,10 +36,10 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
     Encoded { body, images }
 }
 
-fn message(step: Step<'_>) -> Value {
-    match step {
-        Step::System(text) => json!({"role": "system", "content": text}),
-        Step::User(parts) => {
+fn message(item: Item<'_>) -> Value {
+    match item {
+        Item::System(text) => json!({"role": "system", "content": text}),
+        Item::User(parts) => {
             let (text, images) = text_and_images(parts);
             let mut message = json!({"role": "user", "content": text});
             set(
@@ -49,8 +49,8 @@ fn message(step: Step<'_>) -> Value {
             );
             message
         }
-        Step::Assistant(message) => assistant(message),
-        Step::Result(result, parts) => {
+        Item::Assistant(message) => assistant(message),
+        Item::Result(result, parts) => {
             let (text, _) = text_and_images(parts);
             json!({"role": "tool", "tool_name": result.name, "content": text})
         }

@@ -6,11 +6,11 @@ mod tests;
 
 use crate::wire::{
     Capabilities, Encoded,
+    items::{Item, items},
     request::{
         FileContent, FileRef, RequestPart, arguments_text, function, list, set, string_or_parts,
         texts,
     },
-    steps::{Step, steps},
 };
 use agent_host_types::{
     message::Message, model::ModelRequest, output::ContentPart, tool::ToolCall,
@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
     let convert = |part| convert(part, capabilities);
     // Tool messages carry only text.
-    let (steps, images) = steps(&request.messages, false, convert);
-    let system = request.system.clone().map(Step::System);
-    let messages: Vec<Value> = system.into_iter().chain(steps).map(message).collect();
+    let (items, images) = items(&request.messages, false, convert);
+    let system = request.system.clone().map(Item::System);
+    let messages: Vec<Value> = system.into_iter().chain(items).map(message).collect();
     let mut body = json!({
         "model": model,
         "messages": messages,
@@ -40,12 +40,12 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
     Encoded { body, images }
 }
 
-fn message(step: Step<'_>) -> Value {
-    match step {
-        Step::System(text) => json!({"role": "system", "content": text}),
-        Step::User(parts) => json!({"role": "user", "content": content(parts)}),
-        Step::Assistant(message) => assistant(message),
-        Step::Result(result, parts) => {
+fn message(item: Item<'_>) -> Value {
+    match item {
+        Item::System(text) => json!({"role": "system", "content": text}),
+        Item::User(parts) => json!({"role": "user", "content": content(parts)}),
+        Item::Assistant(message) => assistant(message),
+        Item::Result(result, parts) => {
             json!({"role": "tool", "tool_call_id": result.call_id, "content": content(parts)})
         }
     }

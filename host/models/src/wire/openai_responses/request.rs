@@ -7,10 +7,10 @@ mod tests;
 use super::reasoning;
 use crate::wire::{
     Capabilities, Encoded,
+    items::{Item, items},
     request::{
         FileContent, FileRef, RequestPart, arguments_text, list, set, string_or_parts, texts,
     },
-    steps::{Step, steps},
 };
 use agent_host_types::{
     message::Message,
@@ -22,11 +22,11 @@ use serde_json::{Value, json};
 /// Encodes a request.
 pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
     let convert = |part| RequestPart::of(part, capabilities);
-    let (steps, images) = steps(&request.messages, capabilities.files_in_results, convert);
-    let items = steps.into_iter().flat_map(|step| items(model, step));
+    let (items, images) = items(&request.messages, capabilities.files_in_results, convert);
+    let input = items.into_iter().flat_map(|item| wire_items(model, item));
     let mut body = json!({
         "model": model,
-        "input": items.collect::<Vec<_>>(),
+        "input": input.collect::<Vec<_>>(),
         "store": false,
         "stream": true,
     });
@@ -56,12 +56,13 @@ fn reasons(model: &str) -> bool {
     !old.iter().any(|old| name.starts_with(old)) && !name.contains("-chat")
 }
 
-fn items(model: &str, step: Step<'_>) -> Vec<Value> {
-    match step {
-        Step::System(text) => vec![item("system", text.into())],
-        Step::User(parts) => vec![item("user", content(parts))],
-        Step::Assistant(message) => assistant(model, message),
-        Step::Result(result, parts) => vec![json!({
+/// Encodes an item of the conversation as items of the wire.
+fn wire_items(model: &str, item: Item<'_>) -> Vec<Value> {
+    match item {
+        Item::System(text) => vec![message_item("system", &json!(text))],
+        Item::User(parts) => vec![message_item("user", &content(parts))],
+        Item::Assistant(message) => assistant(model, message),
+        Item::Result(result, parts) => vec![json!({
             "type": "function_call_output",
             "call_id": result.call_id,
             "output": content(parts),
@@ -69,7 +70,7 @@ fn items(model: &str, step: Step<'_>) -> Vec<Value> {
     }
 }
 
-fn item(role: &str, content: Value) -> Value {
+fn message_item(role: &str, content: &Value) -> Value {
     json!({"type": "message", "role": role, "content": content})
 }
 
@@ -78,7 +79,7 @@ fn item(role: &str, content: Value) -> Value {
 fn assistant(model: &str, message: &Message) -> Vec<Value> {
     reasoning::items_of(message, model).unwrap_or_else(|| {
         let text = texts(&message.content);
-        let text = (!text.is_empty()).then(|| item("assistant", text.into()));
+        let text = (!text.is_empty()).then(|| message_item("assistant", &json!(text)));
         text.into_iter()
             .chain(message.tool_calls.iter().map(call))
             .collect()

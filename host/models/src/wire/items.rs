@@ -1,4 +1,4 @@
-//! The steps of a conversation on the wires that take it as one flat list.
+//! The items of a conversation on the wires that take it as one flat list.
 
 use super::{
     request::{RequestPart, texts},
@@ -9,8 +9,8 @@ use agent_host_types::{
     output::{ContentPart, ToolResultOutput},
 };
 
-/// A step of a conversation.
-pub(super) enum Step<'a> {
+/// An item of a conversation.
+pub(super) enum Item<'a> {
     /// A system message.
     System(String),
     /// A user message, or the files of the tool results before it.
@@ -21,7 +21,7 @@ pub(super) enum Step<'a> {
     Result(&'a ToolResult, Vec<RequestPart<'a>>),
 }
 
-impl Step<'_> {
+impl Item<'_> {
     fn image_count(&self) -> usize {
         let (Self::User(parts) | Self::Result(_, parts)) = self else {
             return 0;
@@ -33,20 +33,20 @@ impl Step<'_> {
     }
 }
 
-/// Returns the steps of a conversation and the number of images in them. `convert` converts a part;
+/// Returns the items of a conversation and the number of images in them. `convert` converts a part;
 /// without `files_in_results`, the files of consecutive results follow them in one user message,
 /// since nothing may come between two results.
-pub(super) fn steps<'a>(
+pub(super) fn items<'a>(
     messages: &'a [Message],
     files_in_results: bool,
     convert: impl Fn(&'a ContentPart) -> RequestPart<'a>,
-) -> (Vec<Step<'a>>, usize) {
-    let mut steps = Vec::new();
+) -> (Vec<Item<'a>>, usize) {
+    let mut items = Vec::new();
     for message in messages {
         match message.role {
-            Role::System => steps.push(Step::System(texts(&message.content))),
-            Role::User => steps.push(Step::User(message.content.iter().map(&convert).collect())),
-            Role::Assistant => steps.push(Step::Assistant(message)),
+            Role::System => items.push(Item::System(texts(&message.content))),
+            Role::User => items.push(Item::User(message.content.iter().map(&convert).collect())),
+            Role::Assistant => items.push(Item::Assistant(message)),
             Role::ToolResult => {
                 let mut files = TrailingFiles::default();
                 for result in &message.tool_results {
@@ -56,13 +56,13 @@ pub(super) fn steps<'a>(
                         }
                         _ => vec![RequestPart::Text(files.result_text(result, &convert))],
                     };
-                    steps.push(Step::Result(result, parts));
+                    items.push(Item::Result(result, parts));
                 }
                 let files = files.into_parts();
-                steps.extend((!files.is_empty()).then_some(Step::User(files)));
+                items.extend((!files.is_empty()).then_some(Item::User(files)));
             }
         }
     }
-    let images = steps.iter().map(Step::image_count).sum();
-    (steps, images)
+    let images = items.iter().map(Item::image_count).sum();
+    (items, images)
 }
