@@ -72,7 +72,7 @@ impl Scratch {
             .components()
             .any(|part| part == Component::ParentDir);
         if climbs || !canonical(&host_path).starts_with(&directory) {
-            return Err(io::Error::other("it leads out of the granted directory"));
+            return Err(io::Error::other("it leads out of the granted folder"));
         }
         Ok(host_path)
     }
