@@ -19,16 +19,11 @@ const MAX_PATH_BYTES: usize = 4_096;
 pub(crate) fn named(grants: &Grants, input: &Map<String, Value>) -> Vec<String> {
     let mut texts = Vec::new();
     input.iter().for_each(|entry| strings_of(entry, &mut texts));
-    let found: BTreeSet<String> = texts
-        .into_iter()
-        .filter_map(|text| {
-            grants
-                .dirs
-                .iter()
-                .enumerate()
-                .find_map(|dir| executable(dir, text))
-        })
-        .collect();
+    let named = |text| {
+        let mut dirs = grants.dirs.iter().enumerate();
+        dirs.find_map(|dir| executable(dir, text))
+    };
+    let found: BTreeSet<String> = texts.into_iter().filter_map(named).collect();
     found.into_iter().collect()
 }
 

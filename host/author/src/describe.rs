@@ -5,7 +5,7 @@
 mod tests;
 
 use std::collections::BTreeMap;
-use wasmparser::{KnownCustom, Parser, Payload};
+use wasmparser::{BinaryReaderError, KnownCustom, Parser, Payload};
 use wit_component::WitPrinter;
 
 /// The maximum of producers. Toolchains leave about 10.
@@ -38,7 +38,7 @@ impl Description {
     #[must_use]
     pub fn of(component: &[u8]) -> Self {
         Self {
-            producers: producers(component),
+            producers: producers(component).map_err(|error| error.to_string()),
             wit: wit(component),
         }
     }
@@ -53,22 +53,21 @@ impl Description {
     }
 }
 
-fn producers(component: &[u8]) -> Result<Producers, String> {
+fn producers(component: &[u8]) -> Result<Producers, BinaryReaderError> {
     let mut found = Producers::new();
     let mut count = 0;
     // Nested modules and components come first, so the outermost value wins.
     for payload in Parser::new(0).parse_all(component) {
-        let payload = payload.map_err(|error| error.to_string())?;
-        let Payload::CustomSection(section) = payload else {
+        let Payload::CustomSection(section) = payload? else {
             continue;
         };
         let KnownCustom::Producers(fields) = section.as_known() else {
             continue;
         };
         for field in fields {
-            let field = field.map_err(|error| error.to_string())?;
+            let field = field?;
             for value in field.values {
-                let value = value.map_err(|error| error.to_string())?;
+                let value = value?;
                 if count == MAX_PRODUCERS {
                     return Ok(found);
                 }

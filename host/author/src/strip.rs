@@ -26,11 +26,7 @@ pub(crate) enum Names {
 /// The bytes are neither.
 pub(crate) fn strip(bytes: &[u8], names: Names) -> Result<Vec<u8>, BinaryReaderError> {
     retain(bytes, |name| {
-        name == DOCS
-            || match names {
-                Names::Strip => false,
-                Names::Keep => NAMES.contains(&name),
-            }
+        name == DOCS || names == Names::Keep && NAMES.contains(&name)
     })
 }
 

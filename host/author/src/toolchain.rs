@@ -113,12 +113,9 @@ impl Program {
             wrong.get_or_insert_with(|| format!("`{}` is {text}", shown(invocation)));
         }
         let why = wrong.unwrap_or_else(|| {
-            let invocations: Vec<String> = self
-                .invocations
-                .iter()
-                .map(|invocation| format!("`{}`", shown(invocation)))
-                .collect();
-            format!("it is not there as {}", invocations.join(" or "))
+            let tried = self.invocations.iter().map(|words| shown(words));
+            let tried: Vec<String> = tried.collect();
+            format!("it is not there as `{}`", tried.join("` or `"))
         });
         Err(AuthorError::Usage(format!(
             "this build needs {} {}, and {why}. {}",
@@ -156,11 +153,8 @@ pub(crate) fn output(invocation: &[OsString], args: &[&str], dir: &Path) -> Opti
 }
 
 fn shown(invocation: &[OsString]) -> String {
-    let words: Vec<_> = invocation
-        .iter()
-        .map(|word| word.to_string_lossy())
-        .collect();
-    words.join(" ")
+    let words = invocation.join(OsStr::new(" "));
+    words.to_string_lossy().into_owned()
 }
 
 /// Runs a build step.

@@ -68,14 +68,14 @@ impl Tree {
     }
 
     /// Writes `agent.toml` into the project and loads it by its name.
-    fn load(&self, toml: &str, overrides: Overrides) -> Result<Config, ConfigError> {
+    fn load(&self, toml: &str, overrides: &Overrides) -> Result<Config, ConfigError> {
         let file = self.cwd().join("agent.toml");
         std::fs::write(&file, toml).unwrap();
-        Config::load(Some(&file), &overrides, &self.environment)
+        Config::load(Some(&file), overrides, &self.environment)
     }
 
     /// The text of the error that loading has to end in, with `ROOT` for the directory of this tree.
-    fn refusal(&self, toml: &str, overrides: Overrides) -> String {
+    fn refusal(&self, toml: &str, overrides: &Overrides) -> String {
         match self.load(toml, overrides) {
             Ok(config) => panic!("{toml}: {config:?}"),
             Err(error) => self.portable(&error),
@@ -83,7 +83,7 @@ impl Tree {
     }
 
     /// Returns the reason and the fix of that error, without its place.
-    fn problem(&self, toml: &str, overrides: Overrides) -> String {
+    fn problem(&self, toml: &str, overrides: &Overrides) -> String {
         let error = self.load(toml, overrides).unwrap_err();
         let [problem] = error.problems() else {
             panic!("{toml}: {error:?}");

@@ -74,13 +74,11 @@ impl Untrusted {
     /// `name_it` the argument that names the file.
     #[must_use]
     pub fn refusal(&self, trust: &str, name_it: &str) -> ConfigError {
-        let (first, more) = match self.demands.as_slice() {
-            [first, rest @ ..] => (first.as_str(), rest.len()),
-            [] => ("asks for nothing", 0),
-        };
-        let more = match more {
-            0 => String::new(),
-            more => format!(" (and asks for {more} more)"),
+        let first = self.demands.first();
+        let first = first.map_or("asks for nothing", String::as_str);
+        let more = match self.demands.len() {
+            0 | 1 => String::new(),
+            all => format!(" (and asks for {} more)", all - 1),
         };
         let path = self.path.display();
         config_error!(

@@ -54,20 +54,13 @@ impl CoverageBuilder {
 
     /// Returns the coverage of `tools`.
     pub(super) fn coverage(self, tools: &[ToolDefinition]) -> Coverage {
-        let Self {
-            grants,
-            tools: called,
-        } = self;
-        let grants = grants.into_iter();
+        let grants = self.grants.into_iter();
+        let grants = grants.map(|((file, grant), used)| GrantUse { file, grant, used });
         let names = tools.iter().map(|tool| &tool.name);
+        let uncalled = names.filter(|name| !self.tools.contains(*name)).cloned();
         Coverage {
-            grants: grants
-                .map(|((file, grant), used)| GrantUse { file, grant, used })
-                .collect(),
-            uncalled: names
-                .filter(|name| !called.contains(*name))
-                .cloned()
-                .collect(),
+            grants: grants.collect(),
+            uncalled: uncalled.collect(),
         }
     }
 }

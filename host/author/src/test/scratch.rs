@@ -34,16 +34,10 @@ impl Scratch {
     /// # Errors
     /// A directory cannot be copied or exceeds the limits.
     pub(super) fn new(grants: &Arc<Grants>) -> Result<Self, Mismatch> {
-        let is_written = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
-        if !grants.dirs.iter().any(is_written) {
-            return Ok(Self {
-                grants: Arc::clone(grants),
-                _copies: Vec::new(),
-            });
-        }
         let mut grants = Grants::clone(grants);
         let mut copies = Vec::new();
-        for dir in grants.dirs.iter_mut().filter(|dir| is_written(dir)) {
+        let dirs = grants.dirs.iter_mut();
+        for dir in dirs.filter(|dir| dir.mode == DirMode::ReadWrite) {
             let copy = copy(&dir.host).map_err(|error| {
                 let expected = format!("a copy of {} for the case to write to", dir.host.display());
                 Mismatch::new("grants.dir", expected, error.to_string())
@@ -78,7 +72,7 @@ impl Scratch {
             .components()
             .any(|part| part == Component::ParentDir);
         if climbs || !canonical(&host_path).starts_with(&directory) {
-            return Err(io::Error::other("it leads out of the granted directory"));
+            return Err(io::Error::other("it leads out of the granted folder"));
         }
         Ok(host_path)
     }

@@ -43,7 +43,7 @@ fn approval_of_tool_is_resolved() {
         ),
     ] {
         let config = tree
-            .load(&format!("{FILES}{toml}"), Overrides::default())
+            .load(&format!("{FILES}{toml}"), &Overrides::default())
             .unwrap();
         assert_eq!(
             *config.tools[0].confirmations.of("read_file"),
@@ -53,7 +53,7 @@ fn approval_of_tool_is_resolved() {
     }
     let toml =
         format!("{FILES}[tool.approvals]\nwrite_file = [\"edit\"]\nread_file = \"always\"\n");
-    let config = tree.load(&toml, Overrides::default()).unwrap();
+    let config = tree.load(&toml, &Overrides::default()).unwrap();
     let of = |tool| config.tools[0].confirmations.of(tool);
     assert_eq!(*of("write_file"), confirmation(Approval::Always, &[Edit]));
     assert_eq!(
@@ -74,7 +74,7 @@ fn approval_timing_and_expiry_are_resolved() {
             (Timing::InOrder, Some(86_400_000)),
         ),
     ] {
-        let config = tree.load(toml, Overrides::default()).unwrap();
+        let config = tree.load(toml, &Overrides::default()).unwrap();
         assert_eq!(
             (config.timing, config.approval_expiry_ms),
             expected,
@@ -103,7 +103,7 @@ fn external_tools_are_resolved() {
         type = "object"
         properties = { amount = { type = "integer" } }
     "#;
-    let config = tree.load(toml, Overrides::default()).unwrap();
+    let config = tree.load(toml, &Overrides::default()).unwrap();
     let found: Vec<_> = config
         .external_tools
         .iter()
@@ -201,13 +201,13 @@ fn external_tool_with_bad_value_is_refused() {
         ),
     ] {
         assert_eq!(
-            tree.problem(&toml, Overrides::default()),
+            tree.problem(&toml, &Overrides::default()),
             expected,
             "{toml}"
         );
     }
     assert_eq!(
-        tree.problem("approval-expires-seconds = 0", Overrides::default()),
+        tree.problem("approval-expires-seconds = 0", &Overrides::default()),
         "`approval-expires-seconds` is 0, with which every approval would come too late; set it to at least 1, or leave it out"
     );
 }

@@ -69,7 +69,7 @@ fn config_of_wrong_form_is_refused_with_a_hint() {
         ),
         ("model = ", "line 1, column 9: "),
     ] {
-        let text = tree.refusal(toml, Overrides::default());
+        let text = tree.refusal(toml, &Overrides::default());
         let whole = format!("cannot use ROOT/home/ann/project/agent.toml: {expected}");
         if expected.ends_with(": ") {
             // The rest is in the words of the TOML reader.
@@ -135,7 +135,7 @@ fn config_with_bad_value_is_refused() {
             "two tools have the name `a`, and `agent.lock` could not tell them apart; change `name` of one",
         ),
     ] {
-        assert_eq!(tree.problem(toml, Overrides::default()), expected);
+        assert_eq!(tree.problem(toml, &Overrides::default()), expected);
     }
 }
 
@@ -147,7 +147,7 @@ fn overrides_with_bad_value_are_refused() {
         ..Overrides::default()
     };
     assert_eq!(
-        tree.refusal("", zero),
+        tree.refusal("", &zero),
         "`max-turns` is 0, which would never ask the model; set it to at least 1, or leave it out"
     );
     let tools = Overrides {
@@ -155,7 +155,7 @@ fn overrides_with_bad_value_are_refused() {
         ..Overrides::default()
     };
     assert_eq!(
-        tree.refusal("", tools),
+        tree.refusal("", &tools),
         "there is no component file `missing.wasm` and no configured tool of this name (there are: files, fetch, image); \
          name a file, a configured tool, or a built-in one like `builtin:files`"
     );
@@ -164,7 +164,7 @@ fn overrides_with_bad_value_are_refused() {
         ..Overrides::default()
     };
     assert_eq!(
-        tree.refusal("[[grants.dir]]\nhost = \"data\"", write),
+        tree.refusal("[[grants.dir]]\nhost = \"data\"", &write),
         "`--write` makes the grant of the working directory writable, and ROOT/home/ann/project is not granted; pass \
          `--grant dir:PATH:rw` for the directory that tools may write to"
     );
@@ -213,13 +213,13 @@ fn state_dir_without_home_has_to_be_named() {
     tree.environment.variables.clear();
     let expected = "it is not known where sessions are to be kept: there is no HOME and no XDG_STATE_HOME; set `state-dir` in \
                     agent.toml, or pass `--state-dir DIR`";
-    assert_eq!(tree.refusal("", Overrides::default()), expected);
+    assert_eq!(tree.refusal("", &Overrides::default()), expected);
     // Empty and relative values are not directories.
     tree.set("HOME", "");
     tree.set("XDG_STATE_HOME", "state");
-    assert_eq!(tree.refusal("", Overrides::default()), expected);
+    assert_eq!(tree.refusal("", &Overrides::default()), expected);
     assert_eq!(
-        tree.problem("state-dir = \"~/state\"", Overrides::default()),
+        tree.problem("state-dir = \"~/state\"", &Overrides::default()),
         "the path `~/state` begins with the home directory, and there is no HOME; write the whole path"
     );
 }

@@ -52,7 +52,7 @@ fn budgets_of_file_and_command_line() {
         tool_calls: Some(20),
         repeats: Some(3),
     };
-    let config = tree.load(&toml, Overrides::default()).unwrap();
+    let config = tree.load(&toml, &Overrides::default()).unwrap();
     assert_eq!(config.budgets, expected);
     let overrides = Overrides {
         model: Some("openai-compat:other".to_owned()),
@@ -62,7 +62,7 @@ fn budgets_of_file_and_command_line() {
         max_tool_calls: Some(4),
         ..Overrides::default()
     };
-    let config = tree.load(&toml, overrides).unwrap();
+    let config = tree.load(&toml, &overrides).unwrap();
     let expected = Budgets {
         turns: 1,
         tokens: Some(2),
@@ -74,7 +74,7 @@ fn budgets_of_file_and_command_line() {
         ..expected
     };
     assert_eq!(config.budgets, expected);
-    let config = tree.load("", Overrides::default()).unwrap();
+    let config = tree.load("", &Overrides::default()).unwrap();
     assert_eq!(config.budgets, Budgets::default());
 }
 
@@ -90,13 +90,13 @@ fn usd_budget_uses_the_highest_price() {
     };
     let config = tree.load(
         &toml("\"openai-compat:m\", \"gemini:g\""),
-        Overrides::default(),
+        &Overrides::default(),
     );
     assert_eq!(
         config.unwrap().budgets.usd.unwrap().price,
         price(150_000, 100_000, 2_000_000)
     );
-    let refusal = tree.refusal(&toml("\"ollama:x\""), Overrides::default());
+    let refusal = tree.refusal(&toml("\"ollama:x\""), &Overrides::default());
     assert!(
         refusal.contains("no price of the model `ollama:x`"),
         "{refusal}"
@@ -124,7 +124,7 @@ fn price_of_longest_match_is_used() {
         ),
     ] {
         let toml = format!("model = \"{model}\"\n[budgets]\nusd = 1\n{own}{PRICES}");
-        let config = tree.load(&toml, Overrides::default()).unwrap();
+        let config = tree.load(&toml, &Overrides::default()).unwrap();
         let budget = UsdBudget {
             micros: 1_000_000,
             price: expected,
@@ -172,7 +172,7 @@ fn budget_of_zero_or_no_amount_is_refused() {
                 .to_owned(),
         ),
     ] {
-        assert_eq!(tree.problem(&toml, Overrides::default()), expected, "{toml}");
+        assert_eq!(tree.problem(&toml, &Overrides::default()), expected, "{toml}");
     }
     let unpriced = "there is a budget of US dollars and no price of the model `openai-compat:m`, so that nothing would enforce it; \
                     add [prices.\"openai-compat:m\"] with `input` and `output`, in US dollars for a million tokens, or remove \
@@ -180,7 +180,7 @@ fn budget_of_zero_or_no_amount_is_refused() {
     assert_eq!(
         tree.problem(
             &format!("{model}\n[budgets]\nusd = 1"),
-            Overrides::default()
+            &Overrides::default()
         ),
         unpriced
     );
@@ -188,7 +188,7 @@ fn budget_of_zero_or_no_amount_is_refused() {
         max_usd: Some(1.0),
         ..Overrides::default()
     };
-    assert_eq!(tree.refusal(model, overrides), unpriced);
+    assert_eq!(tree.refusal(model, &overrides), unpriced);
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn budget_and_price_keys_are_checked() {
         ),
     ] {
         assert_eq!(
-            tree.refusal(toml, Overrides::default()),
+            tree.refusal(toml, &Overrides::default()),
             format!("cannot use ROOT/home/ann/project/agent.toml: {expected}")
         );
     }

@@ -36,7 +36,7 @@ fn context_window_is_resolved() {
     ];
     let tree = Tree::new();
     for (toml, expected) in table {
-        let config = tree.load(&toml, Overrides::default()).unwrap();
+        let config = tree.load(&toml, &Overrides::default()).unwrap();
         assert_eq!(config.context, expected, "{toml}");
     }
 }
@@ -62,6 +62,6 @@ fn context_window_too_small_is_refused() {
     let tree = Tree::new();
     for (line, expected) in table {
         let toml = format!("\n[context]\n{line}\n");
-        assert_eq!(tree.problem(&toml, Overrides::default()), expected);
+        assert_eq!(tree.problem(&toml, &Overrides::default()), expected);
     }
 }

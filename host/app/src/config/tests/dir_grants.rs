@@ -112,7 +112,7 @@ fn dir_grant_of_command_line_is_placed() {
             write,
             ..Overrides::default()
         };
-        let config = tree.load(toml, overrides).unwrap();
+        let config = tree.load(toml, &overrides).unwrap();
         let expected: Vec<_> = expected
             .into_iter()
             .map(|(host, guest, mode)| (host, guest.to_owned(), mode))
@@ -200,17 +200,17 @@ fn dir_grant_of_kernel_files_is_refused() {
         ];
         for toml in lists {
             assert_eq!(
-                tree.problem(&toml, Overrides::default()),
+                tree.problem(&toml, &Overrides::default()),
                 expected,
                 "{toml}"
             );
         }
         let argument = format!("dir:{host}:ro");
-        assert_eq!(tree.refusal("", granted(&[&argument])), expected, "{host}");
+        assert_eq!(tree.refusal("", &granted(&[&argument])), expected, "{host}");
     }
     // A link there leads to where it leads.
     let cwd = std::env::current_dir().unwrap();
-    let config = tree.load("", granted(&["dir:work"])).unwrap();
+    let config = tree.load("", &granted(&["dir:work"])).unwrap();
     assert_eq!(config.grants.dirs[0].host, cwd.canonicalize().unwrap());
 
     tree.environment.cwd = "/sys/kernel".into();
@@ -226,7 +226,7 @@ fn dir_grant_of_kernel_files_is_refused() {
 fn dir_grant_of_root_hides_kernel_files() {
     let tree = Tree::new();
     for (argument, hidden) in [("dir:/", true), ("dir:.", false)] {
-        let config = tree.load("", granted(&[argument])).unwrap();
+        let config = tree.load("", &granted(&[argument])).unwrap();
         let mask = &config.grants.dirs[0].mask;
         for path in ["proc", "proc/self/environ", "sys/kernel", "dev"] {
             assert_eq!(
@@ -315,7 +315,7 @@ fn dir_grant_with_bad_path_is_refused() {
             ),
         ),
     ] {
-        assert_eq!(tree.problem(&toml, Overrides::default()), expected, "{toml}");
+        assert_eq!(tree.problem(&toml, &Overrides::default()), expected, "{toml}");
     }
     for (grant, expected) in [
         (
@@ -337,7 +337,7 @@ fn dir_grant_with_bad_path_is_refused() {
              `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, `env:NAME[=VALUE]` or `secret:NAME`",
         ),
     ] {
-        assert_eq!(tree.refusal("", granted(&[grant])), expected, "{grant}");
+        assert_eq!(tree.refusal("", &granted(&[grant])), expected, "{grant}");
     }
 }
 
@@ -360,12 +360,12 @@ fn implied_grant_can_be_written_down() {
             None,
         ),
     ] {
-        let config = tree.load(toml, overrides).unwrap();
+        let config = tree.load(toml, &overrides).unwrap();
         assert_eq!(config.implied_grant().as_ref(), expected, "{toml}");
     }
     // It grants what it says, also from a file in another directory.
-    let implied = tree.load("", Overrides::default()).unwrap();
-    let written = tree.load(&here, Overrides::default()).unwrap();
+    let implied = tree.load("", &Overrides::default()).unwrap();
+    let written = tree.load(&here, &Overrides::default()).unwrap();
     assert_eq!(dirs(&tree, &written), dirs(&tree, &implied));
     let file = tree.cwd().join("agent.toml");
     std::fs::write(&file, "").unwrap();

@@ -75,7 +75,7 @@ proptest! {
     #[test]
     fn agent_toml(text in text(CONFIG)) {
         let tree = Tree::new();
-        if let Err(error) = tree.load(&text, Overrides::default()) {
+        if let Err(error) = tree.load(&text, &Overrides::default()) {
             prop_assert!(!error.to_string().trim().is_empty());
             prop_assert!(error.to_string().len() < 4_000, "{error}");
         }

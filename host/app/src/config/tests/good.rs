@@ -169,7 +169,7 @@ fn raw_config_every_key_is_read() {
         compile-cpu-seconds = 5
         compile-deadline-ms = 6000
     "#;
-    let config = tree.load(toml, Overrides::default()).unwrap();
+    let config = tree.load(toml, &Overrides::default()).unwrap();
     assert_eq!(config.file, Some(tree.cwd().join("agent.toml")));
     assert_eq!(config.state_dir, tree.cwd().join("state"));
     assert_eq!(config.cache_dir, PathBuf::from("/var/cache/agent"));
@@ -252,7 +252,7 @@ fn raw_config_every_key_is_read() {
         (http.scheme.as_deref(), http.host.as_str(), http.port),
         (Some("https"), "api.example.com", Some(8443))
     );
-    // Its own empty list of folders replaces the general one; it has no list of hosts of its own.
+    // Its own empty list of directories replaces the general one; it has no list of hosts of its own.
     assert_eq!(
         (
             config.tools[1].grants.dirs.len(),
@@ -336,7 +336,7 @@ fn cache_dir_without_home_is_in_state_dir() {
     let mut tree = Tree::new();
     tree.environment.variables.clear();
     let config = tree
-        .load("state-dir = \"/var/lib/agent\"", Overrides::default())
+        .load("state-dir = \"/var/lib/agent\"", &Overrides::default())
         .unwrap();
     assert_eq!(config.cache_dir, PathBuf::from("/var/lib/agent/cache"));
 }
@@ -351,7 +351,7 @@ fn script_is_a_word_or_a_file() {
         ("script:/demo", Ok(PathBuf::from("/demo"))),
     ] {
         let config = tree
-            .load(&format!("model = \"{model}\""), Overrides::default())
+            .load(&format!("model = \"{model}\""), &Overrides::default())
             .unwrap();
         match (config.models.first.unwrap(), expected) {
             (ModelConfig::Script(path), Ok(expected)) => assert_eq!(path, expected),

@@ -57,14 +57,14 @@ fn http_grant_of_command_line_is_read() {
             },
         ),
     ] {
-        let config = tree.load("", granted(&[argument])).unwrap();
+        let config = tree.load("", &granted(&[argument])).unwrap();
         assert_eq!(
             config.grants.http,
             std::slice::from_ref(&expected),
             "{argument}"
         );
         let again = tree
-            .load("", granted(&[&format!("http:{}", to_text(&expected))]))
+            .load("", &granted(&[&format!("http:{}", to_text(&expected))]))
             .unwrap();
         assert_eq!(again.grants.http, [expected], "{argument}");
     }
@@ -76,7 +76,7 @@ fn http_grant_methods_and_paths_are_read() {
     let toml = "[[grants.http]]\nhost = \"a.example\"\nmethods = [\"get\"]\npath = \"/v1/\"\n\
                 [[tool]]\nname = \"t\"\ncomponent = \"builtin:fetch\"\n\
                 [[tool.http]]\nhost = \"a.example\"\nmethods = [\"POST\"]\npath = \"/\"";
-    let config = tree.load(toml, Overrides::default()).unwrap();
+    let config = tree.load(toml, &Overrides::default()).unwrap();
     let grant = |method: &str, path: Option<&str>| HttpGrant {
         host: "a.example".to_owned(),
         methods: vec![method.to_owned()],
@@ -115,13 +115,16 @@ fn http_grant_with_bad_host_is_refused() {
     ] {
         let toml = format!("[[grants.http]]\nhost = \"{written}\"");
         assert_eq!(
-            tree.problem(&toml, Overrides::default()),
+            tree.problem(&toml, &Overrides::default()),
             host(written, why)
         );
     }
     let long = format!("{}.example", "a".repeat(64));
     let toml = format!("[[grants.http]]\nhost = \"{long}\"");
-    assert_eq!(tree.problem(&toml, Overrides::default()), host(&long, name));
+    assert_eq!(
+        tree.problem(&toml, &Overrides::default()),
+        host(&long, name)
+    );
     for (rest, expected) in [
         (
             "scheme = \"ftp\"",
@@ -147,7 +150,7 @@ fn http_grant_with_bad_host_is_refused() {
     ] {
         let toml =
             format!("model = \"script:tour\"\n\n[[grants.http]]\nhost = \"a.example\"\n{rest}");
-        assert_eq!(tree.problem(&toml, Overrides::default()), expected);
+        assert_eq!(tree.problem(&toml, &Overrides::default()), expected);
     }
     for (argument, why) in [
         (
@@ -160,7 +163,7 @@ fn http_grant_with_bad_host_is_refused() {
         ),
     ] {
         assert_eq!(
-            tree.refusal("", granted(&[&format!("http:{argument}")])),
+            tree.refusal("", &granted(&[&format!("http:{argument}")])),
             format!(
                 "the grant `http:{argument}` cannot be used: {why}; write it like `http:api.example.com`, \
                  `http:[::1]:8080` or `http:GET,HEAD=https://api.example.com:8443/v1/`"
@@ -174,7 +177,7 @@ fn http_grant_with_bad_host_is_refused() {
         ("user@a.example/", host("user@a.example", more)),
     ] {
         assert_eq!(
-            tree.refusal("", granted(&[&format!("http:{argument}")])),
+            tree.refusal("", &granted(&[&format!("http:{argument}")])),
             expected
         );
     }

@@ -36,12 +36,12 @@ fn instruction_files_follow_the_system_prompt() {
         ("instructions = [\"empty.md\"]".to_owned(), None),
     ];
     for (toml, expected) in table {
-        let config = tree.load(&toml, Overrides::default()).unwrap();
+        let config = tree.load(&toml, &Overrides::default()).unwrap();
         assert_eq!(config.system.as_deref(), expected, "{toml}");
     }
     // By its whole path it may be elsewhere. No guest sees or changes any of them.
     let toml = format!("instructions = [{ours:?}, \"link.md\"]");
-    let config = tree.load(&toml, Overrides::default()).unwrap();
+    let config = tree.load(&toml, &Overrides::default()).unwrap();
     let system = format!("# {}\n\nOurs.\n\n# link.md\n\nUse tabs.", ours.display());
     assert_eq!(config.system, Some(system));
     let protected = config.protected_paths();
@@ -116,12 +116,12 @@ fn instruction_file_unusable_is_refused() {
         let place =
             format!("cannot use ROOT/home/ann/project/agent.toml: line 1, column {column}: ");
         assert_eq!(
-            tree.refusal(&toml, Overrides::default()),
+            tree.refusal(&toml, &Overrides::default()),
             format!("{place}{expected}")
         );
     }
     let many = format!("instructions = [{}]", "\"a.md\",".repeat(17));
-    let refused = tree.refusal(&many, Overrides::default());
+    let refused = tree.refusal(&many, &Overrides::default());
     let expected =
         "there are 17 files in `instructions`, and 16 are allowed; put some of them together";
     assert!(refused.ends_with(expected), "{refused}");

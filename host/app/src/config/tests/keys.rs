@@ -9,7 +9,7 @@ use secrecy::ExposeSecret;
 /// Base URL, key and the key's source of the endpoint that this configuration opens.
 fn open(tree: &Tree, server: &str) -> Result<(String, Option<String>, String), ConfigError> {
     let toml = format!("model = \"openai-compat:m\"\n[openai-compat]\n{server}");
-    let config = tree.load(&toml, Overrides::default())?;
+    let config = tree.load(&toml, &Overrides::default())?;
     let Some(ModelConfig::Served { provider, .. }) = config.models.first else {
         panic!("another model");
     };
@@ -160,7 +160,7 @@ fn provider_variables_of_the_environment() {
         for (name, value) in variables {
             tree.set(name, value);
         }
-        let config = tree.load(&format!("model = \"{provider}:m\""), Overrides::default());
+        let config = tree.load(&format!("model = \"{provider}:m\""), &Overrides::default());
         let Some(ModelConfig::Served { provider, .. }) = config.unwrap().models.first else {
             panic!("another model");
         };
@@ -260,7 +260,7 @@ fn key_in_the_file_is_refused_and_not_repeated() {
             // Refused whichever model is chosen.
             let toml = format!("[{provider}]\napi-key = \"{key}\"");
             assert_eq!(
-                tree.problem(&toml, Overrides::default()),
+                tree.problem(&toml, &Overrides::default()),
                 format!(
                     "`api-key` under [{provider}] does not say where the model server's key is; the text itself has no place in a \
                      file that is shared and committed; write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)"
@@ -277,7 +277,7 @@ fn config_debug_shows_no_keys() {
         let variable = provider.key_variables()[0];
         tree.set(variable, "sk-live-123");
         let toml = format!("model = \"{}:m\"", provider.name());
-        let config = tree.load(&toml, Overrides::default()).unwrap();
+        let config = tree.load(&toml, &Overrides::default()).unwrap();
         let printed = format!("{config:?}");
         assert!(
             printed.contains(variable) && !printed.contains("sk-live-123"),

@@ -9,7 +9,7 @@ use secrecy::ExposeSecret as _;
 use std::time::Duration;
 
 fn opened(tree: &Tree, toml: &str) -> ServerConfig {
-    let config = tree.load(toml, Overrides::default()).unwrap();
+    let config = tree.load(toml, &Overrides::default()).unwrap();
     let supervisor = Supervisor {
         exe: "/bin/supervisor".into(),
         args: vec!["with".into()],
@@ -108,7 +108,7 @@ fn mcp_server_settings_are_resolved() {
     let toml = "[[mcp]]\nname = \"web\"\nurl = \"https://example.com/mcp\"\ntoken = \"env:TOKEN\"\n\
         tools = [\"a\", \"b.c\"]\nread-only = [\"a\"]\napproval = \"always\"\napprovals = { a = [\"approve\"] }\n\
         concurrent-calls = 2\ndeadline-ms = 5\nconnect-timeout-seconds = 7\nrequired = false\n";
-    let config = tree.load(toml, Overrides::default()).unwrap();
+    let config = tree.load(toml, &Overrides::default()).unwrap();
     let [mcp] = config.servers.as_slice() else {
         panic!("{config:?}");
     };
@@ -141,7 +141,7 @@ fn mcp_server_files_are_protected() {
         .load(
             "[[mcp]]\nname = \"a\"\ncommand = [\"./server.sh\"]\n\
              [[mcp]]\nname = \"b\"\nurl = \"https://example.com/\"\ntoken = \"file:key\"\n",
-            Overrides::default(),
+            &Overrides::default(),
         )
         .unwrap();
     for file in ["server.sh", "key"] {
@@ -199,13 +199,13 @@ fn mcp_server_with_bad_settings_is_refused() {
     for (rest, says) in cases {
         let error = tree.refusal(
             &format!("[[mcp]]\nname = \"m\"\n{rest}"),
-            Overrides::default(),
+            &Overrides::default(),
         );
         assert!(error.contains(says), "{rest}: {error}");
     }
     for name in ["", "a b", &"a".repeat(33)] {
         let toml = format!("[[mcp]]\nname = \"{name}\"\ncommand = [\"a\"]\n");
-        let error = tree.refusal(&toml, Overrides::default());
+        let error = tree.refusal(&toml, &Overrides::default());
         assert!(error.contains("of an MCP server cannot be used"), "{error}");
     }
 }

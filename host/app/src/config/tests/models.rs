@@ -54,7 +54,7 @@ fn model_is_selected_by_the_only_key() {
             tree.set(name, "value");
         }
         // Listing sessions needs no model, so loading works in any case.
-        let config = tree.load("", Overrides::default()).unwrap();
+        let config = tree.load("", &Overrides::default()).unwrap();
         let selection_error = config
             .models
             .selection_error
@@ -71,7 +71,7 @@ fn model_is_selected_by_the_only_key() {
         assert_eq!(found, expected, "{variables:?}");
         // A named model ignores keys.
         let named = tree
-            .load("model = \"ollama:m\"", Overrides::default())
+            .load("model = \"ollama:m\"", &Overrides::default())
             .unwrap();
         assert_eq!(
             (chosen(&named), named.models.selection_error.is_none()),
@@ -85,7 +85,7 @@ fn model_is_selected_by_the_only_key() {
 fn model_is_selected_by_configured_key() {
     let tree = Tree::new();
     let toml = "[openai]\napi-key = \"cmd:pass show openai\"";
-    let config = tree.load(toml, Overrides::default()).unwrap();
+    let config = tree.load(toml, &Overrides::default()).unwrap();
     assert_eq!(
         chosen(&config),
         (
@@ -105,14 +105,14 @@ fn fallback_models_are_resolved_in_order() {
         let others = others.iter().map(|&other| other.to_owned()).collect();
         (Some(first.to_owned()), others, None)
     };
-    let config = tree.load(toml, Overrides::default()).unwrap();
+    let config = tree.load(toml, &Overrides::default()).unwrap();
     assert_eq!(chosen(&config), all("anthropic:a", &["ollama:b", &script]));
     // They stand in for a model of the command line, too.
     let overrides = Overrides {
         model: Some("ollama:b".to_owned()),
         ..Overrides::default()
     };
-    let config = tree.load(toml, overrides).unwrap();
+    let config = tree.load(toml, &overrides).unwrap();
     assert_eq!(chosen(&config), all("ollama:b", &["anthropic:a", &script]));
     let script = tree.cwd().join("s.toml");
     assert!(config.protected_paths().contains(&script), "{script:?}");
@@ -122,7 +122,7 @@ fn fallback_models_are_resolved_in_order() {
 fn provider_has_its_own_section() {
     let tree = Tree::new();
     let toml = "model = \"gemini:m\"\n[anthropic]\nvision = false\n[gemini]\ndocuments = false\n";
-    let config = tree.load(toml, Overrides::default()).unwrap();
+    let config = tree.load(toml, &Overrides::default()).unwrap();
     let Some(ModelConfig::Served { provider, .. }) = &config.models.first else {
         panic!("{:?}", config.models);
     };

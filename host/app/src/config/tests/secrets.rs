@@ -57,7 +57,7 @@ fn secret_is_granted_only_by_name() {
             [vec!["a"], vec!["b"], vec![]],
         ),
     ] {
-        let config = tree.load(&toml, granted(&grants)).unwrap();
+        let config = tree.load(&toml, &granted(&grants)).unwrap();
         let [plain, own, none] = expected;
         assert_eq!(
             names(&config),
@@ -88,7 +88,7 @@ fn secret_audience_is_one_server() {
             "[[secret]]\nname = \"s\"\nfrom = \"env:TOKEN\"\naudience = \"{audience}\"\nin-query = true\n\
              [grants]\nsecrets = [\"s\"]\n"
         );
-        let config = tree.load(&toml, Overrides::default()).unwrap();
+        let config = tree.load(&toml, &Overrides::default()).unwrap();
         let expected = SecretGrant {
             name: "s".to_owned(),
             scheme: scheme.to_owned(),
@@ -115,7 +115,7 @@ fn secret_audience_is_one_server() {
     ] {
         let toml =
             format!("[[secret]]\nname = \"s\"\nfrom = \"env:TOKEN\"\naudience = \"{audience}\"\n");
-        let refusal = tree.problem(&toml, Overrides::default());
+        let refusal = tree.problem(&toml, &Overrides::default());
         assert!(
             refusal.starts_with(&format!(
                 "the audience `{audience}` of the secret `s` cannot be used: "
@@ -170,7 +170,7 @@ fn secret_with_bad_settings_is_refused() {
         (String::new(), Some("secret:x"), unknown("x", "`--grant`", add)),
     ] {
         assert_eq!(
-            tree.problem(&toml, granted(&Vec::from_iter(grant))),
+            tree.problem(&toml, &granted(&Vec::from_iter(grant))),
             expected,
             "{toml}"
         );
@@ -201,7 +201,7 @@ fn secret_is_read_only_when_requested() {
         from("long", "cmd:head -c 5000 /dev/zero | tr '\\\\0' x"),
     ]
     .concat();
-    let config = tree.load(&toml, Overrides::default()).unwrap();
+    let config = tree.load(&toml, &Overrides::default()).unwrap();
     let project = tree.cwd();
     for path in [project.join("token"), project.join("gone")] {
         assert!(config.protected_paths().contains(&path), "{path:?}");
@@ -289,7 +289,7 @@ fn env_grant_gives_variables_by_name() {
         ),
     ] {
         let config = tree
-            .load(&format!("{own}{toml}"), granted(&grants))
+            .load(&format!("{own}{toml}"), &granted(&grants))
             .unwrap();
         assert_eq!(config.grants.env, expected, "{toml}{grants:?}");
         let tools: Vec<_> = config
@@ -362,6 +362,6 @@ fn env_grant_with_bad_variable_is_refused() {
                 .to_owned(),
         ),
     ] {
-        assert_eq!(tree.problem(&toml, Overrides::default()), expected, "{toml}");
+        assert_eq!(tree.problem(&toml, &Overrides::default()), expected, "{toml}");
     }
 }

@@ -31,7 +31,7 @@ fn session_keep_is_bounded_unless_it_says_otherwise() {
     ];
     let tree = Tree::new();
     for (toml, (age, bytes, timeout_ms, client_session_bytes)) in table {
-        let config = tree.load(toml, Overrides::default()).unwrap();
+        let config = tree.load(toml, &Overrides::default()).unwrap();
         let expected = SessionConfig {
             keep: Retention { age, bytes },
             lock_timeout: Duration::from_millis(timeout_ms),
@@ -65,6 +65,6 @@ fn session_bounds_that_cannot_hold_are_refused() {
     let tree = Tree::new();
     for (line, expected) in table {
         let toml = format!("\n[session]\n{line}\n");
-        assert_eq!(tree.problem(&toml, Overrides::default()), expected);
+        assert_eq!(tree.problem(&toml, &Overrides::default()), expected);
     }
 }

@@ -26,8 +26,8 @@ impl Tree {
         demands.into_iter().map(portable).collect()
     }
 
-    fn load_found(&self, overrides: Overrides) -> Result<Config, ConfigError> {
-        Config::load(None, &overrides, &self.environment)
+    fn load_found(&self, overrides: &Overrides) -> Result<Config, ConfigError> {
+        Config::load(None, overrides, &self.environment)
     }
 }
 
@@ -153,7 +153,7 @@ fn untrusted_file_that_asks_for_more_is_refused_in_words() {
     let tree = tree();
     for (toml, demand) in demanding() {
         assert_eq!(tree.demands(&toml), [demand], "{toml}");
-        let error = tree.load_found(Overrides::default()).unwrap_err();
+        let error = tree.load_found(&Overrides::default()).unwrap_err();
         assert_eq!(
             tree.portable(&error),
             format!(
@@ -212,7 +212,7 @@ fn untrusted_file_within_the_defaults_is_used_at_once() {
         [[grants.dir]]\nhost = \"sub/.git/hooks\"\nguest = \"/mnt/m\"\n\
         [limits]\ndeadline-ms = 5\n[sandbox]\npooling = \"off\"\nconcurrent-calls = 1\n";
     assert_eq!(tree.found(toml), None);
-    let config = tree.load_found(Overrides::default()).unwrap();
+    let config = tree.load_found(&Overrides::default()).unwrap();
     assert_eq!((config.budgets.turns, config.limits.deadline_ms), (3, 5));
     assert_eq!(config.grants.dirs[0].host, tree.cwd().join("sub"));
 }
@@ -250,7 +250,7 @@ fn config_link_out_of_directory_is_refused() {
         trust: true,
         ..Overrides::default()
     };
-    let error = tree.load_found(trusting).unwrap_err();
+    let error = tree.load_found(&trusting).unwrap_err();
     assert_eq!(
         tree.portable(&error),
         "ROOT/home/ann/project/agent.toml is a link to ROOT/srv/agent.toml, outside of the directory, and is not used unless \
@@ -263,7 +263,7 @@ fn config_link_out_of_directory_is_refused() {
     fs::remove_file(&named).unwrap();
     fs::write(tree.cwd().join("data/a.toml"), "max-turns = 4\n").unwrap();
     symlink("data/a.toml", &named).unwrap();
-    let config = tree.load_found(Overrides::default()).unwrap();
+    let config = tree.load_found(&Overrides::default()).unwrap();
     assert_eq!(config.file, Some(tree.cwd().join("data/a.toml")));
 }
 
@@ -274,7 +274,7 @@ fn trust_lasts_until_an_authority_bearing_field_changes() {
                 [[grants.http]]\nhost = \"a.example\"\nport = 443\n";
     let trusted = tree.found(toml).unwrap();
     let file = TrustFile::of(&tree.environment).unwrap();
-    assert!(tree.load_found(Overrides::default()).is_err());
+    assert!(tree.load_found(&Overrides::default()).is_err());
     file.add(&trusted).unwrap();
     // The order of keys, the layout, comments, and what is harmless.
     let same = "# Ours.\n[grants]\nhttp = [{ port = 443, host = \"a.example\" }]\n[ollama]\nvision = false\n\
@@ -289,7 +289,7 @@ fn trust_lasts_until_an_authority_bearing_field_changes() {
         ),
     ] {
         assert_eq!(tree.found(&toml).unwrap().digest, trusted.digest, "{toml}");
-        tree.load_found(Overrides::default()).unwrap();
+        tree.load_found(&Overrides::default()).unwrap();
     }
     for (from, to) in [
         ("a.example", "b.example"),
@@ -299,12 +299,12 @@ fn trust_lasts_until_an_authority_bearing_field_changes() {
         ("system = \"Be brief.\"", "max-turns = 3"),
     ] {
         tree.found(&toml.replace(from, to)).unwrap();
-        assert!(tree.load_found(Overrides::default()).is_err(), "{to}");
+        assert!(tree.load_found(&Overrides::default()).is_err(), "{to}");
     }
     tree.found(toml).unwrap();
-    tree.load_found(Overrides::default()).unwrap();
+    tree.load_found(&Overrides::default()).unwrap();
     assert_eq!(file.remove(tree.cwd()).unwrap().len(), 1);
-    assert!(tree.load_found(Overrides::default()).is_err());
+    assert!(tree.load_found(&Overrides::default()).is_err());
 }
 
 /// Each demanding field has a digest of its own beside any other one, so that no change of one goes
