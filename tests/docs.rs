@@ -1,4 +1,5 @@
-//! Checks that every relative link, heading anchor, path and code reference in Markdown exists.
+//! Checks that every relative link, heading anchor, path and code reference in Markdown exists, and
+//! that prose stays within its bounds.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use std::{
@@ -10,7 +11,7 @@ use std::{
 };
 
 /// The root of the checkout.
-static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+pub(crate) static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.canonicalize().unwrap()
 });
@@ -20,11 +21,17 @@ const SUFFIXES: [&str; 13] = [
     ".c", ".go", ".h", ".js", ".json", ".md", ".mjs", ".py", ".rs", ".sh", ".toml", ".ts", ".wit",
 ];
 
+/// The maximum length of the README at the root, in lines.
+const README_LINES: usize = 120;
+
+/// The maximum width of prose, in columns. Tables, code blocks and lines with links may be wider.
+const PROSE_COLUMNS: usize = 100;
+
 /// Paths in prose that are a guest's or are made at run time.
 const EXAMPLES: [&str; 2] = ["NAME/", "builds/"];
 
 /// The files that git tracks or would track, relative to [`ROOT`].
-fn files() -> BTreeSet<PathBuf> {
+pub(crate) fn files() -> BTreeSet<PathBuf> {
     let listed = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
         .current_dir(&*ROOT)
@@ -167,6 +174,29 @@ fn links_and_references_in_markdown_exist() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+#[test]
+fn prose_is_wrapped_and_readme_is_short() {
+    let readme = fs::read_to_string(ROOT.join("README.md")).unwrap();
+    let lines = readme.lines().count();
+    assert!(lines <= README_LINES, "README.md has {lines} lines");
+    let mut wide = Vec::new();
+    let pages = files().into_iter();
+    for file in pages.filter(|file| file.extension().is_some_and(|it| it == "md")) {
+        let text = fs::read_to_string(ROOT.join(&file)).unwrap();
+        let mut in_code = false;
+        for (index, line) in text.lines().enumerate() {
+            let is_fence = line.trim_start().starts_with("```");
+            in_code ^= is_fence;
+            let is_exempt = in_code || line.trim_start().starts_with('|');
+            let has_link = line.contains("](") || line.contains("://");
+            if !is_exempt && !has_link && line.chars().count() > PROSE_COLUMNS {
+                wide.push(format!("{}:{}: {line}", file.display(), index + 1));
+            }
+        }
+    }
+    assert_eq!(wide, Vec::<String>::new());
 }
 
 /// The reason why a link is broken; `None` for a valid one or one that leaves the repository.

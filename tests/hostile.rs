@@ -5,6 +5,7 @@
 
 mod bombs;
 mod case;
+mod definitions;
 mod files;
 mod harness;
 mod lane;
@@ -22,6 +23,7 @@ mod services;
 mod sink;
 mod snapshot;
 mod social;
+mod special_files;
 mod table;
 mod time;
 mod values;

@@ -34,6 +34,7 @@ mod explain;
 mod external;
 mod hostile;
 mod inspect;
+mod layers;
 mod lock;
 mod main_job;
 mod manual;

@@ -1,17 +1,12 @@
 //! Section H: escapes from a granted directory, and access to the host's own files in one.
 
 use super::{
-    bombs,
-    case::{Case, Ends},
-    script::{OWN_FOLDER, Script, at, create, from_to, op, symlink, write},
-    table,
+    case::Case,
+    script::{OWN_DIRECTORY, Script, at, create, from_to, op, symlink, write},
+    special_files, table,
 };
 use serde_json::{Value, json};
-use std::{
-    fs,
-    os::unix::{fs::symlink as link, net::UnixListener},
-    path::Path,
-};
+use std::{fs, os::unix::fs::symlink as link, path::Path};
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = vec![
@@ -25,13 +20,14 @@ pub(crate) fn cases() -> Vec<Case> {
             "probe",
             "[[grants.dir]]\nhost = \".\"",
         ),
-        changes("a tool that says it reads only", "probe_read", OWN_FOLDER),
+        changes(
+            "a tool that says it reads only",
+            "probe_read",
+            OWN_DIRECTORY,
+        ),
         between_grants(),
-        neither_file_nor_directory(),
-        everything(),
-        long_names(),
     ];
-    cases.extend(kernel_directories());
+    cases.extend(special_files::cases());
     cases
 }
 
@@ -128,7 +124,7 @@ fn looking_out() -> Case {
         .gives(json!("own"), read("link-39"))
         .gives(json!("own"), read("same/sub/../own.txt"))
         .row('H', "reading out of a grant")
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .prepared(links)
 }
 
@@ -165,7 +161,7 @@ fn listing_out() -> Case {
         )
         .gives(json!("../secret.txt"), at("readlink", "out"))
         .row('H', "listing and looking out of a grant")
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .prepared(links)
 }
 
@@ -222,7 +218,7 @@ fn changing_out() -> Case {
         )
         .gives(json!("own"), at("read", "own.txt"))
         .row('H', "changing what is out of a grant")
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .prepared(links)
 }
 
@@ -250,7 +246,7 @@ fn removing_out() -> Case {
         )
         .refused("no-entry", [at("read", "stolen")])
         .row('H', "removing and moving out of a grant")
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .prepared(links)
 }
 
@@ -286,7 +282,7 @@ fn linking_out() -> Case {
         .gives(Value::Null, symlink("../secret.txt", "sub/inside"))
         .refused("no-entry", [at("read", "sub/inside")])
         .row('H', "linking out of a grant")
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .prepared(links)
         .changing(&["work/sub/inside"])
 }
@@ -386,7 +382,7 @@ fn between_grants() -> Case {
         )
         .row('H', "moving and linking between grants")
         .config(&format!(
-            "{OWN_FOLDER}\n[[grants.dir]]\nhost = \"../other\"\nguest = \"/other\"\nmode = \"read-write\"\n\
+            "{OWN_DIRECTORY}\n[[grants.dir]]\nhost = \"../other\"\nguest = \"/other\"\nmode = \"read-write\"\n\
              [[grants.dir]]\nhost = \"../look\"\nguest = \"/look\""
         ))
         .prepared(|work| {
@@ -398,126 +394,6 @@ fn between_grants() -> Case {
             fs::write(work.join("here.txt"), "here").unwrap();
             link("../other/there.txt", work.join("across")).unwrap();
         })
-}
-
-fn neither_file_nor_directory() -> Case {
-    let refused = [
-        at("read", "pipe"),
-        at("read", "to-pipe"),
-        create("pipe"),
-        write("pipe", &["write", "truncate"]),
-        op("append", json!({ "path": "pipe", "text": "mine" })),
-        at("truncate", "pipe"),
-        at("read", "socket"),
-        create("socket"),
-    ];
-    Script::default()
-        .refused("access", refused)
-        .refused("not-permitted", [from_to("link", "pipe", "pipe2")])
-        .gives(json!({ "kind": "Fifo", "size": 0 }), at("stat", "pipe"))
-        .gives(json!({ "kind": "Socket", "size": 0 }), at("stat", "socket"))
-        .row('H', "pipes and sockets")
-        .config(OWN_FOLDER)
-        .prepared(|work| {
-            let mode = rustix::fs::Mode::from_raw_mode(0o600);
-            rustix::fs::mknodat(
-                rustix::fs::CWD,
-                work.join("pipe"),
-                rustix::fs::FileType::Fifo,
-                mode,
-                0,
-            )
-            .unwrap();
-            drop(UnixListener::bind(work.join("socket")).unwrap());
-            link("pipe", work.join("to-pipe")).unwrap();
-        })
-}
-
-/// Kernel file systems are absent for a tool, even if the user grants the whole file system.
-fn everything() -> Case {
-    let shown = [
-        "dev/zero",
-        "dev/null",
-        "dev/fd/0",
-        "dev/stdin",
-        "proc/self/environ",
-        "proc/self/root/etc/passwd",
-        "sys/kernel/uevent_seqnum",
-    ];
-    Script::default()
-        .refused("no-entry", shown.map(|path| at("read", path)))
-        .refused(
-            "no-entry",
-            ["dev", "proc", "sys"].map(|path| at("list", path)),
-        )
-        .refused("no-entry", [at("readlink", "proc/self/exe")])
-        .row('H', "devices and processes in a grant of everything")
-        .granted("dir:/")
-}
-
-/// A configuration cannot grant one by name, either.
-fn kernel_directories() -> Vec<Case> {
-    [
-        (
-            "/dev",
-            "a grant of /dev",
-            "the directory /dev is never granted",
-        ),
-        (
-            "/proc",
-            "a grant of /proc",
-            "the directory /proc is never granted",
-        ),
-        (
-            "/proc/self",
-            "a grant of the host's process",
-            "is never granted: /proc has no files but the kernel's view",
-        ),
-        (
-            "/sys",
-            "a grant of /sys",
-            "the directory /sys is never granted",
-        ),
-    ]
-    .map(|(host, name, says)| {
-        Case::made('H', name, bombs::good(), Ends::Unusable(says))
-            .config(&format!("[[grants.dir]]\nhost = \"{host}\""))
-    })
-    .into()
-}
-
-fn long_names() -> Case {
-    let name = |length: usize| "n".repeat(length);
-    Script::default()
-        .refused(
-            "name-too-long",
-            [256, 4095, 4096, 100_000].map(|length| create(name(length))),
-        )
-        .refused(
-            "name-too-long",
-            [at("mkdir", name(5000)), at("read", "x/".repeat(40_000))],
-        )
-        .refused(
-            "name-too-long",
-            [symlink(&name(4096), "s"), symlink(&name(70_000), "s")],
-        )
-        .refused(
-            "not-permitted",
-            [create("../".repeat(1300)), at("read", "/".repeat(5000))],
-        )
-        .refused(
-            "no-entry",
-            [
-                at("read", "a/".repeat(2000)),
-                at("read", format!("{}x", "./".repeat(2000))),
-            ],
-        )
-        .gives(json!(4), create(name(255)))
-        .gives(json!(4), create("a\nb\u{1b}[2J\u{202e}"))
-        .row('H', "long names and odd ones")
-        .config(OWN_FOLDER)
-        .prepared(|_| ())
-        .changing(&["work"])
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::{
     case::Case,
-    script::{OWN_FOLDER, Script, at, create, from_to, op, symlink, write},
+    script::{OWN_DIRECTORY, Script, at, create, from_to, op, symlink, write},
     table,
 };
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ fn own_files(path: &str) -> Case {
         .refused("no-entry", absent)
         .refused("access", refused)
         .row('H', &format!("the host's own {path}"))
-        .config(&format!("cache-dir = \"deep/cache\"\n{OWN_FOLDER}"))
+        .config(&format!("cache-dir = \"deep/cache\"\n{OWN_DIRECTORY}"))
         .prepared(host_files)
         .changing(&["work/deep/cache"])
 }
@@ -117,7 +117,7 @@ fn ways_to_own_files() -> Case {
         .gives(Value::Null, symlink("deep/cache", "c2"))
         .refused("no-entry", [at("list", "c2")])
         .row('H', "ways to the host's own files")
-        .config(&format!("cache-dir = \"deep/cache\"\n{OWN_FOLDER}"))
+        .config(&format!("cache-dir = \"deep/cache\"\n{OWN_DIRECTORY}"))
         .prepared(host_files)
         .changing(&["work/deep/cache", "work/config", "work/conf", "work/c2"])
 }
@@ -136,7 +136,7 @@ fn own_files_elsewhere() -> Case {
             ],
         )
         .row('H', "an agent.toml in a directory below")
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .prepared(host_files)
 }
 

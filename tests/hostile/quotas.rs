@@ -2,7 +2,7 @@
 
 use super::{
     case::Case,
-    script::{OWN_FOLDER, Script, at, create, from_to, op, symlink, write},
+    script::{OWN_DIRECTORY, Script, at, create, from_to, op, symlink, write},
     table,
 };
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ fn vast_files() -> Case {
         )
         .gives(json!({ "kind": "RegularFile", "size": 4 }), at("stat", "a"))
         .row('E', "files of vast size")
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .changing(&["work"])
 }
 
@@ -118,7 +118,7 @@ fn bounded_files() -> Case {
         .gives(json!(4), create("b"))
         .row('E', "a file beyond the process's bound")
         .config("[limits]\nfile-write-bytes = 100000000")
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .launched(BOUNDED)
         .changing(&["work"])
 }

@@ -3,7 +3,7 @@
 
 use super::{
     case::Case,
-    script::{OWN_FOLDER, Script, at, create, from_to, op, symlink, write},
+    script::{OWN_DIRECTORY, Script, at, create, from_to, op, symlink, write},
     table,
 };
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ fn files_that_run_later() -> Case {
         )
         .gives(json!("#!/bin/sh\n"), at("read", hook))
         .row('H', "files that run later")
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .prepared(repository)
 }
 
@@ -131,7 +131,7 @@ fn directories_with_files_that_run_later() -> Case {
             ],
         )
         .row('H', "directories with files that run later")
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .prepared(repository)
         .changing(&["work/evil", "work/src/.git"])
 }
@@ -149,7 +149,7 @@ fn granted_files_that_run_later() -> Case {
         .refused("access", [create(".vscode/tasks.json"), create(".envrc")])
         .row('H', "a grant that names files that run later")
         .config(&format!(
-            "{OWN_FOLDER}\nallow-run-later = [\"/.github/workflows\"]"
+            "{OWN_DIRECTORY}\nallow-run-later = [\"/.github/workflows\"]"
         ))
         .prepared(repository)
         .changing(&["work/.github/workflows"])
@@ -164,7 +164,7 @@ fn executable_files() -> Case {
         .gives(Value::Null, at("unlink", "gone.sh"))
         .gives(json!(4), create("gone.sh"))
         .row('H', "executable files")
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .prepared(|work| {
             for name in ["run.sh", "gone.sh"] {
                 fs::write(work.join(name), "#!/bin/sh\n").unwrap();
@@ -209,7 +209,7 @@ fn links_made_to_lead_out() -> Case {
         .gives(Value::Null, symlink("../../..", "a/b/c/top"))
         .gives(Value::Null, symlink("inside/file", "a/chained"))
         .row('H', "links that lead out where they are made")
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .prepared(deep)
         .changing(&["work/a"])
 }
@@ -234,7 +234,7 @@ fn links_moved_to_lead_out() -> Case {
         .gives(Value::Null, from_to("rename", "a/b/c", "a/b/d"))
         .gives(Value::Null, from_to("rename", "a/b/d/top", "a/b/d/above"))
         .row('H', "links that lead out where they are moved")
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .prepared(deep)
         .changing(&["work/a"])
 }
@@ -267,7 +267,7 @@ fn keys_by_their_names() -> Case {
         .gives(json!(["id.txt"]), at("list", "keys"))
         .refused("access", NAMES.map(|name| create(format!("keys/{name}"))))
         .row('H', "keys by their usual names")
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .prepared(|work| {
             fs::create_dir(work.join("keys")).unwrap();
             for name in NAMES {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// A grant of the row's directory for reading and writing.
-pub(crate) const OWN_FOLDER: &str = "[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"";
+pub(crate) const OWN_DIRECTORY: &str = "[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"";
 
 /// Attempts, in order.
 #[derive(Default)]

@@ -5,7 +5,7 @@
 use super::{
     case::{Case, Ends},
     harness::SECRET,
-    script::{OWN_FOLDER, Script, at, final_attempts, op},
+    script::{OWN_DIRECTORY, Script, at, final_attempts, op},
     table,
 };
 use pretty_assertions::assert_eq;
@@ -230,7 +230,7 @@ fn known_otherwise() -> Case {
         .gives(json!(format!("it is {MARK}")), at("read", "leaked.txt"))
         .row('G', "a value that the guest has from a file")
         .config(GRANTED)
-        .config(OWN_FOLDER)
+        .config(OWN_DIRECTORY)
         .prepared(|work| {
             std::fs::write(work.join("leaked.txt"), format!("it is {SECRET}")).unwrap()
         })

@@ -118,17 +118,16 @@ async fn run_to_result(
         };
         let question = asked.question;
         let (screen, tool, shown) = (*terminal, invocation.tool.clone(), question.clone());
-        let given = tokio::task::spawn_blocking(move || ask_question(&screen, &tool, &shown));
-        let given = given.await.ok().flatten().ok_or_else(|| {
+        let answer = tokio::task::spawn_blocking(move || ask_question(&screen, &tool, &shown));
+        let answer = answer.await.ok().flatten().ok_or_else(|| {
             Failure::new(
                 Exit::Waiting,
                 "The tool asks a question, and a call without a session cannot wait for the answer. Call it again when you can answer.",
             )
         })?;
         if asked.answered_by == AnsweredBy::Result || invocation.answers.len() >= MAX_QUESTIONS {
-            return Ok(CallReport::of(question.result(&given)));
+            return Ok(CallReport::of(question.result(&answer)));
         }
-        let answer = given;
         invocation
             .answers
             .push(AnsweredQuestion { question, answer });

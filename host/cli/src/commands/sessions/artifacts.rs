@@ -70,10 +70,8 @@ pub(super) async fn list(
         terminal.println_as(as_json, as_value, as_line);
     }
     for error in refused {
-        terminal.note(&format!(
-            "Not kept by name: {}",
-            escape_line(&error.to_string())
-        ));
+        let error = escape_line(&error.to_string());
+        terminal.note(&format!("Not kept by name: {error}"));
     }
     Ok(Exit::Done)
 }

@@ -1,0 +1,92 @@
+//! Checks that crates depend only on lower layers (`host/ARCHITECTURE.md`), and likewise the modules
+//! of `host/sandbox` and `host/models`.
+
+use crate::docs::{ROOT, files};
+use std::{collections::BTreeSet, fs, path::Path};
+
+/// The crates below `host/`; each depends only on crates of earlier rows.
+const CRATES: [&[&str]; 6] = [
+    &["types", "http", "http-client"],
+    &["engine"],
+    &["sandbox", "models", "journal", "mcp-client"],
+    &["app"],
+    &["author", "mcp"],
+    &["cli"],
+];
+
+/// Returns the modules that follow `crate::` in the sources of a module, tests excluded.
+fn uses(module: &str) -> BTreeSet<String> {
+    let text: String = files()
+        .iter()
+        .filter(|path| path.starts_with(module) || **path == Path::new(module).with_extension("rs"))
+        .filter(|path| !path.to_str().unwrap().contains("/test"))
+        .map(|path| fs::read_to_string(ROOT.join(path)).unwrap())
+        .collect();
+    let mut found = BTreeSet::new();
+    for used in text.split("crate::").skip(1) {
+        let list = used.strip_prefix('{');
+        let mut depth = i32::from(list.is_some());
+        for item in list.unwrap_or(used).split_inclusive(['{', ',', '}']) {
+            if depth <= 1 {
+                let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                let name = item.trim_start().split(|c| !is_word(c)).next();
+                found.extend(name.map(str::to_owned));
+            }
+            depth += i32::from(item.ends_with('{')) - i32::from(item.ends_with('}'));
+            if depth <= 0 {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// Asserts that no module uses one of a later row.
+fn assert_layers(krate: &str, rows: &[Vec<&str>]) {
+    for (index, row) in rows.iter().enumerate() {
+        let later: Vec<&&str> = rows[index + 1..].iter().flatten().collect();
+        for module in row {
+            let used = uses(&format!("host/{krate}/src/{module}"));
+            let wrong = later.iter().find(|name| used.contains(**name as &str));
+            assert_eq!(wrong, None, "`{module}` of {krate} uses a higher layer");
+        }
+    }
+}
+
+#[test]
+fn crates_depend_on_lower_layers_only() {
+    let mut lower = Vec::new();
+    for row in CRATES {
+        for name in row {
+            let manifest = fs::read_to_string(ROOT.join(format!("host/{name}/Cargo.toml")));
+            let manifest: toml::Table = manifest.unwrap().parse().unwrap();
+            for used in manifest["dependencies"].as_table().unwrap().keys() {
+                let ours = used.strip_prefix("agent-host-");
+                assert!(ours.is_none_or(|it| lower.contains(&it)), "{name}: {used}");
+            }
+        }
+        lower.extend(row);
+    }
+    let crates = files()
+        .into_iter()
+        .filter(|path| path.ends_with("Cargo.toml"));
+    let below_host = crates.filter(|path| path.starts_with("host")).count();
+    assert_eq!(below_host, lower.len(), "a crate has no layer here");
+}
+
+#[test]
+fn modules_use_lower_layers_only() {
+    let sandbox = fs::read_to_string(ROOT.join("host/sandbox/src/lib.rs")).unwrap();
+    let rows = sandbox.lines().filter_map(|it| it.strip_prefix("//! | `"));
+    let names = rows.map(|row| row.split(" |").next().unwrap().trim_end_matches('`'));
+    let rows: Vec<Vec<&str>> = names.map(|row| row.split("`, `").collect()).collect();
+    assert!(
+        rows.len() > 5,
+        "host/sandbox/src/lib.rs has no table of layers"
+    );
+    assert_layers("sandbox", &rows);
+    assert_layers(
+        "models",
+        &[vec!["wire"], vec!["http", "retry", "http_model"]],
+    );
+}
