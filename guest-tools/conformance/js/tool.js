@@ -152,7 +152,10 @@ const typed = tool({
     ratio: optional(number("A ratio.")),
     tags: optional(array(string(), "Some tags."), []),
     place: optional(
-      object({ x: integer("The distance to the right."), y: integer("The distance down.") }, "A position."),
+      object(
+        { x: integer("The distance to the right."), y: integer("The distance down.") },
+        "A position.",
+      ),
     ),
   }),
   run: ({ name, size, ratio = null, tags, place = null }) => ({ name, size, ratio, tags, place }),
@@ -214,7 +217,10 @@ const remember = tool({
   name: "remember",
   description: "Puts a value into the shared state, and gives the state as it was before.",
   effect: "effectful",
-  input: object({ key: string("The name to remember it by."), value: any("The value to remember.") }),
+  input: object({
+    key: string("The name to remember it by."),
+    value: any("The value to remember."),
+  }),
   run: ({ key, value }) => {
     const before = state.get();
     state.merge({ [key]: value });

@@ -185,7 +185,8 @@ def ask_user(
 
 @tool(effect="effectful")
 def remember(
-    key: Annotated[str, "The name to remember it by."], value: Annotated[Any, "The value to remember."]
+    key: Annotated[str, "The name to remember it by."],
+    value: Annotated[Any, "The value to remember."],
 ) -> dict[str, Any]:
     """Puts a value into the shared state, and gives the state as it was before."""
     before = state.get()

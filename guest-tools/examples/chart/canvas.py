@@ -62,8 +62,7 @@ class Canvas:
                         self.rectangle(at, top, at + scale, top + scale, colour)
 
     def text_upwards(self, x: int, y: int, text: str, colour: int) -> None:
-        """A text that is read from below, whose first letter's upper left corner is at `x` and `y`.
-        """
+        """Draws a text upwards; the upper left corner of its first letter is at `x` and `y`."""
         for place, letter in enumerate(font.plain(text)):
             bottom = y - place * font.ADVANCE
             for down, row in enumerate(font.rows(letter)):

@@ -42,7 +42,9 @@ function pageAt(address: string): URL {
   } catch {
     // Told below, as is an address of another kind.
   }
-  throw new ToolError(`\`${address}\` is not the address of a page; give one that begins with https:// or http://`);
+  throw new ToolError(
+    `\`${address}\` is not the address of a page; give one that begins with https:// or http://`,
+  );
 }
 
 async function ask(url: URL): Promise<Response> {

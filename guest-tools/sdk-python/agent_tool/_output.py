@@ -44,8 +44,7 @@ def text(value: str) -> Output:
 
 
 def json(value: object) -> Output:
-    """Success, as JSON. Needed for a string or `None`; a tool may return other values themselves.
-    """
+    """Success, as JSON. Needed for a string or `None`; other values may be returned directly."""
     return Output("json", plain(value))
 
 

@@ -271,8 +271,7 @@ def _dataclass_fields(hint: type, inside: tuple[type, ...]) -> list[Field]:
 
 
 def shown_default(value: object) -> object:
-    """A default as the schema can show it. One without a JSON form is not shown; it is still used.
-    """
+    """A default as the schema shows it. One without a JSON form is used but not shown."""
     try:
         return plain(value)
     except TypeError:
