@@ -190,7 +190,7 @@ fn cases() -> Vec<Case> {
                 "execution-denied",
                 json!([
                     text("Tool call execution denied."),
-                    text("This call needs a person's approval (rule effect.effectful), and the person whom the client asked rejected it."),
+                    text("This call needs the user's approval (rule effect.effectful), and the client's user rejected it."),
                 ]),
             ),
         )

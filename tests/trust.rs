@@ -455,12 +455,12 @@ fn test_cases_stay_in_their_project() {
         (
             "variant = \"json\"\nfiles = { \"/workspace/link/key\" = \"x\" }",
             Some(1),
-            "it leads out of the granted folder",
+            "it leads out of the granted directory",
         ),
         (
             "variant = \"json\"\nfiles = { \"/workspace/../../key\" = \"x\" }",
             Some(1),
-            "it leads out of the granted folder",
+            "it leads out of the granted directory",
         ),
     ];
     let args = [

@@ -17,15 +17,15 @@ fn write(id: u64) -> Value {
 
 /// The server's answer after the user rejected a call.
 fn rejected(why: &str) -> Value {
-    let reason = format!("This call needs a person's approval (rule effect.effectful), and {why}.");
+    let reason = format!("This call needs the user's approval (rule effect.effectful), and {why}.");
     texts(
         "execution-denied",
         &["Tool call execution denied.", &reason],
     )
 }
 
-const REJECTED: &str = "the person whom the client asked rejected it";
-const UNDECIDED: &str = "the person whom the client asked did not decide";
+const REJECTED: &str = "the client's user rejected it";
+const UNDECIDED: &str = "the client's user did not decide";
 const UNCLEAR: &str = "what came back from the client is no decision";
 
 /// Answers an elicitation; returns the form and the next message.
@@ -131,7 +131,7 @@ fn stateless_client_returns_with_the_answer() {
     let asked = client.ask(stateless(write(1)));
     let result = &asked["result"];
     assert_eq!(result["resultType"], "input_required", "{asked}");
-    let form = &result["inputRequests"]["person"];
+    let form = &result["inputRequests"]["user"];
     assert_eq!(form["method"], "elicitation/create", "{asked}");
     let state = result["requestState"].as_str().unwrap();
     let again = |id, state: &str, responses: Value| {
@@ -141,11 +141,11 @@ fn stateless_client_returns_with_the_answer() {
         request
     };
     let approve = json!({ "action": "accept", "content": { "decision": "approve" } });
-    let approved = json!({ "person": approve });
+    let approved = json!({ "user": approve });
     // Another call, or a message that is no reply, leaves it waiting.
     let mut other = again(2, state, approved.clone());
     other["params"]["arguments"]["content"] = json!("y");
-    for spoilt in [other, again(3, state, json!({ "person": 12345 }))] {
+    for spoilt in [other, again(3, state, json!({ "user": 12345 }))] {
         assert_eq!(client.ask(spoilt)["error"]["code"], -32602);
     }
     // Without an answer, the server asks again under another id.
@@ -183,7 +183,7 @@ fn abandoned_call_ends_with_the_server() {
     assert_eq!(settled.len(), 1, "{events:?}");
     let output = json!({
         "type": "execution-denied",
-        "reason": format!("This call needs a person's approval (rule effect.effectful), and {UNDECIDED}."),
+        "reason": format!("This call needs the user's approval (rule effect.effectful), and {UNDECIDED}."),
     });
     assert_eq!(settled[0]["output"], output);
     assert_eq!(of_kind(&events, "call-intended").len(), 0);

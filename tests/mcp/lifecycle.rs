@@ -145,7 +145,7 @@ fn invalid_requests_get_their_error_codes() {
     let env = TestEnv::new();
     let mut client = Client::start(&env, &[], json!({}));
     let cursor = "there is no such cursor; list the tools from the beginning, without one";
-    let state = "no call waits under this requestState: it was answered, or nobody answered in time; call the tool again without it";
+    let state = "no call waits under this requestState: it was answered, or no one answered in time; call the tool again without it";
     let cases = [
         (
             request(1, "what/ever", json!({})),

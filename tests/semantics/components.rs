@@ -1,7 +1,7 @@
 //! The tools of these tests in `agent.toml`: components, and tools that run outside.
 
 use agent_host_test_guests::{
-    ASK, BLOCK, Body, DIRECTORIES, Definition, Guest, Import, MAKE_FOLDER, STATE_GET, STATE_MERGE,
+    ASK, BLOCK, Body, DIRECTORIES, Definition, Guest, Import, MAKE_DIR, STATE_GET, STATE_MERGE,
     TIMER,
 };
 use agent_host_types::tool::Effect;
@@ -26,7 +26,7 @@ const ECHO: &str = agent_host_test_guests::ECHO;
 /// Makes a directory named after the call in the working directory, and traps if it exists: a call
 /// that ran twice shows in its result, and one that ran shows in the directory.
 const MAKE: &str = r#"(call $directories (i32.const 0))
-    (call $make-folder (i32.load (i32.load (i32.const 0))) (local.get $id) (local.get $id-len) (i32.const 8))
+    (call $make-dir (i32.load (i32.load (i32.const 0))) (local.get $id) (local.get $id-len) (i32.const 8))
     (if (i32.load8_u (i32.const 8)) (then unreachable))"#;
 
 /// Asks `Which?`; the answer is at 32.
@@ -129,13 +129,13 @@ pub(super) fn peek() -> Component {
 
 /// Effectful, with approval: leaves a directory named after its call, and returns its arguments.
 pub(super) fn send() -> Component {
-    let imports = [DIRECTORIES, MAKE_FOLDER];
+    let imports = [DIRECTORIES, MAKE_DIR];
     Component::running("send", Effect::Effectful, &imports, &[MAKE, ECHO])
 }
 
 /// The effectful tool, without approval.
 pub(super) fn act() -> Component {
-    let imports = [DIRECTORIES, MAKE_FOLDER];
+    let imports = [DIRECTORIES, MAKE_DIR];
     Component::running("act", Effect::Effectful, &imports, &[MAKE, ECHO]).free()
 }
 
@@ -170,7 +170,7 @@ pub(super) fn late() -> Component {
 
 /// Asks `Which?`, then leaves its directory, and returns the answer.
 pub(super) fn order() -> Component {
-    let imports = [ASK, DIRECTORIES, MAKE_FOLDER];
+    let imports = [ASK, DIRECTORIES, MAKE_DIR];
     let code = [WHICH, MAKE, ANSWER];
     Component::running("order", Effect::Effectful, &imports, &code).free()
 }

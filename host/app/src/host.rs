@@ -7,11 +7,10 @@ use crate::{
     recording,
     registry::Registry,
     store::{open_store, project},
-    trust::now_ms,
 };
 use agent_host_engine::{
     model::Model,
-    session::{ClientSession, Session, SessionStart},
+    session::{ClientSession, Session, SessionStart, now_ms},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
 use agent_host_journal::{JournalStore, ProjectApproval};

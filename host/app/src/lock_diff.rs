@@ -52,7 +52,7 @@ fn is_short(text: &str) -> bool {
 
 /// Compares two texts, each in pieces, such as lines. Returns the differences with the equal pieces
 /// around them, each piece with its sign (`-`, `+` or a space), and `None` for omitted equal pieces.
-/// What is not matched within `timeout` is removed and added.
+/// Entries that are not matched within `timeout` count as removed and added.
 #[must_use]
 pub fn compare<'t>(
     before: &[&'t str],

@@ -10,6 +10,7 @@ use crate::{
     config::{ConfigError, Environment, Untrusted},
     trusted_file::{self, FileError, Versioned},
 };
+use agent_host_engine::session::now_ms;
 use agent_host_types::id::Digest;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,6 @@ use std::{
     io,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 /// The version of the format.
@@ -206,12 +206,4 @@ impl TrustFile {
             source,
         }
     }
-}
-
-/// Returns the time, in milliseconds since 1970 (UTC).
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,5 +1,5 @@
-//! What the benchmarks share: the tools to call, a sandboxed call, the same call with bare wasmtime,
-//! and the program. Figures are in host/BENCHMARKS.md.
+//! Parts that the benchmarks share: the tools to call, a sandboxed call, the same call with bare
+//! wasmtime, and the program. Figures are in host/BENCHMARKS.md.
 
 pub mod bare;
 

@@ -36,7 +36,7 @@ pub(crate) const ALL: [Import; 23] = [
     FIELDS_SET,
     FIELDS_CLONE,
     DIRECTORIES,
-    MAKE_FOLDER,
+    MAKE_DIR,
     NEW_OWN,
 ];
 
@@ -295,10 +295,10 @@ pub const DIRECTORIES: Import = Import {
 };
 
 /// `wasi:filesystem/types` `descriptor.create-directory-at`.
-pub const MAKE_FOLDER: Import = Import {
+pub const MAKE_DIR: Import = Import {
     interfaces: &[FILES],
     function: r#"$files "[method]descriptor.create-directory-at""#,
-    name: "make-folder",
+    name: "make-dir",
     signature: "(param i32 i32 i32 i32)",
 };
 

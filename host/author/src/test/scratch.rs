@@ -72,7 +72,7 @@ impl Scratch {
             .components()
             .any(|part| part == Component::ParentDir);
         if climbs || !canonical(&host_path).starts_with(&directory) {
-            return Err(io::Error::other("it leads out of the granted folder"));
+            return Err(io::Error::other("it leads out of the granted directory"));
         }
         Ok(host_path)
     }

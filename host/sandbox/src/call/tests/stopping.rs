@@ -3,7 +3,7 @@
 use super::{call, call_with, code, input, sharing::FOREVER, workspace};
 use crate::{
     Call, CallContext, Sandbox, SandboxConfig,
-    guests::{BLOCK, DIRECTORIES, FIELDS, Guest, MAKE_FOLDER, STDOUT, TIMER, WRITE},
+    guests::{BLOCK, DIRECTORIES, FIELDS, Guest, MAKE_DIR, STDOUT, TIMER, WRITE},
 };
 use agent_host_types::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
 use pretty_assertions::assert_eq;
@@ -80,11 +80,11 @@ async fn cancelled_call_reports_its_refusals() {
     let code_text = format!(
         "(call $directories (i32.const 0))
         (i32.store (i32.const 64) (i32.const 0x78))
-        (call $make-folder (i32.load (i32.load (i32.const 0))) (i32.const 64) (i32.const 1) (i32.const 32))
+        (call $make-dir (i32.load (i32.load (i32.const 0))) (i32.const 64) (i32.const 1) (i32.const 32))
         {FOREVER}"
     );
     let guest = Guest {
-        imports: &[DIRECTORIES, MAKE_FOLDER],
+        imports: &[DIRECTORIES, MAKE_DIR],
         ..Guest::running(&code_text)
     };
     let tool = sandbox.load(&guest.bytes()).await.unwrap();
