@@ -40,27 +40,18 @@ pub enum DefinitionsError {
     /// The list is empty.
     #[error("it defines no tool")]
     NoTools,
-    /// The list is too long.
-    #[error("it defines {count} tools, more than {MAX_TOOLS}")]
-    TooManyTools {
-        /// The number of tools.
-        count: usize,
-    },
-    /// The schemas are too long together.
-    #[error("its schemas have {bytes} bytes together, more than {MAX_ALL_SCHEMAS_BYTES}")]
-    SchemasTooLong {
-        /// The length of all schemas.
-        bytes: usize,
-    },
+    /// The list has this number of tools.
+    #[error("it defines {0} tools, more than {MAX_TOOLS}")]
+    TooManyTools(usize),
+    /// The schemas have this length together.
+    #[error("its schemas have {0} bytes together, more than {MAX_ALL_SCHEMAS_BYTES}")]
+    SchemasTooLong(usize),
     /// The schemas have too many patterns together.
     #[error("its schemas have more than {MAX_ALL_PATTERNS} patterns together")]
     TooManyPatterns,
-    /// Two names are equal when case is ignored.
-    #[error("it defines two tools `{tool}`, which differ in capital letters at most")]
-    DuplicateTool {
-        /// The second name.
-        tool: String,
-    },
+    /// Two names are equal when case is ignored; this is the second.
+    #[error("it defines two tools `{0}`, which differ in capital letters at most")]
+    DuplicateTool(String),
     /// One definition cannot be used.
     #[error("tool `{tool}`: {source}")]
     Tool {
@@ -217,11 +208,11 @@ impl Definitions {
             return Err(DefinitionsError::NoTools);
         }
         if raw.len() > MAX_TOOLS {
-            return Err(DefinitionsError::TooManyTools { count: raw.len() });
+            return Err(DefinitionsError::TooManyTools(raw.len()));
         }
         let bytes = raw.iter().map(RawDefinition::schema_bytes).sum();
         if bytes > MAX_ALL_SCHEMAS_BYTES {
-            return Err(DefinitionsError::SchemasTooLong { bytes });
+            return Err(DefinitionsError::SchemasTooLong(bytes));
         }
         let mut all = Vec::with_capacity(raw.len());
         let mut schemas = HashMap::with_capacity(raw.len());
@@ -234,7 +225,7 @@ impl Definitions {
                 Err(source) => return Err(DefinitionsError::Tool { tool, source }),
             };
             if !names.insert(definition.name.to_ascii_lowercase()) {
-                return Err(DefinitionsError::DuplicateTool { tool });
+                return Err(DefinitionsError::DuplicateTool(tool));
             }
             patterns += own.patterns();
             if patterns > MAX_ALL_PATTERNS {

@@ -34,30 +34,15 @@ pub enum SchemaError {
         "it is written in draft 4, in which the key `id` moves references; write it in a later draft of JSON Schema"
     )]
     Draft4,
-    /// A key that changes what references resolve to.
-    #[error(
-        "it has the key `{key}`; name its parts by `$defs` and refer to them by `#/$defs/NAME`"
-    )]
-    ReferenceBase {
-        /// The key.
-        key: String,
-    },
-    /// A reference to nothing in the schema, such as a remote one.
-    #[error(
-        "the reference `{reference}` leads nowhere in it; refer to its own parts, as `#/$defs/NAME`"
-    )]
-    UnresolvedReference {
-        /// The first 80 characters of the reference.
-        reference: String,
-    },
-    /// A reference whose target contains it.
-    #[error(
-        "the reference `{reference}` leads back to itself; write the levels out that are needed"
-    )]
-    RecursiveReference {
-        /// The first 80 characters of the reference.
-        reference: String,
-    },
+    /// This key changes what references resolve to.
+    #[error("it has the key `{0}`; name its parts by `$defs` and refer to them by `#/$defs/NAME`")]
+    ReferenceBase(String),
+    /// A reference to nothing in the schema, such as a remote one: its first 80 characters.
+    #[error("the reference `{0}` leads nowhere in it; refer to its own parts, as `#/$defs/NAME`")]
+    UnresolvedReference(String),
+    /// A reference whose target contains it: its first 80 characters.
+    #[error("the reference `{0}` leads back to itself; write the levels out that are needed")]
+    RecursiveReference(String),
     /// Too many references in a chain.
     #[error(
         "more than {MAX_REFERENCES} references lead from one to the next; put the parts in place"
@@ -79,12 +64,9 @@ pub enum SchemaError {
 /// A value that does not fit its schema. `root` names the whole value, such as `the arguments`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
-    /// The check would exceed its cost bound.
-    #[error("{root}: too large or too deep to be checked against this schema; send less")]
-    TooCostly {
-        /// The name of the whole value.
-        root: &'static str,
-    },
+    /// The check of the value of this name would exceed its cost bound.
+    #[error("{0}: too large or too deep to be checked against this schema; send less")]
+    TooCostly(&'static str),
     /// The value differs from the schema.
     #[error("{}", .0.join("; "))]
     Mismatch(
@@ -198,7 +180,7 @@ impl Schema {
         let mut meter = CostMeter::new(&self.source);
         meter
             .walk(&self.source, value, 0)
-            .map_err(|OverBudget| ValueError::TooCostly { root })?;
+            .map_err(|OverBudget| ValueError::TooCostly(root))?;
         if self.validator.is_valid(value) {
             return Ok(());
         }

@@ -69,13 +69,10 @@ pub enum StoreError {
     },
     /// The writer thread could not be started.
     #[error(
-        "cannot start the thread that writes the journal: {source}; end other programs, or raise the limit on \
+        "cannot start the thread that writes the journal: {0}; end other programs, or raise the limit on \
          processes and threads of this user (`ulimit -u`)"
     )]
-    Thread {
-        /// The system's error.
-        source: io::Error,
-    },
+    Thread(#[source] io::Error),
     /// The writer thread has ended.
     #[error(
         "cannot write the journal: its writer has stopped; end this program and resume the session"
@@ -88,12 +85,9 @@ pub enum StoreError {
     #[error(
         "cannot write the journal: {} was removed or replaced while this program had it open; put it back, or start the \
          program again",
-        path.display()
+        .0.display()
     )]
-    FileReplaced {
-        /// The file.
-        path: PathBuf,
-    },
+    FileReplaced(PathBuf),
     /// The events are not the next ones of the stored session.
     #[error(
         "cannot write the journal: session {session} has changed in {location} since it was opened here, so another \
@@ -106,15 +100,12 @@ pub enum StoreError {
         /// Where it is stored.
         location: Arc<str>,
     },
-    /// A store in memory has reached its bound.
+    /// A store in memory has reached its bound, in bytes.
     #[error(
-        "cannot write the journal: it is kept in memory and may have at most {limit} bytes; delete sessions, or keep \
+        "cannot write the journal: it is kept in memory and may have at most {0} bytes; delete sessions, or keep \
          the journal on a disk"
     )]
-    MemoryFull {
-        /// The bound, in bytes.
-        limit: u64,
-    },
+    MemoryFull(u64),
     /// An event has no stored form.
     #[error("cannot write session {session}: event {seq} has no stored form ({source})")]
     Unstorable {
@@ -125,27 +116,18 @@ pub enum StoreError {
         /// Why.
         source: EncodeError,
     },
-    /// As many approvals are remembered as the store keeps.
+    /// As many approvals are remembered as the store keeps: this number.
     #[error(
-        "cannot remember the approval: there are {limit} already, and no more are kept; take some approvals back with \
+        "cannot remember the approval: there are {0} already, and no more are kept; take some approvals back with \
          `agent-host approvals revoke`"
     )]
-    TooManyApprovals {
-        /// The bound.
-        limit: u32,
-    },
+    TooManyApprovals(u32),
     /// A blocking operation was aborted: the runtime ends, or the operation panicked.
-    #[error("cannot use the journal: the operation was aborted ({source}); try again")]
-    Aborted {
-        /// The runtime's error.
-        source: tokio::task::JoinError,
-    },
+    #[error("cannot use the journal: the operation was aborted ({0}); try again")]
+    Aborted(#[source] tokio::task::JoinError),
     /// An exported session cannot be written out.
-    #[error("cannot write the session out: {source}; give another file, or free some space")]
-    ExportWrite {
-        /// The error of the destination.
-        source: io::Error,
-    },
+    #[error("cannot write the session out: {0}; give another file, or free some space")]
+    ExportWrite(#[source] io::Error),
     /// A line of an exported session would be longer than an import reads.
     #[error(
         "cannot write the session out: an event or a blob of it takes {bytes} bytes there, and {limit} is the most; fork \
@@ -168,12 +150,9 @@ pub enum StoreError {
 
     /// The database belongs to another program.
     #[error(
-        "{location} is a database of another program; move it away, or set `state-dir` to another directory"
+        "{0} is a database of another program; move it away, or set `state-dir` to another directory"
     )]
-    ForeignDatabase {
-        /// The database file.
-        location: Arc<str>,
-    },
+    ForeignDatabase(Arc<str>),
     /// The tables have a version that this program does not know.
     #[error(
         "the journal {location} has format {found} and this program knows format {known}: another agent-host, probably a \
@@ -311,23 +290,17 @@ pub enum StoreError {
     },
 
     /// There is no such session.
-    #[error("there is no session {session}; `agent-host sessions list` shows those that there are")]
-    NoSession {
-        /// The session.
-        session: SessionId,
-    },
+    #[error("there is no session {0}; `agent-host sessions list` shows those that there are")]
+    NoSession(SessionId),
     /// There is no session at all, so none is the latest.
     #[error("there is no session yet; begin one with `agent-host run`")]
     NoSessions,
-    /// No session has an id with the prefix.
+    /// No session has an id with this prefix.
     #[error(
         "there is no session whose id begins with `{}`; `agent-host sessions list` shows those that there are",
-        prefix.escape_debug()
+        .0.escape_debug()
     )]
-    NoMatch {
-        /// The prefix.
-        prefix: String,
-    },
+    NoMatch(String),
     /// Several sessions have an id with the prefix.
     #[error(
         "several sessions have an id that begins with `{}`: {}{}; give more of the id",
@@ -382,12 +355,9 @@ pub enum Damage {
         /// The events that the session should have.
         expected: u64,
     },
-    /// An event does not have its digest.
-    #[error("event {seq} has changed since it was stored")]
-    Changed {
-        /// The number of the event.
-        seq: u64,
-    },
+    /// The event of this number does not have its digest.
+    #[error("event {0} has changed since it was stored")]
+    Changed(u64),
     /// An event is not in its form.
     #[error("event {seq} {source}")]
     Form {
@@ -445,7 +415,7 @@ impl From<StoreError> for JournalError {
         use StoreError as E;
         match error {
             E::Sqlite { ref source, .. } if is_corrupt(source) => Self::corrupt(error),
-            E::ForeignDatabase { .. }
+            E::ForeignDatabase(_)
             | E::SchemaVersion { .. }
             | E::ContinuationKey { .. }
             | E::Damaged { .. }
@@ -457,9 +427,9 @@ impl From<StoreError> for JournalError {
             | E::MissingBlobs { .. }
             | E::Import { .. }
             | E::ApprovalForm { .. } => Self::corrupt(error),
-            E::NoSession { .. }
+            E::NoSession(_)
             | E::NoSessions
-            | E::NoMatch { .. }
+            | E::NoMatch(_)
             | E::Ambiguous { .. }
             | E::NoBlob { .. }
             | E::NoTurnEnd { .. } => Self::not_found(error),

@@ -39,9 +39,7 @@ impl<'a> Wanted<'a> {
         match matches.as_slice() {
             [one] => Ok(*one),
             [] if self.is_latest() => Err(StoreError::NoSessions),
-            [] => Err(StoreError::NoMatch {
-                prefix: self.given.to_owned(),
-            }),
+            [] => Err(StoreError::NoMatch(self.given.to_owned())),
             several => {
                 let has_more = several.len() > MAX_NAMED;
                 matches.truncate(MAX_NAMED);

@@ -137,7 +137,7 @@ impl Shared {
     /// Returns a session that exists.
     fn stored(&self, session: SessionId) -> Result<StoredSession<'_>, JournalError> {
         if !self.state().contains(session) {
-            return Err(StoreError::NoSession { session }.into());
+            return Err(StoreError::NoSession(session).into());
         }
         let shared = self;
         Ok(StoredSession { shared, session })
@@ -250,7 +250,7 @@ impl JournalStore for MemoryStore {
             }
             let limit = MAX_APPROVALS;
             if kept.len() as u64 > u64::from(limit) {
-                return Err(StoreError::TooManyApprovals { limit }.into());
+                return Err(StoreError::TooManyApprovals(limit).into());
             }
             state.approvals = kept;
             Ok(())

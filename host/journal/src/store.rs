@@ -258,9 +258,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     operation: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
 ) -> Result<T, JournalError> {
     let running = tokio::task::spawn_blocking(operation);
-    running
-        .await
-        .map_err(|source| StoreError::Aborted { source })?
+    running.await.map_err(StoreError::Aborted)?
 }
 
 /// The outcomes of a turn after which its session awaits something.

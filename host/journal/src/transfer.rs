@@ -108,7 +108,7 @@ pub(crate) fn export(source: &dyn SessionSource, out: &mut dyn Write) -> Result<
     let blake3 = lines.hasher.finalize().to_hex().to_string();
     lines.write(&Trailer { blake3 })?;
     let flushed = lines.out.flush();
-    Ok(flushed.map_err(|source| StoreError::ExportWrite { source })?)
+    Ok(flushed.map_err(StoreError::ExportWrite)?)
 }
 
 /// Checks that a session has all blobs that it refers to.
@@ -212,9 +212,8 @@ struct LinesOut<'a> {
 
 impl LinesOut<'_> {
     fn write(&mut self, line: &impl Serialize) -> Result<(), StoreError> {
-        let json = serde_json::to_string(line).map_err(|error| StoreError::ExportWrite {
-            source: error.into(),
-        })?;
+        let json =
+            serde_json::to_string(line).map_err(|error| StoreError::ExportWrite(error.into()))?;
         // It may be written to a terminal.
         let mut text = escape_json(&json).into_owned();
         text.push('\n');
@@ -226,7 +225,7 @@ impl LinesOut<'_> {
         }
         self.hasher.update(text.as_bytes());
         let written = self.out.write_all(text.as_bytes());
-        written.map_err(|source| StoreError::ExportWrite { source })
+        written.map_err(StoreError::ExportWrite)
     }
 }
 

@@ -86,14 +86,5 @@ pub(crate) fn argument_of(lines: &str) -> Option<String> {
 pub(super) fn to_text(grant: &HttpGrant) -> String {
     let methods = grant.methods.join(",");
     let equals = if methods.is_empty() { "" } else { "=" };
-    let scheme = grant.scheme.as_ref().map(|scheme| format!("{scheme}://"));
-    let scheme = scheme.unwrap_or_default();
-    let host = match grant.host.parse::<Ipv6Addr>() {
-        Ok(_) => format!("[{}]", grant.host),
-        Err(_) => grant.host.clone(),
-    };
-    let port = grant.port.map(|port| format!(":{port}"));
-    let port = port.unwrap_or_default();
-    let path = grant.path_prefix.as_deref().unwrap_or_default();
-    format!("{methods}{equals}{scheme}{host}{port}{path}")
+    format!("{methods}{equals}{}", grant.target())
 }

@@ -87,30 +87,10 @@ fn dir_line(dir: &DirGrant) -> String {
 }
 
 fn http_line(http: &HttpGrant) -> String {
-    let HttpGrant {
-        scheme,
-        host,
-        port,
-        methods,
-        path_prefix,
-    } = http;
-    let scheme = scheme
-        .as_deref()
-        .map(|scheme| format!("{scheme}://"))
-        .unwrap_or_default();
-    let host = if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host.clone()
-    };
-    let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-    let path = path_prefix.as_deref().unwrap_or_default();
-    let methods = if methods.is_empty() {
-        String::new()
-    } else {
-        format!(", only {}", methods.join(" "))
-    };
-    format!("{scheme}{host}{port}{path}{methods}")
+    match http.methods.as_slice() {
+        [] => http.target(),
+        methods => format!("{}, only {}", http.target(), methods.join(" ")),
+    }
 }
 
 fn secret_line(secret: &SecretGrant) -> String {

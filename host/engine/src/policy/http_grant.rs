@@ -10,6 +10,19 @@ const MAX_HOST_BYTES: usize = 253;
 const MAX_LABEL_BYTES: usize = 63;
 
 impl HttpGrant {
+    /// Returns the scheme, host, port and path prefix, as far as they are given, as in a URL.
+    #[must_use]
+    pub fn target(&self) -> String {
+        let scheme = self.scheme.iter().map(|scheme| format!("{scheme}://"));
+        let host = match self.host.contains(':') {
+            true => format!("[{}]", self.host),
+            false => self.host.clone(),
+        };
+        let port = self.port.iter().map(|port| format!(":{port}"));
+        let path = self.path_prefix.clone();
+        scheme.chain([host]).chain(port).chain(path).collect()
+    }
+
     /// Normalises the grant for matching: scheme and host in lower case, methods in upper case,
     /// addresses in their shortest form, no path for `/`, which covers every path.
     ///

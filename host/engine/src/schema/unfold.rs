@@ -63,9 +63,7 @@ impl<'a> Unfolding<'a> {
         match value {
             Value::String(target) if key == "$ref" => self.follow(target),
             Value::String(_) | Value::Bool(_) if BASE_KEYS.contains(&key) => {
-                Err(SchemaError::ReferenceBase {
-                    key: key.to_owned(),
-                })
+                Err(SchemaError::ReferenceBase(key.to_owned()))
             }
             other => self.visit(other),
         }
@@ -74,14 +72,10 @@ impl<'a> Unfolding<'a> {
     fn follow(&mut self, target: &'a str) -> Result<(), SchemaError> {
         let reference = || target.chars().take(80).collect();
         let Some(value) = find(self.root, target) else {
-            return Err(SchemaError::UnresolvedReference {
-                reference: reference(),
-            });
+            return Err(SchemaError::UnresolvedReference(reference()));
         };
         if self.trail.contains(&target) {
-            return Err(SchemaError::RecursiveReference {
-                reference: reference(),
-            });
+            return Err(SchemaError::RecursiveReference(reference()));
         }
         if self.trail.len() == MAX_REFERENCES {
             return Err(SchemaError::ReferenceChain);

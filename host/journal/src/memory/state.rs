@@ -93,7 +93,7 @@ impl State {
 
     fn stored(&self, session: SessionId) -> Result<&Stored, StoreError> {
         let stored = self.sessions.get(&session);
-        stored.ok_or(StoreError::NoSession { session })
+        stored.ok_or(StoreError::NoSession(session))
     }
 
     /// The sessions, the one that was written to last first.
@@ -145,7 +145,7 @@ impl State {
         let added: usize = added.chain(new.values().map(|blob| blob.bytes.len())).sum();
         let bytes = self.bytes + added as u64;
         if bytes > self.limit {
-            return Err(StoreError::MemoryFull { limit: self.limit });
+            return Err(StoreError::MemoryFull(self.limit));
         }
         self.bytes = bytes;
         self.blobs.extend(new);

@@ -86,7 +86,7 @@ impl Database {
             .map_err(failed)?;
         if count > MAX_APPROVALS {
             let limit = MAX_APPROVALS;
-            return Err(StoreError::TooManyApprovals { limit }.into());
+            return Err(StoreError::TooManyApprovals(limit).into());
         }
         Ok(tx.commit().map_err(failed)?)
     }

@@ -86,7 +86,7 @@ impl Database {
         let writer = std::thread::Builder::new()
             .name("journal-writer".to_owned())
             .spawn(move || writer.run(&received))
-            .map_err(|source| StoreError::Thread { source })?;
+            .map_err(StoreError::Thread)?;
         Ok(Self {
             shared: Arc::new(Shared {
                 dir,
@@ -254,7 +254,7 @@ impl Database {
             }
             .into());
         }
-        Err(StoreError::NoSession { session }.into())
+        Err(StoreError::NoSession(session).into())
     }
 }
 

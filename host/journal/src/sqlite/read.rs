@@ -63,7 +63,7 @@ impl StoredEvent {
         let link = before.next(self.numbers, &self.kind, &self.json);
         if link.0 != *self.digest {
             let seq = expected;
-            return Err(damaged(location, session, Damage::Changed { seq }));
+            return Err(damaged(location, session, Damage::Changed(seq)));
         }
         *before = link;
         decode(location, session, self.numbers, &self.json)

@@ -150,7 +150,7 @@ fn check(location: &Location, db: &Connection) -> Result<(), StoreError> {
         .map_err(failed)?;
     let location = location.clone();
     if id != APPLICATION_ID {
-        return Err(StoreError::ForeignDatabase { location });
+        return Err(StoreError::ForeignDatabase(location));
     }
     let found = db
         .query_row("SELECT max(format_version) FROM meta", [], |row| row.get(0))

@@ -151,7 +151,7 @@ impl Writer {
             None => Ok(()),
             Some((path, _)) => {
                 let path = path.clone();
-                Err(StoreError::FileReplaced { path }.into())
+                Err(StoreError::FileReplaced(path).into())
             }
         }
     }

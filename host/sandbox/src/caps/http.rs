@@ -50,13 +50,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// be sent. Each open resource may hold this much.
 const FIELDS_OVERHEAD_BYTES: u64 = 32 * 1024;
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum HttpError {
-    /// The TLS library refuses its own defaults.
-    #[error("TLS cannot be set up: {0}; this is a defect of the program, please report it")]
-    Tls(#[from] rustls::Error),
-}
-
 /// The end of an exchange, whatever the server does.
 #[derive(Clone, Copy, Debug)]
 struct Deadline {

@@ -2,7 +2,7 @@
 //! names to checked addresses.
 
 use super::{
-    HttpError, Recording,
+    Recording,
     error::ExchangeError,
     names::{NameLookup, SystemLookup, ToolLookups},
     target::RequestTarget,
@@ -30,11 +30,11 @@ impl HttpClient {
     ///
     /// # Errors
     /// The provider does not support the protocol versions.
-    pub(crate) fn new() -> Result<Self, HttpError> {
+    pub(crate) fn new() -> Result<Self, rustls::Error> {
         Self::with_names(Arc::new(SystemLookup))
     }
 
-    pub(super) fn with_names(names: Arc<dyn NameLookup>) -> Result<Self, HttpError> {
+    pub(super) fn with_names(names: Arc<dyn NameLookup>) -> Result<Self, rustls::Error> {
         let mut tls = tls_config()?;
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self {
