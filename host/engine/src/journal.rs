@@ -44,12 +44,9 @@ pub enum JournalError {
     },
     /// The session to start already exists.
     #[error(
-        "cannot begin session {session}: there is a session of this id; resume it, or begin one with another id"
+        "cannot begin session {0}: there is a session of this id; resume it, or begin one with another id"
     )]
-    Exists {
-        /// The session.
-        session: SessionId,
-    },
+    Exists(SessionId),
     /// The session, the blob or the position in a session does not exist.
     #[error(transparent)]
     NotFound(Arc<dyn Error + Send + Sync>),

@@ -111,7 +111,7 @@ impl Shared {
     fn claim_new(self: &Arc<Self>, session: SessionId) -> Result<Claim, JournalError> {
         let claim = Claim::take(self, session)?;
         if self.state().contains(session) {
-            return Err(JournalError::Exists { session });
+            return Err(JournalError::Exists(session));
         }
         Ok(claim)
     }

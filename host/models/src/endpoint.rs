@@ -57,14 +57,11 @@ pub enum EndpointError {
          `http://127.0.0.1:11434/v1`."
     )]
     BaseUrl(#[from] BaseUrlError),
-    /// The key cannot be sent in a header.
+    /// The key of this setting cannot be sent in a header.
     #[error(
-        "The key in {key_source} contains characters that cannot be sent. Set {key_source} to the key alone, on one line."
+        "The key in {0} contains characters that cannot be sent. Set {0} to the key alone, on one line."
     )]
-    Key {
-        /// The setting of the key.
-        key_source: String,
-    },
+    Key(String),
     /// The HTTP client cannot be built.
     #[error(transparent)]
     Client(ModelError),
@@ -79,12 +76,9 @@ pub enum BaseUrlError {
     /// It is not a URL.
     #[error("is not a URL ({0})")]
     Invalid(#[source] <Url as FromStr>::Err),
-    /// It has a user name or a password.
-    #[error("holds a user name or a password; a key belongs in {key_source}")]
-    Credentials {
-        /// The setting of the key.
-        key_source: String,
-    },
+    /// It has a user name or a password; the key belongs in this setting.
+    #[error("holds a user name or a password; a key belongs in {0}")]
+    Credentials(String),
     /// Its scheme is not `http` or `https`, or it has no host.
     #[error("does not begin with http:// or https://")]
     Scheme,
@@ -97,7 +91,7 @@ impl From<EndpointError> for ModelError {
     fn from(error: EndpointError) -> Self {
         let kind = match error {
             EndpointError::BaseUrl(_) => ModelErrorKind::InvalidRequest,
-            EndpointError::Key { .. } => ModelErrorKind::Unauthorized,
+            EndpointError::Key(_) => ModelErrorKind::Unauthorized,
             EndpointError::Client(error) => return error,
         };
         Self::new(kind, error.to_string())
@@ -133,9 +127,7 @@ impl Endpoint {
         }
         let url = Url::parse(base).map_err(BaseUrlError::Invalid)?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(BaseUrlError::Credentials {
-                key_source: self.key_source.clone(),
-            });
+            return Err(BaseUrlError::Credentials(self.key_source.clone()));
         }
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
             return Err(BaseUrlError::Scheme);

@@ -388,9 +388,8 @@ fn key_header(
         KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
         KeyHeader::Named(name) => (HeaderName::from_static(name), key.to_owned()),
     };
-    let mut value = HeaderValue::from_str(&value).map_err(|_| EndpointError::Key {
-        key_source: source.to_owned(),
-    })?;
+    let mut value =
+        HeaderValue::from_str(&value).map_err(|_| EndpointError::Key(source.to_owned()))?;
     value.set_sensitive(true);
     Ok((name, value))
 }

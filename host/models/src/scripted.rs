@@ -77,9 +77,7 @@ impl Scripted {
     /// There is no such script.
     pub fn builtin(name: &str) -> Result<Self, ScriptError> {
         let Some((name, source)) = BUILTIN.iter().find(|(builtin, _)| *builtin == name) else {
-            return Err(ScriptError::UnknownBuiltin {
-                name: name.to_owned(),
-            });
+            return Err(ScriptError::UnknownBuiltin(name.to_owned()));
         };
         Self::parse(name, source)
     }

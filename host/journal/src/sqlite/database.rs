@@ -127,7 +127,7 @@ impl Database {
     pub(crate) fn claim_new(&self, session: SessionId) -> Result<SessionLock, JournalError> {
         let lock = SessionLock::take(self.locks(), session)?;
         if self.reader().exists(session)? {
-            return Err(JournalError::Exists { session });
+            return Err(JournalError::Exists(session));
         }
         Ok(lock)
     }

@@ -8,11 +8,8 @@ use std::fmt;
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// No built-in script has this name.
-    #[error("There is no built-in script `{}`. Built in: {}.", .name.escape_debug(), builtin_names())]
-    UnknownBuiltin {
-        /// The name.
-        name: String,
-    },
+    #[error("There is no built-in script `{}`. Built in: {}.", .0.escape_debug(), builtin_names())]
+    UnknownBuiltin(String),
     /// The script is invalid.
     #[error("The script `{}` cannot be read: {reason}.", .script.escape_debug())]
     Invalid {
