@@ -41,10 +41,13 @@ impl Agent {
         session: &mut Session,
         cx: &TurnContext<'_>,
     ) -> Result<Compaction, TurnError> {
-        let size = self.request_tokens(session);
-        let Some(limits) = self.settings.context.filter(|it| size > it.threshold()) else {
+        let Some(limits) = self.settings.context else {
             return Ok(Compaction::Unchanged);
         };
+        let size = self.request_tokens(session);
+        if size <= limits.threshold() {
+            return Ok(Compaction::Unchanged);
+        }
         let compaction = self.compact(session, limits, cx).await?;
         if compaction == Compaction::Unchanged && limits.is_known && size > limits.window_tokens {
             return Err(self.too_long(session, None)?);
