@@ -305,13 +305,13 @@ fn knows_the_tools(tools: &Value) {
         json!({
             "name": "test_simple_text",
             "title": "Simple text",
-            "description": "Gives a text.",
+            "description": "Returns a text.",
             "inputSchema": { "type": "object", "additionalProperties": false },
             "annotations": read_only,
         }),
         json!({
             "name": "add",
-            "description": "Adds integers, and says how many they are.",
+            "description": "Adds integers and counts them.",
             "inputSchema": {
                 "type": "object",
                 "properties": {
