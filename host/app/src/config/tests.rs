@@ -24,7 +24,7 @@ use tempfile::TempDir;
 /// Waits for what may run a command.
 fn finish<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
+        .enable_all()
         .build()
         .unwrap();
     runtime.block_on(work)

@@ -1,7 +1,7 @@
 //! HTTP grants: validation, matching, and their lines in `agent.toml`.
 
 use super::{GrantError, HttpGrant, HttpRequest, toml_text, url_path};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// The longest host name, in bytes ([RFC 1035, section
 /// 2.3.4](https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4)).
@@ -14,9 +14,9 @@ impl HttpGrant {
     #[must_use]
     pub fn target(&self) -> String {
         let scheme = self.scheme.iter().map(|scheme| format!("{scheme}://"));
-        let host = match self.host.contains(':') {
-            true => format!("[{}]", self.host),
-            false => self.host.clone(),
+        let host = match self.host.parse::<Ipv6Addr>() {
+            Ok(_) => format!("[{}]", self.host),
+            Err(_) => self.host.clone(),
         };
         let port = self.port.iter().map(|port| format!(":{port}"));
         let path = self.path_prefix.clone();
