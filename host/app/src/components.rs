@@ -12,7 +12,7 @@ use std::{borrow::Cow, sync::Arc};
 
 /// A component in the registry.
 #[derive(Debug)]
-pub struct Entry {
+pub struct ComponentEntry {
     /// Its name in the configuration.
     pub name: String,
     /// Its source.
@@ -25,7 +25,7 @@ pub struct Entry {
     pub limits: Limits,
 }
 
-impl Entry {
+impl ComponentEntry {
     /// Reads the bytes that it was loaded from again, for inspection.
     ///
     /// # Errors
@@ -51,7 +51,10 @@ impl Entry {
 ///
 /// # Errors
 /// It cannot be read or loaded.
-pub(crate) async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Entry, HostError> {
+pub(crate) async fn load_one(
+    sandbox: &Sandbox,
+    tool: &ToolConfig,
+) -> Result<ComponentEntry, HostError> {
     let bytes = bytes_of(&tool.source)?;
     let component = sandbox
         .load(bytes)
@@ -64,7 +67,7 @@ pub(crate) async fn load_one(sandbox: &Sandbox, tool: &ToolConfig) -> Result<Ent
         Some(calls) => component.with_concurrent_calls(calls),
         None => component,
     };
-    Ok(Entry {
+    Ok(ComponentEntry {
         name: tool.name.clone(),
         source: tool.source.clone(),
         component,

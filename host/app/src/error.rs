@@ -4,7 +4,7 @@
 use crate::{
     config::{ComponentSource, ConfigError},
     lock_file::LockError,
-    recording::RecordingError,
+    recording::RecordingFileError,
     trust::TrustError,
 };
 use agent_host_engine::journal::JournalError;
@@ -35,7 +35,7 @@ pub enum HostError {
     },
     /// A recording cannot be read or created.
     #[error(transparent)]
-    Recording(#[from] RecordingError),
+    Recording(#[from] RecordingFileError),
     /// The sandbox does not start.
     #[error("cannot start the sandbox: {0}")]
     Sandbox(#[from] SandboxError),

@@ -27,14 +27,14 @@ mod trusted_file;
 
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
-pub use components::Entry;
+pub use components::ComponentEntry;
 pub use config::{Config, ConfigError, ConfigProblem, Environment, Overrides};
 pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
 pub use host::{Host, model};
 pub use lock_diff::{compare, difference};
 pub use lock_file::{InvalidLock, LockError, LockFile};
-pub use recording::RecordingError;
+pub use recording::RecordingFileError;
 pub use registry::Registry;
 pub use servers::ServerEntry;
 pub use store::{open_store, project};

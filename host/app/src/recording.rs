@@ -15,7 +15,7 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Why a recording cannot be created or read.
 #[derive(Debug, thiserror::Error)]
-pub enum RecordingError {
+pub enum RecordingFileError {
     /// No model of the run is behind a server.
     #[error(
         "there is nothing to record: the model of this run is not behind a server; name one that is by `--model`"
@@ -40,10 +40,13 @@ pub enum RecordingError {
 ///
 /// # Errors
 /// No model of the run has anything to record, or the file exists or cannot be created.
-pub(crate) fn create(file: &Path, models: &ModelsConfig) -> Result<Arc<Recorder>, RecordingError> {
+pub(crate) fn create(
+    file: &Path,
+    models: &ModelsConfig,
+) -> Result<Arc<Recorder>, RecordingFileError> {
     let is_served = |model: &ModelConfig| matches!(model, ModelConfig::Served { .. });
     if !models.all().any(is_served) {
-        return Err(RecordingError::NoServer);
+        return Err(RecordingFileError::NoServer);
     }
     let created = OpenOptions::new()
         .write(true)
@@ -52,7 +55,7 @@ pub(crate) fn create(file: &Path, models: &ModelsConfig) -> Result<Arc<Recorder>
         .open(file);
     let path = file.to_owned();
     let created = created.map_err(|source| match source.kind() {
-        ErrorKind::AlreadyExists => RecordingError::Exists(path),
+        ErrorKind::AlreadyExists => RecordingFileError::Exists(path),
         _ => fault("record to", &path, source),
     })?;
     Ok(Arc::new(Recorder::new(Box::new(created))))
@@ -62,7 +65,7 @@ pub(crate) fn create(file: &Path, models: &ModelsConfig) -> Result<Arc<Recorder>
 ///
 /// # Errors
 /// The file cannot be read, is not text, or is too long.
-pub(crate) fn read(file: &Path) -> Result<String, RecordingError> {
+pub(crate) fn read(file: &Path) -> Result<String, RecordingFileError> {
     let fault = |source| fault("read the recording", file, source);
     let mut text = String::new();
     let mut bounded = File::open(file).map_err(fault)?.take(MAX_BYTES + 1);
@@ -74,9 +77,9 @@ pub(crate) fn read(file: &Path) -> Result<String, RecordingError> {
     Ok(text)
 }
 
-fn fault(action: &'static str, path: &Path, source: io::Error) -> RecordingError {
+fn fault(action: &'static str, path: &Path, source: io::Error) -> RecordingFileError {
     let path = path.to_owned();
-    RecordingError::Io {
+    RecordingFileError::Io {
         action,
         path,
         source,

@@ -2,7 +2,7 @@
 //! against `agent.lock`, and offered to the engine under their tools' names.
 
 use crate::{
-    components::{Entry, check_confirmations, enforced_effect, load_one},
+    components::{ComponentEntry, check_confirmations, enforced_effect, load_one},
     config::{Config, Confirmation, ExternalTool, ToolConfig},
     error::HostError,
     executables,
@@ -31,7 +31,7 @@ use std::{collections::HashMap, sync::Arc};
 /// The source of a tool.
 #[derive(Clone, Debug)]
 enum ToolSource {
-    Component(Arc<Entry>),
+    Component(Arc<ComponentEntry>),
     Server(Arc<ServerEntry>),
 }
 
@@ -51,7 +51,7 @@ pub struct Registry {
     sandbox: Arc<Sandbox>,
     /// The secrets that any of the components may use; empty where no calls are made.
     secrets: Arc<Secrets>,
-    entries: Vec<Arc<Entry>>,
+    entries: Vec<Arc<ComponentEntry>>,
     servers: Connected,
     tools: Vec<RegisteredTool>,
     /// From a tool's name to its index in `tools` and its source.
@@ -209,7 +209,7 @@ impl Registry {
         Ok(())
     }
 
-    fn add(&mut self, entry: Entry, config: &ToolConfig) -> Result<(), HostError> {
+    fn add(&mut self, entry: ComponentEntry, config: &ToolConfig) -> Result<(), HostError> {
         let definitions = entry.component.definitions();
         let known: Vec<&str> = definitions.iter().map(|tool| tool.name.as_str()).collect();
         let (section, kind) = ("[tool.approvals]", "the component");
@@ -265,7 +265,7 @@ impl Registry {
 
     /// Returns the components.
     #[must_use]
-    pub fn components(&self) -> &[Arc<Entry>] {
+    pub fn components(&self) -> &[Arc<ComponentEntry>] {
         &self.entries
     }
 
@@ -296,7 +296,7 @@ impl Registry {
 
     /// Returns the component of a tool.
     #[must_use]
-    pub fn component_of(&self, tool: &str) -> Option<&Entry> {
+    pub fn component_of(&self, tool: &str) -> Option<&ComponentEntry> {
         match self.source_of(tool)? {
             ToolSource::Component(entry) => Some(entry),
             ToolSource::Server(_) => None,
@@ -332,7 +332,7 @@ impl Registry {
     }
 
     /// Returns the enforced effect of a tool, and its component.
-    fn in_component(&self, tool: &str) -> Option<(Effect, &Entry)> {
+    fn in_component(&self, tool: &str) -> Option<(Effect, &ComponentEntry)> {
         let (index, _) = self.index.get(tool)?;
         Some((self.tools.get(*index)?.effect, self.component_of(tool)?))
     }

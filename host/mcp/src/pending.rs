@@ -25,7 +25,7 @@ const KEY_BYTES: usize = 32;
 /// The calls that wait.
 #[derive(Debug)]
 pub(crate) struct PendingCalls<T = SuspendedCall> {
-    calls: Mutex<HashMap<String, Entry<T>>>,
+    calls: Mutex<HashMap<String, PendingCall<T>>>,
 }
 
 /// A call and the input that it waits for.
@@ -36,7 +36,7 @@ pub(crate) struct SuspendedCall {
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct PendingCall<T> {
     call: T,
     expires: Instant,
 }
@@ -62,7 +62,7 @@ impl<T> PendingCalls<T> {
         }
         let key = URL_SAFE_NO_PAD.encode(key);
         let expires = now + INPUT_TIMEOUT;
-        calls.insert(key.clone(), Entry { call, expires });
+        calls.insert(key.clone(), PendingCall { call, expires });
         Ok(key)
     }
 
@@ -95,7 +95,7 @@ impl<T> PendingCalls<T> {
         self.lock().drain().map(|(_, entry)| entry.call).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry<T>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, PendingCall<T>>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -40,7 +40,7 @@ use agent_host_test_guests as guests;
 
 pub use agent_host_engine::secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};
 pub use call::Call;
-pub use caps::http::{Recording, RecordingError};
+pub use caps::http::{HttpRecordingError, Recording};
 pub use component::{
     bytes::ComponentBytes,
     cache::{CacheContent, CachedComponent, CompileCache, Pruned},

@@ -8,7 +8,7 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, bytes, escape, escape_line, section},
 };
-use agent_host_app::{Entry, Overrides, Registry};
+use agent_host_app::{ComponentEntry, Overrides, Registry};
 use agent_host_author::{Description, Producers};
 use agent_host_sandbox::{
     Allocator, Compiled, MAX_COMPONENT_BYTES, STRUCTURE_CAPS, SandboxConfig, ToolComponent,
@@ -40,7 +40,7 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
 }
 
 /// Decodes the component's bytes. A decoder that panics yields an unreadable description.
-async fn describe(entry: &Entry) -> Description {
+async fn describe(entry: &ComponentEntry) -> Description {
     let bytes = match entry.bytes() {
         Ok(bytes) => bytes,
         Err(error) => return Description::unreadable(&error.to_string()),
@@ -49,7 +49,12 @@ async fn describe(entry: &Entry) -> Description {
     described.unwrap_or_else(|_| Description::unreadable("its bytes cannot be made sense of"))
 }
 
-fn as_json(name: &str, entry: &Entry, described: &Description, sandbox: &SandboxConfig) -> Value {
+fn as_json(
+    name: &str,
+    entry: &ComponentEntry,
+    described: &Description,
+    sandbox: &SandboxConfig,
+) -> Value {
     let component = &entry.component;
     let Description { producers, wit } = described;
     json!({
@@ -97,7 +102,12 @@ fn loading_limits(sandbox: &SandboxConfig) -> Value {
     .collect()
 }
 
-fn as_text(name: &str, entry: &Entry, described: &Description, sandbox: &SandboxConfig) -> String {
+fn as_text(
+    name: &str,
+    entry: &ComponentEntry,
+    described: &Description,
+    sandbox: &SandboxConfig,
+) -> String {
     let component = &entry.component;
     let mut lines = vec![
         format!("{BOLD}{}{BOLD:#}", escape_line(name)),

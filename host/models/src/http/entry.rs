@@ -25,7 +25,7 @@ pub(super) const RECORDED_HEADERS: [HeaderName; 4] =
 /// An answer that was not read to its end has neither.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub(super) enum Entry {
+pub(super) enum RecordingEntry {
     Recording {
         version: u32,
     },

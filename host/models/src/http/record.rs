@@ -6,7 +6,7 @@
 mod tests;
 
 use super::{
-    entry::{Entry, ModelEntry, Piece, RECORDED_HEADERS, RecordedError, VERSION},
+    entry::{ModelEntry, Piece, RECORDED_HEADERS, RecordedError, RecordingEntry, VERSION},
     failure::{AttemptError, REDACTED},
 };
 use reqwest::{StatusCode, header::HeaderMap};
@@ -41,13 +41,13 @@ impl Recorder {
             writer: Some(writer),
             models: 0,
         }));
-        recorder.write(&Entry::Recording { version: VERSION });
+        recorder.write(&RecordingEntry::Recording { version: VERSION });
         recorder
     }
 
     /// Writes an entry. After a failed write the recording ends with a warning, and the run
     /// continues.
-    fn write(&self, entry: &Entry) {
+    fn write(&self, entry: &RecordingEntry) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(writer) = &mut state.writer else {
             return;
@@ -87,7 +87,7 @@ impl ModelRecorder {
             state.models += 1;
             state.models - 1
         };
-        recorder.write(&Entry::Model(model));
+        recorder.write(&RecordingEntry::Model(model));
         Self {
             recorder: Arc::clone(recorder),
             model: index,
@@ -103,7 +103,8 @@ impl ModelRecorder {
             redact_value(&mut body, key);
         }
         let model = self.model;
-        self.recorder.write(&Entry::Request { model, body });
+        self.recorder
+            .write(&RecordingEntry::Request { model, body });
         ResponseRecorder {
             recorder: &self.recorder,
             key,
@@ -127,7 +128,7 @@ impl ResponseRecorder<'_> {
             let value = headers.get(name)?.to_str().ok()?;
             Some((name.as_str().to_owned(), self.redact(value)))
         });
-        self.recorder.write(&Entry::Answer {
+        self.recorder.write(&RecordingEntry::Answer {
             status: status.as_u16(),
             headers: recorded.collect(),
         });
@@ -144,14 +145,15 @@ impl ResponseRecorder<'_> {
             self.tail = piece.split_off(piece.len() - tail);
         }
         if !piece.is_empty() {
-            self.recorder.write(&Entry::Piece(Piece::of(&piece)));
+            self.recorder
+                .write(&RecordingEntry::Piece(Piece::of(&piece)));
         }
     }
 
     /// Records the end of the response.
     pub(super) fn end(&mut self) {
         self.flush_tail();
-        self.recorder.write(&Entry::End);
+        self.recorder.write(&RecordingEntry::End);
     }
 
     /// Records why the response did not arrive, or broke off.
@@ -159,13 +161,14 @@ impl ResponseRecorder<'_> {
         self.flush_tail();
         let mut recorded = RecordedError::of(error);
         recorded.message = self.redact(&recorded.message);
-        self.recorder.write(&Entry::Fault(recorded));
+        self.recorder.write(&RecordingEntry::Fault(recorded));
     }
 
     fn flush_tail(&mut self) {
         let tail = std::mem::take(&mut self.tail);
         if !tail.is_empty() {
-            self.recorder.write(&Entry::Piece(Piece::of(&tail)));
+            self.recorder
+                .write(&RecordingEntry::Piece(Piece::of(&tail)));
         }
     }
 

@@ -6,7 +6,7 @@
 mod tests;
 
 use super::{
-    entry::{Entry, ModelEntry, RecordedError, VERSION},
+    entry::{ModelEntry, RecordedError, RecordingEntry, VERSION},
     failure::{AttemptError, quote},
 };
 use crate::retry::Retry;
@@ -136,8 +136,10 @@ impl Recording {
         let mut exchanges = VecDeque::new();
         let mut lines = (1_usize..).zip(text.lines()).peekable();
         match lines.next().map(|(_, line)| serde_json::from_str(line)) {
-            Some(Ok(Entry::Recording { version: VERSION })) => {}
-            Some(Ok(Entry::Recording { version })) => return Err(RecordingError::Version(version)),
+            Some(Ok(RecordingEntry::Recording { version: VERSION })) => {}
+            Some(Ok(RecordingEntry::Recording { version })) => {
+                return Err(RecordingError::Version(version));
+            }
             Some(Ok(_) | Err(_)) | None => return Err(RecordingError::NotARecording),
         }
         while let Some((number, line)) = lines.next() {
@@ -193,21 +195,23 @@ impl Recording {
 
 /// Adds an entry to the exchange or the models that it belongs to.
 fn add(
-    entry: Entry,
+    entry: RecordingEntry,
     models: &mut Vec<ModelEntry>,
     exchanges: &mut VecDeque<Exchange>,
 ) -> Result<(), RecordingLineError> {
     let last = exchanges.back_mut();
     match (entry, last) {
-        (Entry::Model(model), None) => models.push(model),
-        (Entry::Request { model, body }, _) if model < models.len() => {
+        (RecordingEntry::Model(model), None) => models.push(model),
+        (RecordingEntry::Request { model, body }, _) if model < models.len() => {
             exchanges.push_back(Exchange {
                 model,
                 body,
                 outcome: None,
             });
         }
-        (Entry::Answer { status, headers }, Some(exchange)) if exchange.outcome.is_none() => {
+        (RecordingEntry::Answer { status, headers }, Some(exchange))
+            if exchange.outcome.is_none() =>
+        {
             let mut response = http::Response::builder().status(status);
             for (name, value) in headers {
                 response = response.header(name, value);
@@ -220,17 +224,19 @@ fn add(
                 error: None,
             }));
         }
-        (Entry::Fault(error), Some(exchange)) if exchange.outcome.is_none() => {
+        (RecordingEntry::Fault(error), Some(exchange)) if exchange.outcome.is_none() => {
             exchange.outcome = Some(Err(error));
         }
-        (Entry::Fault(error), last) => open_response(last)?.error = Some(error),
-        (Entry::Piece(piece), last) => open_response(last)?.pieces.push_back(piece.bytes()?),
-        (Entry::End, last) => drop(open_response(last)?),
+        (RecordingEntry::Fault(error), last) => open_response(last)?.error = Some(error),
+        (RecordingEntry::Piece(piece), last) => {
+            open_response(last)?.pieces.push_back(piece.bytes()?)
+        }
+        (RecordingEntry::End, last) => drop(open_response(last)?),
         (
-            Entry::Recording { .. }
-            | Entry::Model(_)
-            | Entry::Request { .. }
-            | Entry::Answer { .. },
+            RecordingEntry::Recording { .. }
+            | RecordingEntry::Model(_)
+            | RecordingEntry::Request { .. }
+            | RecordingEntry::Answer { .. },
             _,
         ) => return Err(RecordingLineError::Misplaced),
     }

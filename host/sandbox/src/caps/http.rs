@@ -19,7 +19,7 @@ mod target;
 pub(crate) mod tests;
 
 pub(crate) use client::HttpClient;
-pub use recording::{Recording, RecordingError};
+pub use recording::{HttpRecordingError, Recording};
 
 use crate::{caps::as_count, gate::Gate, secrets::Redactors};
 use agent_host_types::{limits::Limits, output::ToolResultOutput};

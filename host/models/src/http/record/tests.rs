@@ -131,6 +131,6 @@ impl Write for Full {
 fn failed_write_ends_recording_not_run() {
     let recorder = Recorder::new(Box::new(Full));
     assert!(recorder.0.lock().unwrap().writer.is_none());
-    recorder.write(&Entry::End);
+    recorder.write(&RecordingEntry::End);
     assert!(recorder.0.lock().unwrap().writer.is_none());
 }

@@ -29,7 +29,7 @@ const CREDENTIALS: [HeaderName; 3] = [
 /// A recording cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum RecordingError {
+pub enum HttpRecordingError {
     /// The first line is not the header of a recording.
     #[error("it does not begin as a recording does; record it again")]
     NotARecording,
@@ -131,24 +131,24 @@ impl Recording {
     ///
     /// # Errors
     /// The text is not a recording of this version, or one of its lines is invalid.
-    pub fn replay(text: &str) -> Result<Self, RecordingError> {
+    pub fn replay(text: &str) -> Result<Self, HttpRecordingError> {
         let mut lines = (1_usize..).zip(text.lines());
         match lines.next().map(|(_, line)| serde_json::from_str(line)) {
             Some(Ok(Line::Recording { version: VERSION })) => {}
             Some(Ok(Line::Recording { version: found })) => {
-                return Err(RecordingError::Version { found });
+                return Err(HttpRecordingError::Version { found });
             }
             Some(Ok(Line::Exchange(_)) | Err(_)) | None => {
-                return Err(RecordingError::NotARecording);
+                return Err(HttpRecordingError::NotARecording);
             }
         }
         let exchanges = lines.map(|(line, text)| match serde_json::from_str(text) {
             Ok(Line::Exchange(exchange)) => Ok(exchange),
-            Ok(Line::Recording { .. }) => Err(RecordingError::Line {
+            Ok(Line::Recording { .. }) => Err(HttpRecordingError::Line {
                 line,
                 source: serde_json::Error::custom("another recording begins here"),
             }),
-            Err(source) => Err(RecordingError::Line { line, source }),
+            Err(source) => Err(HttpRecordingError::Line { line, source }),
         });
         Ok(Self::replaying(exchanges.collect::<Result<_, _>>()?))
     }
