@@ -124,7 +124,7 @@ impl CallRunner {
         loop {
             let approvals = self.approvals(&call).await?;
             let end = call.run_with_progress(&context, &approvals).await?;
-            self.sessions.mark_dirty();
+            self.sessions.dirty.notify_one();
             let prompt = match end {
                 ClientCallEnd::Settled { output, stdio } => {
                     let level = if is_stateless {
@@ -240,16 +240,9 @@ impl CallRunner {
         Ok(ControlFlow::Break(result))
     }
 
-    /// Ends the pending calls that have waited too long.
-    pub(crate) async fn abandon_expired(&self) {
-        for call in self.pending.take_expired(Instant::now()) {
-            call.abandon().await;
-        }
-    }
-
-    /// Ends all pending calls.
-    pub(crate) async fn abandon_all(&self) {
-        for call in self.pending.take_all() {
+    /// Ends the pending calls that have waited too long at `now`; without it, all of them.
+    pub(crate) async fn abandon_pending(&self, now: Option<Instant>) {
+        for call in self.pending.drain(now) {
             call.abandon().await;
         }
     }

@@ -17,26 +17,16 @@ const MAX_UNWRITTEN: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct OpenSessions {
     sessions: Mutex<Vec<Arc<ClientSession>>>,
-    /// Notified when a record was added that no barrier has covered.
-    dirty: Notify,
-    /// Notified when a session gets no more calls.
-    ended: Notify,
+    /// Notified when a record was added that no barrier has covered: a flush is due within 500 ms.
+    pub(crate) dirty: Notify,
+    /// Notified when a session gets no more calls and can be closed: a flush is due now.
+    pub(crate) ended: Notify,
 }
 
 impl OpenSessions {
     /// Adds a session; it is removed when nothing else refers to it and its records are durable.
     pub(crate) fn add(&self, session: Arc<ClientSession>) {
         self.lock().push(session);
-    }
-
-    /// Schedules a flush within 500 ms.
-    pub(crate) fn mark_dirty(&self) {
-        self.dirty.notify_one();
-    }
-
-    /// Schedules a flush now: a session gets no more calls and can be closed.
-    pub(crate) fn mark_ended(&self) {
-        self.ended.notify_one();
     }
 
     /// Waits until a scheduled flush is due.

@@ -83,16 +83,11 @@ impl<T> PendingCalls<T> {
         Ok((entry.call, checked))
     }
 
-    /// Removes and returns the calls that have waited too long.
-    pub(crate) fn take_expired(&self, now: Instant) -> Vec<T> {
+    /// Removes and returns the calls that have waited too long at `now`; without it, all calls.
+    pub(crate) fn drain(&self, now: Option<Instant>) -> Vec<T> {
         let mut calls = self.lock();
-        let expired = calls.extract_if(|_, entry| entry.expires <= now);
-        expired.map(|(_, entry)| entry.call).collect()
-    }
-
-    /// Removes and returns all calls.
-    pub(crate) fn take_all(&self) -> Vec<T> {
-        self.lock().drain().map(|(_, entry)| entry.call).collect()
+        let drained = calls.extract_if(|_, entry| now.is_none_or(|now| entry.expires <= now));
+        drained.map(|(_, entry)| entry.call).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, PendingCall<T>>> {

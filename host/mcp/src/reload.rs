@@ -16,16 +16,10 @@ const POLL: Duration = Duration::from_millis(500);
 /// The outcome of a change.
 #[derive(Debug)]
 pub enum Reloaded {
-    /// The changed components are served now.
-    Served {
-        /// Their names in the configuration.
-        components: Vec<String>,
-    },
+    /// The changed components, by their names in the configuration, are served now.
+    Served(Vec<String>),
     /// The change is not accepted or not loadable. The accepted code is still served.
-    Refused {
-        /// Why, and what to do.
-        error: HostError,
-    },
+    Refused(HostError),
 }
 
 /// Modification time, length and inode of a file; `None` if it is absent.
@@ -68,7 +62,7 @@ impl Reloader<'_> {
             Ok(registry) => registry,
             Err(error) => {
                 self.listeners.warn(&error.to_string()).await;
-                return Some(Reloaded::Refused { error });
+                return Some(Reloaded::Refused(error));
             }
         };
         let before = current.registry.components().iter();
@@ -80,7 +74,7 @@ impl Reloader<'_> {
         }
         self.catalog.replace(self.host, registry.into());
         self.listeners.notify_tools_changed().await;
-        Some(Reloaded::Served { components })
+        Some(Reloaded::Served(components))
     }
 
     fn paths(self) -> Vec<PathBuf> {

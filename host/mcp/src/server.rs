@@ -101,7 +101,7 @@ impl Server {
         self.calls.stop.cancel();
         self.calls.tasks.close();
         self.calls.tasks.wait().await;
-        self.calls.abandon_all().await;
+        self.calls.abandon_pending(None).await;
         self.calls.sessions.flush().await;
     }
 }
@@ -113,7 +113,7 @@ async fn maintain(calls: Arc<CallRunner>) {
         tokio::select! {
             () = calls.stop.cancelled() => return,
             () = calls.sessions.flush_due() => {}
-            _ = sweep.tick() => calls.abandon_expired().await,
+            now = sweep.tick() => calls.abandon_pending(Some(now.into_std())).await,
         }
         calls.sessions.flush().await;
     }

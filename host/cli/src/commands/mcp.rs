@@ -115,12 +115,12 @@ fn intro(host: &Host, clients: &str, terminal: &Terminal) {
 
 fn report_reload(reloaded: Reloaded, quiet: bool, terminal: &Terminal) {
     match reloaded {
-        Reloaded::Served { components } if !quiet => terminal.note(&format!(
+        Reloaded::Served(components) if !quiet => terminal.note(&format!(
             "changed, and served from now on: {}",
             escape(&components.join(", "))
         )),
-        Reloaded::Served { .. } => {}
-        Reloaded::Refused { error } => terminal.note(&format!(
+        Reloaded::Served(_) => {}
+        Reloaded::Refused(error) => terminal.note(&format!(
             "{YELLOW}not reloaded, the accepted tools are served on:{YELLOW:#} {}",
             escape(&error.to_string())
         )),

@@ -26,7 +26,7 @@ fn key_is_valid_once_and_for_its_call() {
         let error = pending.take(key, now, |_| Ok(())).unwrap_err();
         assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{key}");
     }
-    assert_eq!(pending.take_all(), ["second"]);
+    assert_eq!(pending.drain(None), ["second"]);
     assert!(pending.take(&second, now, |_| Ok(())).is_err());
 }
 
@@ -48,7 +48,7 @@ fn pending_calls_are_bounded() {
         pending.insert(call, now).unwrap();
     }
     assert_eq!(pending.insert(MAX_PENDING, now), Err(MAX_PENDING));
-    assert_eq!(pending.take_all().len(), MAX_PENDING);
+    assert_eq!(pending.drain(None).len(), MAX_PENDING);
     assert!(pending.insert(MAX_PENDING, now).is_ok());
 }
 
@@ -60,7 +60,7 @@ fn expired_call_is_unknown() {
     let new = pending.insert("new", later).unwrap();
     let end = now + INPUT_TIMEOUT;
     assert!(pending.take(&old, end, |_| Ok(())).is_err());
-    assert_eq!(pending.take_expired(later), [""; 0]);
-    assert_eq!(pending.take_expired(end), ["old"]);
+    assert_eq!(pending.drain(Some(later)), [""; 0]);
+    assert_eq!(pending.drain(Some(end)), ["old"]);
     assert_eq!(pending.take(&new, end, |_| Ok(())), Ok(("new", ())));
 }
