@@ -15,7 +15,7 @@ mod host;
 mod lock_diff;
 mod lock_file;
 #[cfg(test)]
-#[path = "../../../tests/support/mutations.rs"]
+#[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
 mod no_model;
 mod recording;

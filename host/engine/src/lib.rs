@@ -26,7 +26,7 @@ pub mod tool;
 pub mod turn;
 
 #[cfg(test)]
-#[path = "../../../tests/support/mutations.rs"]
+#[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
 
 /// A future behind a pointer, for the traits of this crate that are used as trait objects.

@@ -10,7 +10,7 @@ mod error;
 mod find;
 mod memory;
 #[cfg(test)]
-#[path = "../../../tests/support/mutations.rs"]
+#[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
 mod queue;
 mod row;

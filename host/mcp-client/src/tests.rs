@@ -1,4 +1,4 @@
-//! Calls of servers with many behaviours, run as child processes: `tests/mcp_client/server.py`.
+//! Calls of servers with many behaviours, run as child processes: `tests/it/mcp_client/server.py`.
 
 mod calls;
 mod secrets;
@@ -26,7 +26,7 @@ fn python() -> bool {
 
 /// A server with this behaviour and generous timeouts.
 fn config(behaviour: &str) -> ServerConfig {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp_client");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/it/mcp_client");
     let path = std::env::var("PATH").unwrap_or_default();
     ServerConfig {
         name: "s".to_owned(),

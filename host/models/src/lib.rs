@@ -24,7 +24,7 @@ mod http_model;
 mod images;
 mod listing;
 #[cfg(test)]
-#[path = "../../../tests/support/mutations.rs"]
+#[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
 mod provider;
 mod retry;

@@ -27,7 +27,7 @@ mod error;
 mod gate;
 mod instance;
 #[cfg(test)]
-#[path = "../../../tests/support/mutations.rs"]
+#[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
 mod mutex;
 mod sandbox;

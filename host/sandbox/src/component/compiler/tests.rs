@@ -1,5 +1,5 @@
 //! The parent against misbehaving children, which are shell scripts here, and the child's
-//! confinement. `tests/compile.rs` tests the program's own child.
+//! confinement. `tests/it/compile.rs` tests the program's own child.
 
 use super::*;
 use crate::{

@@ -1,0 +1,18 @@
+//! The program beside software of others, from pip, npm and the compilers of each language.
+//! `cargo test --release --test interop SUITE` runs one suite. What cannot be installed is skipped
+//! with a message; with `AGENT_HOST_INTEROP=1` it fails.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "a test that finds something else than it expects is to end there"
+)]
+
+mod conformance;
+mod examples;
+mod mcp_clients;
+mod mcp_conformance;
+mod oracle;
+mod wires;

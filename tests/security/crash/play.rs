@@ -1,0 +1,179 @@
+//! The plays: deterministic scenarios of a model's calls and a user's answers. Both depend only on
+//! the conversation so far, so that a disturbed run can reach the result of the undisturbed one.
+
+use super::{guest, points::OUTSIDE};
+use agent_host_test_support::TestEnv;
+use agent_host_types::{
+    approval::{Decision, Remember, RememberScope, RememberWhat},
+    continuation::{Awaiting, Continuation, PendingCall},
+    output::ToolResultOutput,
+    question::Answer,
+    turn::{AgentInput, SubmittedResult},
+};
+use serde_json::{Value, json};
+
+/// The model's part of one conversation.
+pub(crate) struct Play {
+    /// The settings of `http_post` in `agent.toml`.
+    posting: &'static str,
+    /// The turns of the script, with `{port}` for the service's port.
+    script: Value,
+    /// The schema of the answer, if it has one.
+    schema: Option<Value>,
+}
+
+impl Play {
+    /// Calls of each effect, alone and side by side, from two components.
+    pub(crate) fn effects() -> Self {
+        let turns = json!([
+            { "call": [counted("look"), counted("look"), page("/a"), counted("put"), counted("act")] },
+            { "call": [post("/b", ""), counted("look"), post("/c", "")] },
+            { "call": [counted("act"), counted("put"), page("/d")] },
+            { "text": "That is all." },
+        ]);
+        Self {
+            posting: "approval = \"never\"",
+            script: turns,
+            schema: None,
+        }
+    }
+
+    /// Every way in which a user takes part: decisions of each kind, a remembered one, a question,
+    /// calls that run outside, and an answer that is sent back.
+    pub(crate) fn with_decisions() -> Self {
+        let outside = json!({ "tool": OUTSIDE, "input": {} });
+        let turns = json!([
+            { "when": "'does not fit' in prompt", "text": "{\"all\": true}" },
+            { "call": [
+                post("/a", "approve"), post("/b", "edit"), counted("look"), post("/c", "reject"), post("/d", "respond"),
+            ] },
+            { "call": [post("/e", "remember")] },
+            { "call": [post("/f", "was remembered"), counted("put")] },
+            { "call": [counted("look"), counted("ask"), counted("look")] },
+            { "call": [outside, counted("put"), outside] },
+            { "text": "That is all." },
+        ]);
+        Self {
+            posting: "",
+            script: turns,
+            schema: Some(json!({ "type": "object" })),
+        }
+    }
+
+    /// A long session: four calls, `n` times.
+    pub(crate) fn long(turns: usize) -> Self {
+        let four = [
+            counted("look"),
+            counted("look"),
+            counted("put"),
+            counted("act"),
+        ];
+        let mut script = vec![json!({ "call": four }); turns];
+        script.push(json!({ "text": "That is all." }));
+        Self {
+            posting: "",
+            script: Value::Array(script),
+            schema: None,
+        }
+    }
+
+    /// One batch of counted calls, and an answer.
+    pub(crate) fn batch(tools: &[&str]) -> Self {
+        let calls: Vec<Value> = tools.iter().copied().map(counted).collect();
+        Self {
+            posting: "",
+            script: json!([{ "call": calls }, { "text": "That is all." }]),
+            schema: None,
+        }
+    }
+
+    /// Writes every file that a process needs for the play.
+    pub(crate) fn write_files(&self, env: &TestEnv, port: u16) {
+        env.write("count.wasm", guest::component());
+        let script = toml::to_string(&json!({ "turn": self.script })).unwrap();
+        env.write("script.toml", script.replace("{port}", &port.to_string()));
+        if let Some(schema) = &self.schema {
+            env.write("schema.json", schema.to_string());
+        }
+        env.write(
+            "agent.toml",
+            format!(
+                "state-dir = \"../state\"\nmodel = \"script:script.toml\"\nmax-turns = 1000\n\
+                 [[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\n\
+                 [[tool]]\nname = \"count\"\ncomponent = \"count.wasm\"\napproval = \"never\"\naccept-idempotent = true\n\
+                 [[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\n{}\n",
+                self.posting
+            ),
+        );
+    }
+}
+
+/// A call of a counted tool.
+fn counted(tool: &str) -> Value {
+    json!({ "tool": tool, "input": { "to": "127.0.0.1:{port}" } })
+}
+
+/// A call that gets a page.
+fn page(path: &str) -> Value {
+    json!({ "tool": "fetch", "input": { "url": format!("http://127.0.0.1:{{port}}{path}") } })
+}
+
+/// A call that posts to a page; the body names the user's decision.
+fn post(path: &str, body: &str) -> Value {
+    json!({ "tool": "http_post", "input": { "url": format!("http://127.0.0.1:{{port}}{path}"), "body": body } })
+}
+
+/// The user's decisions and answers.
+pub(crate) fn respond(continuation: &Continuation) -> AgentInput {
+    let given = continuation.clone();
+    match &continuation.awaiting {
+        Awaiting::Confirm { calls, .. } => AgentInput::Resume {
+            continuation: given,
+            decisions: calls.iter().map(decide).collect(),
+        },
+        Awaiting::Answer { .. } => AgentInput::Answer {
+            continuation: given,
+            answer: Answer::Text {
+                text: "the red one".to_owned(),
+            },
+        },
+        Awaiting::External { calls } => AgentInput::SubmitToolResults {
+            continuation: given,
+            results: calls
+                .iter()
+                .map(|call| SubmittedResult {
+                    call_id: call.call_id.clone(),
+                    output: ToolResultOutput::Text("done elsewhere".to_owned()),
+                })
+                .collect(),
+        },
+    }
+}
+
+fn decide(call: &PendingCall) -> Decision {
+    let call_id = call.call_id.clone();
+    match call.input["body"].as_str().unwrap() {
+        "approve" => Decision::approve(call_id),
+        "edit" => {
+            let mut input = call.input.clone();
+            input.insert("body".to_owned(), json!("edited"));
+            Decision::Edit { call_id, input }
+        }
+        "reject" => Decision::Reject {
+            call_id,
+            reason: Some("not today".to_owned()),
+        },
+        "respond" => Decision::Respond {
+            call_id,
+            text: "I did it myself.".to_owned(),
+        },
+        "remember" => Decision::Approve {
+            call_id,
+            remember: Some(Remember {
+                what: RememberWhat::Tool,
+                scope: RememberScope::Session,
+            }),
+        },
+        other => panic!("no approval is expected: {other:?}"),
+    }
+}

