@@ -10,6 +10,10 @@ use agent_host_test_support::{
     of_kind, program, traces,
 };
 use pretty_assertions::assert_eq;
+use rustix::{
+    fs::{Mode, OFlags},
+    process::{Pid, Signal, kill_process},
+};
 use serde_json::{Value, json};
 use std::{
     fs::File,
@@ -21,7 +25,7 @@ use std::{
 /// A test directory that configures this program as the server `s`, with these further lines.
 fn place_with(program: &Path, args: &[&str], more: &str) -> TestEnv {
     let env = TestEnv::new();
-    let script = here(&format!("mcp_client/{}", args[0]));
+    let script = here(&format!("it/mcp_client/{}", args[0]));
     let args: Vec<&str> = [&[script.to_str().unwrap()], &args[1..]].concat();
     let command = [&[program.to_str().unwrap()], args.as_slice()].concat();
     configure(&env, &format!("command = {}", json!(command)), more);
@@ -211,30 +215,34 @@ fn servers_and_their_daemons_end_with_the_host() {
         let path = env.work().join(fifo);
         let made = Command::new("mkfifo").arg(&path).status().unwrap();
         assert!(made.success());
-        let mut command = env.command(&["call", "s", "act", "{}", "--config", "agent.toml"]);
+        let host = env
+            .command(&["call", "s", "act", "{}", "--config", "agent.toml"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = Pid::from_child(&host);
+        let to_release = path.clone();
+        let host = std::thread::spawn(move || {
+            let ran = Ran::from(host.wait_with_output().unwrap());
+            // Ends the wait below for a server that never started.
+            let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+            let _ = rustix::fs::open(&to_release, flags, Mode::empty());
+            ran
+        });
+        let mut alive = File::open(&path).unwrap();
         if killed {
-            // The host is killed while it starts the server or waits for it.
-            let mut host = command
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
-            let mut alive = File::open(&path).unwrap();
-            host.kill().unwrap();
-            host.wait().unwrap();
-            alive.read_to_end(&mut Vec::new()).unwrap();
-        } else {
-            let host = std::thread::spawn(move || Ran::from(command.output().unwrap()));
-            let mut alive = File::open(&path).unwrap();
-            alive.read_to_end(&mut Vec::new()).unwrap();
-            let ran = host.join().unwrap();
-            assert_eq!(
-                (ran.code, ran.stdout.as_str()),
-                (Some(0), "did it\n"),
-                "{}",
-                ran.stderr
-            );
+            // The host starts the server or waits for it.
+            kill_process(pid, Signal::KILL).unwrap();
         }
+        alive.read_to_end(&mut Vec::new()).unwrap();
+        let ran = host.join().unwrap();
+        let expected = if killed {
+            (None, "")
+        } else {
+            (Some(0), "did it\n")
+        };
+        assert_eq!((ran.code, ran.stdout.as_str()), expected, "{}", ran.stderr);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Measures the effect of guests on their neighbours. These tests run alone: no row of the suite
-//! runs at the same time, whatever the number of threads.
+//! Measures the memory, the descriptors and the outcomes of a process that runs hostile guests
+//! beside a neighbour. Times are measured by `cargo bench -p agent-host-benches --bench neighbour`.
 
 use super::{
     case::Case,
@@ -16,12 +16,6 @@ const MIB: u64 = 1024 * 1024;
 /// The memory that a call may use beyond its limit, and the part of it that may remain.
 const PEAK_BYTES: u64 = 64 * MIB;
 const KEPT_BYTES: u64 = 16 * MIB;
-
-/// The time that a call may run beyond its deadline, in milliseconds.
-const GRACE_MS: u64 = 200;
-
-/// The margin of a neighbour's slowest call over twice its time alone, in milliseconds.
-const NEIGHBOUR_MS: f64 = 50.0;
 
 /// The attempts per measurement, since other programs use the machine, too.
 const TRIES: usize = 3;
@@ -74,32 +68,25 @@ fn leaks(report: &Report, most_bytes: u64) -> Vec<String> {
 }
 
 #[test]
-fn neighbours_keep_memory_and_time() {
+fn neighbours_answer_and_memory_is_returned() {
     if meter::serve() {
         return;
     }
-    let _alone = table::alone();
     let granted =
         |case: &Case| case.config.contains("[[grants") || case.config.contains("[sandbox]");
     let cases = [time::cases(), memory::cases()].into_iter().flatten();
-    for case in cases.filter(|case| case.ends.len() == 1 && !granted(case)) {
+    let cases: Vec<Case> = cases
+        .filter(|case| case.ends.len() == 1 && !granted(case))
+        .collect();
+    table::each(&cases, |case| {
         measured(
-            "hostile::lane::neighbours_keep_memory_and_time",
-            &case,
+            "hostile::lane::neighbours_answer_and_memory_is_returned",
+            case,
             What::Beside,
-            |report, limits| {
-                // Two callers have two calls at once.
-                let mut wrong = leaks(report, 2 * limits.memory_bytes + PEAK_BYTES);
-                if report.longest_ms > limits.deadline_ms + GRACE_MS {
-                    wrong.push(format!("the call took {} ms", report.longest_ms));
-                }
-                if report.beside_ms > 2.0 * report.quiet_ms + NEIGHBOUR_MS {
-                    wrong.push(format!("a neighbour took {} ms", report.beside_ms));
-                }
-                wrong
-            },
+            // Two callers have two calls at once.
+            |report, limits| leaks(report, 2 * limits.memory_bytes + PEAK_BYTES),
         );
-    }
+    });
 }
 
 #[test]
@@ -107,7 +94,6 @@ fn thousand_concurrent_loops_are_stopped() {
     if meter::serve() {
         return;
     }
-    let _alone = table::alone();
     let case = row("loop.wat", time::cases());
     measured(
         "hostile::lane::thousand_concurrent_loops_are_stopped",
@@ -117,9 +103,6 @@ fn thousand_concurrent_loops_are_stopped() {
             let mut wrong = leaks(report, 512 * MIB);
             if report.timeouts() != 1_000 {
                 wrong.push(format!("ended with {:?}", report.codes));
-            }
-            if report.late_ms > NEIGHBOUR_MS {
-                wrong.push(format!("the caller was held up {} ms", report.late_ms));
             }
             wrong
         },
@@ -131,7 +114,6 @@ fn leaked_handles_do_not_accumulate() {
     if meter::serve() {
         return;
     }
-    let _alone = table::alone();
     let case = row("leak.wat", memory::cases());
     measured(
         "hostile::lane::leaked_handles_do_not_accumulate",
@@ -152,17 +134,17 @@ fn calls_dropped_at_any_point_free_resources() {
     if meter::serve() {
         return;
     }
-    let _alone = table::alone();
-    for (file, cases) in [
-        ("loop.wat", time::cases()),
-        ("flood-of-host-calls.wat", time::cases()),
-        ("sleep.wat", time::cases()),
-        ("loop-in-post-return.wat", time::cases()),
-    ] {
-        let case = row(file, cases);
+    let files = [
+        "loop.wat",
+        "flood-of-host-calls.wat",
+        "sleep.wat",
+        "loop-in-post-return.wat",
+    ];
+    let cases = files.map(|file| row(file, time::cases()));
+    table::each(&cases, |case| {
         measured(
             "hostile::lane::calls_dropped_at_any_point_free_resources",
-            &case,
+            case,
             What::Dropped(24),
             |report, _| {
                 let mut wrong = leaks(report, PEAK_BYTES);
@@ -172,7 +154,7 @@ fn calls_dropped_at_any_point_free_resources() {
                 wrong
             },
         );
-    }
+    });
 }
 
 /// The row with this name.

@@ -12,22 +12,16 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, Instant},
+    sync::Arc,
+    time::Duration,
 };
 use tokio::runtime::{Builder, Runtime};
 
 /// Names the file with the order, in the environment of the process that measures.
 const ORDER: &str = "AGENT_HOST_TEST_ORDER";
 
-/// How long a neighbour is measured, alone and beside the guest.
-const WATCHED: Duration = Duration::from_millis(500);
-
-/// The time between two calls of the neighbour: 50 a second.
-const PACE: Duration = Duration::from_millis(20);
+/// The calls of a neighbour beside the guest.
+const NEIGHBOUR_CALLS: usize = 10;
 
 /// A measurement to make.
 #[derive(Serialize, Deserialize)]
@@ -55,14 +49,6 @@ pub(crate) enum What {
 /// The figures measured.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// The longest call, in milliseconds.
-    pub(crate) longest_ms: u64,
-    /// The longest call of the neighbour, alone and beside the guest, in milliseconds. Of so few
-    /// calls it is the 99th percentile.
-    pub(crate) quiet_ms: f64,
-    pub(crate) beside_ms: f64,
-    /// The largest delay of the caller's own timers, in milliseconds.
-    pub(crate) late_ms: f64,
     /// The growth of the process's memory at its peak and at the end, in bytes.
     pub(crate) peak_bytes: u64,
     pub(crate) kept_bytes: u64,
@@ -212,22 +198,19 @@ impl Bench {
             .unwrap()
     }
 
-    /// Calls the guest, and returns its failure code and duration.
-    async fn call_hostile_once(&self) -> (String, Duration) {
-        let began = Instant::now();
+    /// Calls the guest, and returns its failure code.
+    async fn call_hostile_once(&self) -> String {
         let report = self.call(&self.hostile, &self.tool, &self.limits).await;
-        let code = match &report.output {
+        match &report.output {
             ToolResultOutput::ErrorJson(value) => {
                 value["code"].as_str().unwrap_or_default().to_owned()
             }
             other => other.tag().to_owned(),
-        };
-        (code, began.elapsed())
+        }
     }
 
-    /// Calls the neighbour, which must answer, and returns the duration.
-    async fn call_neighbour(&self) -> Duration {
-        let began = Instant::now();
+    /// Calls the neighbour, which must answer.
+    async fn call_neighbour(&self) {
         let report = self
             .call(&self.neighbour, "hostile", &Limits::default())
             .await;
@@ -235,27 +218,12 @@ impl Bench {
             report.output,
             ToolResultOutput::Json(Value::Object(Map::new()))
         );
-        began.elapsed()
-    }
-
-    /// Calls the neighbour at its pace, and returns its slowest call in milliseconds.
-    async fn watch_neighbour(&self) -> f64 {
-        let began = Instant::now();
-        let mut pace = tokio::time::interval(PACE);
-        let mut slowest = Duration::ZERO;
-        while began.elapsed() < WATCHED {
-            pace.tick().await;
-            slowest = slowest.max(self.call_neighbour().await);
-        }
-        slowest.as_secs_f64() * 1_000.0
     }
 }
 
 fn beside(runtime: &Runtime, bench: &Arc<Bench>) -> Report {
     let mut report = Report::default();
-    let (code, alone) = runtime.block_on(bench.call_hostile_once());
-    report.note(code, alone);
-    report.quiet_ms = runtime.block_on(bench.watch_neighbour());
+    report.note(runtime.block_on(bench.call_hostile_once()));
     let callers: Vec<_> = (0..2)
         .map(|_| {
             let bench = Arc::clone(bench);
@@ -266,8 +234,10 @@ fn beside(runtime: &Runtime, bench: &Arc<Bench>) -> Report {
             })
         })
         .collect();
-    report.beside_ms = runtime.block_on(bench.watch_neighbour());
     runtime.block_on(async {
+        for _ in 0..NEIGHBOUR_CALLS {
+            bench.call_neighbour().await;
+        }
         for caller in callers {
             caller.abort();
             assert!(caller.await.unwrap_err().is_cancelled());
@@ -279,20 +249,9 @@ fn beside(runtime: &Runtime, bench: &Arc<Bench>) -> Report {
     report
 }
 
-/// Calls the guest `count` times, `at_once` concurrently, while a timer shows that the caller's
-/// runtime is not blocked.
+/// Calls the guest `count` times, `at_once` concurrently.
 fn calls(runtime: &Runtime, bench: &Arc<Bench>, count: usize, at_once: usize) -> Report {
     let mut report = Report::default();
-    let slowest = Arc::new(AtomicU64::new(0));
-    let noted = Arc::clone(&slowest);
-    let timer = runtime.spawn(async move {
-        let mut pace = tokio::time::interval(PACE);
-        loop {
-            let due = pace.tick().await;
-            let late = u64::try_from(due.elapsed().as_micros()).unwrap();
-            noted.fetch_max(late, Ordering::Relaxed);
-        }
-    });
     let callers: Vec<_> = (0..at_once)
         .map(|_| {
             let bench = Arc::clone(bench);
@@ -306,12 +265,10 @@ fn calls(runtime: &Runtime, bench: &Arc<Bench>, count: usize, at_once: usize) ->
         })
         .collect();
     for caller in callers {
-        for (code, took) in runtime.block_on(caller).unwrap() {
-            report.note(code, took);
+        for code in runtime.block_on(caller).unwrap() {
+            report.note(code);
         }
     }
-    timer.abort();
-    report.late_ms = Duration::from_micros(slowest.load(Ordering::Relaxed)).as_secs_f64() * 1_000.0;
     report
 }
 
@@ -323,8 +280,8 @@ fn dropped(runtime: &Runtime, bench: &Arc<Bench>, count: u32) -> Report {
         for index in 0..count {
             let point = deadline * index / count;
             match tokio::time::timeout(point, bench.call_hostile_once()).await {
-                Ok((code, took)) => report.note(code, took),
-                Err(_) => report.note("dropped".to_owned(), Duration::ZERO),
+                Ok(code) => report.note(code),
+                Err(_) => report.note("dropped".to_owned()),
             }
             bench.call_neighbour().await;
         }
@@ -333,11 +290,8 @@ fn dropped(runtime: &Runtime, bench: &Arc<Bench>, count: u32) -> Report {
 }
 
 impl Report {
-    fn note(&mut self, code: String, took: Duration) {
+    fn note(&mut self, code: String) {
         *self.codes.entry(code).or_default() += 1;
-        self.longest_ms = self
-            .longest_ms
-            .max(u64::try_from(took.as_millis()).unwrap());
     }
 
     /// The calls that ended in a timeout.

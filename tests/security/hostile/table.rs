@@ -14,7 +14,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{
-        Mutex, PoisonError, RwLock, RwLockWriteGuard,
+        Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
@@ -79,25 +79,20 @@ const FAULTS_ELSEWHERE: [(LoadFault, &str, &str); 2] = [
     ),
 ];
 
-/// Held shared by rows and exclusively by measurements, which rows must not disturb.
-static LANE: RwLock<()> = RwLock::new(());
-
-/// Waits until no row runs, and keeps others from starting while the guard lives. Poisoning by a
-/// failed test is irrelevant here.
-pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
-    LANE.write().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Runs the rows of a section, two at a time.
 pub(crate) fn run(cases: &[Case]) {
-    let _shared = LANE.read().unwrap_or_else(PoisonError::into_inner);
+    each(cases, harness::check);
+}
+
+/// Checks every row, two at a time.
+pub(crate) fn each(cases: &[Case], check: impl Fn(&Case) + Sync) {
     let next = AtomicUsize::new(0);
     let failed = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if catch_unwind(AssertUnwindSafe(|| harness::check(case))).is_err() {
+                    if catch_unwind(AssertUnwindSafe(|| check(case))).is_err() {
                         failed.lock().unwrap().push(case.name.as_str());
                     }
                 }
