@@ -43,3 +43,4 @@ mod select;
 mod sessions;
 mod stdout;
 mod terminal_output;
+mod threads;

@@ -11,7 +11,7 @@ pub(crate) use mcp::{McpArgs, McpCommand};
 pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs};
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Args as ClapArgs, Parser, Subcommand, builder::RangedU64ValueParser};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
@@ -25,6 +25,12 @@ pub(crate) struct Args {
     /// Log filter for stderr, such as `debug` or `agent_host_sandbox=trace`.
     #[arg(long, global = true, env = "AGENT_HOST_LOG", value_name = "FILTER")]
     pub(crate) log: Option<String>,
+    /// Threads for the program's own tasks, from 1 to 256 [default: one per processor, at least 2].
+    ///
+    /// The threads of tools are `guest-threads` in `agent.toml`.
+    #[arg(long, global = true, env = "AGENT_HOST_THREADS", value_name = "N",
+          value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
+    pub(crate) threads: Option<usize>,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for the user, 4 budget used up, 5 refused, \

@@ -15,12 +15,10 @@ use exit::{Exit, Failure};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     process::ExitCode,
+    thread,
 };
 use terminal::Terminal;
 use tokio::runtime::Builder;
-
-/// The number of worker threads for host tasks; guests have their own threads.
-const WORKERS: usize = 2;
 
 fn main() -> ExitCode {
     if let Some(code) = self_exec::run_as_child() {
@@ -45,8 +43,9 @@ fn start(terminal: &Terminal) -> Result<Exit, Failure> {
     };
     start_log(args.log.as_deref());
     limits::check()?;
+    let workers = args.threads.unwrap_or_else(default_threads);
     let mut builder = Builder::new_multi_thread();
-    let runtime = agent_host_sandbox::start_runtime(builder.enable_all(), WORKERS)
+    let runtime = agent_host_sandbox::start_runtime(builder.enable_all(), workers)
         .map_err(|error| Failure::failed(format!("agent-host cannot start: {error}")))?;
     let ran = catch_unwind(AssertUnwindSafe(|| {
         runtime.block_on(async {
@@ -60,6 +59,12 @@ fn start(terminal: &Terminal) -> Result<Exit, Failure> {
     runtime.shutdown_background();
     // The hook has reported the panic.
     ran.unwrap_or(Ok(Exit::Failed))
+}
+
+/// Returns the number of threads for host tasks; guests have their own. It is at least two, so that
+/// one busy task does not stop the others.
+fn default_threads() -> usize {
+    thread::available_parallelism().map_or(2, |processors| processors.get().clamp(2, 256))
 }
 
 /// Prints clap's message: the help, the version, or a usage error.

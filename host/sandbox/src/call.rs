@@ -111,7 +111,7 @@ impl ToolComponent {
             gate: Arc::clone(&gate),
             deadline,
             protected: Arc::clone(&shared.protected),
-            mounts_dirs,
+            dirs: mounts_dirs.then(|| Arc::clone(&handle.blocking)),
             client: Arc::clone(&handle.client),
             secrets: Arc::clone(&call.secrets),
             telemetry: Arc::clone(&telemetry),
@@ -124,7 +124,7 @@ impl ToolComponent {
             target,
             permit,
         }));
-        // File operations block their thread, so a call with directories never runs inline.
+        // Even quick file operations take long for a caller's thread.
         let task = if mounts_dirs {
             Started::Pending(shared.guests.spawn(&handle.schedule, work))
         } else {

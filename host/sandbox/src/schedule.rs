@@ -1,6 +1,8 @@
-//! When and on which thread a call runs: admission, the guest threads, and the epoch clock.
+//! When and on which thread a call runs: admission, the guest threads, the threads that may block,
+//! and the epoch clock.
 
 pub(crate) mod admission;
+pub(crate) mod blocking;
 pub(crate) mod fair_semaphore;
 pub(crate) mod guest_runtime;
 pub(crate) mod inline;

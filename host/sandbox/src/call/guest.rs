@@ -44,7 +44,7 @@ pub(super) type GuestResult = Result<GuestEnd, ToolFailure>;
 
 pub(super) async fn run(job: Box<GuestJob>) -> GuestResult {
     // Declared after the job, so the store and its instance drop before the permit.
-    let mut store = configure_store(job.target.engine(), job.setup)?;
+    let mut store = configure_store(job.target.engine(), job.setup).await?;
     match job.target.call(&mut store).await {
         Ok(output) => {
             if convert::takes_long(&output) {

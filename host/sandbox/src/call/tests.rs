@@ -2,6 +2,7 @@ mod context;
 mod hostile;
 mod limits;
 mod links;
+mod remote;
 mod secrets;
 mod sharing;
 mod stack;

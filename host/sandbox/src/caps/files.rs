@@ -7,24 +7,34 @@
 //! operation has to act on the very descriptor that was checked: a path that is checked and then
 //! handed on can be swapped in between.
 
+mod changes;
 mod convert;
 mod descriptor;
 mod links;
 mod mask;
+mod mounts;
 mod node;
 mod open;
 mod resolve;
 mod stream;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
-use crate::gate::{Gate, Growth};
+use crate::{
+    gate::{Gate, Growth},
+    mutex::lock,
+    schedule::blocking::{NotRun, ToolBlocking},
+};
 use agent_host_engine::policy::{DirGrant, FileOp};
 use convert::ResolveError;
 use mask::Masks;
+use mounts::MOUNTS;
 use node::{Listing, Node, OpenDir};
 use resolve::{Follow, ResolvedPath, Root};
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
 use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::{
     filesystem::Descriptor,
@@ -54,6 +64,13 @@ pub(crate) enum FilesError {
     Protected { guest: String },
     #[error("/proc/self/fd cannot be read, and without it no path can be checked; mount /proc")]
     NoProc,
+    /// The tool's threads are held by operations of calls that have ended.
+    #[error(
+        "file operations of earlier calls of this tool still wait for a file system that does not answer"
+    )]
+    Stuck,
+    #[error("the host stops")]
+    Stopped,
 }
 
 /// The granted directories of one call, open.
@@ -67,8 +84,31 @@ impl FilesCtx {
     /// inside a grant, whether or not they exist.
     ///
     /// # Errors
-    /// A directory cannot be opened or is protected itself.
-    pub(crate) fn open(gate: Arc<Gate>, protected: &[PathBuf]) -> Result<Self, FilesError> {
+    /// A directory cannot be opened or is protected itself, or the tool's blocking threads are
+    /// held by abandoned operations.
+    pub(crate) async fn open(
+        gate: Arc<Gate>,
+        protected: Arc<[PathBuf]>,
+        blocking: Arc<ToolBlocking>,
+    ) -> Result<Self, FilesError> {
+        let mut dirs = gate.grants.dirs.iter();
+        if dirs.all(|dir| MOUNTS.is_known_local(&dir.host)) {
+            return Self::open_now(gate, &protected, &blocking);
+        }
+        if blocking.is_stuck() {
+            return Err(FilesError::Stuck);
+        }
+        let tool = Arc::clone(&blocking);
+        let opened = blocking.run(move || Self::open_now(gate, &protected, &tool));
+        opened.await.map_err(|NotRun| FilesError::Stopped)?
+    }
+
+    /// Opens the granted directories on this thread, which may block.
+    fn open_now(
+        gate: Arc<Gate>,
+        protected: &[PathBuf],
+        blocking: &Arc<ToolBlocking>,
+    ) -> Result<Self, FilesError> {
         let grants = &gate.grants;
         let open = |(index, grant): (usize, &DirGrant)| -> Result<Root, FilesError> {
             let failed = |source: rustix::io::Errno| FilesError::Open {
@@ -83,6 +123,8 @@ impl FilesCtx {
             root.masks = masks.ok_or_else(|| FilesError::Protected {
                 guest: grant.guest.clone(),
             })?;
+            let is_local = MOUNTS.check(&grant.host, &root.host, root.masks.held_paths());
+            root.blocking = (!is_local).then(|| Arc::clone(blocking));
             Ok(root)
         };
         let roots = grants.dirs.iter().enumerate().map(open);
@@ -96,6 +138,42 @@ impl FilesCtx {
     pub(crate) fn without_dirs(gate: Arc<Gate>) -> Self {
         let roots = Vec::new();
         Self { gate, roots }
+    }
+
+    /// Runs operations on objects of a grant: on this thread if the grant is local, and otherwise
+    /// on the tool's threads that may block. Every system call of a guest's operation is in such
+    /// work.
+    async fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        grant: usize,
+        work: impl FnOnce(&Self) -> FsResult<T> + Send + 'static,
+    ) -> FsResult<T> {
+        let Some(blocking) = self.blocking(grant) else {
+            return work(self);
+        };
+        let ctx = Arc::clone(self);
+        let work = move || {
+            #[cfg(test)]
+            tests::remote::wait_for_answer(&ctx.gate.grants.dirs[grant].host);
+            work(&ctx)
+        };
+        let done = blocking.run(work).await;
+        done.unwrap_or_else(|NotRun| Err(ErrorCode::Interrupted.into()))
+    }
+
+    /// Runs operations on objects of two grants.
+    async fn run_in<T: Send + 'static>(
+        self: &Arc<Self>,
+        [one, other]: [usize; 2],
+        work: impl FnOnce(&Self) -> FsResult<T> + Send + 'static,
+    ) -> FsResult<T> {
+        let is_local = self.blocking(one).is_none();
+        self.run(if is_local { other } else { one }, work).await
+    }
+
+    /// Returns the threads for a grant that is not local.
+    fn blocking(&self, grant: usize) -> Option<&Arc<ToolBlocking>> {
+        self.roots.get(grant)?.blocking.as_ref()
     }
 
     fn root(&self, dir: &OpenDir) -> FsResult<&Root> {
@@ -225,7 +303,7 @@ impl FilesCtx {
 
 /// wasi:filesystem of one call.
 pub(crate) struct FilesView<'a> {
-    pub(crate) ctx: &'a mut FilesCtx,
+    pub(crate) ctx: &'a Arc<FilesCtx>,
     pub(crate) table: &'a mut ResourceTable,
 }
 
@@ -278,15 +356,20 @@ impl types::HostDirectoryEntryStream for FilesView<'_> {
         &mut self,
         stream: Resource<DirectoryEntryStream>,
     ) -> FsResult<Option<DirectoryEntry>> {
-        let stream = Resource::<Listing>::new_borrow(stream.rep());
-        let listing = self.table.get_mut(&stream)?;
-        let root = self.ctx.root(&listing.dir)?;
-        Ok(listing.next(root)?)
+        let stream = Resource::<Arc<Mutex<Listing>>>::new_borrow(stream.rep());
+        let listing = Arc::clone(self.table.get(&stream)?);
+        let grant = lock(&listing).dir.grant;
+        let next = move |ctx: &FilesCtx| {
+            let mut listing = lock(&listing);
+            let root = ctx.root(&listing.dir)?;
+            Ok(listing.next(root)?)
+        };
+        self.ctx.run(grant, next).await
     }
 
     fn drop(&mut self, stream: Resource<DirectoryEntryStream>) -> wasmtime::Result<()> {
         self.table
-            .delete(Resource::<Listing>::new_own(stream.rep()))?;
+            .delete(Resource::<Arc<Mutex<Listing>>>::new_own(stream.rep()))?;
         Ok(())
     }
 }

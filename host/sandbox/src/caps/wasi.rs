@@ -52,7 +52,5 @@ fn make(gate: &Gate, telemetry: &Arc<Telemetry>, random_bytes: u64) -> WasiCtx {
         .allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false)
-        // Guest threads may block for the length of a file operation.
-        .allow_blocking_current_thread(true)
         .build()
 }

@@ -50,7 +50,7 @@ pub(crate) async fn query(
         gate,
         deadline: Instant::now() + timeout,
         protected: Arc::clone(&shared.protected),
-        mounts_dirs: false,
+        dirs: None,
         client: Arc::clone(&shared.client),
         // Nothing is granted, so nothing needs redaction.
         secrets: Arc::default(),
@@ -86,7 +86,7 @@ async fn run(
     pre: HostPre<CallState>,
     setup: CallSetup,
 ) -> Result<Vec<wit::ToolDefinition>, ToolFailure> {
-    let mut store = configure_store(pre.engine(), setup)?;
+    let mut store = configure_store(pre.engine(), setup).await?;
     let definitions = match pre.instantiate_async(&mut store).await {
         Ok(instance) => {
             instance

@@ -7,7 +7,7 @@ use crate::{
         shared::Shared,
     },
     engine::Allocator,
-    schedule::{admission::ToolQueue, guest_runtime::ToolSchedule},
+    schedule::{admission::ToolQueue, blocking::ToolBlocking, guest_runtime::ToolSchedule},
     text,
 };
 use agent_host_engine::definitions::Definitions;
@@ -87,10 +87,12 @@ pub(crate) struct Loaded {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// The state that the calls of one handle share: their queue, their schedule and their HTTP client.
+/// The state that the calls of one handle share: their queue, their schedule, their blocking threads
+/// and their HTTP client.
 pub(crate) struct HandleState {
     pub(crate) queue: ToolQueue,
     pub(crate) schedule: Arc<ToolSchedule>,
+    pub(crate) blocking: Arc<ToolBlocking>,
     pub(crate) client: Arc<HttpClient>,
 }
 
@@ -103,6 +105,7 @@ impl HandleState {
         Arc::new(Self {
             queue: shared.admission.queue(concurrent_calls),
             schedule: shared.guests.schedule(),
+            blocking: shared.guests.blocking(),
             client: shared.client.for_tool(recording),
         })
     }

@@ -82,7 +82,7 @@ impl types::Host for CallState {}
 impl CallState {
     fn files(&mut self) -> FilesView<'_> {
         FilesView {
-            ctx: &mut self.files,
+            ctx: &self.files,
             table: &mut self.table,
         }
     }

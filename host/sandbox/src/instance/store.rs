@@ -4,7 +4,7 @@
 use crate::{
     caps::{
         as_count,
-        files::FilesCtx,
+        files::{FilesCtx, FilesError},
         http::{HttpClient, HttpCtx},
         human::HumanCtx,
         progress::ProgressCtx,
@@ -15,6 +15,7 @@ use crate::{
     },
     gate::Gate,
     instance::limiter::Limiter,
+    schedule::{admission::busy, blocking::ToolBlocking},
     secrets::Redactors,
 };
 use agent_host_engine::secrets::Secrets;
@@ -39,7 +40,7 @@ const TICKS: u64 = 2;
 /// views in `linker.rs`, and what the whole call shares.
 pub(crate) struct CallState {
     pub(crate) table: ResourceTable,
-    pub(crate) files: FilesCtx,
+    pub(crate) files: Arc<FilesCtx>,
     pub(crate) http: HttpCtx,
     pub(crate) human: HumanCtx,
     pub(crate) progress: ProgressCtx,
@@ -68,8 +69,9 @@ pub(crate) struct CallSetup {
     pub(crate) limits: Limits,
     pub(crate) deadline: Instant,
     pub(crate) protected: Arc<[PathBuf]>,
-    /// True to open the granted directories; unneeded for a component that cannot list preopens.
-    pub(crate) mounts_dirs: bool,
+    /// The threads for directories that are not local; absent to open no granted directory, for a
+    /// component that cannot list preopens.
+    pub(crate) dirs: Option<Arc<ToolBlocking>>,
     pub(crate) client: Arc<HttpClient>,
     /// The secrets of all tools.
     pub(crate) secrets: Arc<Secrets>,
@@ -83,24 +85,20 @@ pub(crate) struct CallSetup {
 /// of the result, and those that the gate enforces.
 ///
 /// # Errors
-/// `tool-unavailable` if a granted directory cannot be opened.
-pub(crate) fn configure_store(
+/// `tool-unavailable` if a granted directory cannot be opened, `busy` if the file systems of earlier
+/// calls do not answer.
+pub(crate) async fn configure_store(
     engine: &Engine,
     setup: CallSetup,
 ) -> Result<Store<CallState>, ToolFailure> {
     let (gate, limits, telemetry) = (setup.gate, setup.limits, setup.telemetry);
     let deadline = setup.deadline;
-    let files = if setup.mounts_dirs {
-        FilesCtx::open(Arc::clone(&gate), &setup.protected).map_err(|error| {
-            // The error names a host path, so only the operator reads it.
-            tracing::warn!("a call was not started: {error}");
-            ToolFailure::new(
-                ToolErrorCode::ToolUnavailable,
-                "A directory that was granted to this tool cannot be opened; the tool did not run. The operator finds the reason in the log.",
-            )
-        })?
-    } else {
-        FilesCtx::without_dirs(Arc::clone(&gate))
+    let files = match setup.dirs {
+        Some(blocking) => {
+            let opened = FilesCtx::open(Arc::clone(&gate), setup.protected, blocking).await;
+            opened.map_err(|error| not_opened(&error))?
+        }
+        None => FilesCtx::without_dirs(Arc::clone(&gate)),
     };
     let mut table = ResourceTable::new();
     let transfer_bytes = as_count(limits.max_transfer_bytes);
@@ -112,7 +110,7 @@ pub(crate) fn configure_store(
     };
     let state = CallState {
         table,
-        files,
+        files: Arc::new(files),
         http: HttpCtx::new(
             Arc::clone(&gate),
             setup.client,
@@ -146,4 +144,17 @@ pub(crate) fn configure_store(
         Ok(UpdateDeadline::Yield(TICKS))
     });
     Ok(store)
+}
+
+/// Returns the failure of a call whose directories were not opened.
+fn not_opened(error: &FilesError) -> ToolFailure {
+    if let FilesError::Stuck = error {
+        return busy(&error.to_string());
+    }
+    // The error names a host path, so only the operator reads it.
+    tracing::warn!("a call was not started: {error}");
+    ToolFailure::new(
+        ToolErrorCode::ToolUnavailable,
+        "A directory that was granted to this tool cannot be opened; the tool did not run. The operator finds the reason in the log.",
+    )
 }

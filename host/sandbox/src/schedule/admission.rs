@@ -108,7 +108,8 @@ impl ToolQueue {
     }
 }
 
-fn busy(why: &str) -> ToolFailure {
+/// Refuses to start a call.
+pub(crate) fn busy(why: &str) -> ToolFailure {
     ToolFailure::new(
         ToolErrorCode::Busy,
         format!(

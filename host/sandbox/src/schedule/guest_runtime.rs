@@ -16,6 +16,7 @@
 mod tests;
 
 use crate::schedule::{
+    blocking::{BlockingThreads, ToolBlocking},
     fair_semaphore::{Acquire, FairSemaphore, Quota, Tenant},
     inline::InlineHistory,
     threads::start_runtime,
@@ -35,7 +36,8 @@ use tokio::{
     task::{JoinError, JoinHandle},
 };
 
-/// The bound on threads for blocking work, such as compiling; they are started when needed.
+/// The bound on threads for blocking work of the host, such as reading components; they are started
+/// when needed.
 const MAX_BLOCKING_THREADS: usize = 16;
 
 /// The nice value that the long threads add to their process's (`setpriority(2)`). At 10 a thread
@@ -48,6 +50,7 @@ pub(crate) struct GuestRuntime {
     long: Threads,
     /// A permit for each slice on the long threads, as many as there are short threads.
     long_slices: Arc<FairSemaphore>,
+    blocking: BlockingThreads,
     threads: usize,
 }
 
@@ -83,8 +86,10 @@ impl ToolSchedule {
 impl GuestRuntime {
     /// Starts `threads` short threads and as many long ones.
     pub(crate) fn new(threads: usize) -> io::Result<Self> {
+        let short = Threads::start("guest", threads, || {})?;
         Ok(Self {
-            short: Threads::start("guest", threads, || {})?,
+            blocking: BlockingThreads::start(short.handle.clone())?,
+            short,
             // One thread more than permits: it queues the tasks that wait for one.
             long: Threads::start("guest-long", threads + 1, || {
                 if let Err(error) = rustix::process::nice(NICE) {
@@ -105,6 +110,11 @@ impl GuestRuntime {
                 waiters: usize::MAX,
             }),
         })
+    }
+
+    /// Creates one more tool's part of the threads that may block.
+    pub(crate) fn blocking(&self) -> Arc<ToolBlocking> {
+        self.blocking.for_tool()
     }
 
     /// Runs a tool's work on the guest threads.
@@ -157,7 +167,7 @@ impl GuestRuntime {
         self.short.handle.spawn(work)
     }
 
-    /// Runs blocking work off the guest threads.
+    /// Runs blocking work of the host off the guest threads.
     pub(crate) fn spawn_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

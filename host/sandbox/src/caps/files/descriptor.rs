@@ -1,19 +1,22 @@
 //! The operations on a `descriptor`. Each resolves the path, hides what is hidden, asks the gate,
-//! and acts on one name.
+//! and acts on one name, on a thread where the file system may take its time.
 
 use super::{
-    FilesView,
+    FilesCtx, FilesView,
+    changes::{NewSymlink, Rename},
     convert::{self, error_code, io_error_code},
-    links::CHANGES,
-    node::{Listing, Node},
+    node::{Listing, Node, OpenDir, OpenFile},
     open::OpenRequest,
     resolve::{Follow, read_link},
     stream::{self, FileReader, FileWriter, WritePosition},
 };
-use crate::{gate::Growth, mutex::lock};
+use crate::gate::Growth;
 use agent_host_engine::policy::FileOp;
 use rustix::fs::{AtFlags, FileType, Mode, Stat};
-use std::{num::NonZeroU64, sync::Arc};
+use std::{
+    num::NonZeroU64,
+    sync::{Arc, Mutex},
+};
 use wasmtime::component::Resource;
 use wasmtime_wasi::{
     filesystem::Descriptor,
@@ -38,8 +41,38 @@ fn follow(flags: PathFlags) -> Follow {
 }
 
 impl FilesView<'_> {
-    fn fstat(&self, fd: &Handle) -> FsResult<Stat> {
-        Ok(rustix::fs::fstat(Node::get(self.table, fd)?.fd()).map_err(error_code)?)
+    /// Runs an operation on an open object where its file system allows it.
+    async fn on_node<T: Send + 'static>(
+        &mut self,
+        fd: &Handle,
+        work: impl FnOnce(&FilesCtx, &Node) -> FsResult<T> + Send + 'static,
+    ) -> FsResult<T> {
+        let node = Node::get(self.table, fd)?.clone();
+        let grant = node.grant();
+        self.ctx.run(grant, move |ctx| work(ctx, &node)).await
+    }
+
+    async fn on_dir<T: Send + 'static>(
+        &mut self,
+        fd: &Handle,
+        work: impl FnOnce(&FilesCtx, &OpenDir) -> FsResult<T> + Send + 'static,
+    ) -> FsResult<T> {
+        let dir = Node::dir(self.table, fd)?;
+        self.ctx.run(dir.grant, move |ctx| work(ctx, &dir)).await
+    }
+
+    async fn on_file<T: Send + 'static>(
+        &mut self,
+        open: OpenFile,
+        work: impl FnOnce(&FilesCtx, &OpenFile) -> FsResult<T> + Send + 'static,
+    ) -> FsResult<T> {
+        self.ctx.run(open.grant, move |ctx| work(ctx, &open)).await
+    }
+
+    async fn fstat(&mut self, fd: &Handle) -> FsResult<Stat> {
+        let fstat =
+            |_: &FilesCtx, node: &Node| Ok(rustix::fs::fstat(node.fd()?).map_err(error_code)?);
+        self.on_node(fd, fstat).await
     }
 
     fn writer(
@@ -48,27 +81,26 @@ impl FilesView<'_> {
         target: WritePosition,
     ) -> FsResult<Resource<DynOutputStream>> {
         let open = Node::writable_file(self.table, fd)?;
+        let blocking = self.ctx.blocking(open.grant).cloned();
         let gate = Arc::clone(&self.ctx.gate);
-        let writer: DynOutputStream = Box::new(FileWriter {
-            gate,
-            open,
-            target,
-            is_closed: false,
-        });
+        let writer: DynOutputStream = Box::new(FileWriter::new(gate, open, target, blocking));
         Ok(self.table.push(writer)?)
     }
 
     /// Removes a name; `flags` tell whether it is a directory.
-    fn remove(&self, fd: &Handle, path: &str, flags: AtFlags) -> FsResult<()> {
-        let dir = Node::dir(self.table, fd)?;
+    async fn remove(&mut self, fd: &Handle, path: String, flags: AtFlags) -> FsResult<()> {
         let op = if flags.contains(AtFlags::REMOVEDIR) {
             FileOp::WriteDir
         } else {
             FileOp::Write
         };
-        let resolved = self.ctx.resolve_checked(&dir, path, Follow::No, op)?;
-        self.ctx.check_nothing_hidden_below(&dir, &resolved)?;
-        Ok(rustix::fs::unlinkat(&*resolved.parent, resolved.name()?, flags).map_err(error_code)?)
+        self.on_dir(fd, move |ctx, dir| {
+            let resolved = ctx.resolve_checked(dir, &path, Follow::No, op)?;
+            ctx.check_nothing_hidden_below(dir, &resolved)?;
+            let (parent, name) = (&*resolved.parent, resolved.name()?);
+            Ok(rustix::fs::unlinkat(parent, name, flags).map_err(error_code)?)
+        })
+        .await
     }
 }
 
@@ -80,20 +112,27 @@ impl HostDescriptor for FilesView<'_> {
         len: Filesize,
         advice: Advice,
     ) -> FsResult<()> {
-        let open = Node::file(self.table, &fd)?;
         let advice = convert::advice(advice);
-        Ok(
-            rustix::fs::fadvise(&*open.file, offset, NonZeroU64::new(len), advice)
-                .map_err(error_code)?,
-        )
+        let len = NonZeroU64::new(len);
+        self.on_file(Node::file(self.table, &fd)?, move |_, open| {
+            let file = open.file.get().map_err(error_code)?;
+            Ok(rustix::fs::fadvise(file, offset, len, advice).map_err(error_code)?)
+        })
+        .await
     }
 
     async fn sync_data(&mut self, fd: Handle) -> FsResult<()> {
-        Ok(rustix::fs::fdatasync(Node::get(self.table, &fd)?.fd()).map_err(error_code)?)
+        self.on_node(&fd, |_, node| {
+            Ok(rustix::fs::fdatasync(node.fd()?).map_err(error_code)?)
+        })
+        .await
     }
 
     async fn sync(&mut self, fd: Handle) -> FsResult<()> {
-        Ok(rustix::fs::fsync(Node::get(self.table, &fd)?.fd()).map_err(error_code)?)
+        self.on_node(&fd, |_, node| {
+            Ok(rustix::fs::fsync(node.fd()?).map_err(error_code)?)
+        })
+        .await
     }
 
     async fn get_flags(&mut self, fd: Handle) -> FsResult<DescriptorFlags> {
@@ -126,13 +165,17 @@ impl HostDescriptor for FilesView<'_> {
 
     async fn set_size(&mut self, fd: Handle, size: Filesize) -> FsResult<()> {
         let open = Node::writable_file(self.table, &fd)?;
-        let resize = || {
-            let bytes = size.saturating_sub(open.file.metadata()?.len());
-            let growth = Growth { bytes, creates: 0 };
-            let gate = &self.ctx.gate;
-            gate.grow(open.grant, &open.path, growth, || open.file.set_len(size))
-        };
-        Ok(resize().map_err(|error: std::io::Error| io_error_code(&error))?)
+        self.on_file(open, move |ctx, open| {
+            let resize = || {
+                let file = open.file.get()?;
+                let bytes = size.saturating_sub(file.metadata()?.len());
+                let growth = Growth { bytes, creates: 0 };
+                ctx.gate
+                    .grow(open.grant, &open.path, growth, || file.set_len(size))
+            };
+            Ok(resize().map_err(|error: std::io::Error| io_error_code(&error))?)
+        })
+        .await
     }
 
     async fn set_times(
@@ -142,23 +185,21 @@ impl HostDescriptor for FilesView<'_> {
         modification: NewTimestamp,
     ) -> FsResult<()> {
         let times = convert::timestamps(access, modification)?;
-        match Node::get(self.table, &fd)? {
-            Node::Dir(dir) => {
-                let resolved = self.ctx.resolve(dir, ".", Follow::No, "write")?;
-                self.ctx.check(dir, FileOp::WriteDir, &resolved)?;
-                rustix::fs::futimens(&*dir.fd, &times).map_err(error_code)?;
+        self.on_node(&fd, move |ctx, node| {
+            match node {
+                Node::Dir(dir) => {
+                    let resolved = ctx.resolve(dir, ".", Follow::No, "write")?;
+                    ctx.check(dir, FileOp::WriteDir, &resolved)?;
+                }
+                // Opening for reading only did not check writing.
+                Node::File(open) => {
+                    let checked = ctx.gate.check_file(open.grant, FileOp::Write, &open.path);
+                    checked.map_err(|_| ErrorCode::Access)?;
+                }
             }
-            // Opening for reading only did not check writing.
-            Node::File(open) => {
-                let checked = self
-                    .ctx
-                    .gate
-                    .check_file(open.grant, FileOp::Write, &open.path);
-                checked.map_err(|_| ErrorCode::Access)?;
-                rustix::fs::futimens(&*open.file, &times).map_err(error_code)?;
-            }
-        }
-        Ok(())
+            Ok(rustix::fs::futimens(node.fd()?, &times).map_err(error_code)?)
+        })
+        .await
     }
 
     async fn read(
@@ -167,41 +208,50 @@ impl HostDescriptor for FilesView<'_> {
         len: Filesize,
         offset: Filesize,
     ) -> FsResult<(Vec<u8>, bool)> {
-        let open = Node::file(self.table, &fd)?;
         let size = usize::try_from(len).unwrap_or(usize::MAX);
-        let bytes = stream::read(&self.ctx.gate, &open.file, size, offset)
-            .map_err(|error| io_error_code(&error))?;
-        let is_end = bytes.is_empty() && size > 0;
-        Ok((bytes, is_end))
+        self.on_file(Node::file(self.table, &fd)?, move |ctx, open| {
+            let bytes = stream::read(&ctx.gate, &open.file, size, offset)
+                .map_err(|error| io_error_code(&error))?;
+            let is_end = bytes.is_empty() && size > 0;
+            Ok((bytes, is_end))
+        })
+        .await
     }
 
     async fn write(&mut self, fd: Handle, bytes: Vec<u8>, offset: Filesize) -> FsResult<Filesize> {
         let open = Node::writable_file(self.table, &fd)?;
-        let count = stream::write(&self.ctx.gate, &open, &bytes, WritePosition::Offset(offset))
-            .map_err(|error| io_error_code(&error))?;
-        Ok(Filesize::try_from(count).unwrap_or(Filesize::MAX))
+        self.on_file(open, move |ctx, open| {
+            let count = stream::write(&ctx.gate, open, &bytes, WritePosition::Offset(offset))
+                .map_err(|error| io_error_code(&error))?;
+            Ok(Filesize::try_from(count).unwrap_or(Filesize::MAX))
+        })
+        .await
     }
 
     async fn read_directory(&mut self, fd: Handle) -> FsResult<Resource<DirectoryEntryStream>> {
-        let dir = Node::dir(self.table, &fd)?;
-        let resolved = self.ctx.resolve(&dir, ".", Follow::No, "list")?;
-        self.ctx.check(&dir, FileOp::List, &resolved)?;
-        let listing = Listing::new(self.ctx.root(&dir)?, dir)?;
+        let list = |ctx: &FilesCtx, dir: &OpenDir| {
+            let resolved = ctx.resolve(dir, ".", Follow::No, "list")?;
+            ctx.check(dir, FileOp::List, &resolved)?;
+            Listing::new(ctx.root(dir)?, dir.clone())
+        };
+        let listing = Arc::new(Mutex::new(self.on_dir(&fd, list).await?));
         Ok(Resource::new_own(self.table.push(listing)?.rep()))
     }
 
     async fn create_directory_at(&mut self, fd: Handle, path: String) -> FsResult<()> {
-        let dir = Node::dir(self.table, &fd)?;
-        let resolved = self.ctx.resolve_new(&dir, &path)?;
-        self.ctx.check(&dir, FileOp::WriteDir, &resolved)?;
-        let name = resolved.name.as_deref().ok_or(ErrorCode::Exist)?;
-        self.ctx.create(&dir, &resolved, 0, || {
-            rustix::fs::mkdirat(&*resolved.parent, name, Mode::from(0o777))
+        self.on_dir(&fd, move |ctx, dir| {
+            let resolved = ctx.resolve_new(dir, &path)?;
+            ctx.check(dir, FileOp::WriteDir, &resolved)?;
+            let name = resolved.name.as_deref().ok_or(ErrorCode::Exist)?;
+            ctx.create(dir, &resolved, 0, || {
+                rustix::fs::mkdirat(&*resolved.parent, name, Mode::from(0o777))
+            })
         })
+        .await
     }
 
     async fn stat(&mut self, fd: Handle) -> FsResult<DescriptorStat> {
-        Ok(convert::descriptor_stat(&self.fstat(&fd)?))
+        Ok(convert::descriptor_stat(&self.fstat(&fd).await?))
     }
 
     async fn stat_at(
@@ -210,12 +260,13 @@ impl HostDescriptor for FilesView<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<DescriptorStat> {
-        let dir = Node::dir(self.table, &fd)?;
-        let resolved = self
-            .ctx
-            .resolve_checked(&dir, &path, follow(flags), FileOp::Stat)?;
-        let stat = resolved.stat.ok_or(ErrorCode::NoEntry)?;
-        Ok(convert::descriptor_stat(&stat))
+        let follow = follow(flags);
+        self.on_dir(&fd, move |ctx, dir| {
+            let resolved = ctx.resolve_checked(dir, &path, follow, FileOp::Stat)?;
+            let stat = resolved.stat.ok_or(ErrorCode::NoEntry)?;
+            Ok(convert::descriptor_stat(&stat))
+        })
+        .await
     }
 
     async fn set_times_at(
@@ -226,19 +277,21 @@ impl HostDescriptor for FilesView<'_> {
         access: NewTimestamp,
         modification: NewTimestamp,
     ) -> FsResult<()> {
-        let dir = Node::dir(self.table, &fd)?;
         let times = convert::timestamps(access, modification)?;
         let follow = follow(flags);
-        let resolved = self.ctx.resolve_visible(&dir, &path, follow, "write")?;
-        let op = if resolved.file_type() == Some(FileType::Directory) {
-            FileOp::WriteDir
-        } else {
-            FileOp::Write
-        };
-        self.ctx.check(&dir, op, &resolved)?;
-        let name = resolved.name.as_deref().unwrap_or(".");
-        let nofollow = AtFlags::SYMLINK_NOFOLLOW;
-        Ok(rustix::fs::utimensat(&*resolved.parent, name, &times, nofollow).map_err(error_code)?)
+        self.on_dir(&fd, move |ctx, dir| {
+            let resolved = ctx.resolve_visible(dir, &path, follow, "write")?;
+            let op = if resolved.file_type() == Some(FileType::Directory) {
+                FileOp::WriteDir
+            } else {
+                FileOp::Write
+            };
+            ctx.check(dir, op, &resolved)?;
+            let (parent, name) = (&*resolved.parent, resolved.name.as_deref().unwrap_or("."));
+            let nofollow = AtFlags::SYMLINK_NOFOLLOW;
+            Ok(rustix::fs::utimensat(parent, name, &times, nofollow).map_err(error_code)?)
+        })
+        .await
     }
 
     async fn link_at(
@@ -253,26 +306,28 @@ impl HostDescriptor for FilesView<'_> {
         if flags.contains(PathFlags::SYMLINK_FOLLOW) {
             return Err(ErrorCode::Invalid.into());
         }
-        // A second name gives write access under the new path, so both paths need it.
-        let old = self
-            .ctx
-            .resolve_checked(&dir, &path, Follow::No, FileOp::Write)?;
-        let new = self.ctx.resolve_new(&new_dir, &new_path)?;
-        self.ctx.check(&new_dir, old.write_op(), &new)?;
-        self.ctx.check_nothing_hidden_below(&new_dir, &new)?;
-        if dir.grant != new_dir.grant {
-            return Err(ErrorCode::CrossDevice.into());
-        }
-        match old.file_type() {
-            None => return Err(ErrorCode::NoEntry.into()),
-            Some(FileType::RegularFile) => {}
-            Some(_) => return Err(ErrorCode::NotPermitted.into()),
-        }
-        let (name, new_name) = (old.name()?, new.name()?);
-        let none = AtFlags::empty();
-        self.ctx.create(&new_dir, &new, 0, || {
-            rustix::fs::linkat(&*old.parent, name, &*new.parent, new_name, none)
-        })
+        let grants = [dir.grant, new_dir.grant];
+        let link = move |ctx: &FilesCtx| {
+            // A second name gives write access under the new path, so both paths need it.
+            let old = ctx.resolve_checked(&dir, &path, Follow::No, FileOp::Write)?;
+            let new = ctx.resolve_new(&new_dir, &new_path)?;
+            ctx.check(&new_dir, old.write_op(), &new)?;
+            ctx.check_nothing_hidden_below(&new_dir, &new)?;
+            if dir.grant != new_dir.grant {
+                return Err(ErrorCode::CrossDevice.into());
+            }
+            match old.file_type() {
+                None => return Err(ErrorCode::NoEntry.into()),
+                Some(FileType::RegularFile) => {}
+                Some(_) => return Err(ErrorCode::NotPermitted.into()),
+            }
+            let (name, new_name) = (old.name()?, new.name()?);
+            let none = AtFlags::empty();
+            ctx.create(&new_dir, &new, 0, || {
+                rustix::fs::linkat(&*old.parent, name, &*new.parent, new_name, none)
+            })
+        };
+        self.ctx.run_in(grants, link).await
     }
 
     async fn open_at(
@@ -283,28 +338,29 @@ impl HostDescriptor for FilesView<'_> {
         open_flags: OpenFlags,
         descriptor_flags: DescriptorFlags,
     ) -> FsResult<Handle> {
-        let dir = Node::dir(self.table, &fd)?;
         let request = OpenRequest::new(open_flags, descriptor_flags)?;
-        self.ctx
-            .open_at(&dir, &path, follow(flags), request)?
-            .push(self.table)
+        let follow = follow(flags);
+        let opened = self.on_dir(&fd, move |ctx, dir| {
+            ctx.open_at(dir, &path, follow, request)
+        });
+        opened.await?.push(self.table)
     }
 
     async fn readlink_at(&mut self, fd: Handle, path: String) -> FsResult<String> {
-        let dir = Node::dir(self.table, &fd)?;
-        let resolved = self
-            .ctx
-            .resolve_checked(&dir, &path, Follow::No, FileOp::Stat)?;
-        let target = read_link(&*resolved.parent, resolved.name()?)?;
-        // An absolute target is a path of the host.
-        if target.starts_with('/') {
-            return Err(self.ctx.refuse_escape(&dir, &path, "read link"));
-        }
-        Ok(target)
+        self.on_dir(&fd, move |ctx, dir| {
+            let resolved = ctx.resolve_checked(dir, &path, Follow::No, FileOp::Stat)?;
+            let target = read_link(&*resolved.parent, resolved.name()?)?;
+            // An absolute target is a path of the host.
+            if target.starts_with('/') {
+                return Err(ctx.refuse_escape(dir, &path, "read link"));
+            }
+            Ok(target)
+        })
+        .await
     }
 
     async fn remove_directory_at(&mut self, fd: Handle, path: String) -> FsResult<()> {
-        self.remove(&fd, &path, AtFlags::REMOVEDIR)
+        self.remove(&fd, path, AtFlags::REMOVEDIR).await
     }
 
     async fn rename_at(
@@ -315,49 +371,22 @@ impl HostDescriptor for FilesView<'_> {
         new_path: String,
     ) -> FsResult<()> {
         let (dir, new_dir) = (Node::dir(self.table, &fd)?, Node::dir(self.table, &new_fd)?);
-        let _exclusive = lock(&CHANGES);
-        let old = self.ctx.resolve_visible(&dir, &path, Follow::No, "write")?;
-        let op = if old.file_type() == Some(FileType::Directory) {
-            FileOp::Move
-        } else {
-            FileOp::Write
+        let rename = Rename {
+            dir,
+            path,
+            new_dir,
+            new_path,
         };
-        self.ctx.check(&dir, op, &old)?;
-        self.ctx.check_nothing_hidden_below(&dir, &old)?;
-        let new = self.ctx.resolve_new(&new_dir, &new_path)?;
-        let new_op = match op {
-            FileOp::Write if old.is_executable() => FileOp::WriteExecutable,
-            FileOp::Write => new.write_op(),
-            other => other,
-        };
-        self.ctx.check(&new_dir, new_op, &new)?;
-        self.ctx.check_nothing_hidden_below(&new_dir, &new)?;
-        // A path that one grant hides may be visible in another.
-        if dir.grant != new_dir.grant {
-            return Err(ErrorCode::CrossDevice.into());
-        }
-        let (name, new_name) = (old.name()?, new.name()?);
-        self.ctx.check_move(&dir, &old, &new)?;
-        Ok(rustix::fs::renameat(&*old.parent, name, &*new.parent, new_name).map_err(error_code)?)
+        self.ctx.change(rename).await
     }
 
     async fn symlink_at(&mut self, fd: Handle, target: String, path: String) -> FsResult<()> {
         let dir = Node::dir(self.table, &fd)?;
-        let _exclusive = lock(&CHANGES);
-        let resolved = self.ctx.resolve_new(&dir, &path)?;
-        self.ctx.check(&dir, FileOp::Write, &resolved)?;
-        self.ctx.check_nothing_hidden_below(&dir, &resolved)?;
-        self.ctx.check_new_symlink(&dir, &resolved, &target)?;
-        let name = resolved.name.as_deref().ok_or(ErrorCode::Exist)?;
-        // The target counts as written.
-        let bytes = Filesize::try_from(target.len()).unwrap_or(Filesize::MAX);
-        self.ctx.create(&dir, &resolved, bytes, || {
-            rustix::fs::symlinkat(target, &*resolved.parent, name)
-        })
+        self.ctx.change(NewSymlink { dir, target, path }).await
     }
 
     async fn unlink_file_at(&mut self, fd: Handle, path: String) -> FsResult<()> {
-        self.remove(&fd, &path, AtFlags::empty())
+        self.remove(&fd, path, AtFlags::empty()).await
     }
 
     fn read_via_stream(
@@ -369,12 +398,12 @@ impl HostDescriptor for FilesView<'_> {
             Node::File(open) => open,
             Node::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
         };
-        let reader: DynInputStream = Box::new(FileReader {
-            gate: Arc::clone(&self.ctx.gate),
-            file: Arc::clone(&open.file),
+        let reader: DynInputStream = Box::new(FileReader::new(
+            Arc::clone(&self.ctx.gate),
+            Arc::clone(&open.file),
             offset,
-            is_closed: false,
-        });
+            self.ctx.blocking(open.grant).cloned(),
+        ));
         Ok(self.table.push(reader)?)
     }
 
@@ -391,12 +420,12 @@ impl HostDescriptor for FilesView<'_> {
     }
 
     async fn is_same_object(&mut self, a: Handle, b: Handle) -> wasmtime::Result<bool> {
-        let (a, b) = (self.fstat(&a)?, self.fstat(&b)?);
+        let (a, b) = (self.fstat(&a).await?, self.fstat(&b).await?);
         Ok(convert::file_id(&a) == convert::file_id(&b))
     }
 
     async fn metadata_hash(&mut self, fd: Handle) -> FsResult<MetadataHashValue> {
-        Ok(convert::metadata_hash(&self.fstat(&fd)?))
+        Ok(convert::metadata_hash(&self.fstat(&fd).await?))
     }
 
     /// Does not ask the gate: wasi-libc calls it for each entry of a listing, and one refusal would
@@ -407,11 +436,13 @@ impl HostDescriptor for FilesView<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<MetadataHashValue> {
-        let dir = Node::dir(self.table, &fd)?;
         let follow = follow(flags);
-        let resolved = self.ctx.resolve_visible(&dir, &path, follow, "stat")?;
-        let stat = resolved.stat.ok_or(ErrorCode::NoEntry)?;
-        Ok(convert::metadata_hash(&stat))
+        self.on_dir(&fd, move |ctx, dir| {
+            let resolved = ctx.resolve_visible(dir, &path, follow, "stat")?;
+            let stat = resolved.stat.ok_or(ErrorCode::NoEntry)?;
+            Ok(convert::metadata_hash(&stat))
+        })
+        .await
     }
 
     fn drop(&mut self, fd: Handle) -> wasmtime::Result<()> {

@@ -14,14 +14,15 @@ use super::{
     resolve::{Follow, MAX_WALK_DEPTH, ResolvedPath, read_link, resolve},
 };
 use rustix::{
-    fd::OwnedFd,
-    fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat, statat},
+    fd::{AsFd, OwnedFd},
+    fs::{
+        AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2, readlinkat,
+        statat,
+    },
     io::Errno,
+    path::Arg,
 };
-use std::{
-    borrow::Cow,
-    sync::{Arc, Mutex},
-};
+use std::{borrow::Cow, sync::Arc};
 use wasmtime_wasi::p2::{FsError, FsResult, bindings::filesystem::types::ErrorCode};
 
 /// The most entries of a directory that are checked before it is moved into another one.
@@ -36,10 +37,6 @@ const SEARCH: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 const RULE: &str = "files.links";
-
-/// Held while any call creates a link or moves something: a link that is created in a directory
-/// while that is checked and moved would be checked for the wrong path.
-pub(super) static CHANGES: Mutex<()> = Mutex::new(());
 
 /// The reason for refusing a link, to follow "it was refused: ".
 type Reason = Cow<'static, str>;
@@ -63,32 +60,47 @@ impl FilesCtx {
         self.check_link(dir, &resolved.path, target, request)
     }
 
-    /// Checks an object that is about to be moved.
-    pub(super) fn check_move(
+    /// Checks an object that is about to be moved, if it is a link.
+    pub(super) fn check_moved_link(
         &self,
         dir: &OpenDir,
         old: &ResolvedPath,
         new: &ResolvedPath,
     ) -> FsResult<()> {
-        let request = || {
-            let path = |resolved: &ResolvedPath| self.gate.guest_path(dir.grant, &resolved.path);
-            format!("move {} to {}", path(old), path(new))
-        };
-        match old.file_type() {
-            Some(FileType::Symlink) => {
-                let target = read_link(&*old.parent, old.name()?)?;
-                self.check_link(dir, &new.path, &target, request)
-            }
-            // A rename within one directory changes no depth.
-            Some(FileType::Directory) if !is_same(&old.parent, &new.parent)? => {
-                let below = escape_below(&old.parent, old.name()?, depth(&new.path) + 1);
-                let reason = below.unwrap_or_else(|error| {
-                    Some(format!("it cannot be searched for links: {error}").into())
-                });
-                reason.map_or(Ok(()), |reason| Err(self.refuse_link(&request(), &reason)))
-            }
-            Some(_) | None => Ok(()),
+        if old.file_type() != Some(FileType::Symlink) {
+            return Ok(());
         }
+        let target = read_link(&*old.parent, old.name()?)?;
+        self.check_link(dir, &new.path, &target, || self.move_request(dir, old, new))
+    }
+
+    /// Checks the links in an object that is about to be moved, if it is a directory. Looks at
+    /// nothing on another file system.
+    pub(super) fn check_moved_dir(
+        &self,
+        dir: &OpenDir,
+        old: &ResolvedPath,
+        new: &ResolvedPath,
+    ) -> FsResult<()> {
+        // A rename within one directory changes no depth.
+        if old.file_type() != Some(FileType::Directory) || is_same(&old.parent, &new.parent)? {
+            return Ok(());
+        }
+        let below = escape_below(&old.parent, old.name()?, depth(&new.path) + 1);
+        let reason = below.unwrap_or_else(|error| {
+            Some(match error {
+                Errno::XDEV => "a file system is mounted in it".into(),
+                error => format!("it cannot be searched for links: {error}").into(),
+            })
+        });
+        reason.map_or(Ok(()), |reason| {
+            Err(self.refuse_link(&self.move_request(dir, old, new), &reason))
+        })
+    }
+
+    fn move_request(&self, dir: &OpenDir, old: &ResolvedPath, new: &ResolvedPath) -> String {
+        let path = |resolved: &ResolvedPath| self.gate.guest_path(dir.grant, &resolved.path);
+        format!("move {} to {}", path(old), path(new))
     }
 
     /// Checks a link at a path relative to the grant: by its text, and by the objects that the text
@@ -160,10 +172,20 @@ fn is_same(one: &OwnedFd, other: &OwnedFd) -> FsResult<bool> {
     Ok(id(one)? == id(other)?)
 }
 
+/// Opens a directory on the same file system as its parent, if the kernel can tell.
+fn open_same_mount(parent: impl AsFd, name: impl Arg + Copy) -> Result<OwnedFd, Errno> {
+    let how = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
+    match openat2(&parent, name, SEARCH, Mode::empty(), how) {
+        // An old kernel, or a filter that does not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => openat(&parent, name, SEARCH, Mode::empty()),
+        other => other,
+    }
+}
+
 /// Checks everything below a directory that is to be moved to a depth, and returns the reason why
 /// it cannot be there.
 fn escape_below(parent: &OwnedFd, name: &str, depth: usize) -> Result<Option<Reason>, Errno> {
-    let mut levels = vec![Dir::new(openat(parent, name, SEARCH, Mode::empty())?)?];
+    let mut levels = vec![Dir::new(open_same_mount(parent, name)?)?];
     let mut count = 0;
     loop {
         let inner = levels.len();
@@ -188,7 +210,7 @@ fn escape_below(parent: &OwnedFd, name: &str, depth: usize) -> Result<Option<Rea
         }
         match found {
             FileType::Directory => {
-                let dir = openat(here, name, SEARCH, Mode::empty())?;
+                let dir = open_same_mount(here, name)?;
                 levels.push(Dir::new(dir)?);
             }
             FileType::Symlink => {

@@ -37,6 +37,8 @@ pub(super) struct Masks {
     exact: Vec<String>,
     /// Hidden names in existing directories.
     held: Vec<HeldName>,
+    /// The real paths of the held names.
+    held_paths: Vec<PathBuf>,
     /// The directories between the grant and the held names.
     above: Vec<FileId>,
 }
@@ -124,6 +126,11 @@ impl Masks {
         self.existing().any(|live| live.id == id)
     }
 
+    /// Returns the real paths of the names that every operation looks up.
+    pub(super) fn held_paths(&self) -> &[PathBuf] {
+        &self.held_paths
+    }
+
     pub(super) fn hidden_ids(&self) -> Vec<FileId> {
         self.existing().map(|live| live.id).collect()
     }
@@ -191,6 +198,7 @@ impl Masks {
                 .extend(ancestors.into_iter().filter(|id| *id != root.id));
         }
         if let [name] = missing.as_slice() {
+            self.held_paths.push(real.join(name));
             self.held.push(HeldName {
                 dir,
                 name: (*name).to_owned(),

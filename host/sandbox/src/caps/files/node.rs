@@ -3,15 +3,17 @@
 //! resource table checks the type of every one.
 
 use super::{
-    convert::{FileId, descriptor_type, file_type},
+    convert::{FileId, descriptor_type, error_code, file_type},
     mask::is_hidden_alias,
     resolve::{Root, join, lstat},
 };
+use crate::schedule::blocking::ToolBlocking;
 use rustix::{
     fd::{AsFd, BorrowedFd, OwnedFd},
     fs::{Dir, FileType},
+    io::Errno,
 };
-use std::sync::Arc;
+use std::{fs::File, sync::Arc};
 use wasmtime::component::{Resource, ResourceTable, ResourceTableError};
 use wasmtime_wasi::{
     filesystem::Descriptor,
@@ -22,6 +24,7 @@ use wasmtime_wasi::{
 };
 
 /// The object behind a `descriptor`.
+#[derive(Clone)]
 pub(super) enum Node {
     Dir(OpenDir),
     File(OpenFile),
@@ -38,12 +41,39 @@ pub(super) struct OpenDir {
 /// An open regular file.
 #[derive(Clone)]
 pub(super) struct OpenFile {
-    pub(super) file: Arc<std::fs::File>,
+    pub(super) file: Arc<GuestFile>,
     pub(super) grant: usize,
     /// The path in the grant when it was opened, for the audit log.
     pub(super) path: String,
     pub(super) readable: bool,
     pub(super) writable: bool,
+}
+
+/// A file that is closed where its operations run, because closing waits for the server of a
+/// network file system to take what was written.
+pub(super) struct GuestFile {
+    /// Present until `drop` takes it.
+    file: Option<File>,
+    blocking: Option<Arc<ToolBlocking>>,
+}
+
+impl GuestFile {
+    pub(super) fn new(file: File, blocking: Option<Arc<ToolBlocking>>) -> Arc<Self> {
+        let file = Some(file);
+        Arc::new(Self { file, blocking })
+    }
+
+    pub(super) fn get(&self) -> Result<&File, Errno> {
+        self.file.as_ref().ok_or(Errno::BADF)
+    }
+}
+
+impl Drop for GuestFile {
+    fn drop(&mut self) {
+        if let (Some(file), Some(blocking)) = (self.file.take(), &self.blocking) {
+            blocking.spawn(move || drop(file));
+        }
+    }
 }
 
 impl Node {
@@ -80,10 +110,17 @@ impl Node {
         Ok(open)
     }
 
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+    pub(super) fn fd(&self) -> Result<BorrowedFd<'_>, ErrorCode> {
         match self {
-            Self::Dir(dir) => dir.fd.as_fd(),
-            Self::File(open) => open.file.as_fd(),
+            Self::Dir(dir) => Ok(dir.fd.as_fd()),
+            Self::File(open) => Ok(open.file.get().map_err(error_code)?.as_fd()),
+        }
+    }
+
+    pub(super) fn grant(&self) -> usize {
+        match self {
+            Self::Dir(dir) => dir.grant,
+            Self::File(open) => open.grant,
         }
     }
 
@@ -106,7 +143,7 @@ pub(super) struct Listing {
 impl Listing {
     pub(super) fn new(root: &Root, dir: OpenDir) -> FsResult<Self> {
         Ok(Self {
-            entries: Dir::read_from(&*dir.fd).map_err(super::convert::error_code)?,
+            entries: Dir::read_from(&*dir.fd).map_err(error_code)?,
             path: root.path_of(&dir.fd)?,
             hidden: root.masks.hidden_ids(),
             dir,
@@ -117,7 +154,7 @@ impl Listing {
     /// requires.
     pub(super) fn next(&mut self, root: &Root) -> Result<Option<DirectoryEntry>, ErrorCode> {
         while let Some(entry) = self.entries.read() {
-            let entry = entry.map_err(super::convert::error_code)?;
+            let entry = entry.map_err(error_code)?;
             let Ok(name) = entry.file_name().to_str() else {
                 continue;
             };

@@ -4,7 +4,7 @@
 use super::{
     FilesCtx,
     convert::{error_code, file_id, file_type},
-    node::{Node, OpenDir, OpenFile},
+    node::{GuestFile, Node, OpenDir, OpenFile},
     resolve::{Follow, ResolvedPath},
 };
 use agent_host_engine::policy::FileOp;
@@ -192,7 +192,7 @@ impl FilesCtx {
                 .map_err(|error| super::convert::io_error_code(&error))?;
         }
         Ok(Node::File(OpenFile {
-            file: Arc::new(file),
+            file: GuestFile::new(file, self.blocking(dir.grant).cloned()),
             grant: dir.grant,
             path: resolved.path,
             readable: request.read,

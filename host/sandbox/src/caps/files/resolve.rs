@@ -7,6 +7,7 @@ use super::{
     mask::Masks,
     node::OpenDir,
 };
+use crate::schedule::blocking::ToolBlocking;
 use agent_host_engine::policy::FileOp;
 use rustix::{
     fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
@@ -41,6 +42,8 @@ pub(super) struct Root {
     /// The path on the host, without links.
     pub(super) host: PathBuf,
     pub(super) masks: Masks,
+    /// The threads for operations in the directory if they may block; absent to run them inline.
+    pub(super) blocking: Option<Arc<ToolBlocking>>,
     pub(super) resolver: Resolver,
 }
 
@@ -112,6 +115,7 @@ impl Root {
             host: real_path(dir.as_fd()).unwrap_or_default(),
             dir: Arc::new(dir),
             masks: Masks::default(),
+            blocking: None,
             resolver: Resolver::Openat2,
         })
     }

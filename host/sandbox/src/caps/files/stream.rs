@@ -1,16 +1,26 @@
-//! The streams of an open file. Reads and writes go to the kernel on the guest's own thread: only
-//! regular files are ever open, so they do not wait for anyone, and handing each to another thread
-//! costs ten times as much.
+//! The streams of an open file. On a local file system, reads and writes go to the kernel on the
+//! guest's own thread: only regular files are ever open, so they do not wait for anyone, and handing
+//! each to another thread costs ten times as much. Elsewhere a stream has at most one operation in
+//! progress, on the tool's threads that may block, and is ready when that is done.
 
-use super::node::OpenFile;
-use crate::gate::{Gate, Growth};
+use super::node::{GuestFile, OpenFile};
+use crate::{
+    gate::{Gate, Growth},
+    schedule::blocking::{NotRun, ToolBlocking},
+};
+use bytes::Bytes;
+use futures_util::FutureExt as _;
 use rustix::io::{Errno, ReadWriteFlags};
 use std::{
     fs::File,
     io::{self, IoSlice},
+    mem,
     os::unix::fs::FileExt,
+    panic::resume_unwind,
     sync::Arc,
 };
+use tokio::task::JoinError;
+use tokio_util::task::AbortOnDropHandle;
 use wasmtime_wasi::{
     async_trait,
     p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult},
@@ -21,7 +31,8 @@ use wasmtime_wasi::{
 pub(super) const MAX_CHUNK_BYTES: usize = 64 * 1_024;
 
 /// Reads from a file at an offset; empty at its end.
-pub(super) fn read(gate: &Gate, file: &File, size: usize, at: u64) -> io::Result<Vec<u8>> {
+pub(super) fn read(gate: &Gate, file: &GuestFile, size: usize, at: u64) -> io::Result<Vec<u8>> {
+    let file = file.get()?;
     let mut buffer = vec![0; size.min(MAX_CHUNK_BYTES)];
     let count = loop {
         match file.read_at(&mut buffer, at) {
@@ -34,41 +45,142 @@ pub(super) fn read(gate: &Gate, file: &File, size: usize, at: u64) -> io::Result
     Ok(buffer)
 }
 
+/// The operation of a stream, which may be in progress on another thread.
+enum Operation<T> {
+    None,
+    Running(AbortOnDropHandle<Result<io::Result<T>, NotRun>>),
+    Done(io::Result<T>),
+}
+
+impl<T: Send + 'static> Operation<T> {
+    /// Starts an operation, on this thread without `blocking`.
+    fn start(
+        blocking: Option<&Arc<ToolBlocking>>,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Self {
+        match blocking {
+            Some(blocking) => Self::Running(AbortOnDropHandle::new(blocking.spawn(work))),
+            None => Self::Done(work()),
+        }
+    }
+
+    async fn wait(&mut self) {
+        if let Self::Running(task) = self {
+            let joined = task.await;
+            *self = Self::Done(finished(joined));
+        }
+    }
+
+    /// Takes the result, if there is one.
+    fn take(&mut self) -> Option<io::Result<T>> {
+        // A guest that does not wait still sees the end of its operation.
+        self.wait().now_or_never();
+        match mem::replace(self, Self::None) {
+            Self::Done(result) => Some(result),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+}
+
+fn finished<T>(joined: Result<Result<io::Result<T>, NotRun>, JoinError>) -> io::Result<T> {
+    match joined.map_err(JoinError::try_into_panic) {
+        Ok(Ok(result)) => result,
+        // A panic of the host ends the call.
+        Err(Ok(payload)) => resume_unwind(payload),
+        Ok(Err(NotRun)) | Err(Err(_)) => Err(io::ErrorKind::Interrupted.into()),
+    }
+}
+
 pub(super) struct FileReader {
-    pub(super) gate: Arc<Gate>,
-    pub(super) file: Arc<File>,
-    pub(super) offset: u64,
-    pub(super) is_closed: bool,
+    gate: Arc<Gate>,
+    file: Arc<GuestFile>,
+    offset: u64,
+    blocking: Option<Arc<ToolBlocking>>,
+    operation: Operation<Bytes>,
+    is_closed: bool,
+}
+
+impl FileReader {
+    pub(super) fn new(
+        gate: Arc<Gate>,
+        file: Arc<GuestFile>,
+        offset: u64,
+        blocking: Option<Arc<ToolBlocking>>,
+    ) -> Self {
+        Self {
+            gate,
+            file,
+            offset,
+            blocking,
+            operation: Operation::None,
+            is_closed: false,
+        }
+    }
+
+    /// Starts to read, unless that was done.
+    fn start(&mut self, size: usize) {
+        if self.is_closed || !matches!(self.operation, Operation::None) {
+            return;
+        }
+        let (gate, file, offset) = (Arc::clone(&self.gate), Arc::clone(&self.file), self.offset);
+        let read = move || read(&gate, &file, size, offset).map(Bytes::from);
+        self.operation = Operation::start(self.blocking.as_ref(), read);
+    }
 }
 
 #[async_trait]
 impl Pollable for FileReader {
-    async fn ready(&mut self) {}
+    async fn ready(&mut self) {
+        if self.blocking.is_some() {
+            self.start(MAX_CHUNK_BYTES);
+            self.operation.wait().await;
+        }
+    }
 }
 
 #[async_trait]
 impl InputStream for FileReader {
-    fn read(&mut self, size: usize) -> StreamResult<bytes::Bytes> {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
         if self.is_closed {
             return Err(StreamError::Closed);
         }
         if size == 0 {
-            return Ok(bytes::Bytes::new());
+            return Ok(Bytes::new());
         }
-        match read(&self.gate, &self.file, size, self.offset) {
-            Ok(buffer) if buffer.is_empty() => {
+        self.start(size);
+        match self.operation.take() {
+            None => Ok(Bytes::new()),
+            Some(Ok(bytes)) if bytes.is_empty() => {
                 self.is_closed = true;
                 Err(StreamError::Closed)
             }
-            Ok(buffer) => {
-                self.offset = self.offset.saturating_add(buffer.len() as u64);
-                Ok(buffer.into())
+            Some(Ok(mut bytes)) => {
+                if bytes.len() > size {
+                    self.operation = Operation::Done(Ok(bytes.split_off(size)));
+                }
+                self.offset = self.offset.saturating_add(bytes.len() as u64);
+                Ok(bytes)
             }
-            Err(error) => {
+            Some(Err(error)) => {
                 self.is_closed = true;
                 Err(StreamError::LastOperationFailed(error.into()))
             }
         }
+    }
+
+    async fn blocking_read(&mut self, size: usize) -> StreamResult<Bytes> {
+        if size > 0 {
+            self.start(size);
+        }
+        self.operation.wait().await;
+        self.read(size)
+    }
+
+    async fn cancel(&mut self) {
+        self.operation.wait().await;
     }
 }
 
@@ -87,8 +199,9 @@ pub(super) fn write(
     bytes: &[u8],
     to: WritePosition,
 ) -> io::Result<usize> {
+    let file = open.file.get()?;
     let gap = match to {
-        WritePosition::Offset(resolved) => resolved.saturating_sub(open.file.metadata()?.len()),
+        WritePosition::Offset(resolved) => resolved.saturating_sub(file.metadata()?.len()),
         WritePosition::End => 0,
     };
     let growth = Growth {
@@ -98,8 +211,8 @@ pub(super) fn write(
     let written = gate.grow(open.grant, &open.path, growth, || {
         loop {
             let written = match to {
-                WritePosition::Offset(resolved) => open.file.write_at(bytes, resolved),
-                WritePosition::End => append(&open.file, bytes),
+                WritePosition::Offset(resolved) => file.write_at(bytes, resolved),
+                WritePosition::End => append(file, bytes),
             };
             match written {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -112,58 +225,105 @@ pub(super) fn write(
 }
 
 pub(super) struct FileWriter {
-    pub(super) gate: Arc<Gate>,
-    pub(super) open: OpenFile,
-    pub(super) target: WritePosition,
-    pub(super) is_closed: bool,
+    gate: Arc<Gate>,
+    open: OpenFile,
+    target: WritePosition,
+    blocking: Option<Arc<ToolBlocking>>,
+    /// Results in the position after the write.
+    operation: Operation<WritePosition>,
+    is_closed: bool,
 }
 
 impl FileWriter {
-    fn write_all(&mut self, mut rest: &[u8]) -> io::Result<()> {
-        while !rest.is_empty() {
-            let count = write(&self.gate, &self.open, rest, self.target)?;
-            if count == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
+    pub(super) fn new(
+        gate: Arc<Gate>,
+        open: OpenFile,
+        target: WritePosition,
+        blocking: Option<Arc<ToolBlocking>>,
+    ) -> Self {
+        Self {
+            gate,
+            open,
+            target,
+            blocking,
+            operation: Operation::None,
+            is_closed: false,
+        }
+    }
+
+    /// Takes note of a write that has ended.
+    fn settle(&mut self) -> StreamResult<()> {
+        if self.is_closed {
+            return Err(StreamError::Closed);
+        }
+        match self.operation.take() {
+            None => {}
+            Some(Ok(target)) => self.target = target,
+            Some(Err(error)) => {
+                self.is_closed = true;
+                return Err(StreamError::LastOperationFailed(error.into()));
             }
-            if let WritePosition::Offset(resolved) = &mut self.target {
-                *resolved = resolved.saturating_add(count as u64);
-            }
-            rest = rest.get(count..).unwrap_or_default();
         }
         Ok(())
     }
+}
+
+/// Writes everything, and returns the position after it.
+fn write_all(
+    gate: &Gate,
+    open: &OpenFile,
+    mut rest: &[u8],
+    mut to: WritePosition,
+) -> io::Result<WritePosition> {
+    while !rest.is_empty() {
+        let count = write(gate, open, rest, to)?;
+        if count == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        if let WritePosition::Offset(resolved) = &mut to {
+            *resolved = resolved.saturating_add(count as u64);
+        }
+        rest = rest.get(count..).unwrap_or_default();
+    }
+    Ok(to)
 }
 
 #[async_trait]
 impl Pollable for FileWriter {
-    async fn ready(&mut self) {}
+    async fn ready(&mut self) {
+        self.operation.wait().await;
+    }
 }
 
 #[async_trait]
 impl OutputStream for FileWriter {
-    fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
-        if self.is_closed {
-            return Err(StreamError::Closed);
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.settle()?;
+        if !matches!(self.operation, Operation::None) {
+            return Err(StreamError::trap("a write before the last one has ended"));
         }
-        self.write_all(&bytes).map_err(|error| {
-            self.is_closed = true;
-            StreamError::LastOperationFailed(error.into())
-        })
+        let (gate, target) = (Arc::clone(&self.gate), self.target);
+        let open = self.open.clone();
+        let write = move || write_all(&gate, &open, &bytes, target);
+        self.operation = Operation::start(self.blocking.as_ref(), write);
+        self.settle()
     }
 
-    /// A write has reached the kernel when it returns.
+    /// A write has reached the kernel when it ends, and the stream is not ready before.
     fn flush(&mut self) -> StreamResult<()> {
-        if self.is_closed {
-            return Err(StreamError::Closed);
-        }
-        Ok(())
+        self.settle()
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        if self.is_closed {
-            return Err(StreamError::Closed);
-        }
-        Ok(MAX_CHUNK_BYTES)
+        self.settle()?;
+        Ok(match self.operation {
+            Operation::None => MAX_CHUNK_BYTES,
+            Operation::Running(_) | Operation::Done(_) => 0,
+        })
+    }
+
+    async fn cancel(&mut self) {
+        self.operation.wait().await;
     }
 }
 

@@ -9,5 +9,6 @@ mod links;
 mod lookups;
 mod quotas;
 mod races;
+pub(crate) mod remote;
 mod run_later;
 mod streams;

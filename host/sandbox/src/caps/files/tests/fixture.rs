@@ -1,16 +1,20 @@
 //! A directory with objects of every kind, and a small language for a guest's operations.
 
-use super::super::{FilesCtx, FilesView, resolve::Resolver};
-use crate::gate::{CallStats, Gate};
+use super::super::{FilesCtx, FilesError, FilesView, resolve::Resolver};
+use crate::{
+    gate::{CallStats, Gate},
+    schedule::blocking::{BlockingThreads, ToolBlocking},
+};
 use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
 use agent_host_types::{limits::Limits, tool::Effect};
 use rustix::fs::{CWD, FileType, Mode};
 use std::{
     os::unix::fs::symlink,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::{
     filesystem::Descriptor,
@@ -33,7 +37,7 @@ pub(super) const MASK: &[&str] = &[".env*", ".ssh", ".git/config"];
 pub(super) struct Fixture {
     pub(super) dir: TempDir,
     pub(super) table: ResourceTable,
-    pub(super) files: FilesCtx,
+    pub(super) files: Arc<FilesCtx>,
     /// The handle of each grant.
     pub(super) grants: Vec<u32>,
 }
@@ -106,6 +110,23 @@ pub(super) fn populated_dir() -> TempDir {
     dir
 }
 
+/// Threads for operations that may block.
+pub(super) static THREADS: LazyLock<Threads> = LazyLock::new(|| {
+    let runtime = Runtime::new().unwrap();
+    let threads = BlockingThreads::start(runtime.handle().clone()).unwrap();
+    Threads {
+        tool: threads.for_tool(),
+        _threads: threads,
+        _runtime: runtime,
+    }
+});
+
+pub(super) struct Threads {
+    pub(super) tool: Arc<ToolBlocking>,
+    _threads: BlockingThreads,
+    _runtime: Runtime,
+}
+
 /// The host's own paths: some exist, some do not, and one is reached through a link.
 pub(super) fn protected(dir: &Path) -> Vec<PathBuf> {
     [
@@ -160,15 +181,22 @@ pub(super) fn limited(limits: &Limits, quota: DirQuota) -> Fixture {
     open_behind(gate, dir, Resolver::Openat2)
 }
 
+/// Opens the granted directories, with paths of the host among them.
+pub(super) fn open_files(gate: Arc<Gate>, dir: &Path) -> Result<FilesCtx, FilesError> {
+    FilesCtx::open_now(gate, &protected(dir), &THREADS.tool)
+}
+
 fn open_behind(gate: Arc<Gate>, dir: TempDir, resolver: Resolver) -> Fixture {
-    let mut files = FilesCtx::open(gate, &protected(dir.path())).unwrap();
+    let mut files = open_files(gate, dir.path()).unwrap();
     for root in &mut files.roots {
         root.resolver = resolver;
+        // Both ways of running operations are tested with the tables of both resolvers.
+        root.blocking = (resolver == Resolver::Walk).then(|| Arc::clone(&THREADS.tool));
     }
     let mut fixture = Fixture {
         dir,
         table: ResourceTable::new(),
-        files,
+        files: Arc::new(files),
         grants: Vec::new(),
     };
     let preopens = fixture.fs().get_directories().unwrap();
@@ -198,7 +226,7 @@ impl Fixture {
     pub(super) fn fs(&mut self) -> FilesView<'_> {
         FilesView {
             table: &mut self.table,
-            ctx: &mut self.files,
+            ctx: &self.files,
         }
     }
 

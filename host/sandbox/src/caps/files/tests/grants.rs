@@ -1,8 +1,8 @@
 //! Grants that cannot be opened, and the audit log of one that can.
 
 use super::{
-    super::{FilesCtx, FilesError},
-    fixture::{populated_dir, protected, writable},
+    super::FilesError,
+    fixture::{open_files, populated_dir, writable},
 };
 use crate::gate::Gate;
 use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
@@ -87,7 +87,7 @@ fn unusable_grants_fail_to_open() {
             ..Grants::default()
         };
         let gate = Gate::new(Arc::new(grants), Effect::Effectful, &Limits::default());
-        FilesCtx::open(gate, &protected(dir.path()))
+        open_files(gate, dir.path())
             .err()
             .map(|error: FilesError| error.to_string())
     };
