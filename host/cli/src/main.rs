@@ -12,6 +12,7 @@ mod terminal;
 
 use clap::Parser as _;
 use exit::{Exit, Failure};
+use mimalloc::MiMalloc;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     process::ExitCode,
@@ -20,7 +21,12 @@ use std::{
 use terminal::Terminal;
 use tokio::runtime::Builder;
 
+/// Faster than the C library's for small values that other threads free, and with fewer arenas.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
 fn main() -> ExitCode {
+    limits::limit_arenas();
     if let Some(code) = self_exec::run_as_child() {
         return code;
     }

@@ -54,6 +54,8 @@ pub(super) async fn start(
         // address space for its stack and 64 MiB for its heap arena.
         .env("RAYON_NUM_THREADS", &threads)
         .env("MALLOC_ARENA_MAX", &threads)
+        // In KiB. By default mimalloc would take 1 GiB before the limit is set.
+        .env("MIMALLOC_ARENA_RESERVE", "32768")
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
