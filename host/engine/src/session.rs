@@ -1,7 +1,7 @@
 //! A session: its journal, and the state derived from the records. Everything here can be rebuilt
 //! from them.
 
-mod client;
+pub(crate) mod client;
 mod copy;
 mod history;
 mod spent;

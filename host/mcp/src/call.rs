@@ -124,7 +124,7 @@ impl CallRunner {
         loop {
             let approvals = self.approvals(&call).await?;
             let end = call.run_with_progress(&context, &approvals).await?;
-            self.sessions.dirty.notify_one();
+            self.sessions.schedule_flush(&call.session);
             let prompt = match end {
                 ClientCallEnd::Settled { output, stdio } => {
                     let level = if is_stateless {

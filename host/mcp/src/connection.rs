@@ -58,7 +58,7 @@ impl Connection {
         };
         sessions.add(Arc::clone(&session));
         if current.replace(Arc::clone(&session)).is_some() {
-            sessions.ended.notify_one();
+            sessions.due.notify_one();
         }
         Ok(session)
     }

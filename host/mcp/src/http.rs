@@ -37,8 +37,9 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct SessionLimits {
     /// Sessions of clients that use the handshake. Beyond it, `initialize` is answered with 503.
     pub sessions: usize,
-    /// Requests that run at once in all sessions, whether or not the client still listens. Beyond
-    /// it, a request is answered with 503.
+    /// Requests that run at once in all sessions, whether or not the client still listens. A tool
+    /// may have as many calls in flight as are free; beyond that, a call is answered as `busy`. A
+    /// request that is no call is then answered with 503.
     pub requests: usize,
     /// How long a session may be unused, with no stream open, before it ends.
     pub idle: Duration,

@@ -12,6 +12,7 @@ mod connection;
 mod elicitation;
 mod handler;
 pub mod http;
+mod in_flight;
 mod listeners;
 mod listing;
 mod log;

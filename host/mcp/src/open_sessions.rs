@@ -1,11 +1,12 @@
 //! The journal sessions that may have records not yet durable.
 
 use agent_host_engine::{observer::Unobserved, session::ClientSession};
+use futures_util::future::join_all;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tokio::{sync::Notify, time::sleep};
+use tokio::{sync::Notify, task::spawn_blocking, time::sleep};
 
 /// How long records of read-only calls, which wait for no barrier, may stay not durable.
 const FLUSH_DELAY: Duration = Duration::from_millis(500);
@@ -18,9 +19,10 @@ const MAX_UNWRITTEN: usize = 64;
 pub(crate) struct OpenSessions {
     sessions: Mutex<Vec<Arc<ClientSession>>>,
     /// Notified when a record was added that no barrier has covered: a flush is due within 500 ms.
-    pub(crate) dirty: Notify,
-    /// Notified when a session gets no more calls and can be closed: a flush is due now.
-    pub(crate) ended: Notify,
+    dirty: Notify,
+    /// Notified when a session gets no more calls and can be closed, or has many records that are
+    /// not durable: a flush is due now.
+    pub(crate) due: Notify,
 }
 
 impl OpenSessions {
@@ -29,34 +31,59 @@ impl OpenSessions {
         self.lock().push(session);
     }
 
+    /// Schedules a flush after a call in `session`. No call waits for it.
+    pub(crate) fn schedule_flush(&self, session: &ClientSession) {
+        let flush = if session.is_flush_due() {
+            &self.due
+        } else {
+            &self.dirty
+        };
+        flush.notify_one();
+    }
+
     /// Waits until a scheduled flush is due.
     pub(crate) async fn flush_due(&self) {
         tokio::select! {
-            () = self.ended.notified() => return,
+            () = self.due.notified() => return,
             () = self.dirty.notified() => {}
         }
         tokio::select! {
-            () = self.ended.notified() => {}
+            () = self.due.notified() => {}
             () = sleep(FLUSH_DELAY) => {}
         }
     }
 
-    /// Makes the records of all sessions durable, and removes the sessions of closed connections.
+    /// Makes the records of all sessions durable, all at once, and removes the sessions of closed
+    /// connections.
     pub(crate) async fn flush(&self) {
         let sessions = self.lock().clone();
-        for session in &sessions {
+        let flushes = sessions.iter().map(|session| async move {
             if let Err(error) = session.flush(&Unobserved).await {
                 // The next call in the session reports it to the client.
                 tracing::warn!("session {} cannot be written: {error}", session.id());
             }
-        }
+        });
+        join_all(flushes).await;
         drop(sessions);
+        let removed = self.remove_closed();
+        if !removed.is_empty() {
+            // Dropping a journal releases its lock, and waits if a call recorded in the meantime.
+            let dropped = spawn_blocking(move || drop(removed)).await;
+            if let Err(error) = dropped {
+                tracing::warn!("a session was not closed: {error}");
+            }
+        }
+    }
+
+    /// Removes the sessions of closed connections that are durable.
+    fn remove_closed(&self) -> Vec<Arc<ClientSession>> {
         let mut unwritten = 0;
-        self.lock().retain(|session| {
+        let closed = |session: &mut Arc<ClientSession>| {
             let is_unwritten = session.is_unwritten();
             unwritten += usize::from(is_unwritten);
-            Arc::strong_count(session) > 1 || is_unwritten && unwritten <= MAX_UNWRITTEN
-        });
+            Arc::strong_count(session) == 1 && !(is_unwritten && unwritten <= MAX_UNWRITTEN)
+        };
+        self.lock().extract_if(.., closed).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<ClientSession>>> {

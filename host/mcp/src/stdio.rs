@@ -1,7 +1,7 @@
 //! The transport over standard input and output: one message per line. Whatever a client writes or
 //! does not read, memory is bounded and the connection stays open: a line that is no message is
-//! answered or skipped, calls beyond a bound are queued, and while the client does not read its
-//! output, its input is not read.
+//! answered or skipped, a call beyond its tool's share is answered as `busy`, and while the client
+//! does not read its output, its input is not read.
 
 mod outbox;
 mod refusal;
@@ -11,7 +11,10 @@ mod tests;
 
 pub use streams::{Input, Output, standard_streams};
 
-use crate::server::Server;
+use crate::{
+    in_flight::{InFlight, long_running},
+    server::Server,
+};
 use agent_host_process::{Line, LineDecoder};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -20,16 +23,16 @@ use refusal::{oversized, refusal};
 use rmcp::{
     RoleServer,
     model::{
-        ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions as _, GetMeta as _,
-        JsonRpcRequest, ProtocolVersion, RequestId,
+        ClientJsonRpcMessage, ClientRequest, GetExtensions as _, GetMeta as _, JsonRpcRequest,
+        ProtocolVersion,
     },
     service::{ServerInitializeError, TxJsonRpcMessage, serve_server_with_ct},
     transport::Transport,
 };
-use std::{collections::VecDeque, io, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::Semaphore,
     task::JoinError,
     time::{Instant, timeout_at},
 };
@@ -39,17 +42,11 @@ use tokio_util::{codec::FramedRead, sync::CancellationToken};
 /// accepts, the other accepts.
 const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Calls that run at once. The sandbox admits fewer of most tools and queues the others.
-const MAX_CALLS: usize = 64;
+/// Calls and subscriptions in flight. The sandbox runs and queues fewer of one tool than its half.
+const MAX_CALLS: usize = 512;
 
 /// Other requests that run at once. None of them waits for anything.
 const MAX_OTHERS: usize = 64;
-
-/// Calls in the queue. When it is full, nothing is read, so cancellations wait as well.
-const MAX_QUEUED: usize = 1024;
-
-/// Bytes of the lines of the queued calls.
-const MAX_QUEUED_BYTES: usize = 16 * 1024 * 1024;
 
 /// Time that running requests get at the end of the input before rmcp is told of it. rmcp then
 /// gives them 5 s more, but acknowledges no notification in that time, so a request that waits for
@@ -109,22 +106,13 @@ where
 
 type Request = JsonRpcRequest<ClientRequest>;
 
-/// Held by a request's extensions until its response is sent.
-#[derive(Clone)]
-struct RequestPermit {
-    _permit: Arc<OwnedSemaphorePermit>,
-}
-
 /// The transport.
 #[derive(Debug)]
 pub(crate) struct StdioTransport<R, W> {
     lines: FramedRead<R, LineDecoder>,
     out: Arc<Outbox<W>>,
-    calls: Arc<Semaphore>,
+    calls: Arc<InFlight>,
     others: Arc<Semaphore>,
-    /// Calls beyond [`MAX_CALLS`], in order, with the bytes of their lines.
-    queued: VecDeque<(Request, usize)>,
-    queued_bytes: usize,
     /// A request other than a call that came when [`MAX_OTHERS`] ran.
     held: Option<Request>,
     /// True after a request that starts one of the protocol's two lifecycles.
@@ -148,10 +136,8 @@ where
                 LineDecoder::BUFFER_BYTES,
             ),
             out: Arc::new(Outbox::new(output)),
-            calls: Arc::new(Semaphore::new(MAX_CALLS)),
+            calls: InFlight::new(MAX_CALLS),
             others: Arc::new(Semaphore::new(MAX_OTHERS)),
-            queued: VecDeque::new(),
-            queued_bytes: 0,
             held: None,
             is_open: false,
             drain_until: None,
@@ -159,51 +145,40 @@ where
         }
     }
 
-    /// Returns true if another line can be taken.
-    fn can_read(&self) -> bool {
-        self.drain_until.is_none()
-            && self.held.is_none()
-            && self.queued.len() < MAX_QUEUED
-            && self.queued_bytes < MAX_QUEUED_BYTES
-    }
-
-    /// Returns a message that can be handled now. A request that cannot is queued.
-    fn admit(
+    /// Returns a message that can be handled now.
+    async fn admit(
         &mut self,
         message: ClientJsonRpcMessage,
         bytes: usize,
     ) -> Option<ClientJsonRpcMessage> {
         match message {
-            ClientJsonRpcMessage::Request(request) => self.admit_request(request, bytes),
+            ClientJsonRpcMessage::Request(request) => self.admit_request(request, bytes).await,
             // rmcp ends the service at any other message before a lifecycle has started.
-            _ if !self.is_open => None,
-            ClientJsonRpcMessage::Notification(notification) => {
-                match cancels(&notification.notification) {
-                    Some(id) if self.unqueue(id) => None,
-                    _ => Some(ClientJsonRpcMessage::Notification(notification)),
-                }
-            }
-            ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => Some(message),
+            other => self.is_open.then_some(other),
         }
     }
 
-    fn admit_request(&mut self, request: Request, bytes: usize) -> Option<ClientJsonRpcMessage> {
+    /// Admits a request. A call beyond its tool's share is answered, another request is held.
+    async fn admit_request(
+        &mut self,
+        request: Request,
+        bytes: usize,
+    ) -> Option<ClientJsonRpcMessage> {
         self.is_open |= starts_lifecycle(&request.request);
-        if !is_long_running(&request.request) {
+        let Some(name) = long_running(&request.request) else {
             return match Arc::clone(&self.others).try_acquire_owned() {
-                Ok(permit) => Some(in_flight(request, permit)),
+                Ok(permit) => Some(with_permit(request, Arc::new(permit))),
                 Err(_) => {
                     self.held = Some(request);
                     None
                 }
             };
-        }
-        let permit = Arc::clone(&self.calls).try_acquire_owned().ok();
-        match permit.filter(|_| self.queued.is_empty()) {
-            Some(permit) => Some(in_flight(request, permit)),
-            None => {
-                self.queued_bytes += bytes;
-                self.queued.push_back((request, bytes));
+        };
+        match self.calls.admit(name, bytes) {
+            Ok(permit) => Some(with_permit(request, permit)),
+            Err(busy) => {
+                let response = busy.response(&request.request, request.id.clone());
+                self.out.send(&response).await;
                 None
             }
         }
@@ -213,28 +188,10 @@ where
     fn all_answered(&self) -> impl Future<Output = ()> + Send + 'static {
         let (calls, others) = (Arc::clone(&self.calls), Arc::clone(&self.others));
         async move {
-            // The semaphores are never closed.
-            let _ = calls.acquire_many(MAX_CALLS as u32).await;
+            calls.idle().await;
+            // The semaphore is never closed.
             let _ = others.acquire_many(MAX_OTHERS as u32).await;
         }
-    }
-
-    /// Returns the first call in the queue, which runs now.
-    fn next_queued(&mut self, permit: OwnedSemaphorePermit) -> Option<ClientJsonRpcMessage> {
-        let (request, bytes) = self.queued.pop_front()?;
-        self.queued_bytes -= bytes;
-        Some(in_flight(request, permit))
-    }
-
-    /// Removes a cancelled call from the queue. The protocol wants no response to it.
-    fn unqueue(&mut self, id: &RequestId) -> bool {
-        let mut queued = self.queued.iter();
-        let index = queued.position(|(request, _)| request.id == *id);
-        let Some((_, bytes)) = index.and_then(|index| self.queued.remove(index)) else {
-            return false;
-        };
-        self.queued_bytes -= bytes;
-        true
     }
 
     /// Returns the message of a line if it can be handled now. Answers a line that is no message.
@@ -243,7 +200,7 @@ where
             return None;
         }
         match serde_json::from_slice::<ClientJsonRpcMessage>(&line) {
-            Ok(message) => self.admit(message, line.len()),
+            Ok(message) => self.admit(message, line.len()).await,
             Err(_) => {
                 self.out.send(&refusal(&line)?).await;
                 None
@@ -276,29 +233,24 @@ where
         loop {
             if let Some(until) = self.drain_until
                 && self.held.is_none()
-                && self.queued.is_empty()
             {
                 self.end.cancel();
                 let answered = self.all_answered();
                 let _ = timeout_at(until, answered).await;
                 return None;
             }
-            let can_read = self.can_read();
-            let (calls, others) = (Arc::clone(&self.calls), Arc::clone(&self.others));
+            let others = Arc::clone(&self.others);
             let out = Arc::clone(&self.out);
             let lines = &mut self.lines;
             let read = tokio::select! {
                 biased;
-                permit = calls.acquire_owned(), if !self.queued.is_empty() => {
-                    return self.next_queued(permit.ok()?);
-                }
                 permit = others.acquire_owned(), if self.held.is_some() => {
-                    return Some(in_flight(self.held.take()?, permit.ok()?));
+                    return Some(with_permit(self.held.take()?, Arc::new(permit.ok()?)));
                 }
                 read = async move {
                     out.ready().await?;
                     Some(lines.next().await)
-                }, if can_read => read?,
+                }, if self.held.is_none() => read?,
             };
             let message = match read {
                 Some(Ok(Line::Complete(line))) => self.take(line).await,
@@ -325,19 +277,13 @@ where
     }
 }
 
-fn in_flight(mut request: Request, permit: OwnedSemaphorePermit) -> ClientJsonRpcMessage {
-    request.request.extensions_mut().insert(RequestPermit {
-        _permit: Arc::new(permit),
-    });
+/// Adds a permit to a request, which holds it until its handler has ended.
+fn with_permit(
+    mut request: Request,
+    permit: impl Clone + Send + Sync + 'static,
+) -> ClientJsonRpcMessage {
+    request.request.extensions_mut().insert(permit);
     ClientJsonRpcMessage::Request(request)
-}
-
-/// Returns true for requests that may run for long.
-fn is_long_running(request: &ClientRequest) -> bool {
-    matches!(
-        request,
-        ClientRequest::CallToolRequest(_) | ClientRequest::SubscriptionsListenRequest(_)
-    )
 }
 
 /// Returns true if a request starts a lifecycle: by a handshake, or by the `_meta` that every
@@ -354,15 +300,5 @@ fn starts_lifecycle(request: &ClientRequest) -> bool {
                     .missing_required_keys(&ProtocolVersion::V_2026_07_28)
                     .is_empty()
         }
-    }
-}
-
-/// Returns the request that a notification cancels.
-fn cancels(notification: &ClientNotification) -> Option<&RequestId> {
-    match notification {
-        ClientNotification::CancelledNotification(cancelled) => {
-            cancelled.params.request_id.as_ref()
-        }
-        _ => None,
     }
 }

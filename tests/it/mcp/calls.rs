@@ -225,3 +225,36 @@ fn end_of_input_stops_running_calls() {
     assert_eq!(settled.len(), 1, "{events:?}");
     assert_eq!(settled[0]["output"]["value"]["code"], "cancelled");
 }
+
+/// More calls of a tool that computes without end than the transport, or the sandbox, runs at once.
+#[test]
+fn flood_of_a_looping_tool_does_not_delay_another() {
+    const FLOOD: u64 = 200;
+    let env = TestEnv::new();
+    let endless = "(loop $again (br $again)) (i32.const 0)";
+    env.write("endless.wasm", Guest::running(endless).bytes());
+    env.write("note.txt", "hello");
+    env.configure(
+        "[limits]\ndeadline-ms = 600000\n[[tool]]\nname = \"endless\"\ncomponent = \"endless.wasm\"\n\
+         [[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n",
+    );
+    let mut client = Client::start(&env, &["--config", "agent.toml"], json!({}));
+    for id in 1..=FLOOD {
+        client.send(&call(id, "echo", json!({})));
+    }
+    for round in 1..=20 {
+        let id = FLOOD + round;
+        client.send(&call(id, "read_file", json!({ "path": "note.txt" })));
+        loop {
+            let answer = client.next();
+            if answer["id"] == id {
+                assert_eq!(answer["result"]["isError"], false, "{answer}");
+                break;
+            }
+            // No call of the flood has ended: those beyond the queue did not start.
+            let code = &answer["result"]["structuredContent"]["code"];
+            assert_eq!(code, "busy", "{answer}");
+        }
+    }
+    assert_eq!(client.close().code, Some(0));
+}

@@ -22,9 +22,12 @@ use std::{
 /// The call id under which a successor session records the shared state that it takes over.
 const CARRIED_OVER: &str = "carried-over";
 
-/// The maximum number of records without a barrier, a few hundred bytes each; the next call then
-/// waits for one.
-const MAX_UNDURABLE: usize = 1024;
+/// The number of records without a barrier, a few hundred bytes each, at which one is due.
+const FLUSH_AT: usize = 1024;
+
+/// The number at which the next call waits for a barrier. A disk that is behind thus slows its
+/// clients, and otherwise a barrier ends before this is reached.
+pub(crate) const MAX_UNDURABLE: usize = 8 * FLUSH_AT;
 
 /// A session that several calls use at once.
 ///
@@ -132,6 +135,13 @@ impl ClientSession {
             observer.recorded(&record);
         }
         Ok(())
+    }
+
+    /// Whether the caller should flush now and not at its next period, so that no call has to wait
+    /// for a barrier.
+    #[must_use]
+    pub fn is_flush_due(&self) -> bool {
+        self.lock().undurable() >= FLUSH_AT
     }
 
     /// Waits for a barrier if [`MAX_UNDURABLE`] records wait for one, or the last one failed.

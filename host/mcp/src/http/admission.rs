@@ -1,11 +1,12 @@
 //! Admission of the protocol's requests, as a layer around the protocol's service.
 
-use super::{SESSION_ID, semaphore, sessions::Sessions};
+use super::{SESSION_ID, sessions::Sessions};
+use crate::in_flight::{BUSY, InFlight, long_running};
 use axum::{
     body::{Body, Bytes},
     extract::{Request, State},
     middleware::Next,
-    response::{IntoResponse as _, Response},
+    response::{IntoResponse, Response},
 };
 use http::{
     Method, StatusCode,
@@ -13,16 +14,14 @@ use http::{
     request::Parts,
 };
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcError, RequestId,
+    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcRequest, RequestId, ServerJsonRpcMessage,
 };
 use serde::Deserialize as _;
 use serde_json::Value;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 
-/// The error code of a request that is refused because too much runs; of the range that JSON-RPC
-/// leaves to servers.
-const BUSY: ErrorCode = ErrorCode(-32000);
+/// The name under which the requests that are no calls are counted; a tool has a longer one.
+const NO_TOOL: &str = "";
 
 /// Seconds after which a client that was refused for load should retry.
 const RETRY_SECONDS: &str = "5";
@@ -30,7 +29,7 @@ const RETRY_SECONDS: &str = "5";
 /// Bounds the requests that run.
 #[derive(Debug)]
 pub(super) struct Admission {
-    requests: Arc<Semaphore>,
+    requests: Arc<InFlight>,
     sessions: Arc<Sessions>,
 }
 
@@ -45,12 +44,8 @@ pub(super) async fn admit(
     if parts.method == Method::POST {
         match serde_json::from_slice(&body) {
             Ok(ClientJsonRpcMessage::Request(request)) => {
-                if let Err(reason) = admission.reserve(&mut parts, &request.request) {
-                    let error = ErrorData::new(BUSY, reason, None);
-                    let status = StatusCode::SERVICE_UNAVAILABLE;
-                    let retry = [(RETRY_AFTER, RETRY_SECONDS)];
-                    return (retry, error_response(status, error, Some(request.id)))
-                        .into_response();
+                if let Err(refused) = admission.reserve(&mut parts, request, body.len()) {
+                    return busy_response(&refused);
                 }
             }
             Ok(_) => {}
@@ -64,24 +59,38 @@ pub(super) async fn admit(
 impl Admission {
     pub(super) fn new(requests: usize, sessions: Arc<Sessions>) -> Self {
         Self {
-            requests: semaphore(requests),
+            requests: InFlight::new(requests),
             sessions,
         }
     }
 
-    /// Puts the permits that a request needs into its extensions, or returns why there are none.
-    fn reserve(&self, parts: &mut Parts, request: &ClientRequest) -> Result<(), &'static str> {
-        let permit = Arc::clone(&self.requests).try_acquire_owned();
-        let permit = permit.map_err(|_| "too many requests run; ask again")?;
+    /// Puts the permits that a request of `bytes` bytes needs into its extensions.
+    ///
+    /// # Errors
+    /// There are none; this is the response.
+    fn reserve(
+        &self,
+        parts: &mut Parts,
+        request: JsonRpcRequest<ClientRequest>,
+        bytes: usize,
+    ) -> Result<(), ServerJsonRpcMessage> {
+        let JsonRpcRequest { request, id, .. } = request;
+        let name = long_running(&request).unwrap_or(NO_TOOL);
+        let permit = match self.requests.admit(name, bytes) {
+            Ok(permit) => permit,
+            Err(busy) => return Err(busy.response(&request, id)),
+        };
         let is_new = matches!(request, ClientRequest::InitializeRequest(_));
         if is_new && !parts.headers.contains_key(SESSION_ID) {
-            let session = self.sessions.reserve();
-            let session =
-                session.ok_or("too many sessions are open; end one with DELETE, or ask again")?;
+            let Some(session) = self.sessions.reserve() else {
+                let reason = "too many sessions are open; end one with DELETE, or ask again";
+                let error = ErrorData::new(BUSY, reason, None);
+                return Err(ServerJsonRpcMessage::error(error, Some(id)));
+            };
             parts.extensions.insert(session);
         }
         // Held until the handler drops the extensions, whether or not the client still listens.
-        parts.extensions.insert(Arc::new(permit));
+        parts.extensions.insert(permit);
         Ok(())
     }
 }
@@ -99,12 +108,23 @@ fn invalid_message(body: &[u8]) -> Response {
             (ErrorData::invalid_request(reason, None), id)
         }
     };
-    error_response(StatusCode::BAD_REQUEST, error, id)
+    let error = ServerJsonRpcMessage::error(error, id);
+    (StatusCode::BAD_REQUEST, json(&error)).into_response()
 }
 
-/// Returns a JSON-RPC error, with the request's id where that could be read.
-fn error_response(status: StatusCode, error: ErrorData, id: Option<RequestId>) -> Response {
-    // Numbers and strings always have a JSON form.
-    let body = serde_json::to_vec(&JsonRpcError::new(id, error)).unwrap_or_default();
-    (status, [(CONTENT_TYPE, "application/json")], body).into_response()
+/// Returns the response to a request that is not admitted. A call has a result, so it succeeds.
+fn busy_response(message: &ServerJsonRpcMessage) -> Response {
+    match message {
+        ServerJsonRpcMessage::Response(_) => json(message).into_response(),
+        _ => {
+            let retry = [(RETRY_AFTER, RETRY_SECONDS)];
+            (StatusCode::SERVICE_UNAVAILABLE, retry, json(message)).into_response()
+        }
+    }
+}
+
+fn json(message: &ServerJsonRpcMessage) -> impl IntoResponse {
+    // The host's own messages always have a JSON form.
+    let body = serde_json::to_vec(message).unwrap_or_default();
+    ([(CONTENT_TYPE, "application/json")], body)
 }

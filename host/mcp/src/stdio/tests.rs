@@ -29,7 +29,7 @@ use tokio::{
 /// How long a test waits for a message before it fails.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Answers calls with their tool's name once `gate` has a permit.
+/// Answers calls with their tool's name once `gate` has a permit; those of `open` at once.
 #[derive(Clone)]
 struct Double {
     gate: Arc<Semaphore>,
@@ -57,6 +57,7 @@ impl ServerHandler for Double {
         let running = self.running.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(running, Ordering::Relaxed);
         tokio::select! {
+            () = std::future::ready(()), if request.name == "open" => {}
             permit = self.gate.acquire() => permit.unwrap().forget(),
             () = context.ct.cancelled() => {}
         }
@@ -176,7 +177,11 @@ fn pong(id: impl Into<Value>) -> Value {
 }
 
 fn call(id: usize) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "echo" } })
+    call_of("echo", id)
+}
+
+fn call_of(tool: &str, id: usize) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool } })
 }
 
 fn result(id: usize) -> Value {

@@ -2,7 +2,7 @@
 
 use super::harness::*;
 use crate::{
-    session::{ClientSession, Session, SessionStart},
+    session::{ClientSession, Session, SessionStart, client::MAX_UNDURABLE},
     tool::{CallReport, Invocation, RunEnd},
     turn::{Agent, ClientCall, ClientCallEnd, ClientCallError, Prompts, TurnContext},
 };
@@ -445,12 +445,17 @@ async fn client_session_successor_takes_over_shared_state() {
 #[tokio::test]
 async fn client_records_without_a_barrier_are_bounded() {
     let client = Client::new(standard());
-    for _ in 0..1024 {
+    // The session's start and two records of each call.
+    let waits_for_none = MAX_UNDURABLE / 2;
+    for number in 0..waits_for_none {
+        assert_eq!(client.session.is_flush_due(), number >= 512);
         let mut call = client.call("look");
         client.run(&mut call).await;
     }
+    assert_eq!(client.journal.barriers(), 0);
+    client.run(&mut client.call("look")).await;
     assert_eq!(client.journal.barriers(), 1);
-    assert_eq!(client.session.lock().undurable(), 1024);
+    assert!(!client.session.is_flush_due());
 }
 
 #[tokio::test]
