@@ -10,6 +10,7 @@ mod usage;
 
 pub use token::{ConfiguredToken, TOKEN_VARIABLE, TokenError, configured_token};
 
+use crate::server::Server;
 use admission::{Admission, admit};
 use agent_host_http::{HttpServer, Refusal};
 use axum::{Router, middleware::from_fn_with_state};
@@ -57,10 +58,21 @@ impl Default for SessionLimits {
 
 /// Serves the protocol until `shutdown` is cancelled; running calls then have
 /// [`HttpLimits::grace`](agent_host_http::HttpLimits::grace) to end.
+pub async fn serve(
+    server: &Server,
+    listener: HttpServer,
+    limits: SessionLimits,
+    shutdown: CancellationToken,
+) {
+    let server = server.clone();
+    serve_handlers(listener, limits, move || server.handler(), shutdown).await;
+}
+
+/// Serves handlers of a test or of a server.
 ///
 /// Each session gets a handler of its own. `handler` is also called for each request without a
 /// session, and may be called to look up a tool, so it must be cheap.
-pub async fn serve<H: ServerHandler + Send + 'static>(
+async fn serve_handlers<H: ServerHandler + Send + 'static>(
     server: HttpServer,
     limits: SessionLimits,
     handler: impl Fn() -> H + Send + Sync + 'static,

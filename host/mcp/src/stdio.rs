@@ -72,16 +72,12 @@ pub enum StdioError {
 ///
 /// # Errors
 /// Fails when the connection breaks for another reason than that the client closed it.
-pub async fn serve_stdio<R, W>(
+pub async fn serve_stdio(
     server: &Server,
-    input: R,
-    output: W,
+    input: Input,
+    output: Output,
     stop: CancellationToken,
-) -> Result<(), StdioError>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
+) -> Result<(), StdioError> {
     let transport = StdioTransport::new(input, output);
     let mut handler = server.handler();
     handler.end = transport.end.clone();

@@ -90,9 +90,7 @@ async fn over_http(
     if let Some(warning) = exposure_warning(address) {
         terminal.note(&format!("{YELLOW}warning:{YELLOW:#} {warning}"));
     }
-    let handlers = server.clone();
-    let handler = move || handlers.handler();
-    http::serve(listener, SessionLimits::default(), handler, stop).await;
+    http::serve(server, listener, SessionLimits::default(), stop).await;
     Ok(())
 }
 

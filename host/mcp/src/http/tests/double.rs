@@ -1,6 +1,6 @@
 //! A server whose tools do what a test tells them.
 
-use crate::http::{SESSION_ID, SessionLimits, serve};
+use crate::http::{SESSION_ID, SessionLimits, serve_handlers};
 use agent_host_http::{HttpLimits, HttpOptions, HttpServer, Token};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -200,7 +200,7 @@ impl Running {
             made.handlers.fetch_add(1, Ordering::Relaxed);
             Double(Arc::clone(&made))
         };
-        let task = tokio::spawn(serve(server, limits, handler, shutdown.clone()));
+        let task = tokio::spawn(serve_handlers(server, limits, handler, shutdown.clone()));
         Self {
             address,
             stage,
