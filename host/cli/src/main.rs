@@ -50,6 +50,7 @@ fn start(terminal: &Terminal) -> Result<Exit, Failure> {
     start_log(args.log.as_deref());
     limits::check()?;
     let workers = args.threads.unwrap_or_else(default_threads);
+    tracing::debug!("{workers} threads for the host's tasks");
     let mut builder = Builder::new_multi_thread();
     let runtime = agent_host_sandbox::start_runtime(builder.enable_all(), workers)
         .map_err(|error| Failure::failed(format!("agent-host cannot start: {error}")))?;

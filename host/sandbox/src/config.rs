@@ -99,7 +99,7 @@ impl Default for SandboxConfig {
         Self {
             cache_dir: None,
             protected: Vec::new(),
-            // At least two, so that one guest in a slow file system does not block all others.
+            // At least two, so that a call starts while another computes its first slice.
             guest_threads: thread::available_parallelism()
                 .map_or(2, NonZeroUsize::get)
                 .clamp(2, *GUEST_THREADS.end()),

@@ -145,6 +145,14 @@ impl ToolBlocking {
     }
 }
 
+#[cfg(test)]
+impl ToolBlocking {
+    /// True if an operation would start at once.
+    pub(crate) fn is_free(&self) -> bool {
+        !self.permits.is_at_quota()
+    }
+}
+
 /// Records an operation that still runs when its waiter is dropped.
 struct AbandonOnDrop<'a> {
     task: AbortHandle,

@@ -116,14 +116,14 @@ pub(super) static THREADS: LazyLock<Threads> = LazyLock::new(|| {
     let threads = BlockingThreads::start(runtime.handle().clone()).unwrap();
     Threads {
         tool: threads.for_tool(),
-        _threads: threads,
+        all: threads,
         _runtime: runtime,
     }
 });
 
 pub(super) struct Threads {
     pub(super) tool: Arc<ToolBlocking>,
-    _threads: BlockingThreads,
+    pub(super) all: BlockingThreads,
     _runtime: Runtime,
 }
 

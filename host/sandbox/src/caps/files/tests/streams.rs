@@ -1,7 +1,12 @@
 //! Reading and writing through streams and descriptors: content, ends, errors and counts.
 
-use super::fixture::{Fixture, code, writable};
+use super::{
+    super::stream::MAX_CHUNK_BYTES,
+    fixture::{Fixture, THREADS, code, writable},
+};
+use crate::schedule::blocking::PER_TOOL;
 use pretty_assertions::assert_eq;
+use std::sync::{Arc, Mutex, mpsc};
 use wasmtime::component::Resource;
 use wasmtime_wasi::{
     filesystem::Descriptor,
@@ -60,7 +65,7 @@ async fn stream_bytes_are_moved_and_counted() {
     loop {
         match reader.blocking_read(usize::MAX).await {
             Ok(bytes) => {
-                assert!(bytes.len() <= super::super::stream::MAX_CHUNK_BYTES);
+                assert!(bytes.len() <= MAX_CHUNK_BYTES);
                 found.extend(bytes);
             }
             Err(StreamError::Closed) => break,
@@ -281,4 +286,71 @@ async fn stream_errors_map_to_codes() {
         Some("bad-descriptor".to_owned())
     );
     assert!(matches!(reader.read(1), Err(StreamError::Closed)));
+}
+
+/// Opens a file in a directory that is not local, and its streams.
+async fn remote(fixture: &mut Fixture) -> (DynInputStream, DynOutputStream) {
+    let tool = THREADS.all.for_tool();
+    Arc::get_mut(&mut fixture.files).unwrap().roots[0].blocking = Some(tool);
+    let both = DescriptorFlags::READ | DescriptorFlags::WRITE;
+    let file = open(fixture, "s.bin", both).await;
+    let writer = fixture.fs().write_via_stream(again(&file), 0).unwrap();
+    let reader = fixture.fs().read_via_stream(again(&file), 0).unwrap();
+    (input(fixture, reader), output(fixture, writer))
+}
+
+#[tokio::test]
+async fn remote_stream_moves_bytes_and_counts_them() {
+    let mut fixture = writable();
+    let (mut reader, mut writer) = remote(&mut fixture).await;
+    writer.write(b"alpha"[..].into()).unwrap();
+    writer.ready().await;
+    assert_eq!(writer.check_write().unwrap(), MAX_CHUNK_BYTES);
+    let beta = b" beta"[..].into();
+    writer.blocking_write_and_flush(beta).await.unwrap();
+    writer.cancel().await;
+
+    reader.ready().await;
+    // One operation has read everything.
+    assert_eq!(reader.read(3).unwrap(), b"alp"[..]);
+    assert_eq!(reader.read(3).unwrap(), b"ha "[..]);
+    assert_eq!(reader.blocking_read(100).await.unwrap(), b"beta"[..]);
+    let end = reader.blocking_read(1).await;
+    assert!(matches!(end, Err(StreamError::Closed)), "{end:?}");
+    reader.ready().await;
+    let stats = fixture.stats();
+    assert_eq!((stats.bytes_in, stats.bytes_out), (10, 10));
+}
+
+#[tokio::test]
+async fn remote_stream_is_not_ready_while_its_server_hangs() {
+    let mut fixture = writable();
+    let (mut reader, mut writer) = remote(&mut fixture).await;
+    let tool = fixture.files.blocking(0).cloned().unwrap();
+    let (answer, answers) = mpsc::channel::<()>();
+    let answers = Arc::new(Mutex::new(answers));
+    let hung: Vec<_> = (0..PER_TOOL)
+        .map(|_| {
+            let answers = Arc::clone(&answers);
+            // Ends with the sender.
+            tool.spawn(move || answers.lock().unwrap().recv().is_err())
+        })
+        .collect();
+    // These wait behind them.
+    tokio::task::yield_now().await;
+    while tool.is_free() {
+        tokio::task::yield_now().await;
+    }
+    writer.write(b"alpha"[..].into()).unwrap();
+    assert_eq!(writer.check_write().unwrap(), 0);
+    writer.flush().unwrap();
+    let early = writer.write(b"beta"[..].into());
+    assert!(matches!(early, Err(StreamError::Trap(_))), "{early:?}");
+    assert!(reader.read(10).unwrap().is_empty());
+    drop(answer);
+    writer.ready().await;
+    assert_eq!(writer.check_write().unwrap(), MAX_CHUNK_BYTES);
+    for hung in hung {
+        assert!(hung.await.unwrap().unwrap());
+    }
 }
