@@ -217,9 +217,10 @@ impl Bench {
         let began = Instant::now();
         let report = self.call(&self.hostile, &self.tool, &self.limits).await;
         let code = match &report.output {
-            ToolResultOutput::ErrorJson(value) => {
-                value["code"].as_str().unwrap_or_default().to_owned()
-            }
+            ToolResultOutput::ErrorJson(value) => value.to_value()["code"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
             other => other.tag().to_owned(),
         };
         (code, began.elapsed())
@@ -233,7 +234,7 @@ impl Bench {
             .await;
         assert_eq!(
             report.output,
-            ToolResultOutput::Json(Value::Object(Map::new()))
+            ToolResultOutput::json(Value::Object(Map::new()))
         );
         began.elapsed()
     }

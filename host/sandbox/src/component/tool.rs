@@ -229,7 +229,7 @@ impl ToolComponent {
         }
         let schemas = self.loaded.definitions.schemas(tool);
         match (schemas.and_then(|schemas| schemas.output.as_ref()), output) {
-            (Some(schema), ToolResultOutput::Json(value)) => schema.validate(value),
+            (Some(schema), ToolResultOutput::Json(json)) => schema.validate(&json.to_value()),
             _ => Ok(()),
         }
     }

@@ -7,11 +7,11 @@ mod tests;
 use crate::{bindings::types as wit, instance::failure, secrets::Redactors, text};
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
+    json::JsonText,
     limits::Limits,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
     tool::Effect,
 };
-use serde_json::Value;
 
 /// The most values in one JSON result. A value of two bytes of text takes 32 bytes or more in
 /// memory, so a limit of the text alone is too weak.
@@ -42,12 +42,12 @@ pub(crate) fn output(
     }
     let mut output = match output {
         wit::ToolResultOutput::Text(text) => ToolResultOutput::Text(text),
-        wit::ToolResultOutput::Json(json) => ToolResultOutput::Json(parse(&json)?),
+        wit::ToolResultOutput::Json(json) => ToolResultOutput::Json(parse(json)?),
         wit::ToolResultOutput::Content(parts) => {
             ToolResultOutput::Content(parts.into_iter().map(part).collect())
         }
         wit::ToolResultOutput::ErrorText(text) => ToolResultOutput::ErrorText(text),
-        wit::ToolResultOutput::ErrorJson(json) => ToolResultOutput::ErrorJson(parse(&json)?),
+        wit::ToolResultOutput::ErrorJson(json) => ToolResultOutput::ErrorJson(parse(json)?),
         wit::ToolResultOutput::ExecutionDenied(reason) => ToolResultOutput::ExecutionDenied(reason),
     };
     secrets.granted.output(&mut output);
@@ -101,8 +101,8 @@ fn part(part: wit::ContentPart) -> ContentPart {
     }
 }
 
-fn parse(json: &str) -> Result<Value, ToolFailure> {
-    let values = count_values(json);
+fn parse(json: String) -> Result<JsonText, ToolFailure> {
+    let values = count_values(&json);
     if values > MAX_JSON_VALUES {
         return Err(ToolFailure::new(
             ToolErrorCode::OutputTooLarge,
@@ -111,7 +111,7 @@ fn parse(json: &str) -> Result<Value, ToolFailure> {
             ),
         ));
     }
-    serde_json::from_str(json).map_err(|error| {
+    JsonText::parse(&json).map_err(|error| {
         ToolFailure::invalid_output(format!(
             "The tool returned text as JSON that is not JSON: {}.",
             text::sanitize(&error.to_string(), 200)
