@@ -122,6 +122,8 @@ impl ToolComponent {
         let work = guest::run(Box::new(GuestJob {
             setup,
             target,
+            results: Arc::clone(&handle.results),
+            has_schema: self.output_schema(call.tool).is_some(),
             permit,
         }));
         // File operations block their thread, so a call with directories never runs inline.

@@ -13,8 +13,8 @@ use agent_host_types::{
     tool::Effect,
 };
 
-/// The most values in one JSON result. A value of two bytes of text takes 32 bytes or more in
-/// memory, so a limit of the text alone is too weak.
+/// The most values in one JSON result, for those who need a tree of it, such as an MCP client's
+/// `structuredContent`: a value of two bytes of text takes 32 bytes or more there.
 const MAX_JSON_VALUES: usize = 1_000_000;
 
 /// A larger result takes longer to convert than a quick call may last: about 100 us.
@@ -23,6 +23,33 @@ const QUICK_BYTES: u64 = 16 * 1024;
 /// Returns whether converting a result takes longer than a quick call may last.
 pub(crate) fn takes_long(output: &wit::ToolResultOutput) -> bool {
     size_bytes(output) > QUICK_BYTES
+}
+
+/// Returns an upper bound of the memory that converting and checking a result takes, in bytes.
+/// `has_schema` tells whether JSON becomes a tree for an output schema.
+pub(crate) fn memory_bytes(output: &wit::ToolResultOutput, has_schema: bool) -> usize {
+    let (json, tree) = match output {
+        wit::ToolResultOutput::Json(json) if has_schema => (json, tree_bytes(json)),
+        wit::ToolResultOutput::Json(json) | wit::ToolResultOutput::ErrorJson(json) => (json, 0),
+        // Moved, and copied once if a secret is in it.
+        other => return usize::try_from(2 * size_bytes(other)).unwrap_or(usize::MAX),
+    };
+    // The guest's text, the normalized one, its shared copy, and the offsets of members: 24 bytes
+    // for each of at least 6 bytes of text.
+    8 * json.len() + tree
+}
+
+/// Returns an upper bound of a JSON text's tree, in bytes: the nodes of maps hold 11 members in 640
+/// bytes and at least 5 of these, and arrays grow by doubling.
+fn tree_bytes(json: &str) -> usize {
+    let value = |byte| match byte {
+        b'{' => 672,
+        b':' => 160,
+        b'[' => 128,
+        b',' => 64,
+        _ => 2,
+    };
+    json.bytes().map(value).sum()
 }
 
 /// Converts a guest's result: bounds it, parses it, redacts the tool's own secrets, and validates
