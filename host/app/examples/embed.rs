@@ -95,9 +95,7 @@ impl ToolRunner for WithCountWords {
         }
         let text = call.input.get("text").and_then(Value::as_str).unwrap_or("");
         let words = text.split_whitespace().count();
-        Box::pin(ready(
-            CallReport::of(ToolResultOutput::Json(words.into())).into(),
-        ))
+        Box::pin(ready(CallReport::of(ToolResultOutput::json(words)).into()))
     }
 }
 

@@ -47,7 +47,7 @@ impl ToolRunner for CountWords {
     fn run<'a>(&'a self, call: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
         let text = call.input.get("text").and_then(Value::as_str).unwrap_or("");
         let words = text.split_whitespace().count();
-        let report = CallReport::of(ToolResultOutput::Json(words.into()));
+        let report = CallReport::of(ToolResultOutput::json(words));
         Box::pin(ready(report.into()))
     }
 }

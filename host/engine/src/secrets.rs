@@ -159,10 +159,14 @@ impl Secrets {
     /// Redacts a text.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.redacted_text(text)
+            .map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
+    /// Redacts a text; returns `None` if it contains no form of a value.
+    fn redacted_text(&self, text: &str) -> Option<String> {
+        let bytes = self.redacted(text.as_bytes())?;
         // Forms and marks are ASCII, so the result is UTF-8.
-        match self.redacted(text.as_bytes()) {
-            Some(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
-            None => Cow::Borrowed(text),
-        }
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 }

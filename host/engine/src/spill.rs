@@ -3,6 +3,7 @@
 //! the whole text.
 
 use agent_host_types::{
+    json::JsonText,
     message::Message,
     output::{Blob, BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
 };
@@ -33,14 +34,13 @@ pub fn spill_output(output: ToolResultOutput) -> SpilledOutput {
     let output = match output {
         ToolResultOutput::Text(text) => ToolResultOutput::Text(spill.text(text)),
         ToolResultOutput::ErrorText(text) => ToolResultOutput::ErrorText(spill.text(text)),
-        ToolResultOutput::Json(value) => match spill.json(&value) {
-            Some(text) => ToolResultOutput::Text(text),
-            None => ToolResultOutput::Json(value),
-        },
-        ToolResultOutput::ErrorJson(value) => match spill.json(&value) {
-            Some(text) => ToolResultOutput::ErrorText(text),
-            None => ToolResultOutput::ErrorJson(value),
-        },
+        ToolResultOutput::Json(json) if spill.is_long(&json) => {
+            ToolResultOutput::Text(spill.text(json.to_string()))
+        }
+        ToolResultOutput::ErrorJson(json) if spill.is_long(&json) => {
+            ToolResultOutput::ErrorText(spill.text(json.to_string()))
+        }
+        json @ (ToolResultOutput::Json(_) | ToolResultOutput::ErrorJson(_)) => json,
         ToolResultOutput::Content(parts) => ToolResultOutput::Content(
             parts
                 .into_iter()
@@ -101,9 +101,8 @@ impl Spill {
         file
     }
 
-    fn json(&mut self, value: &serde_json::Value) -> Option<String> {
-        let text = value.to_string();
-        (text.len() > self.left).then(|| self.text(text))
+    fn is_long(&self, json: &JsonText) -> bool {
+        json.as_str().len() > self.left
     }
 
     /// Keeps a text that fits. Otherwise keeps its head in three fifths of the budget and its tail

@@ -182,7 +182,7 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
         Event::CallSettled {
             call_id,
             tool: "read_file".to_owned(),
-            output: ToolResultOutput::Json(json!({ "content": content, "size_bytes": 240 })),
+            output: ToolResultOutput::json(json!({ "content": content, "size_bytes": 240 })),
             accounting: Accounting::default(),
             audit: Vec::new(),
             rule: None,

@@ -8,6 +8,7 @@ mod tests;
 use agent_host_engine::text;
 use agent_host_types::{
     failure::ToolFailure,
+    json::JsonText,
     media,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
 };
@@ -66,12 +67,12 @@ fn from_agent_host(
 ) -> Option<Result<ToolResultOutput, ToolFailure>> {
     let text_at = |index: usize| block_text(blocks.get(index)?).map(str::to_owned);
     let json = || match structured {
-        Some(value) => Some(value.clone()),
-        None => serde_json::from_str(block_text(blocks.first()?)?).ok(),
+        Some(value) => Some(JsonText::try_from(value)),
+        None => JsonText::parse(block_text(blocks.first()?)?).ok().map(Ok),
     };
     Some(Ok(match tag {
         "text" => ToolResultOutput::Text(text_at(0)?),
-        "json" => ToolResultOutput::Json(json()?),
+        "json" => return Some(json()?.map(ToolResultOutput::Json).map_err(Into::into)),
         "content" => {
             let parts = blocks.iter().map(|block| part(block, Author::AgentHost));
             return Some(
@@ -81,7 +82,7 @@ fn from_agent_host(
             );
         }
         "error-text" => ToolResultOutput::ErrorText(text_at(0)?),
-        "error-json" => ToolResultOutput::ErrorJson(json()?),
+        "error-json" => return Some(json()?.map(ToolResultOutput::ErrorJson).map_err(Into::into)),
         "execution-denied" => ToolResultOutput::ExecutionDenied(text_at(1)),
         _ => return None,
     }))
@@ -95,8 +96,13 @@ fn from_other_server(
     let only_text = blocks.iter().all(|block| block_text(block).is_some());
     let structured = match structured {
         // Servers repeat it as text for older clients, as the protocol requires.
-        Some(value) if only_text && failed => return Ok(ToolResultOutput::ErrorJson(value)),
-        Some(value) if only_text => return Ok(ToolResultOutput::Json(value)),
+        Some(value) if only_text => {
+            let json = JsonText::try_from(&value)?;
+            return Ok(match failed {
+                true => ToolResultOutput::ErrorJson(json),
+                false => ToolResultOutput::Json(json),
+            });
+        }
         structured => structured,
     };
     let parts = blocks.iter().map(|block| part(block, Author::Other));

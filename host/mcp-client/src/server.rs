@@ -269,7 +269,7 @@ impl McpServer {
     ) -> Result<(), ToolFailure> {
         let schemas = self.definitions.schemas(tool);
         match (schemas.and_then(|schemas| schemas.output.as_ref()), output) {
-            (Some(schema), ToolResultOutput::Json(value)) => schema.validate(value),
+            (Some(schema), ToolResultOutput::Json(json)) => schema.validate(&json.to_value()),
             _ => Ok(()),
         }
     }
@@ -407,9 +407,7 @@ async fn connect(config: &ServerConfig) -> Result<(Connection, ToolOffer), Conne
 fn size(output: &ToolResultOutput) -> u64 {
     let bytes = match output {
         ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.len(),
-        ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => {
-            value.to_string().len()
-        }
+        ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json) => json.as_str().len(),
         ToolResultOutput::ExecutionDenied(reason) => reason.as_ref().map_or(0, String::len),
         ToolResultOutput::Content(parts) => parts.iter().map(part_size).sum(),
     };

@@ -6,7 +6,10 @@ mod start;
 
 use crate::{McpServer, Reach, ServerCommand, ServerConfig};
 use agent_host_engine::tool::ProgressSink;
-use agent_host_types::{failure::ToolErrorCode, output::ToolResultOutput};
+use agent_host_types::{
+    failure::{FailureFields, ToolErrorCode},
+    output::ToolResultOutput,
+};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 use std::{num::NonZeroUsize, path::Path, sync::Arc, time::Duration};
@@ -78,8 +81,8 @@ fn holds(behaviour: &str, output: ToolResultOutput, expected: ExpectedCall) {
             let ToolResultOutput::ErrorJson(failure) = output else {
                 panic!("{behaviour}: {output:?}");
             };
-            assert_eq!(failure["code"], code.as_str(), "{behaviour}: {failure}");
-            let message = failure["message"].as_str().unwrap_or_default();
+            let FailureFields { code: got, message } = FailureFields::of(&failure).unwrap();
+            assert_eq!(got, code.as_str(), "{behaviour}: {failure}");
             assert!(message.contains(says), "{behaviour}: {message}");
         }
     }

@@ -4,8 +4,9 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_types::output::{
-    BlobRef, ContentPart, DENIED_TEXT, FileData, FilePart, ToolResultOutput,
+use agent_host_types::{
+    json::JsonText,
+    output::{BlobRef, ContentPart, DENIED_TEXT, FileData, FilePart, ToolResultOutput},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -13,7 +14,7 @@ use rmcp::model::{
     AudioContent, CallToolResult, ContentBlock, EmbeddedResource, ImageContent, MetaObject,
     ProtocolVersion, Resource, ResourceContents,
 };
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 /// The `_meta` key of a result for the union's tag, such as `error-json`.
 pub(crate) const OUTPUT_KEY: &str = "agent-host/output";
@@ -42,9 +43,9 @@ impl Structured {
         }
     }
 
-    fn allows(self, value: &Value) -> bool {
+    fn allows(self, json: &JsonText) -> bool {
         match self {
-            Self::Objects => value.is_object(),
+            Self::Objects => json.is_object(),
             Self::Any => true,
         }
     }
@@ -63,12 +64,12 @@ pub(crate) fn call_result(output: ToolResultOutput, structured: Structured) -> C
     let tag = output.tag();
     let mut result = match output {
         ToolResultOutput::Text(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-        ToolResultOutput::Json(value) => json(value, structured, CallToolResult::success),
+        ToolResultOutput::Json(text) => json(&text, structured, CallToolResult::success),
         ToolResultOutput::Content(parts) => {
             CallToolResult::success(parts.into_iter().enumerate().map(block).collect())
         }
         ToolResultOutput::ErrorText(text) => CallToolResult::error(vec![ContentBlock::text(text)]),
-        ToolResultOutput::ErrorJson(value) => json(value, structured, CallToolResult::error),
+        ToolResultOutput::ErrorJson(text) => json(&text, structured, CallToolResult::error),
         ToolResultOutput::ExecutionDenied(reason) => {
             let texts = std::iter::once(DENIED_TEXT.to_owned()).chain(reason);
             CallToolResult::error(texts.map(ContentBlock::text).collect())
@@ -79,12 +80,12 @@ pub(crate) fn call_result(output: ToolResultOutput, structured: Structured) -> C
 }
 
 fn json(
-    value: Value,
+    text: &JsonText,
     structured: Structured,
     result: fn(Vec<ContentBlock>) -> CallToolResult,
 ) -> CallToolResult {
-    let mut result = result(vec![ContentBlock::text(value.to_string())]);
-    result.structured_content = structured.allows(&value).then_some(value);
+    let mut result = result(vec![ContentBlock::text(text.as_str())]);
+    result.structured_content = structured.allows(text).then(|| text.to_value());
     result
 }
 

@@ -154,7 +154,7 @@ async fn call(tool: &Tool, number: u64, limits: &Limits) -> bool {
         .await
         .settled()
         .unwrap();
-    report.output == ToolResultOutput::Json(Value::Object(input))
+    report.output == ToolResultOutput::json(Value::Object(input))
 }
 
 /// An honest caller: one call after the other at its pace.

@@ -122,6 +122,8 @@ impl ToolComponent {
         let work = guest::run(Box::new(GuestJob {
             setup,
             target,
+            results: Arc::clone(&handle.results),
+            has_schema: self.output_schema(call.tool).is_some(),
             permit,
         }));
         // Even quick file operations take long for a caller's thread.

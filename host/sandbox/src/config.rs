@@ -13,6 +13,9 @@ const QUEUED_CALLS: RangeInclusive<usize> = 0..=65_536;
 
 const GUEST_THREADS: RangeInclusive<usize> = 1..=256;
 
+/// The bounds on the memory of results, in bytes: less holds no result that is counted at all.
+const RESULT_MEMORY_BYTES: RangeInclusive<usize> = 1024 * 1024..=64 * 1024 * 1024 * 1024;
+
 /// The bounds on a guest's stack, in bytes: no language runtime fits into less, and none uses more.
 const STACK_BYTES: RangeInclusive<usize> = 64 * 1024..=8 * 1024 * 1024;
 
@@ -41,6 +44,10 @@ pub struct SandboxConfig {
     pub concurrent_calls_per_tool: Option<usize>,
     /// The number of waiting calls of one tool; `None` for half of all.
     pub queued_calls_per_tool: Option<usize>,
+    /// The memory of all results that are being converted at once, in bytes; one tool takes at most
+    /// half of it. A call whose result does not fit waits for others; one that never fits ends with
+    /// `output-too-large`. Results of at most 16 KiB are not counted.
+    pub result_memory_bytes: usize,
     /// Whether instances come from a pool.
     pub pooling: Pooling,
     /// The stack of one guest, in bytes.
@@ -107,6 +114,7 @@ impl Default for SandboxConfig {
             queued_calls: 256,
             concurrent_calls_per_tool: None,
             queued_calls_per_tool: None,
+            result_memory_bytes: 256 * 1024 * 1024,
             pooling: Pooling::Probe,
             // Python's interpreter recurses deeper than wasmtime's default of 512 KiB allows.
             stack_bytes: 1024 * 1024,
@@ -158,6 +166,11 @@ impl SandboxConfig {
                 "queued_calls_per_tool",
                 self.queued_calls_per_tool(),
                 QUEUED_CALLS,
+            ),
+            (
+                "result_memory_bytes",
+                self.result_memory_bytes,
+                RESULT_MEMORY_BYTES,
             ),
             ("stack_bytes", self.stack_bytes, STACK_BYTES),
             ("compile_memory_bytes", memory_bytes, COMPILE_MEMORY_BYTES),

@@ -14,7 +14,9 @@ use crate::{
     config::SandboxConfig,
     engine::{Allocator, EXTRA_INSTANCES, Engines},
     error::SandboxError,
-    schedule::{admission::Admission, guest_runtime::GuestRuntime, ticker},
+    schedule::{
+        admission::Admission, guest_runtime::GuestRuntime, result_budget::ResultBudget, ticker,
+    },
 };
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -72,6 +74,7 @@ impl Sandbox {
                 engines,
                 guests,
                 admission,
+                results: ResultBudget::new(config.result_memory_bytes),
                 client: Arc::new(client),
                 protected: config.protected.into(),
                 progress_interval: config.progress_interval,

@@ -6,5 +6,6 @@ pub(crate) mod blocking;
 pub(crate) mod fair_semaphore;
 pub(crate) mod guest_runtime;
 pub(crate) mod inline;
+pub(crate) mod result_budget;
 pub(crate) mod threads;
 pub(crate) mod ticker;

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{output::ToolResultOutput, tool::Effect};
+use crate::{json::JsonText, output::ToolResultOutput, tool::Effect};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use strum::IntoStaticStr;
@@ -140,9 +140,28 @@ impl ToolFailure {
     }
 }
 
+/// The code and the message in an `error-json`, whoever made it; other fields may stand beside them.
+#[derive(Debug, Deserialize)]
+pub struct FailureFields {
+    /// The code, also one that is not a [`ToolErrorCode`].
+    pub code: String,
+    /// The text.
+    pub message: String,
+}
+
+impl FailureFields {
+    /// Returns the fields of an object that has both.
+    #[must_use]
+    pub fn of(json: &JsonText) -> Option<Self> {
+        // A structure is also read from an array.
+        json.is_object()
+            .then(|| serde_json::from_str(json.as_str()).ok())?
+    }
+}
+
 impl From<ToolFailure> for ToolResultOutput {
     fn from(failure: ToolFailure) -> Self {
-        Self::ErrorJson(
+        Self::error_json(
             serde_json::json!({ "code": failure.code.as_str(), "message": failure.message }),
         )
     }

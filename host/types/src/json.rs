@@ -1,8 +1,11 @@
-//! The bound for the nesting of JSON from outside. It applies to every value that enters the
-//! journal: a parser refuses 128 levels, and a session whose records cannot be parsed is lost.
+//! JSON as text, and the bound for the nesting of JSON from outside. The bound applies to
+//! every value that enters the journal: a parser refuses 128 levels, and a session whose records cannot be parsed is lost.
 
 #[cfg(test)]
 mod tests;
+mod text;
+
+pub use text::{JsonText, TooDeep};
 
 use serde_json::{Map, Value};
 

@@ -6,7 +6,12 @@ pub mod old;
 #[cfg(test)]
 mod tests;
 
-use crate::{failure::ToolFailure, id::Digest, json, media};
+use crate::{
+    failure::ToolFailure,
+    id::Digest,
+    json::{JsonText, TooDeep},
+    media,
+};
 use serde::{Deserialize, Serialize, ser::SerializeStruct as _};
 use serde_json::Value;
 
@@ -37,13 +42,13 @@ pub enum ToolResultOutput {
     /// Success, as text.
     Text(String),
     /// Success, as any JSON value.
-    Json(Value),
+    Json(JsonText),
     /// Success, as several parts.
     Content(Vec<ContentPart>),
     /// Failure, as text.
     ErrorText(String),
     /// Failure, as any JSON value.
-    ErrorJson(Value),
+    ErrorJson(JsonText),
     /// The call did not run, for the optional reason. Neither a success nor a failure.
     ExecutionDenied(Option<String>),
 }
@@ -193,8 +198,24 @@ impl ToolResultOutput {
     pub fn from_value(value: Value) -> Self {
         match value {
             Value::String(text) => Self::Text(text),
-            other => Self::Json(other),
+            other => Self::json(other),
         }
+    }
+
+    /// Converts a value to a success as JSON. One of more than
+    /// [`JsonText::MAX_LEVELS`] levels becomes the failure `invalid-output`.
+    #[must_use]
+    pub fn json<V: Into<Value>>(value: V) -> Self {
+        JsonText::try_from(&value.into())
+            .map_or_else(|error| ToolFailure::from(error).into(), Self::Json)
+    }
+
+    /// Converts a value to a failure as JSON. One of more than
+    /// [`JsonText::MAX_LEVELS`] levels becomes the failure `invalid-output`.
+    #[must_use]
+    pub fn error_json<V: Into<Value>>(value: V) -> Self {
+        JsonText::try_from(&value.into())
+            .map_or_else(|error| ToolFailure::from(error).into(), Self::ErrorJson)
     }
 
     /// Converts what a fallible host-side tool returned: a value as in [`Self::from_value`], an
@@ -208,24 +229,22 @@ impl ToolResultOutput {
         }
     }
 
-    /// Checks the bounds that the type does not express: the depth of JSON ([`json::MAX_DEPTH`]),
+    /// Checks the bounds that the type does not express: the depth of JSON ([`MAX_DEPTH`](crate::json::MAX_DEPTH)),
     /// the number of parts ([`MAX_PARTS`]), and each part ([`ContentPart::validate`]).
     ///
     /// # Errors
     /// `invalid-output`, naming the part.
     pub fn validate(&self) -> Result<(), ToolFailure> {
         let parts = match self {
-            Self::Text(_) | Self::ErrorText(_) | Self::ExecutionDenied(_) => return Ok(()),
-            Self::Json(value) | Self::ErrorJson(value) => {
-                if json::is_too_deep(value) {
-                    return Err(ToolFailure::invalid_output(format!(
-                        "the JSON of the result nests more than {} levels deep",
-                        json::MAX_DEPTH
-                    )));
-                }
-                return Ok(());
+            Self::Json(json) | Self::ErrorJson(json) if json.is_too_deep() => {
+                return Err(TooDeep.into());
             }
             Self::Content(parts) => parts,
+            Self::Text(_)
+            | Self::Json(_)
+            | Self::ErrorText(_)
+            | Self::ErrorJson(_)
+            | Self::ExecutionDenied(_) => return Ok(()),
         };
         if parts.len() > MAX_PARTS {
             return Err(ToolFailure::invalid_output(format!(
@@ -307,10 +326,10 @@ impl ContentPart {
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 enum OutputForm {
     Text { value: String },
-    Json { value: Value },
+    Json { value: JsonText },
     Content { value: Vec<ContentPart> },
     ErrorText { value: String },
-    ErrorJson { value: Value },
+    ErrorJson { value: JsonText },
     ExecutionDenied { reason: Option<String> },
 }
 

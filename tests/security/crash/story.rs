@@ -190,7 +190,7 @@ impl FaultStats {
             );
             let is_unknown = matches!(
                 call.results.as_slice(),
-                [ToolResultOutput::ErrorJson(error)] if error["code"] == "interrupted-unknown"
+                [ToolResultOutput::ErrorJson(error)] if error.to_value()["code"] == "interrupted-unknown"
             );
             assert_eq!(is_unknown, in_doubt, "{what}: {id}: {call:?}");
         }

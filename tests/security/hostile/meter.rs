@@ -202,9 +202,10 @@ impl Bench {
     async fn call_hostile_once(&self) -> String {
         let report = self.call(&self.hostile, &self.tool, &self.limits).await;
         match &report.output {
-            ToolResultOutput::ErrorJson(value) => {
-                value["code"].as_str().unwrap_or_default().to_owned()
-            }
+            ToolResultOutput::ErrorJson(value) => value.to_value()["code"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
             other => other.tag().to_owned(),
         }
     }
@@ -216,7 +217,7 @@ impl Bench {
             .await;
         assert_eq!(
             report.output,
-            ToolResultOutput::Json(Value::Object(Map::new()))
+            ToolResultOutput::json(Value::Object(Map::new()))
         );
     }
 }

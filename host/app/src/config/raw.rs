@@ -407,6 +407,8 @@ pub(super) struct RawSandbox {
     pub(super) concurrent_calls_per_tool: Option<usize>,
     /// The maximum of waiting calls of one tool.
     pub(super) queued_calls_per_tool: Option<usize>,
+    /// The memory of all results that are being converted at once, in bytes.
+    pub(super) result_memory_bytes: Option<usize>,
     /// The number of guest threads.
     pub(super) guest_threads: Option<usize>,
     /// The use of the pooling allocator.

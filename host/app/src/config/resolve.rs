@@ -241,6 +241,9 @@ fn sandbox(raw: RawSandbox) -> SandboxConfig {
         queued_calls: raw.queued_calls.unwrap_or(default.queued_calls),
         concurrent_calls_per_tool: raw.concurrent_calls_per_tool,
         queued_calls_per_tool: raw.queued_calls_per_tool,
+        result_memory_bytes: raw
+            .result_memory_bytes
+            .unwrap_or(default.result_memory_bytes),
         guest_threads: raw.guest_threads.unwrap_or(default.guest_threads),
         pooling: match raw.pooling {
             RawPooling::Probe => Pooling::Probe,

@@ -135,7 +135,7 @@ async fn u04_old_result_keeps_its_error_flag() {
         ),
         (
             json!({"result": {"code": 7}, "is_error": true}),
-            ToolResultOutput::ErrorJson(json!({"code": 7})),
+            ToolResultOutput::error_json(json!({"code": 7})),
         ),
         (json!({"result": "fine", "is_error": false}), text("fine")),
     ];

@@ -413,11 +413,11 @@ pub(super) fn text(text: &str) -> ToolResultOutput {
 }
 
 pub(super) fn value(value: Value) -> ToolResultOutput {
-    ToolResultOutput::Json(value)
+    ToolResultOutput::json(value)
 }
 
 pub(super) fn failure(code: &str, message: &str) -> ToolResultOutput {
-    ToolResultOutput::ErrorJson(json!({"code": code, "message": message}))
+    ToolResultOutput::error_json(json!({"code": code, "message": message}))
 }
 
 pub(super) fn denied(reason: &str) -> ToolResultOutput {

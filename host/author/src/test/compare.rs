@@ -8,7 +8,7 @@ use super::{
     value::same,
 };
 use agent_host_types::{
-    failure::ToolErrorCode,
+    failure::{FailureFields, ToolErrorCode, ToolFailure},
     output::{ContentPart, FileData, ToolResultOutput},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -97,13 +97,16 @@ fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>)
     if let Some(pattern) = &expect.matches {
         found.extend(diff_pattern("matches", pattern, &text(output)));
     }
+    let tree = match output {
+        ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json)
+            if !expect.at.is_empty() =>
+        {
+            Some(json.to_value())
+        }
+        _ => None,
+    };
     for (pointer, expected) in &expect.at {
-        let got = match output {
-            ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => {
-                value.pointer(pointer)
-            }
-            _ => None,
-        };
+        let got = tree.as_ref().and_then(|tree| tree.pointer(pointer));
         if !got.is_some_and(|got| same(expected, got)) {
             let got = got.map_or_else(|| format!("nothing there; {}", describe(output)), pretty);
             found.push(Mismatch::new(
@@ -119,33 +122,33 @@ fn is_same(expected: &ToolResultOutput, got: &ToolResultOutput) -> bool {
     match (expected, got) {
         (ToolResultOutput::Json(expected), ToolResultOutput::Json(got))
         | (ToolResultOutput::ErrorJson(expected), ToolResultOutput::ErrorJson(got)) => {
-            same(expected, got)
+            same(&expected.to_value(), &got.to_value())
         }
         _ => expected == got,
     }
 }
 
 /// Returns the code and message of a failure.
-fn failure(output: &ToolResultOutput) -> Option<(ToolErrorCode, &str)> {
-    let ToolResultOutput::ErrorJson(Value::Object(value)) = output else {
+fn failure(output: &ToolResultOutput) -> Option<(ToolErrorCode, String)> {
+    let ToolResultOutput::ErrorJson(json) = output else {
         return None;
     };
-    let code = value.get("code")?.as_str()?;
-    let code = ToolErrorCode::ALL
-        .into_iter()
-        .find(|known| known.as_str() == code)?;
-    let message = value.get("message")?.as_str()?;
-    (value.len() == 2).then_some((code, message))
+    let FailureFields { code, message } = FailureFields::of(json)?;
+    let mut codes = ToolErrorCode::ALL.into_iter();
+    let code = codes.find(|known| known.as_str() == code)?;
+    // A failure has no other fields.
+    let exact: ToolResultOutput = ToolFailure::new(code, message.as_str()).into();
+    (exact == *output).then_some((code, message))
 }
 
 /// Returns the text for patterns: the words of a result without its structure.
 fn text(output: &ToolResultOutput) -> String {
     match output {
         ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.clone(),
-        ToolResultOutput::Json(value) => value.to_string(),
-        ToolResultOutput::ErrorJson(value) => match failure(output) {
-            Some((_, message)) => message.to_owned(),
-            None => value.to_string(),
+        ToolResultOutput::Json(json) => json.to_string(),
+        ToolResultOutput::ErrorJson(json) => match failure(output) {
+            Some((_, message)) => message,
+            None => json.to_string(),
         },
         ToolResultOutput::Content(parts) => {
             let texts = parts.iter().filter_map(|part| match part {
@@ -165,8 +168,8 @@ pub(super) fn describe(output: &ToolResultOutput) -> String {
         ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => {
             format!("{tag}: {text}")
         }
-        ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => {
-            format!("{tag}: {}", pretty(value))
+        ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json) => {
+            format!("{tag}: {}", pretty(json))
         }
         ToolResultOutput::Content(parts) => {
             let parts: Vec<PartForm> = parts.iter().map(|part| part_form(part, None)).collect();

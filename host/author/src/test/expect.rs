@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
 use Expected::Output;
-use ToolResultOutput::{ErrorJson, ErrorText, ExecutionDenied, Json, Text};
+use ToolResultOutput::{ErrorText, ExecutionDenied, Text};
 
 #[derive(Debug)]
 pub(super) enum Expected {
@@ -98,13 +98,12 @@ impl Expect {
 
 /// Returns the expected result, if any.
 fn result(raw: &mut RawExpect) -> Result<Option<Expected>, ConfigError> {
-    let json = |value| value::from_toml(value).map(|value| Output(Json(value)));
-    let json_text =
-        |text: String| value::from_text("json-text", &text).map(|value| Output(Json(value)));
-    let error_json = |value| value::from_toml(value).map(|value| Output(ErrorJson(value)));
-    let error_json_text = |text: String| {
-        value::from_text("error-json-text", &text).map(|value| Output(ErrorJson(value)))
-    };
+    let success = |value: Value| Output(ToolResultOutput::json(value));
+    let error = |value: Value| Output(ToolResultOutput::error_json(value));
+    let json = |value| value::from_toml(value).map(success);
+    let json_text = |text: String| value::from_text("json-text", &text).map(success);
+    let error_json = |value| value::from_toml(value).map(error);
+    let error_json_text = |text: String| value::from_text("error-json-text", &text).map(error);
     let silent = raw.denied_without_reason.take();
     let variant = raw.variant.take();
     let candidates = [

@@ -1,9 +1,11 @@
 //! Renders tool results, in short and in full.
 
 use super::{GREEN, RED, YELLOW};
-use agent_host_types::output::{ContentPart, DENIED_TEXT, FileData, FilePart, ToolResultOutput};
+use agent_host_types::{
+    failure::FailureFields,
+    output::{ContentPart, DENIED_TEXT, FileData, FilePart, ToolResultOutput},
+};
 use anstyle::Style;
-use serde_json::Value;
 
 /// Returns the style and the mark of a success, an error, or a denial.
 pub(crate) fn outcome_style(output: &ToolResultOutput) -> (Style, &'static str) {
@@ -19,7 +21,7 @@ pub(crate) fn outcome_style(output: &ToolResultOutput) -> (Style, &'static str) 
 /// Summarizes a result.
 pub(crate) fn summary(output: &ToolResultOutput) -> String {
     match output {
-        ToolResultOutput::Json(value) => value.to_string(),
+        ToolResultOutput::Json(json) => json.to_string(),
         ToolResultOutput::Content(parts) => joined(parts, ", "),
         ToolResultOutput::ErrorText(_) | ToolResultOutput::ErrorJson(_) => {
             format!("error: {}", full_text(output))
@@ -33,13 +35,11 @@ pub(crate) fn summary(output: &ToolResultOutput) -> String {
 pub(crate) fn full_text(output: &ToolResultOutput) -> String {
     match output {
         ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.clone(),
-        ToolResultOutput::Json(value) => super::json_lines(value),
+        ToolResultOutput::Json(json) => super::json_lines(json),
         ToolResultOutput::Content(parts) => joined(parts, "\n"),
-        ToolResultOutput::ErrorJson(value) => match (value.get("code"), value.get("message")) {
-            (Some(Value::String(code)), Some(Value::String(message))) => {
-                format!("{code}: {message}")
-            }
-            _ => value.to_string(),
+        ToolResultOutput::ErrorJson(json) => match FailureFields::of(json) {
+            Some(FailureFields { code, message }) => format!("{code}: {message}"),
+            None => json.to_string(),
         },
         ToolResultOutput::ExecutionDenied(reason) => {
             reason.as_deref().unwrap_or(DENIED_TEXT).to_owned()

@@ -7,7 +7,7 @@ use agent_host_types::{
     context::CompactionStats,
 };
 use serde_json::Value;
-use std::path::Path;
+use std::{fmt, path::Path};
 
 /// Escapes text onto one line of at most `max` characters.
 pub(crate) fn one_line(text: &str, max: usize) -> String {
@@ -29,8 +29,8 @@ pub(crate) fn json_text(value: &Value) -> String {
 }
 
 /// Formats JSON on several lines, escaped like [`json_text`].
-pub(crate) fn json_lines(value: &Value) -> String {
-    escape_json(&format!("{value:#}")).into_owned()
+pub(crate) fn json_lines(json: &impl fmt::Display) -> String {
+    escape_json(&format!("{json:#}")).into_owned()
 }
 
 /// The maximum length of a tool's name, in characters. Registered names are shorter; a model may

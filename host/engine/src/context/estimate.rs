@@ -98,7 +98,7 @@ pub(crate) fn output(output: &ToolResultOutput) -> u64 {
         ToolResultOutput::Text(words)
         | ToolResultOutput::ErrorText(words)
         | ToolResultOutput::ExecutionDenied(Some(words)) => text(words),
-        ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => json(value),
+        ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json) => text(json.as_str()),
         ToolResultOutput::Content(content) => parts(content),
         ToolResultOutput::ExecutionDenied(None) => FRAME_TOKENS,
     }

@@ -113,8 +113,8 @@ struct Whole {
 fn whole(output: &ToolResultOutput) -> Option<Whole> {
     let (kind, text) = match output {
         ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => ("text", text.clone()),
-        ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => {
-            ("JSON", value.to_string())
+        ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json) => {
+            ("JSON", json.to_string())
         }
         ToolResultOutput::Content(parts) => {
             let text = parts.iter().find_map(ContentPart::text);

@@ -227,8 +227,8 @@ fn result_json(output: &ToolResultOutput, longest: usize) -> Value {
         ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => {
             shortened(text, longest).into()
         }
-        ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => {
-            shortened(&value.to_string(), longest).into()
+        ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json) => {
+            shortened(json.as_str(), longest).into()
         }
         ToolResultOutput::Content(parts) => parts.iter().map(|part| short(part, longest)).collect(),
         ToolResultOutput::ExecutionDenied(reason) => {

@@ -67,7 +67,11 @@ impl Secrets {
         }
         match output {
             ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => self.string(text),
-            ToolResultOutput::Json(value) | ToolResultOutput::ErrorJson(value) => self.json(value),
+            ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json) => {
+                if let Some(redacted) = json.map_strings(|text| self.redacted_text(text)) {
+                    *json = redacted;
+                }
+            }
             ToolResultOutput::Content(parts) => parts.iter_mut().for_each(|part| self.part(part)),
             ToolResultOutput::ExecutionDenied(reason) => {
                 reason.iter_mut().for_each(|reason| self.string(reason));

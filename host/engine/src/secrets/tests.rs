@@ -214,8 +214,8 @@ fn report_parts_are_redacted() {
         [
             ToolResultOutput::Text(text(value)),
             ToolResultOutput::ErrorText(text(value)),
-            ToolResultOutput::Json(json!({ (value): [1, null, { "a": text(value) }] })),
-            ToolResultOutput::ErrorJson(json!(value)),
+            ToolResultOutput::json(json!({ (value): [1, null, { "a": text(value) }] })),
+            ToolResultOutput::error_json(json!(value)),
             ToolResultOutput::ExecutionDenied(Some(text(value))),
             ToolResultOutput::ExecutionDenied(None),
             ToolResultOutput::Content(vec![

@@ -63,7 +63,7 @@ fn long_text_keeps_head_and_tail_and_moves_to_a_blob() {
 #[test]
 fn long_json_becomes_text_and_stays_success_or_error() {
     let string = |len: usize| json!("a".repeat(len - 2));
-    let fits = ToolResultOutput::Json(string(INLINE_TEXT_BYTES));
+    let fits = ToolResultOutput::json(string(INLINE_TEXT_BYTES));
     let expected = SpilledOutput {
         output: fits.clone(),
         blobs: Vec::new(),
@@ -75,13 +75,13 @@ fn long_json_becomes_text_and_stays_success_or_error() {
     let head = format!("\"{}", "a".repeat(3 * FIFTH - 1));
     let tail = format!("{}\"", "a".repeat(FIFTH - 1));
     let short = cut(&written, &head, &tail);
-    let settled = spill_output(ToolResultOutput::Json(long.clone()));
+    let settled = spill_output(ToolResultOutput::json(long.clone()));
     let expected = SpilledOutput {
         output: ToolResultOutput::Text(short.clone()),
         blobs: vec![blob(&written)],
     };
     assert_eq!(settled, expected);
-    let settled = spill_output(ToolResultOutput::ErrorJson(long));
+    let settled = spill_output(ToolResultOutput::error_json(long));
     let expected = SpilledOutput {
         output: ToolResultOutput::ErrorText(short),
         blobs: vec![blob(&written)],

@@ -305,7 +305,7 @@ fn outputs(blob: &Blob) -> Vec<ToolResultOutput> {
     vec![
         ToolResultOutput::Text("plain".to_owned()),
         // A value that looks like the union itself stays a value.
-        ToolResultOutput::Json(json!({"type": "error-text", "value": "not an error"})),
+        ToolResultOutput::json(json!({"type": "error-text", "value": "not an error"})),
         ToolResultOutput::Content(vec![
             file(FileData::Bytes(vec![0, 255, 10])),
             file(FileData::Url("https://example.com/a".to_owned())),
@@ -313,7 +313,7 @@ fn outputs(blob: &Blob) -> Vec<ToolResultOutput> {
             file(FileData::Blob(blob.reference())),
         ]),
         ToolResultOutput::ErrorText("bad".to_owned()),
-        ToolResultOutput::ErrorJson(json!({"code": "trap", "message": "crashed"})),
+        ToolResultOutput::error_json(json!({"code": "trap", "message": "crashed"})),
         ToolResultOutput::ExecutionDenied(None),
         ToolResultOutput::ExecutionDenied(Some("no".to_owned())),
     ]

@@ -47,15 +47,15 @@ fn other_servers_results_map_by_fields() {
         ),
         (
             json!({"content": [words("{}")], "structuredContent": {"a": 1}}),
-            ToolResultOutput::Json(json!({"a": 1})),
+            ToolResultOutput::json(json!({"a": 1})),
         ),
         (
             json!({"structuredContent": null}),
-            ToolResultOutput::Json(Value::Null),
+            ToolResultOutput::json(Value::Null),
         ),
         (
             json!({"content": [words("{}")], "structuredContent": {"a": 1}, "isError": true}),
-            ToolResultOutput::ErrorJson(json!({"a": 1})),
+            ToolResultOutput::error_json(json!({"a": 1})),
         ),
         (
             json!({"content": [picture()], "structuredContent": [1]}),

@@ -48,7 +48,7 @@ async fn echoed_token_is_redacted_everywhere() {
         ("text", Ok(ToolResultOutput::Text([MARK; 3].join(" ")))),
         (
             "structured",
-            Ok(ToolResultOutput::Json(
+            Ok(ToolResultOutput::json(
                 json!({ MARK: [MARK], "data": MARK }),
             )),
         ),

@@ -66,7 +66,7 @@ fn every_variant_has_its_result() {
             success("text", json!([text(r#"{"type":"json","value":1}"#)])),
         ),
         (
-            ToolResultOutput::Json(json!({ "b": [1, null], "a": "x" })),
+            ToolResultOutput::json(json!({ "b": [1, null], "a": "x" })),
             structured(
                 success("json", json!([text(r#"{"a":"x","b":[1,null]}"#)])),
                 json!({ "b": [1, null], "a": "x" }),
@@ -81,7 +81,7 @@ fn every_variant_has_its_result() {
             error("error-text", json!([text("no such file")])),
         ),
         (
-            ToolResultOutput::ErrorJson(json!({ "code": "timeout" })),
+            ToolResultOutput::error_json(json!({ "code": "timeout" })),
             structured(
                 error("error-json", json!([text(r#"{"code":"timeout"}"#)])),
                 json!({ "code": "timeout" }),
@@ -116,11 +116,11 @@ fn non_object_is_structured_if_the_version_allows_it() {
         let content = json!([text(&value.to_string())]);
         let outputs = [
             (
-                ToolResultOutput::Json(value.clone()),
+                ToolResultOutput::json(value.clone()),
                 success("json", content.clone()),
             ),
             (
-                ToolResultOutput::ErrorJson(value.clone()),
+                ToolResultOutput::error_json(value.clone()),
                 error("error-json", content),
             ),
         ];

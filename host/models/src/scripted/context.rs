@@ -74,13 +74,14 @@ fn view(tool: &str, input: Option<&Map<String, Value>>, output: &ToolResultOutpu
     let no_why = String::new();
     let (why, key, value) = match output {
         ToolResultOutput::Text(text) => (no_why, "value", json!(text)),
-        ToolResultOutput::Json(value) => (no_why, "value", value.clone()),
+        ToolResultOutput::Json(json) => (no_why, "value", json.to_value()),
         ToolResultOutput::Content(parts) => (no_why, "value", parts.iter().map(part).collect()),
         ToolResultOutput::ErrorText(text) => (text.clone(), "value", json!(text)),
-        ToolResultOutput::ErrorJson(value) => {
+        ToolResultOutput::ErrorJson(json) => {
+            let value = json.to_value();
             let message = value.get("message").and_then(Value::as_str);
-            let why = message.map_or_else(|| value.to_string(), str::to_owned);
-            (why, "value", value.clone())
+            let why = message.map_or_else(|| json.to_string(), str::to_owned);
+            (why, "value", value)
         }
         ToolResultOutput::ExecutionDenied(reason) => {
             let reason = reason.as_deref().unwrap_or(DENIED_TEXT);

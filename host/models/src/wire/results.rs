@@ -24,7 +24,7 @@ impl<'a> TrailingFiles<'a> {
     ) -> String {
         match &result.output {
             ToolResultOutput::Text(text) => text.clone(),
-            ToolResultOutput::Json(value) => value.to_string(),
+            ToolResultOutput::Json(json) => json.to_string(),
             ToolResultOutput::Content(parts) => {
                 let lines = parts.iter().map(|part| match convert(part) {
                     RequestPart::Text(text) => text,
@@ -33,7 +33,7 @@ impl<'a> TrailingFiles<'a> {
                 lines.collect::<Vec<_>>().join("\n")
             }
             ToolResultOutput::ErrorText(text) => json!({"error": text}).to_string(),
-            ToolResultOutput::ErrorJson(value) => json!({"error": value}).to_string(),
+            ToolResultOutput::ErrorJson(json) => format!(r#"{{"error":{json}}}"#),
             ToolResultOutput::ExecutionDenied(reason) => {
                 reason.clone().unwrap_or_else(|| DENIED_TEXT.to_owned())
             }

@@ -47,17 +47,17 @@ pub(crate) fn all(metadata: &Map<String, Value>) -> Vec<(&'static str, ModelRequ
         ),
         (
             "result-json",
-            answered(ToolResultOutput::Json(
+            answered(ToolResultOutput::json(
                 json!({"size": 3, "big": 9_007_199_254_740_993_u64}),
             )),
         ),
         (
             "result-json-list",
-            answered(ToolResultOutput::Json(json!([1, "two", null]))),
+            answered(ToolResultOutput::json(json!([1, "two", null]))),
         ),
         (
             "result-json-reference",
-            answered(ToolResultOutput::Json(json!({"items": {"$ref": "#/a"}}))),
+            answered(ToolResultOutput::json(json!({"items": {"$ref": "#/a"}}))),
         ),
         ("result-image", answered(union.clone())),
         ("result-files", answered(several)),
@@ -75,7 +75,7 @@ pub(crate) fn all(metadata: &Map<String, Value>) -> Vec<(&'static str, ModelRequ
         ),
         (
             "result-error-json",
-            answered(ToolResultOutput::ErrorJson(
+            answered(ToolResultOutput::error_json(
                 json!({"code": "invalid-input"}),
             )),
         ),
@@ -133,12 +133,12 @@ fn parallel(image: ToolResultOutput) -> ModelRequest {
         result(
             "c2",
             "read",
-            ToolResultOutput::Json(json!({"type": "text"})),
+            ToolResultOutput::json(json!({"type": "text"})),
         ),
         result(
             "c3",
             "read",
-            ToolResultOutput::ErrorJson(json!({"code": "invalid-input"})),
+            ToolResultOutput::error_json(json!({"code": "invalid-input"})),
         ),
     ];
     let once_more = Message {

@@ -10,11 +10,15 @@ use crate::{
         convert, failure,
         store::{CallSetup, CallState, configure_store},
     },
-    schedule::{fair_semaphore::Permit, guest_runtime::yield_slice},
+    schedule::{
+        fair_semaphore::Permit,
+        guest_runtime::yield_slice,
+        result_budget::{ResultPermit, ToolResults},
+    },
 };
 use agent_host_types::{failure::ToolFailure, output::ToolResultOutput, question::Question};
 use serde_json::{Map, Value};
-use std::mem;
+use std::{mem, sync::Arc};
 use wasmtime::{Engine, Store};
 
 /// One call, ready to run. Owns everything that its task needs.
@@ -22,6 +26,9 @@ pub(super) struct GuestJob {
     /// Fields drop in this order, so the permit is released last.
     pub(super) setup: CallSetup,
     pub(super) target: Target,
+    pub(super) results: Arc<ToolResults>,
+    /// Whether a JSON result is checked against a schema, for which it becomes a tree.
+    pub(super) has_schema: bool,
     #[expect(dead_code, reason = "held until the job is dropped")]
     pub(super) permit: Permit,
 }
@@ -35,8 +42,13 @@ pub(super) enum Target {
 
 /// How a guest that did not fail ended.
 pub(super) enum GuestEnd {
-    /// The result, and the deltas to merge into the shared state.
-    Result(ToolResultOutput, Vec<Map<String, Value>>),
+    /// The result, the deltas to merge into the shared state, and the memory reserved for the
+    /// result.
+    Result(
+        ToolResultOutput,
+        Vec<Map<String, Value>>,
+        Option<ResultPermit>,
+    ),
     Asked(Question),
 }
 
@@ -47,14 +59,19 @@ pub(super) async fn run(job: Box<GuestJob>) -> GuestResult {
     let mut store = configure_store(job.target.engine(), job.setup).await?;
     match job.target.call(&mut store).await {
         Ok(output) => {
-            if convert::takes_long(&output) {
+            // Small results are bounded by the number of running calls.
+            let memory = if convert::takes_long(&output) {
                 yield_slice().await;
-            }
+                let bytes = convert::memory_bytes(&output, job.has_schema);
+                Some(job.results.reserve(bytes).await?)
+            } else {
+                None
+            };
             let state = store.data_mut();
             let merges = mem::take(&mut state.state.merges);
             let mut output = convert::output(output, &state.secrets, &state.limits)?;
             state.http.check_links(&mut output);
-            Ok(GuestEnd::Result(output, merges))
+            Ok(GuestEnd::Result(output, merges, memory))
         }
         Err(error) => match error.downcast_ref::<Unwind>() {
             Some(Unwind::Asked(question)) => Ok(GuestEnd::Asked(question.clone())),

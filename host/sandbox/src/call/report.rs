@@ -35,7 +35,7 @@ pub(super) fn with_denial(
     };
     let error = match result {
         Ok(ToolResultOutput::ErrorText(text)) => text,
-        Ok(ToolResultOutput::ErrorJson(value)) => value.to_string(),
+        Ok(ToolResultOutput::ErrorJson(json)) => json.to_string(),
         Ok(output) => return output,
         Err(failure) if failure.code == ToolErrorCode::Trap => failure.message().to_owned(),
         Err(failure) => {

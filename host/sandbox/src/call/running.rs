@@ -80,7 +80,7 @@ impl RunningCall {
             limits: Some(call.limits.clone()),
         };
         let (result, merges) = match result {
-            Ok(GuestEnd::Result(output, merges)) => (Ok(output), merges),
+            Ok(GuestEnd::Result(output, merges, _memory)) => (Ok(output), merges),
             Ok(GuestEnd::Asked(question)) => {
                 return RunEnd::Asked(PendingQuestion {
                     question,
@@ -131,7 +131,7 @@ async fn follow(
 /// Validates a result against its tool's output schema, and redacts all secrets.
 fn validate(result: GuestResult, tool: &ToolComponent, call: &Call<'_>) -> GuestResult {
     let result = result.and_then(|mut end| {
-        if let GuestEnd::Result(output, _) = &mut end {
+        if let GuestEnd::Result(output, ..) = &mut end {
             let fits = |output: &ToolResultOutput| tool.check_output(call.tool, output);
             call.secrets.validate(output, fits)?;
             redact(output, &call.secrets);

@@ -20,6 +20,7 @@ use agent_host_engine::{
     tool::CallReport,
 };
 use agent_host_types::{
+    failure::FailureFields,
     id::CallId,
     limits::Limits,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
@@ -75,14 +76,12 @@ async fn call(tool: &ToolComponent, limits: &Limits) -> CallReport {
 }
 
 /// Returns the code and the message of a failure.
-fn code(report: &CallReport) -> (&str, &str) {
+fn code(report: &CallReport) -> (&'static str, &'static str) {
     let ToolResultOutput::ErrorJson(value) = &report.output else {
         panic!("not a failure: {report:?}");
     };
-    (
-        value["code"].as_str().unwrap(),
-        value["message"].as_str().unwrap(),
-    )
+    let FailureFields { code, message } = FailureFields::of(value).unwrap();
+    (code.leak(), message.leak())
 }
 
 #[tokio::test]
@@ -90,7 +89,7 @@ async fn each_result_variant_is_returned() {
     let sandbox = sandbox();
     let cases = [
         (Body::Text(0, b"t"), ToolResultOutput::Text("t".to_owned())),
-        (Body::Text(1, b"[1]"), ToolResultOutput::Json(json!([1]))),
+        (Body::Text(1, b"[1]"), ToolResultOutput::json(json!([1]))),
         (
             Body::Content("t", "image/png", PNG),
             ToolResultOutput::Content(vec![
@@ -108,7 +107,10 @@ async fn each_result_variant_is_returned() {
             Body::Text(3, b"t"),
             ToolResultOutput::ErrorText("t".to_owned()),
         ),
-        (Body::Text(4, b"{}"), ToolResultOutput::ErrorJson(json!({}))),
+        (
+            Body::Text(4, b"{}"),
+            ToolResultOutput::error_json(json!({})),
+        ),
         (Body::Denied(None), ToolResultOutput::ExecutionDenied(None)),
         (
             Body::Denied(Some("r")),
@@ -129,7 +131,7 @@ async fn call_passes_arguments_and_reports_accounting() {
     let limits = Limits::default();
     let arguments = json!({"a": [1, "ü", null], "type": "error-text"});
     let report = call_with(&tool, "echo", arguments.clone(), Grants::default(), &limits).await;
-    assert_eq!(report.output, ToolResultOutput::Json(arguments));
+    assert_eq!(report.output, ToolResultOutput::json(arguments));
     let accounting = report.accounting;
     assert!(accounting.wall_us > 0);
     assert_eq!(accounting.peak_memory_bytes, 4 * 65_536);
@@ -228,7 +230,7 @@ async fn stdout_keeps_its_tail_and_never_blocks() {
         ..Limits::default()
     };
     let report = call(&tool, &limits).await;
-    assert_eq!(report.output, ToolResultOutput::Json(json!({})));
+    assert_eq!(report.output, ToolResultOutput::json(json!({})));
     assert_eq!(report.accounting.stdio, "7".repeat(1_000));
     assert_eq!(report.accounting.peak_memory_bytes, 4 * 65_536);
 }
@@ -267,7 +269,7 @@ async fn progress_reaches_the_caller() {
         .await
         .settled()
         .unwrap();
-    assert_eq!(report.output, ToolResultOutput::Json(json!({})));
+    assert_eq!(report.output, ToolResultOutput::json(json!({})));
     let seen = seen.into_inner().unwrap();
     // The second report may be dropped.
     assert_eq!(
@@ -304,7 +306,7 @@ async fn default_context_has_empty_state_and_no_user() {
     };
     let tool = sandbox.load(&ask.bytes()).await.unwrap();
     let report = call(&tool, &Limits::default()).await;
-    assert_eq!(report.output, ToolResultOutput::Json(json!({})));
+    assert_eq!(report.output, ToolResultOutput::json(json!({})));
 }
 
 /// Grants a read-only directory as `/workspace`.
@@ -335,8 +337,11 @@ async fn missing_granted_directory_makes_the_tool_unavailable() {
         "message": "A directory that was granted to this tool cannot be opened; the tool did not run. The operator finds the reason in the log.",
     });
     let cases = [
-        (&[DIRECTORIES][..], ToolResultOutput::ErrorJson(unavailable)),
-        (&[], ToolResultOutput::Json(json!({}))),
+        (
+            &[DIRECTORIES][..],
+            ToolResultOutput::error_json(unavailable),
+        ),
+        (&[], ToolResultOutput::json(json!({}))),
     ];
     for (imports, expected) in cases {
         let guest = Guest {
@@ -384,7 +389,7 @@ fn component_outlives_its_sandbox_and_drops_in_async_code() {
         let tool = sandbox.load(&Guest::default().bytes()).await.unwrap();
         drop(sandbox);
         let report = call(&tool, &Limits::default()).await;
-        assert_eq!(report.output, ToolResultOutput::Json(json!({})));
+        assert_eq!(report.output, ToolResultOutput::json(json!({})));
     });
 }
 

@@ -4,7 +4,7 @@ use crate::{
     caps::http::HttpClient,
     component::{cache::Cache, compiler::Compiler, load::LoadedComponents},
     engine::Engines,
-    schedule::{admission::Admission, guest_runtime::GuestRuntime},
+    schedule::{admission::Admission, guest_runtime::GuestRuntime, result_budget::ResultBudget},
 };
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
@@ -13,6 +13,7 @@ pub(crate) struct Shared {
     pub(crate) engines: Engines,
     pub(crate) guests: GuestRuntime,
     pub(crate) admission: Admission,
+    pub(crate) results: ResultBudget,
     pub(crate) client: Arc<HttpClient>,
     pub(crate) protected: Arc<[PathBuf]>,
     pub(crate) progress_interval: Duration,

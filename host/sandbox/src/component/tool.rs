@@ -7,10 +7,13 @@ use crate::{
         shared::Shared,
     },
     engine::Allocator,
-    schedule::{admission::ToolQueue, blocking::ToolBlocking, guest_runtime::ToolSchedule},
+    schedule::{
+        admission::ToolQueue, blocking::ToolBlocking, guest_runtime::ToolSchedule,
+        result_budget::ToolResults,
+    },
     text,
 };
-use agent_host_engine::definitions::Definitions;
+use agent_host_engine::{definitions::Definitions, schema::OutputSchema};
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     id::Digest,
@@ -93,6 +96,7 @@ pub(crate) struct HandleState {
     pub(crate) queue: ToolQueue,
     pub(crate) schedule: Arc<ToolSchedule>,
     pub(crate) blocking: Arc<ToolBlocking>,
+    pub(crate) results: Arc<ToolResults>,
     pub(crate) client: Arc<HttpClient>,
 }
 
@@ -106,6 +110,7 @@ impl HandleState {
             queue: shared.admission.queue(concurrent_calls),
             schedule: shared.guests.schedule(),
             blocking: shared.guests.blocking(),
+            results: shared.results.tool(),
             client: shared.client.for_tool(recording),
         })
     }
@@ -227,14 +232,18 @@ impl ToolComponent {
         tool: &str,
         output: &ToolResultOutput,
     ) -> Result<(), ToolFailure> {
-        if matches!(self.loaded.linked.entry_point, EntryPoint::Plain(_)) {
-            return Ok(());
-        }
-        let schemas = self.loaded.definitions.schemas(tool);
-        match (schemas.and_then(|schemas| schemas.output.as_ref()), output) {
-            (Some(schema), ToolResultOutput::Json(value)) => schema.validate(value),
+        match (self.output_schema(tool), output) {
+            (Some(schema), ToolResultOutput::Json(json)) => schema.validate(&json.to_value()),
             _ => Ok(()),
         }
+    }
+
+    /// Returns the schema that [`Self::check_output`] checks against.
+    pub(crate) fn output_schema(&self, tool: &str) -> Option<&OutputSchema> {
+        if matches!(self.loaded.linked.entry_point, EntryPoint::Plain(_)) {
+            return None;
+        }
+        self.loaded.definitions.schemas(tool)?.output.as_ref()
     }
 }
 

@@ -39,7 +39,7 @@ async fn calls_run_with_any_address_space() {
         .await
         .settled()
         .unwrap();
-    assert_eq!(report.output, ToolResultOutput::Json(json!({})));
+    assert_eq!(report.output, ToolResultOutput::json(json!({})));
 }
 
 #[test]

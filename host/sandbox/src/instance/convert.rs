@@ -7,14 +7,14 @@ mod tests;
 use crate::{bindings::types as wit, instance::failure, secrets::Redactors, text};
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
+    json::JsonText,
     limits::Limits,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
     tool::Effect,
 };
-use serde_json::Value;
 
-/// The most values in one JSON result. A value of two bytes of text takes 32 bytes or more in
-/// memory, so a limit of the text alone is too weak.
+/// The most values in one JSON result, for those who need a tree of it, such as an MCP client's
+/// `structuredContent`: a value of two bytes of text takes 32 bytes or more there.
 const MAX_JSON_VALUES: usize = 1_000_000;
 
 /// A larger result takes longer to convert than a quick call may last: about 100 us.
@@ -23,6 +23,33 @@ const QUICK_BYTES: u64 = 16 * 1024;
 /// Returns whether converting a result takes longer than a quick call may last.
 pub(crate) fn takes_long(output: &wit::ToolResultOutput) -> bool {
     size_bytes(output) > QUICK_BYTES
+}
+
+/// Returns an upper bound of the memory that converting and checking a result takes, in bytes.
+/// `has_schema` tells whether JSON becomes a tree for an output schema.
+pub(crate) fn memory_bytes(output: &wit::ToolResultOutput, has_schema: bool) -> usize {
+    let (json, tree) = match output {
+        wit::ToolResultOutput::Json(json) if has_schema => (json, tree_bytes(json)),
+        wit::ToolResultOutput::Json(json) | wit::ToolResultOutput::ErrorJson(json) => (json, 0),
+        // Moved, and copied once if a secret is in it.
+        other => return usize::try_from(2 * size_bytes(other)).unwrap_or(usize::MAX),
+    };
+    // The guest's text, the normalized one, its shared copy, and the offsets of members: 24 bytes
+    // for each of at least 6 bytes of text.
+    8 * json.len() + tree
+}
+
+/// Returns an upper bound of a JSON text's tree, in bytes: the nodes of maps hold 11 members in 640
+/// bytes and at least 5 of these, and arrays grow by doubling.
+fn tree_bytes(json: &str) -> usize {
+    let value = |byte| match byte {
+        b'{' => 672,
+        b':' => 160,
+        b'[' => 128,
+        b',' => 64,
+        _ => 2,
+    };
+    json.bytes().map(value).sum()
 }
 
 /// Converts a guest's result: bounds it, parses it, redacts the tool's own secrets, and validates
@@ -42,12 +69,12 @@ pub(crate) fn output(
     }
     let mut output = match output {
         wit::ToolResultOutput::Text(text) => ToolResultOutput::Text(text),
-        wit::ToolResultOutput::Json(json) => ToolResultOutput::Json(parse(&json)?),
+        wit::ToolResultOutput::Json(json) => ToolResultOutput::Json(parse(json)?),
         wit::ToolResultOutput::Content(parts) => {
             ToolResultOutput::Content(parts.into_iter().map(part).collect())
         }
         wit::ToolResultOutput::ErrorText(text) => ToolResultOutput::ErrorText(text),
-        wit::ToolResultOutput::ErrorJson(json) => ToolResultOutput::ErrorJson(parse(&json)?),
+        wit::ToolResultOutput::ErrorJson(json) => ToolResultOutput::ErrorJson(parse(json)?),
         wit::ToolResultOutput::ExecutionDenied(reason) => ToolResultOutput::ExecutionDenied(reason),
     };
     secrets.granted.output(&mut output);
@@ -101,8 +128,8 @@ fn part(part: wit::ContentPart) -> ContentPart {
     }
 }
 
-fn parse(json: &str) -> Result<Value, ToolFailure> {
-    let values = count_values(json);
+fn parse(json: String) -> Result<JsonText, ToolFailure> {
+    let values = count_values(&json);
     if values > MAX_JSON_VALUES {
         return Err(ToolFailure::new(
             ToolErrorCode::OutputTooLarge,
@@ -111,7 +138,7 @@ fn parse(json: &str) -> Result<Value, ToolFailure> {
             ),
         ));
     }
-    serde_json::from_str(json).map_err(|error| {
+    JsonText::parse(&json).map_err(|error| {
         ToolFailure::invalid_output(format!(
             "The tool returned text as JSON that is not JSON: {}.",
             text::sanitize(&error.to_string(), 200)

@@ -144,7 +144,7 @@ fn ends() -> Vec<TurnEnd> {
     let result = ToolResult {
         call_id: id(),
         name: "submit".into(),
-        output: ToolResultOutput::Json(json!(1)),
+        output: ToolResultOutput::json(json!(1)),
     };
     vec![
         TurnEnd::NeedsMoreTurns,

@@ -41,7 +41,7 @@ fn failure_converts_to_error_json() {
     assert_eq!(failure.to_string(), "trap: The tool crashed.");
     assert_eq!(
         ToolResultOutput::from(failure),
-        ToolResultOutput::ErrorJson(json!({"code": "trap", "message": "The tool crashed."}))
+        ToolResultOutput::error_json(json!({"code": "trap", "message": "The tool crashed."}))
     );
 }
 

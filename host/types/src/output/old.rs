@@ -77,7 +77,7 @@ impl FlaggedResult {
         match (self.result, self.is_error) {
             (result, false) => ToolResultOutput::from_value(result),
             (Value::String(text), true) => ToolResultOutput::ErrorText(text),
-            (value, true) => ToolResultOutput::ErrorJson(value),
+            (value, true) => ToolResultOutput::error_json(value),
         }
     }
 }

@@ -37,11 +37,11 @@ fn forms() -> Vec<(ToolResultOutput, Value)> {
             json!({"type": "text", "value": "hi"}),
         ),
         (
-            ToolResultOutput::Json(json!({"type": "text", "value": 1})),
+            ToolResultOutput::json(json!({"type": "text", "value": 1})),
             json!({"type": "json", "value": {"type": "text", "value": 1}}),
         ),
         (
-            ToolResultOutput::Json(Value::Null),
+            ToolResultOutput::json(Value::Null),
             json!({"type": "json", "value": null}),
         ),
         (
@@ -60,7 +60,7 @@ fn forms() -> Vec<(ToolResultOutput, Value)> {
             json!({"type": "error-text", "value": "no"}),
         ),
         (
-            ToolResultOutput::ErrorJson(json!({"code": "trap"})),
+            ToolResultOutput::error_json(json!({"code": "trap"})),
             json!({"type": "error-json", "value": {"code": "trap"}}),
         ),
         (
@@ -91,7 +91,7 @@ fn json_forms() {
 fn from_run_maps_value_error_and_no_result() {
     let table = [
         (Ok(Some(json!("x"))), ToolResultOutput::Text("x".into())),
-        (Ok(Some(Value::Null)), ToolResultOutput::Json(Value::Null)),
+        (Ok(Some(Value::Null)), ToolResultOutput::json(Value::Null)),
         (
             Ok(None),
             ToolResultOutput::ErrorText("The tool returned no result.".into()),
@@ -211,7 +211,7 @@ fn host_side_value_is_coerced_by_its_type_alone() {
     ] {
         assert_eq!(
             ToolResultOutput::from_value(value.clone()),
-            ToolResultOutput::Json(value)
+            ToolResultOutput::json(value)
         );
     }
 }
@@ -248,13 +248,13 @@ fn validate_names_the_invalid_part() {
             ToolResultOutput::Content(vec![text("x"); MAX_PARTS + 1]),
             Some("the result has 257 parts; 256 are allowed"),
         ),
-        (ToolResultOutput::Json(nested(100)), None),
+        (ToolResultOutput::json(nested(100)), None),
         (
-            ToolResultOutput::Json(nested(101)),
+            ToolResultOutput::json(nested(101)),
             Some("the JSON of the result nests more than 100 levels deep"),
         ),
         (
-            ToolResultOutput::ErrorJson(nested(101)),
+            ToolResultOutput::error_json(nested(101)),
             Some("the JSON of the result nests more than 100 levels deep"),
         ),
     ];
@@ -307,10 +307,10 @@ fn any_part() -> impl Strategy<Value = ContentPart> {
 fn any_output() -> impl Strategy<Value = ToolResultOutput> {
     prop_oneof![
         ".*".prop_map(ToolResultOutput::Text),
-        any_json().prop_map(ToolResultOutput::Json),
+        any_json().prop_map(ToolResultOutput::json::<Value>),
         prop::collection::vec(any_part(), 0..4).prop_map(ToolResultOutput::Content),
         ".*".prop_map(ToolResultOutput::ErrorText),
-        any_json().prop_map(ToolResultOutput::ErrorJson),
+        any_json().prop_map(ToolResultOutput::error_json::<Value>),
         prop::option::of(".*").prop_map(ToolResultOutput::ExecutionDenied),
     ]
 }

@@ -163,6 +163,7 @@ fn raw_config_every_key_is_read() {
         queued-calls = 3
         concurrent-calls-per-tool = 1
         queued-calls-per-tool = 2
+        result-memory-bytes = 2097152
         guest-threads = 4
         pooling = "off"
         compile-memory-bytes = 1073741824
@@ -265,6 +266,7 @@ fn raw_config_every_key_is_read() {
         queued_calls: 3,
         concurrent_calls_per_tool: Some(1),
         queued_calls_per_tool: Some(2),
+        result_memory_bytes: 2_097_152,
         guest_threads: 4,
         pooling: Pooling::Off,
         compile_limits: CompileLimits {

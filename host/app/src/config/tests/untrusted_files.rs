@@ -140,6 +140,7 @@ fn demanding() -> Vec<(String, &'static str)> {
         ("queued-calls", 256),
         ("concurrent-calls-per-tool", 32),
         ("queued-calls-per-tool", 128),
+        ("result-memory-bytes", 268_435_456),
     ] {
         let toml = format!("[sandbox]\n{key} = {}\n", default + 1);
         let told = format!("raises {key} to {} (the default is {default})", default + 1);

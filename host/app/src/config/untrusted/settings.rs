@@ -96,6 +96,7 @@ impl Review<'_> {
             queued_calls,
             concurrent_calls_per_tool,
             queued_calls_per_tool,
+            result_memory_bytes,
             guest_threads,
             // Without a pool, calls are slower and as limited as with it.
             pooling: _,
@@ -115,6 +116,11 @@ impl Review<'_> {
         self.at_most("concurrent-calls-per-tool", concurrent_calls_per_tool, half);
         let half = default.queued_calls / 2;
         self.at_most("queued-calls-per-tool", queued_calls_per_tool, half);
+        self.at_most(
+            "result-memory-bytes",
+            result_memory_bytes,
+            default.result_memory_bytes,
+        );
         self.at_most("guest-threads", guest_threads, default.guest_threads);
         let CompileLimits {
             memory_bytes,

@@ -139,8 +139,8 @@ fn observed_behavior_adds_findings() {
         observed
     };
     let text = ToolResultOutput::Text(String::new());
-    let value = ToolResultOutput::Json(json!(1));
-    let failed = ToolResultOutput::ErrorJson(json!(1));
+    let value = ToolResultOutput::json(json!(1));
+    let failed = ToolResultOutput::error_json(json!(1));
     let effectful = ToolDefinition {
         effect: Effect::Effectful,
         ..good()

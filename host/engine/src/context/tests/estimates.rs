@@ -64,11 +64,11 @@ fn message_estimate_counts_what_is_sent() {
             4 + 4 + 1 + 100,
         ),
         (
-            result(ToolResultOutput::Json(json!({"a": [1, 2]}))),
+            result(ToolResultOutput::json(json!({"a": [1, 2]}))),
             4 + 4 + 1 + 3,
         ),
         (
-            result(ToolResultOutput::ErrorJson(json!({"a": [1, 2]}))),
+            result(ToolResultOutput::error_json(json!({"a": [1, 2]}))),
             4 + 4 + 1 + 3,
         ),
         (

@@ -77,13 +77,13 @@ fn reference_names_the_result_and_its_blob() {
         ),
         (ToolResultOutput::ErrorText(long), "text", &head, &text_blob),
         (
-            ToolResultOutput::Json(json.clone()),
+            ToolResultOutput::json(json.clone()),
             "JSON",
             &json_head,
             &json_blob,
         ),
         (
-            ToolResultOutput::ErrorJson(json),
+            ToolResultOutput::error_json(json),
             "JSON",
             &json_head,
             &json_blob,

@@ -305,7 +305,7 @@ fn copy_lists_the_blobs_of_its_file_parts() {
     events.push(settled("a", ToolResultOutput::Content(parts)));
     let like_a_reference: Value =
         json!({"type": "blob", "value": {"digest": inline.digest, "size": 4}});
-    events.push(settled("a", ToolResultOutput::Json(like_a_reference)));
+    events.push(settled("a", ToolResultOutput::json(like_a_reference)));
     let mut copy = SessionCopy::new(from, from);
     for record in records(from, events) {
         copy.next(record).unwrap();

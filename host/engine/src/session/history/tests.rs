@@ -36,7 +36,7 @@ fn message(n: usize) -> Message {
             message
         }
         _ => {
-            let output = ToolResultOutput::Json(json!({ "type": "text", "value": 5e-324, "n": n }));
+            let output = ToolResultOutput::json(json!({ "type": "text", "value": 5e-324, "n": n }));
             Message::results(vec![ToolResult {
                 call_id,
                 name: "t".into(),

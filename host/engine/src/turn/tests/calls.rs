@@ -166,7 +166,7 @@ async fn unknown_tool_without_any_tools_is_answered() {
 /// S9: a tool's failure is a result like any other.
 #[tokio::test]
 async fn failing_tool_does_not_end_the_loop() {
-    let broken = ToolResultOutput::ErrorJson(json!({"code": "trap", "message": "x"}));
+    let broken = ToolResultOutput::error_json(json!({"code": "trap", "message": "x"}));
     let output = broken.clone();
     let crash = tool("crash", Effect::Effectful, Approval::Never)
         .body(move |_| std::future::ready(output.clone()));

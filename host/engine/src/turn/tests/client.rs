@@ -167,7 +167,7 @@ async fn client_call_that_must_not_run_is_answered() {
     let ToolResultOutput::ErrorJson(error) = output(client.run(&mut call).await) else {
         panic!("the arguments were taken");
     };
-    assert_eq!(error["code"], "invalid-input");
+    assert_eq!(error.to_value()["code"], "invalid-input");
 
     let mut client = Client::new(standard());
     client.agent.settings.prompts = Prompts::Deny;
@@ -265,7 +265,7 @@ fn asks(answered_by: AnsweredBy) -> impl Fn(Invocation) -> RunEnd + Send + Sync 
             });
         };
         let told = json!([answer, invocation.shared.get("seen")]);
-        CallReport::of(ToolResultOutput::Json(told)).into()
+        CallReport::of(ToolResultOutput::json(told)).into()
     }
 }
 
@@ -276,7 +276,7 @@ async fn client_call_runs_again_with_the_answer() {
     let cases: [(AnsweredBy, ToolResultOutput, &[&[&str]]); 2] = [
         (
             AnsweredBy::Rerun,
-            ToolResultOutput::Json(json!([{"type": "choice", "index": 1}, null])),
+            ToolResultOutput::json(json!([{"type": "choice", "index": 1}, null])),
             &[
                 STARTED,
                 &["call-intended"],

@@ -85,13 +85,13 @@ async fn external_calls_are_dispatched_and_answered() {
     );
     let results = vec![
         result("b", text("12 m")),
-        result("a", ToolResultOutput::Json(json!(7))),
+        result("a", ToolResultOutput::json(json!(7))),
     ];
     assert_eq!(
         kind(&bench.submit(&continuation, results).await),
         "needs-more-turns"
     );
-    let expected = [("a", ToolResultOutput::Json(json!(7))), ("b", text("12 m"))];
+    let expected = [("a", ToolResultOutput::json(json!(7))), ("b", text("12 m"))];
     assert_eq!(bench.results(), pairs(expected));
     assert_eq!(bench.ran(), Vec::<String>::new());
     assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
@@ -224,16 +224,16 @@ fn submitted_result_has_two_json_forms() {
         // A value that looks like the union stays a value.
         (
             json!({"call_id": "a", "value": {"type": "text", "value": "x"}}),
-            ToolResultOutput::Json(json!({"type": "text", "value": "x"})),
+            ToolResultOutput::json(json!({"type": "text", "value": "x"})),
         ),
         (
             json!({"call_id": "a", "value": [1]}),
-            ToolResultOutput::Json(json!([1])),
+            ToolResultOutput::json(json!([1])),
         ),
         // `null` is a value.
         (
             json!({"call_id": "a", "value": null}),
-            ToolResultOutput::Json(json!(null)),
+            ToolResultOutput::json(json!(null)),
         ),
     ];
     for (value, output) in table {

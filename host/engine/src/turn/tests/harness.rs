@@ -184,7 +184,7 @@ pub(super) fn text(text: &str) -> ToolResultOutput {
 }
 
 pub(super) fn failure(code: &str, message: &str) -> ToolResultOutput {
-    ToolResultOutput::ErrorJson(json!({"code": code, "message": message}))
+    ToolResultOutput::error_json(json!({"code": code, "message": message}))
 }
 
 pub(super) fn denied(reason: &str) -> ToolResultOutput {

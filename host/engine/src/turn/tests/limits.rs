@@ -320,9 +320,9 @@ async fn value_nested_too_deep_is_not_recorded() {
     let deepest = format!("{{\"x\": {}}}", nested(99));
     let too_deep = format!("{{\"x\": {}}}", nested(100));
     let answer = tool("answer", Effect::ReadOnly, Approval::ByEffect)
-        .body(|_| std::future::ready(ToolResultOutput::Json(nested(101))));
+        .body(|_| std::future::ready(ToolResultOutput::json(nested(101))));
     let edge = tool("edge", Effect::ReadOnly, Approval::ByEffect)
-        .body(|_| std::future::ready(ToolResultOutput::Json(nested(100))));
+        .body(|_| std::future::ready(ToolResultOutput::json(nested(100))));
     let tools = vec![
         tool("send", Effect::Effectful, Approval::Always),
         answer,
@@ -362,7 +362,7 @@ async fn value_nested_too_deep_is_not_recorded() {
                 "the JSON of the result nests more than 100 levels deep",
             ),
         ),
-        ("c", ToolResultOutput::Json(nested(100))),
+        ("c", ToolResultOutput::json(nested(100))),
         ("d", text(&format!("send {}", deepest.replace(": ", ":")))),
     ]);
     assert_eq!(bench.results(), expected);

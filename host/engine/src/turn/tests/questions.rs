@@ -47,7 +47,7 @@ fn asking(questions: usize) -> impl Fn(Invocation) -> RunEnd + Send + Sync + 'st
                 .map(|exchange| &exchange.answer)
                 .collect::<Vec<_>>()
         );
-        CallReport::of(ToolResultOutput::Json(
+        CallReport::of(ToolResultOutput::json(
             json!({"answers": answers, "shared": *call.shared}),
         ))
         .into()
@@ -119,7 +119,7 @@ async fn question_survives_restarts() {
         let outcome = bench.answer(&second, Answer::Choice { index: 1 }).await;
         assert_eq!(kind(&outcome), "needs-more-turns");
         let answers = json!([{"type": "text", "text": "yes"}, {"type": "choice", "index": 1}]);
-        let result = ToolResultOutput::Json(json!({"answers": answers, "shared": {}}));
+        let result = ToolResultOutput::json(json!({"answers": answers, "shared": {}}));
         assert_eq!(
             bench.results(),
             pairs([("a", result), ("b", text("act {}"))])
@@ -210,7 +210,7 @@ async fn second_run_sees_the_state_of_the_first() {
     let ToolResultOutput::Json(result) = &bench.results()[1].1 else {
         panic!("no JSON");
     };
-    assert_eq!(result["shared"], json!({}));
+    assert_eq!(result.to_value()["shared"], json!({}));
 }
 
 /// M9: state is merged deeply, in the order of the calls; an explicit empty list clears. M10: a

@@ -38,7 +38,7 @@ fn with_finish(failures: usize) -> Vec<Tool> {
             std::future::ready(if failed {
                 ToolResultOutput::ErrorText("not yet".into())
             } else {
-                ToolResultOutput::Json(json!({"answer": 42}))
+                ToolResultOutput::json(json!({"answer": 42}))
             })
         }),
     );
@@ -69,7 +69,7 @@ async fn first_success_ends_the_run() {
     let ended = result(bench.turn(AgentInput::Continue).await);
     assert_eq!(
         (ended.call_id.0.as_str(), ended.output),
-        ("c", ToolResultOutput::Json(json!({"answer": 42})))
+        ("c", ToolResultOutput::json(json!({"answer": 42})))
     );
     // The rest of the batch is answered as usual.
     assert_eq!(bench.results()[0], ("b".to_owned(), text("look {}")));

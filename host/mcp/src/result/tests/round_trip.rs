@@ -56,10 +56,10 @@ fn any_part() -> impl Strategy<Value = ContentPart> {
 fn any_output() -> impl Strategy<Value = ToolResultOutput> {
     prop_oneof![
         any::<String>().prop_map(ToolResultOutput::Text),
-        any_json().prop_map(ToolResultOutput::Json),
+        any_json().prop_map(ToolResultOutput::json::<Value>),
         prop::collection::vec(any_part(), 0..4).prop_map(ToolResultOutput::Content),
         any::<String>().prop_map(ToolResultOutput::ErrorText),
-        any_json().prop_map(ToolResultOutput::ErrorJson),
+        any_json().prop_map(ToolResultOutput::error_json::<Value>),
         prop::option::of(any::<String>()).prop_map(ToolResultOutput::ExecutionDenied),
     ]
 }

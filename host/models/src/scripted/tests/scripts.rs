@@ -298,7 +298,7 @@ async fn documented_script_plays() {
     let (script, _) = script.split_once("```").unwrap();
     let model = Scripted::parse("readme", script).unwrap();
     let mut messages = vec![Message::text(Role::User, "hi")];
-    let answer = |_: &ToolCall| ToolResultOutput::Json(json!({"entries": [1, 2]}));
+    let answer = |_: &ToolCall| ToolResultOutput::json(json!({"entries": [1, 2]}));
     let played = play(&model, &mut messages, &["list_directory"], &answer).await;
     let calls = vec![(
         "list_directory".to_owned(),

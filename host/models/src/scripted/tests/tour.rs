@@ -36,7 +36,7 @@ impl Directory {
             entries: entries.to_vec(),
             truncated: false,
             readme: ToolResultOutput::Text("intro\n# My *project*\n".to_owned()),
-            info: ToolResultOutput::Json(
+            info: ToolResultOutput::json(
                 json!({"format": "png", "width": 640, "height": 480, "bytes": 2048, "color": "rgb8"}),
             ),
             outside: ToolResultOutput::ExecutionDenied(Some(
@@ -59,7 +59,7 @@ impl Directory {
             .collect();
         let truncated = deep && self.truncated;
         let json = json!({"path": ".", "entries": entries, "truncated": truncated});
-        spill_output(ToolResultOutput::Json(json)).output
+        spill_output(ToolResultOutput::json(json)).output
     }
 
     fn answer(&self, call: &ToolCall) -> ToolResultOutput {
@@ -177,7 +177,7 @@ async fn readme_without_title_not_text_or_denied() {
             "`readme` could not be read: Tool call execution denied.",
         ),
         (
-            ToolResultOutput::ErrorJson(json!({"code": "timeout", "message": "too slow"})),
+            ToolResultOutput::error_json(json!({"code": "timeout", "message": "too slow"})),
             "`readme` could not be read: too slow",
         ),
     ] {

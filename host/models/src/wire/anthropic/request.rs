@@ -109,12 +109,12 @@ impl Encoder<'_> {
         for result in results {
             let content = match &result.output {
                 ToolResultOutput::Text(text) => non_blank(text),
-                ToolResultOutput::Json(value) => non_blank(&value.to_string()),
+                ToolResultOutput::Json(json) => non_blank(json.as_str()),
                 ToolResultOutput::Content(parts) => self.tool_content(result, parts, &mut files),
                 ToolResultOutput::ErrorText(text) => {
                     non_blank(text).or_else(|| Some(json!(EMPTY_ERROR)))
                 }
-                ToolResultOutput::ErrorJson(value) => non_blank(&value.to_string()),
+                ToolResultOutput::ErrorJson(json) => non_blank(json.as_str()),
                 ToolResultOutput::ExecutionDenied(reason) => reason
                     .as_deref()
                     .and_then(non_blank)

@@ -17,6 +17,7 @@ use crate::wire::{
     turns::{RoleTurns, USER, from_operator},
 };
 use agent_host_types::{
+    json::JsonText,
     message::{Message, Role, ToolResult},
     model::ModelRequest,
     output::{ContentPart, DENIED_TEXT, ToolResultOutput},
@@ -135,7 +136,7 @@ impl Encoder<'_> {
             let mut inside = Vec::new();
             let response = match &result.output {
                 ToolResultOutput::Text(text) => json!({"output": text}),
-                ToolResultOutput::Json(value) => json!({"output": exact(value)}),
+                ToolResultOutput::Json(json) => json!({"output": exact(json)}),
                 ToolResultOutput::Content(content) => {
                     let lines = content
                         .iter()
@@ -144,7 +145,7 @@ impl Encoder<'_> {
                     json!({"output": lines.join("\n")})
                 }
                 ToolResultOutput::ErrorText(text) => json!({"error": text}),
-                ToolResultOutput::ErrorJson(value) => json!({"error": exact(value)}),
+                ToolResultOutput::ErrorJson(json) => json!({"error": exact(json)}),
                 ToolResultOutput::ExecutionDenied(reason) => {
                     let reason = reason.as_deref().filter(|text| !text.trim().is_empty());
                     json!({"error": reason.unwrap_or(DENIED_TEXT)})
@@ -205,11 +206,12 @@ fn text_part(text: &str) -> Option<Value> {
 
 /// Encodes a value, as JSON text if the wire would change it: it takes a `$ref` for the name of a
 /// file and rounds large integers.
-fn exact(value: &Value) -> Value {
-    if is_plain(value) {
-        value.clone()
+fn exact(json: &JsonText) -> Value {
+    let value = json.to_value();
+    if is_plain(&value) {
+        value
     } else {
-        Value::String(value.to_string())
+        Value::String(json.to_string())
     }
 }
 

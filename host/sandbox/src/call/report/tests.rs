@@ -27,7 +27,7 @@ fn failure_after_a_refusal_names_it() {
         (error(), refused(false), denied("no")),
         (error(), refused(true), limited("no")),
         (
-            Ok(ToolResultOutput::ErrorJson(json!({"e": 1}))),
+            Ok(ToolResultOutput::error_json(json!({"e": 1}))),
             refused(false),
             denied(r#"{"e":1}"#),
         ),

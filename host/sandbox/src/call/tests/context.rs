@@ -80,7 +80,7 @@ async fn question_ends_the_call_and_the_rerun_gets_the_answer() {
         (context(false, &[("Which?", "red")]), text("red")),
         (
             context(true, &[("What?", "red")]),
-            ToolResultOutput::ErrorJson(json!({"code": "invalid-output", "message": changed})),
+            ToolResultOutput::error_json(json!({"code": "invalid-output", "message": changed})),
         ),
         (context(false, &[]), text("")),
     ];

@@ -90,7 +90,7 @@ async fn hanging_reads_delay_no_other_tool() {
 
     let echo = sandbox.load(&Guest::default().bytes()).await.unwrap();
     let report = call(&echo, &limits).await;
-    assert_eq!(report.output, ToolResultOutput::Json(json!({})));
+    assert_eq!(report.output, ToolResultOutput::json(json!({})));
     // A tool with a directory of its own, and the same tool in a directory that is local.
     let calls = std::num::NonZeroUsize::new(4).unwrap();
     for tool in [&hung.clone().with_concurrent_calls(calls), &hung] {

@@ -89,7 +89,7 @@ async fn output_schema_sees_redacted_secrets() {
     let report = run(&tool, Granted::Yes, "correct-horse", &arguments, context).await;
     assert_eq!(
         report.settled().unwrap().output,
-        ToolResultOutput::Json(json!({ "n": "[secret:s]" }))
+        ToolResultOutput::json(json!({ "n": "[secret:s]" }))
     );
 }
 
@@ -119,7 +119,7 @@ async fn guessed_secret_in_a_result_does_not_decide_its_validity() {
         let report = run(&tool, Granted::No, "12345678", &arguments, context).await;
         assert_eq!(
             report.settled().unwrap().output,
-            ToolResultOutput::Json(json!({ "n": shown }))
+            ToolResultOutput::json(json!({ "n": shown }))
         );
     }
 }

@@ -85,7 +85,7 @@ async fn calls_run_while_other_guests_loop() {
         .collect();
     tokio::task::yield_now().await;
     let report = call(&echo, &limits).await;
-    assert_eq!(report.output, ToolResultOutput::Json(json!({})));
+    assert_eq!(report.output, ToolResultOutput::json(json!({})));
     for looped in loops {
         assert_eq!(code(&looped.await.unwrap()).0, "timeout");
     }
@@ -118,7 +118,7 @@ async fn flood_of_one_tool_delays_no_call_of_another() {
         outputs
     };
     let (looped, outputs) = tokio::join!(flood, honest);
-    assert_eq!(outputs, vec![ToolResultOutput::Json(json!({})); 100]);
+    assert_eq!(outputs, vec![ToolResultOutput::json(json!({})); 100]);
     let ends: Vec<_> = looped.iter().map(|report| code(report).0).collect();
     assert_eq!(ends[..2], ["timeout"; 2]);
     let refused = "2 calls of this tool already wait (limit `queued-calls-per-tool`)";
@@ -146,7 +146,7 @@ async fn looping_tool_holds_its_callers_thread_for_one_slice() {
         let mut behaved = 0;
         while !tool.handle.schedule.may_inline() {
             let report = call(&tool, &limits).await;
-            assert_eq!(report.output, ToolResultOutput::Json(json!({})));
+            assert_eq!(report.output, ToolResultOutput::json(json!({})));
             behaved += 1;
         }
         // More than 16 if a busy machine makes a call slow.

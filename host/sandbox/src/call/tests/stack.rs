@@ -18,7 +18,7 @@ async fn ends(guest: Guest<'_>, limits: &Limits) -> (String, String) {
     for name in ["wheel", "axle", "stack]"] {
         assert!(!failure.to_string().contains(name), "{failure}");
     }
-    let code = failure["code"].as_str().unwrap().to_owned();
+    let code = failure.to_value()["code"].as_str().unwrap().to_owned();
     (code, report.accounting.stdio)
 }
 

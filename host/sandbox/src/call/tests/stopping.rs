@@ -64,7 +64,7 @@ async fn call_dropped_at_any_point_leaves_nothing() {
     loop {
         let calls = (0..PLACES).map(|_| call(&echo, &limits));
         let reports = futures_util::future::join_all(calls).await;
-        let echoed = |output: &ToolResultOutput| *output == ToolResultOutput::Json(json!({}));
+        let echoed = |output: &ToolResultOutput| *output == ToolResultOutput::json(json!({}));
         if reports.iter().all(|report| echoed(&report.output)) {
             break;
         }

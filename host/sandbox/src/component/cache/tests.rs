@@ -38,7 +38,7 @@ async fn load(dir: &Path) -> Compiled {
 async fn load_bytes(dir: &Path, bytes: &[u8]) -> Compiled {
     let tool = sandbox(dir, Pooling::Probe).load(bytes).await.unwrap();
     assert_eq!(tool.definitions().len(), 1);
-    assert_eq!(echo(&tool).await, ToolResultOutput::Json(json!({})));
+    assert_eq!(echo(&tool).await, ToolResultOutput::json(json!({})));
     tool.compiled()
 }
 
@@ -102,7 +102,7 @@ async fn component_is_compiled_once_for_each_engine() {
     for expected in [Compiled::Now, Compiled::FromCache] {
         let tool = sandbox(&dir, Pooling::Off).load(&bytes).await.unwrap();
         assert_eq!(tool.compiled(), expected);
-        assert_eq!(echo(&tool).await, ToolResultOutput::Json(json!({})));
+        assert_eq!(echo(&tool).await, ToolResultOutput::json(json!({})));
     }
     assert_eq!(entries(&dir).len(), 2);
 }

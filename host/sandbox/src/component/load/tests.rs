@@ -374,7 +374,7 @@ async fn component_beyond_the_pool_runs_on_demand() {
         panic!("pooled");
     };
     assert!(why.contains("does not fit into the pool"), "{why}");
-    assert_eq!(echo(&tool).await.output, ToolResultOutput::Json(json!({})));
+    assert_eq!(echo(&tool).await.output, ToolResultOutput::json(json!({})));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

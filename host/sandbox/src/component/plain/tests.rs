@@ -8,7 +8,9 @@ use crate::{
     ToolComponent, secrets::tests::secrets,
 };
 use agent_host_engine::tool::CallReport;
-use agent_host_types::{id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect};
+use agent_host_types::{
+    failure::FailureFields, id::CallId, limits::Limits, output::ToolResultOutput, tool::Effect,
+};
 use made::{component, docs, echo, with_section};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -49,14 +51,12 @@ async fn call(tool: &ToolComponent, name: &str, input: &Value) -> ToolResultOutp
 }
 
 /// The code of an abnormal end, and its text.
-fn failure(output: &ToolResultOutput) -> (&str, &str) {
+fn failure(output: &ToolResultOutput) -> (&'static str, &'static str) {
     let ToolResultOutput::ErrorJson(value) = output else {
         panic!("not a failure: {output:?}");
     };
-    (
-        value["code"].as_str().unwrap(),
-        value["message"].as_str().unwrap(),
-    )
+    let FailureFields { code, message } = FailureFields::of(value).unwrap();
+    (code.leak(), message.leak())
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn functions_of_one_name_are_prefixed_by_interface() {
     for name in names {
         assert_eq!(
             call(&tool, name, &json!({})).await,
-            ToolResultOutput::Json(Value::Null),
+            ToolResultOutput::json(Value::Null),
             "{name}"
         );
     }
@@ -261,7 +261,7 @@ async fn duplicate_tool_name_is_refused() {
     );
     assert_eq!(
         call(&tool, "api_f", &json!({})).await,
-        ToolResultOutput::Json(Value::Null)
+        ToolResultOutput::json(Value::Null)
     );
 }
 
@@ -329,7 +329,7 @@ async fn types_of_another_interface_are_accepted() {
         let point = json!({ "x": 7 });
         assert_eq!(
             call(&tool, name, &json!({ "p": point })).await,
-            ToolResultOutput::Json(point)
+            ToolResultOutput::json(point)
         );
     }
 }
@@ -445,6 +445,6 @@ async fn plain_component_loads_from_cache() {
     assert_eq!(first.definitions(), second.definitions());
     assert_eq!(
         call(&second, "f", &json!({})).await,
-        ToolResultOutput::Json(Value::Null)
+        ToolResultOutput::json(Value::Null)
     );
 }

@@ -31,7 +31,7 @@ fn every_output_variant_converts() {
         ),
         (
             wit::ToolResultOutput::Json(r#"{"type":"error-text"}"#.to_owned()),
-            ToolResultOutput::Json(json!({"type": "error-text"})),
+            ToolResultOutput::json(json!({"type": "error-text"})),
         ),
         (
             wit::ToolResultOutput::Content(vec![wit::ContentPart::Text(text())]),
@@ -55,7 +55,7 @@ fn every_output_variant_converts() {
         ),
         (
             wit::ToolResultOutput::ErrorJson("[1]".to_owned()),
-            ToolResultOutput::ErrorJson(json!([1])),
+            ToolResultOutput::error_json(json!([1])),
         ),
         (
             wit::ToolResultOutput::ExecutionDenied(None),

@@ -14,7 +14,7 @@ fn output(stored: Value) -> ToolResultOutput {
 /// U4: only the flag of an old result decides whether it is an error, not its content.
 #[test]
 fn old_result_keeps_its_error_flag() {
-    use ToolResultOutput::{ErrorJson, ErrorText, Json, Text};
+    use ToolResultOutput::{ErrorText, Text};
     let table = [
         (
             json!({"result": "gone", "is_error": true}),
@@ -22,11 +22,11 @@ fn old_result_keeps_its_error_flag() {
         ),
         (
             json!({"result": {"code": 7}, "is_error": true}),
-            ErrorJson(json!({"code": 7})),
+            ToolResultOutput::error_json(json!({"code": 7})),
         ),
         (
             json!({"result": null, "is_error": true}),
-            ErrorJson(Value::Null),
+            ToolResultOutput::error_json(Value::Null),
         ),
         (
             json!({"result": "fine", "is_error": false}),
@@ -34,16 +34,16 @@ fn old_result_keeps_its_error_flag() {
         ),
         (
             json!({"result": {"type": "error-text", "value": "x"}}),
-            Json(json!({"type": "error-text", "value": "x"})),
+            ToolResultOutput::json(json!({"type": "error-text", "value": "x"})),
         ),
         (
             json!({"type": "error-json", "value": 1}),
-            ErrorJson(json!(1)),
+            ToolResultOutput::error_json(json!(1)),
         ),
         // A value of today's form may have any key.
         (
             json!({"type": "json", "value": {"result": 1, "is_error": true}}),
-            Json(json!({"result": 1, "is_error": true})),
+            ToolResultOutput::json(json!({"result": 1, "is_error": true})),
         ),
     ];
     for (stored, expected) in table {

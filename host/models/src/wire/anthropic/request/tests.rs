@@ -122,7 +122,7 @@ fn foreign_ids_are_encoded_in_allowed_letters() {
         let messages = vec![
             Message::text(Role::User, "a"),
             calling("b", id),
-            Message::results(vec![result(id, ToolResultOutput::Json(json!(1)))]),
+            Message::results(vec![result(id, ToolResultOutput::json(json!(1)))]),
         ];
         let messages = messages_of(messages);
         assert_eq!(messages[1]["content"][1]["id"], expected);

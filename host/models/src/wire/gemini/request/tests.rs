@@ -213,8 +213,8 @@ fn values_that_the_wire_changes_become_text() {
         (json!({"a": {"$ref": "b"}}), json!(r#"{"a":{"$ref":"b"}}"#)),
     ] {
         for (output, key) in [
-            (ToolResultOutput::Json(value.clone()), "output"),
-            (ToolResultOutput::ErrorJson(value.clone()), "error"),
+            (ToolResultOutput::json(value.clone()), "output"),
+            (ToolResultOutput::error_json(value.clone()), "error"),
         ] {
             let contents = contents_of(vec![result(output)]);
             let response = &contents[0]["parts"][0]["functionResponse"]["response"];

@@ -90,12 +90,12 @@ fn conversation() -> ModelRequest {
                 result(
                     "c2",
                     "stat",
-                    ToolResultOutput::Json(json!({"type": "text", "size": 3})),
+                    ToolResultOutput::json(json!({"type": "text", "size": 3})),
                 ),
                 result(
                     "c3",
                     "read",
-                    ToolResultOutput::ErrorJson(json!({"code": "invalid-input"})),
+                    ToolResultOutput::error_json(json!({"code": "invalid-input"})),
                 ),
             ]),
             Message {

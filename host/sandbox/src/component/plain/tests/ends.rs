@@ -8,20 +8,20 @@ use serde_json::{Value, json};
 
 /// Signatures, their code, and the outcome of a call.
 fn results() -> Vec<(&'static str, String, ToolResultOutput)> {
-    use ToolResultOutput::{ErrorJson, ErrorText, Json, Text};
+    use ToolResultOutput::{ErrorText, Text};
     // At 8: the case of a result; at 12 and 16 its payload: the text at 24.
     const HI: &str = r#"(data (i32.const 24) "hi")"#;
     vec![
-        ("()", "", Json(Value::Null)),
-        ("() -> bool", "(i32.const 1)", Json(json!(true))),
-        ("() -> u64", "(i64.const -1)", Json(json!("18446744073709551615"))),
-        ("() -> s64", "(i64.const -1)", Json(json!(-1))),
-        ("() -> f64", "(f64.const nan)", Json(json!("NaN"))),
-        ("() -> char", "(i32.const 0x1f980)", Json(json!("🦀"))),
+        ("()", "", ToolResultOutput::json(Value::Null)),
+        ("() -> bool", "(i32.const 1)", ToolResultOutput::json(json!(true))),
+        ("() -> u64", "(i64.const -1)", ToolResultOutput::json(json!("18446744073709551615"))),
+        ("() -> s64", "(i64.const -1)", ToolResultOutput::json(json!(-1))),
+        ("() -> f64", "(f64.const nan)", ToolResultOutput::json(json!("NaN"))),
+        ("() -> char", "(i32.const 0x1f980)", ToolResultOutput::json(json!("🦀"))),
         ("() -> string", "(call $return (i32.const 24) (i32.const 2))", Text("hi".to_owned())),
-        ("() -> list<u8>", "(call $return (i32.const 24) (i32.const 2))", Json(json!("aGk="))),
-        ("() -> option<u8>", "(i32.const 8)", Json(Value::Null)),
-        ("() -> result", "(i32.const 0)", Json(Value::Null)),
+        ("() -> list<u8>", "(call $return (i32.const 24) (i32.const 2))", ToolResultOutput::json(json!("aGk="))),
+        ("() -> option<u8>", "(i32.const 8)", ToolResultOutput::json(Value::Null)),
+        ("() -> result", "(i32.const 0)", ToolResultOutput::json(Value::Null)),
         (
             "() -> result",
             "(i32.const 1)",
@@ -40,12 +40,12 @@ fn results() -> Vec<(&'static str, String, ToolResultOutput)> {
         (
             "() -> result<u8, tuple<u8, u8>>",
             "(i32.store8 (i32.const 8) (i32.const 1)) (i32.store8 (i32.const 9) (i32.const 3)) (i32.store8 (i32.const 10) (i32.const 4)) (i32.const 8)",
-            ErrorJson(json!([3, 4])),
+            ToolResultOutput::error_json(json!([3, 4])),
         ),
         (
             "() -> result<tuple<u8, u8>>",
             "(i32.store8 (i32.const 9) (i32.const 3)) (i32.const 8)",
-            Json(json!([3, 0])),
+            ToolResultOutput::json(json!([3, 0])),
         ),
     ]
     .into_iter()
@@ -158,7 +158,7 @@ async fn calls_share_no_state() {
     let tool = load(wit, core).await.unwrap();
     for _ in 0..40 {
         let report = report(&tool, "next", &json!({}), &Limits::default()).await;
-        assert_eq!(report.output, ToolResultOutput::Json(json!(1)));
+        assert_eq!(report.output, ToolResultOutput::json(json!(1)));
     }
 }
 
@@ -170,6 +170,6 @@ async fn large_result_converts_whole() {
     let words: Vec<String> = (0..5_000).map(|index| format!("word {index}")).collect();
     for _ in 0..20 {
         let report = report(&tool, "f", &json!({ "v": words }), &Limits::default()).await;
-        assert_eq!(report.output, ToolResultOutput::Json(json!(words)));
+        assert_eq!(report.output, ToolResultOutput::json(json!(words)));
     }
 }

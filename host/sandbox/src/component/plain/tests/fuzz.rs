@@ -334,7 +334,7 @@ proptest! {
             let promised = OutputSchema::compile(&schema).unwrap();
             prop_assert_eq!(promised.validate(&output), Ok(()));
             let echoed = call(&tool, "echo", &json!({ "v": input })).await;
-            prop_assert_eq!(&echoed, &ToolResultOutput::Json(output.clone()));
+            prop_assert_eq!(&echoed, &ToolResultOutput::json(output.clone()));
             // The result is a valid argument.
             let again = call(&tool, "echo", &json!({ "v": output })).await;
             prop_assert_eq!(again, echoed);

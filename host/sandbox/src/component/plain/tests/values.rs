@@ -267,7 +267,7 @@ async fn values_round_trip() {
         let tool = echoing("", ty).await;
         assert_eq!(
             call(&tool, "echo", &json!({ "v": input })).await,
-            ToolResultOutput::Json(expected),
+            ToolResultOutput::json(expected),
             "{ty}"
         );
     }
@@ -308,7 +308,7 @@ async fn named_type_values_round_trip() {
         let tool = echoing(types, ty).await;
         assert_eq!(
             call(&tool, "echo", &json!({ "v": input })).await,
-            ToolResultOutput::Json(expected),
+            ToolResultOutput::json(expected),
             "{ty}"
         );
     }
@@ -444,12 +444,12 @@ async fn parameters_are_input_fields() {
     for (input, expected) in cases {
         assert_eq!(
             call(&tool, "pick", &input).await,
-            ToolResultOutput::Json(expected)
+            ToolResultOutput::json(expected)
         );
     }
     assert_eq!(
         call(&tool, "all", &json!({})).await,
-        ToolResultOutput::Json(Value::Null)
+        ToolResultOutput::json(Value::Null)
     );
     let output = call(&tool, "none", &json!({})).await;
     assert_eq!(failure(&output).0, "unknown-tool");
