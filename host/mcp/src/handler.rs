@@ -108,7 +108,8 @@ impl ServerHandler for Handler {
         } else {
             &self.own
         };
-        self.calls.call(connection, request, context).await
+        // rmcp moves the future of a request several times, and this is the largest one.
+        Box::pin(self.calls.call(connection, request, context)).await
     }
 
     async fn set_level(
