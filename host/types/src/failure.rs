@@ -140,7 +140,7 @@ impl ToolFailure {
     }
 }
 
-/// The code and the message in an `error-json`, whoever made it; other fields may stand beside them.
+/// The code and the message in an `error-json` of the host or of a tool, perhaps beside others.
 #[derive(Debug, Deserialize)]
 pub struct FailureFields {
     /// The code, also one that is not a [`ToolErrorCode`].
