@@ -1,7 +1,10 @@
 //! Concurrent calls: permits, turns and threads.
 
 use super::{call, call_with, code, sandbox};
-use crate::{Sandbox, SandboxConfig, ToolComponent, guests::Guest};
+use crate::{
+    Sandbox, SandboxConfig, ToolComponent,
+    guests::{Body, Definition, Guest},
+};
 use agent_host_engine::policy::Grants;
 use agent_host_types::{limits::Limits, output::ToolResultOutput};
 use futures_util::future::join_all;
@@ -238,5 +241,45 @@ fn poll_once<T>(future: Pin<&mut impl Future<Output = T>>) -> Option<T> {
     match future.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Some(output),
         Poll::Pending => None,
+    }
+}
+
+/// A result reserves 8 times its text, and with an output schema a tree besides.
+#[tokio::test]
+async fn results_share_the_memory_budget() {
+    let sandbox = Sandbox::new(SandboxConfig {
+        result_memory_bytes: 1024 * 1024,
+        ..SandboxConfig::default()
+    })
+    .unwrap();
+    let limits = Limits {
+        deadline_ms: 600_000,
+        ..Limits::default()
+    };
+    let cases = [
+        (40, None, true),
+        (200, None, false),
+        (40, Some("{}".to_owned()), false),
+    ];
+    for (kib, output_schema, fits) in cases {
+        let text = format!("[{}0]", "[],".repeat(kib * 1024 / 3));
+        let guest = Guest {
+            pages: 8,
+            definitions: vec![Definition {
+                output_schema,
+                ..Definition::default()
+            }],
+            ..Guest::returning(Body::Text(1, text.as_bytes()))
+        };
+        let tool = sandbox.load(&guest.bytes()).await.unwrap();
+        for report in join_all((0..8).map(|_| call(&tool, &limits))).await {
+            if fits {
+                assert!(matches!(report.output, ToolResultOutput::Json(_)));
+            } else {
+                let (code, message) = code(&report);
+                assert_eq!(code, "output-too-large");
+                assert!(message.contains("`result-memory-bytes`"), "{message}");
+            }
+        }
     }
 }
