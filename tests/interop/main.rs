@@ -5,7 +5,6 @@
 #![expect(
     clippy::indexing_slicing,
     clippy::panic,
-    clippy::string_slice,
     clippy::unwrap_used,
     reason = "a test that finds something else than it expects is to end there"
 )]

@@ -1,6 +1,11 @@
 //! The shared harness: an isolated test environment, and runs of the program in it.
 
 #![expect(
+    clippy::new_without_default,
+    clippy::should_implement_trait,
+    reason = "a harness, and no library: a new environment is no default, and a client no iterator"
+)]
+#![expect(
     missing_docs,
     reason = "many names of the harness say all there is to say"
 )]

@@ -73,19 +73,19 @@ impl Admission {
         parts: &mut Parts,
         request: JsonRpcRequest<ClientRequest>,
         bytes: usize,
-    ) -> Result<(), ServerJsonRpcMessage> {
+    ) -> Result<(), Box<ServerJsonRpcMessage>> {
         let JsonRpcRequest { request, id, .. } = request;
         let name = long_running(&request).unwrap_or(NO_TOOL);
         let permit = match self.requests.admit(name, bytes) {
             Ok(permit) => permit,
-            Err(busy) => return Err(busy.response(&request, id)),
+            Err(busy) => return Err(Box::new(busy.response(&request, id))),
         };
         let is_new = matches!(request, ClientRequest::InitializeRequest(_));
         if is_new && !parts.headers.contains_key(SESSION_ID) {
             let Some(session) = self.sessions.reserve() else {
                 let reason = "too many sessions are open; end one with DELETE, or ask again";
                 let error = ErrorData::new(BUSY, reason, None);
-                return Err(ServerJsonRpcMessage::error(error, Some(id)));
+                return Err(Box::new(ServerJsonRpcMessage::error(error, Some(id))));
             };
             parts.extensions.insert(session);
         }

@@ -110,7 +110,8 @@ impl Change for Rename {
         if dir.grant != new_dir.grant {
             return Err(ErrorCode::CrossDevice.into());
         }
-        (old.name()?, new.name()?);
+        old.name()?;
+        new.name()?;
         ctx.check_moved_link(dir, &old, &new)?;
         let lock = change_lock(&old)?;
         Ok((RenamePlan { old, new }, lock))

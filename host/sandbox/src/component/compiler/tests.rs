@@ -209,6 +209,7 @@ async fn child_inherits_nothing_of_its_parent() {
         [
             "/",
             "MALLOC_ARENA_MAX",
+            "MIMALLOC_ARENA_RESERVE",
             "RAYON_NUM_THREADS",
             "2147483648 60"
         ]
