@@ -7,7 +7,7 @@ use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
     component::{Component, HasSelf, Linker, ResourceTable},
 };
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttp, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
     WasiHttpView, p2::bindings::http as p2http,
@@ -145,8 +145,13 @@ pub fn default_pool() -> PoolingAllocationConfig {
 
 /// One call.
 pub async fn bare_call(pre: &HostPre<Bare>, work: &Work) {
+    let mut wasi = WasiCtx::builder();
+    for granted in &work.grants.dirs {
+        wasi.preopened_dir(&granted.host, &granted.guest, FsPerms::ReadOnly)
+            .unwrap();
+    }
     let state = Bare {
-        wasi: WasiCtx::builder().build(),
+        wasi: wasi.build(),
         http: WasiHttpCtx::new(),
         no_requests: NoRequests,
         table: ResourceTable::new(),

@@ -3,12 +3,18 @@
 
 pub mod bare;
 
-use agent_host_engine::{policy::Grants, tool::CallReport};
+use agent_host_engine::{
+    policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
+    tool::CallReport,
+};
 use agent_host_sandbox::{Call, CallContext, ToolComponent};
 use agent_host_test_guests::Guest;
 use agent_host_types::{id::CallId, limits::Limits, tool::Effect};
 use serde_json::{Map, Value};
 use std::{env, path::PathBuf, sync::Arc, time::Duration};
+
+/// A directory of two entries on a local file system, granted to `files`.
+pub const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
 /// The call to measure.
 pub struct Work {
@@ -38,17 +44,29 @@ impl Work {
         Self::new("echo", Guest::default().bytes(), "echo")
     }
 
-    /// The built-in `files`, in Rust, without a directory.
+    /// The built-in `files`, in Rust, that lists the directory of this source file.
     pub fn files() -> std::io::Result<Self> {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../../guest-tools/dist/files.wasm"
         );
-        Ok(Self::new(
-            "builtin files",
-            std::fs::read(path)?,
-            "list_directory",
-        ))
+        let granted = Grants {
+            dirs: vec![DirGrant {
+                host: SOURCES.into(),
+                guest: "/workspace".to_owned(),
+                mode: DirMode::ReadOnly,
+                allow: PathRules::default(),
+                deny: PathRules::default(),
+                mask: PathRules::default(),
+                allow_run_later: PathRules::default(),
+                quota: DirQuota::default(),
+            }],
+            ..Grants::default()
+        };
+        Ok(Self {
+            grants: Arc::new(granted),
+            ..Self::new("builtin files", std::fs::read(path)?, "list_directory")
+        })
     }
 }
 
