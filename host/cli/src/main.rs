@@ -49,7 +49,9 @@ fn start(terminal: &Terminal) -> Result<Exit, Failure> {
     };
     start_log(args.log.as_deref());
     limits::check()?;
-    let workers = args.threads.unwrap_or_else(default_threads);
+    let workers = args
+        .threads
+        .unwrap_or_else(|| default_threads(&args.command));
     tracing::debug!("{workers} threads for the host's tasks");
     let mut builder = Builder::new_multi_thread();
     let runtime = agent_host_sandbox::start_runtime(builder.enable_all(), workers)
@@ -69,9 +71,13 @@ fn start(terminal: &Terminal) -> Result<Exit, Failure> {
 }
 
 /// Returns the number of threads for host tasks; guests have their own. It is at least two, so that
-/// one busy task does not stop the others.
-fn default_threads() -> usize {
-    thread::available_parallelism().map_or(2, |processors| processors.get().clamp(2, 256))
+/// one busy task does not stop the others, except for the one client of `mcp` on standard streams:
+/// handing its calls from thread to thread costs more than they do.
+fn default_threads(command: &args::Command) -> usize {
+    match command {
+        args::Command::Mcp(mcp) if mcp.http.is_none() => 1,
+        _ => thread::available_parallelism().map_or(2, |count| count.get().clamp(2, 256)),
+    }
 }
 
 /// Prints clap's message: the help, the version, or a usage error.

@@ -19,7 +19,6 @@ use agent_host_types::{
 pub use client::ClientSession;
 pub use copy::{SessionCopy, referenced_blobs};
 pub use spent::Spent;
-pub(crate) use spent::identity;
 pub use state::{BatchCall, SessionState};
 
 use crate::{

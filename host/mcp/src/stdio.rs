@@ -3,6 +3,7 @@
 //! answered or skipped, a call beyond its tool's share is answered as `busy`, and while the client
 //! does not read its output, its input is not read.
 
+mod message;
 mod outbox;
 mod refusal;
 mod streams;
@@ -18,6 +19,7 @@ use crate::{
 use agent_host_process::{Line, LineDecoder};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
+use message::parse;
 use outbox::Outbox;
 use refusal::{oversized, refusal};
 use rmcp::{
@@ -33,7 +35,7 @@ use std::{io, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::Semaphore,
-    task::JoinError,
+    task::{JoinError, yield_now},
     time::{Instant, timeout_at},
 };
 use tokio_util::{codec::FramedRead, sync::CancellationToken};
@@ -195,7 +197,7 @@ where
         if line.trim_ascii().is_empty() {
             return None;
         }
-        match serde_json::from_slice::<ClientJsonRpcMessage>(&line) {
+        match parse(&line) {
             Ok(message) => self.admit(message, line.len()).await,
             Err(_) => {
                 self.out.send(&refusal(&line)?).await;
@@ -220,6 +222,8 @@ where
         let queued = out.queue(&item);
         async move {
             queued?;
+            // Calls that have ended add their responses, and one write takes all of them.
+            yield_now().await;
             out.flush().await
         }
     }

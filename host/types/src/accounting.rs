@@ -20,7 +20,8 @@ pub struct Accounting {
     /// The end of the guest's stdout and stderr, for the user; the model never sees it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stdio: String,
-    /// The limits in force; absent for tools outside the sandbox.
+    /// The limits in force; absent for tools outside the sandbox. In the journal, absent also if
+    /// they are those of the tool's previous call in the session that has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
 }

@@ -104,7 +104,10 @@ impl Digest {
     /// Returns the 64 hexadecimal digits without the algorithm's name.
     #[must_use]
     pub fn hex(&self) -> String {
-        hex::encode(self.0)
+        let mut digits = [0; 64];
+        // The lengths fit. Unlike `hex::encode`, this does not write digit by digit.
+        let _ = hex::encode_to_slice(self.0, &mut digits);
+        String::from_utf8_lossy(&digits).into_owned()
     }
 }
 
@@ -138,7 +141,7 @@ impl FromStr for Digest {
 
 impl Serialize for Digest {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&self.to_string())
     }
 }
 
@@ -156,4 +159,11 @@ pub fn json_digest(value: &serde_json::Value) -> Digest {
     // serde_json sorts the keys of objects unless its feature `preserve_order` is on; a test checks
     // that it is off.
     Digest::of(value.to_string().as_bytes())
+}
+
+/// Computes the [`json_digest`] of an object, such as the arguments of a call, without a copy.
+#[must_use]
+pub fn object_digest(object: &serde_json::Map<String, serde_json::Value>) -> Digest {
+    // JSON values can always be written to memory.
+    Digest::of(&serde_json::to_vec(object).unwrap_or_default())
 }

@@ -1,10 +1,6 @@
 //! The usage since the user's last message, which the budgets bound.
 
-use agent_host_types::{
-    id::{Digest, json_digest},
-    model::Usage,
-};
-use serde_json::{Map, Value};
+use agent_host_types::{id::Digest, model::Usage};
 use std::collections::HashMap;
 
 /// Sums over the events since the user's last message.
@@ -39,9 +35,4 @@ impl Spent {
             .entry((tool.to_owned(), input_digest))
             .or_default() += 1;
     }
-}
-
-/// Returns the key by which calls are equal: the tool and the digest of the arguments.
-pub(crate) fn identity(tool: &str, input: &Map<String, Value>) -> (String, Digest) {
-    (tool.to_owned(), json_digest(&Value::Object(input.clone())))
 }

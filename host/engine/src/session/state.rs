@@ -11,6 +11,7 @@ use agent_host_types::{
     approval::{ApprovalRule, Decision},
     continuation::Awaiting,
     id::{CallId, Digest},
+    limits::Limits,
     message::{Message, Role, ToolResult},
     model::{Provenance, StopReason, Usage},
     output::ContentPart,
@@ -19,7 +20,10 @@ use agent_host_types::{
     turn::TurnReport,
 };
 use serde_json::{Map, Value};
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// The state derived from the events so far.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,6 +49,8 @@ pub struct SessionState {
     last_report: Option<TurnReport>,
     remembered: Vec<ApprovalRule>,
     shared: Arc<Map<String, Value>>,
+    /// The limits of each tool's last call that had any.
+    limits: HashMap<String, Limits>,
 }
 
 /// A call of the model's last message, until all calls of that message are answered.
@@ -114,6 +120,11 @@ impl SessionState {
     #[must_use]
     pub fn message_count(&self) -> usize {
         self.messages.len()
+    }
+
+    /// Returns the limits of the tool's last call that had any.
+    pub(crate) fn limits(&self, tool: &str) -> Option<&Limits> {
+        self.limits.get(tool)
     }
 
     /// Returns the conversation as the model is shown it, with references and a summary in place of

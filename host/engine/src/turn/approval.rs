@@ -3,15 +3,14 @@
 use super::{Agent, Prompts, Step, StepResult, Timing, TurnContext};
 use crate::{
     policy::{Ruling, decide_call},
-    session::{BatchCall, Session, identity, now_ms},
+    session::{BatchCall, Session, now_ms},
 };
 use agent_host_types::{
     continuation::PendingCall,
     event::Event,
-    id::json_digest,
+    id::{Digest, object_digest},
     tool::{Effect, RegisteredTool},
 };
-use serde_json::{Map, Value};
 
 impl Agent {
     pub(super) fn check_approval(&self, session: &mut Session, cx: &TurnContext<'_>) -> StepResult {
@@ -86,20 +85,19 @@ impl Agent {
         let tool = self.tool(&entry.call.name)?;
         let input = entry.call.input.as_ref()?;
         self.tools.validate(&entry.call.name, input).ok()?;
-        Some(self.decide_call(session, tool, input, cx))
+        Some(self.decide_call(session, tool, object_digest(input), cx))
     }
 
-    /// Returns the policy's decision about a call with these arguments, given the remembered
-    /// approvals.
+    /// Returns the policy's decision about a call with arguments of this digest, given the
+    /// remembered approvals.
     pub(super) fn decide_call(
         &self,
         session: &Session,
         tool: &RegisteredTool,
-        input: &Map<String, Value>,
+        input_digest: Digest,
         cx: &TurnContext<'_>,
     ) -> Ruling {
         let remembered = session.state().remembered().iter();
-        let (_, input_digest) = identity(&tool.definition.name, input);
         let remembered = remembered.chain(cx.approvals);
         decide_call(tool, input_digest, remembered)
     }
@@ -114,7 +112,7 @@ impl Agent {
             tool: entry.call.name.clone(),
             title: tool.definition.title.clone(),
             effect: tool.effect,
-            input_digest: json_digest(&Value::Object(input.clone())),
+            input_digest: object_digest(&input),
             requested_input: requested.filter(|requested| *requested != input),
             executables: self.tools.executables(&entry.call.name, &input),
             input,

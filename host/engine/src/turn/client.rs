@@ -6,7 +6,7 @@
 //! holds a paused call. Budgets belong to a user's message and do not apply.
 
 use super::{
-    Agent, TurnContext,
+    Agent, Prompts, TurnContext,
     approval::request_name,
     begin::refuse,
     execute::{Plan, Run, call_intended, question, record_settled},
@@ -122,10 +122,7 @@ impl Agent {
         }
         let plan = {
             let session = session.lock();
-            match self.pending(&session, &call.entry, cx) {
-                Some(pending) => return Ok(ClientCallEnd::Confirm(pending)),
-                None => self.plan(&session, &call.entry, cx),
-            }
+            self.plan(&session, &call.entry, cx)
         };
         let run = match plan {
             Plan::Run(run) if run.runtime == ToolRuntime::Host => run,
@@ -133,13 +130,21 @@ impl Agent {
                 return Ok(self.settle_skipped_call(session, cx, call, external_tool().into()));
             }
             Plan::Answer(output) => return Ok(self.settle_skipped_call(session, cx, call, output)),
+            Plan::Ask(rule) => {
+                let asks = self.settings.prompts == Prompts::Ask;
+                if let Some(pending) = self.describe(&call.entry, rule.clone()).filter(|_| asks) {
+                    return Ok(ClientCallEnd::Confirm(pending));
+                }
+                let output = self.unapproved(&rule);
+                return Ok(self.settle_skipped_call(session, cx, call, output));
+            }
         };
         let shared = {
             let mut session = session.lock();
             let shared = session.state().shared().clone();
             // A run that resumes after a question sees the shared state of the first run.
             let shared = call.entry.shared.get_or_insert(shared).clone();
-            let intended = call_intended(&session, &run);
+            let intended = call_intended(&run);
             session.record(intended, Vec::new());
             shared
         };

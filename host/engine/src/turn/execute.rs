@@ -68,6 +68,10 @@ impl Agent {
             }
             match next {
                 Plan::Answer(output) => self.settle_skipped(session, cx, &entry.call, output),
+                // The approval step has asked if there is someone to ask.
+                Plan::Ask(rule) => {
+                    self.settle_skipped(session, cx, &entry.call, self.unapproved(&rule));
+                }
                 Plan::Run(run) => {
                     if let Some(asked) = self.run_group(session, vec![*run], cx).await? {
                         return Ok(asked);
@@ -142,7 +146,7 @@ impl Agent {
             turn: session.state().turns(),
             calls,
         };
-        let intended = external.iter().map(|run| call_intended(session, run));
+        let intended = external.iter().map(|run| call_intended(run));
         let events = intended.chain([dispatched]).collect();
         session.record_all(events, Vec::new());
         self.pause(session)
@@ -165,7 +169,7 @@ impl Agent {
             return Ok(None);
         }
         for run in &group {
-            session.record(call_intended(session, run), Vec::new());
+            session.record(call_intended(run), Vec::new());
         }
         if session.decision_is_undurable() || group.iter().any(|run| run.effect != Effect::ReadOnly)
         {
@@ -228,10 +232,14 @@ impl Agent {
 pub(super) fn record_settled(session: &mut Session, call: &ToolCall, report: CallReport) {
     let CallReport {
         output,
-        accounting,
+        mut accounting,
         audit,
         merges,
     } = report;
+    let known = session.state().limits(&call.name);
+    if known.is_some() && known == accounting.limits.as_ref() {
+        accounting.limits = None;
+    }
     let settled = spill_output(output);
     let (call_id, tool) = (call.id.clone(), call.name.clone());
     let settled_event = Event::CallSettled {

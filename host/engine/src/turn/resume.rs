@@ -9,14 +9,13 @@ use agent_host_types::{
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
     event::{EXPIRY, Event},
     failure::{ToolErrorCode, ToolFailure},
-    id::json_digest,
+    id::object_digest,
     json,
     output::ToolResultOutput,
     question::{Answer, AnsweredBy},
     tool::{DecisionKind, ToolCall},
     turn::{SubmittedResult, TurnError},
 };
-use serde_json::Value;
 use std::collections::HashSet;
 
 /// The result of a call whose approval request expired.
@@ -305,8 +304,8 @@ fn check_unaltered(session: &Session, calls: &[PendingCall]) -> Result<(), TurnE
         let Some(entry) = batch.find(|entry| entry.call.id == pending.call_id) else {
             continue;
         };
-        let input = Value::Object(entry.call.input.clone().unwrap_or_default());
-        if json_digest(&input) != pending.input_digest {
+        let input = entry.call.input.clone().unwrap_or_default();
+        if object_digest(&input) != pending.input_digest {
             return Err(refuse(format!(
                 "the arguments of call {} changed after the request",
                 pending.call_id

@@ -252,16 +252,17 @@ fn settled(
 }
 
 fn used(accounting: &Accounting) -> String {
-    let limits = accounting.limits.as_ref();
     let wall = micros(accounting.wall_us);
     let memory = bytes(accounting.peak_memory_bytes);
-    let mut parts = match limits {
+    let mut parts = match &accounting.limits {
         Some(limits) => vec![
             format!("{wall} of at most {} ms", limits.deadline_ms),
             format!("{memory} of at most {} memory", bytes(limits.memory_bytes)),
             format!("result at most {}", bytes(limits.output_bytes)),
         ],
-        None => vec![wall],
+        // Outside the sandbox, or as in the tool's previous call.
+        None if accounting.peak_memory_bytes == 0 => vec![wall],
+        None => vec![wall, format!("{memory} memory")],
     };
     parts.push(format!(
         "{} in, {} out",

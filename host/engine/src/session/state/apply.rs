@@ -79,12 +79,18 @@ impl SessionState {
                 call_id,
                 tool,
                 output,
+                accounting,
                 ..
-            } => self.settled(ToolResult {
-                call_id: call_id.clone(),
-                name: tool.clone(),
-                output: output.clone(),
-            }),
+            } => {
+                if let Some(limits) = &accounting.limits {
+                    self.limits.insert(tool.clone(), limits.clone());
+                }
+                self.settled(ToolResult {
+                    call_id: call_id.clone(),
+                    name: tool.clone(),
+                    output: output.clone(),
+                });
+            }
             Event::StateMerged { delta, .. } => merge(Arc::make_mut(&mut self.shared), delta),
             Event::TurnEnded { outcome } => self.ended(outcome),
         }

@@ -2,23 +2,25 @@
 
 use crate::{
     policy::Ruling,
-    session::{BatchCall, Session, Spent, identity},
+    session::{BatchCall, Session, Spent},
     turn::{Agent, Prompts, TurnContext, budget},
 };
 use agent_host_types::{
     approval::Decision,
     budget::{Budget, Budgets},
     failure::{ToolErrorCode, ToolFailure},
-    id::Digest,
+    id::{Digest, json_digest, object_digest},
     output::ToolResultOutput,
     tool::{Effect, ToolRuntime},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The plan for one call.
 pub(in crate::turn) enum Plan {
     /// Answer the call without running it.
     Answer(ToolResultOutput),
+    /// Ask the user, by this rule.
+    Ask(String),
     /// Run the call.
     Run(Box<Run>),
 }
@@ -28,6 +30,9 @@ pub(in crate::turn) enum Plan {
 pub(in crate::turn) struct Run {
     pub(in crate::turn) entry: BatchCall,
     pub(in crate::turn) input: Map<String, Value>,
+    pub(in crate::turn) input_digest: Digest,
+    /// Equal for every attempt of the call, unique among all calls of all sessions.
+    pub(in crate::turn) idempotency_key: String,
     pub(in crate::turn) effect: Effect,
     /// The policy rule that allows it.
     pub(in crate::turn) rule: String,
@@ -61,7 +66,7 @@ impl Allowance {
         if entry.intended.is_some() {
             return Plan::Run(run);
         }
-        let call = identity(&run.entry.call.name, &run.input);
+        let call = (run.entry.call.name.clone(), run.input_digest);
         if let Some(budget) = budget::refusing(budgets, &self.spent, &call, &self.admitted) {
             let refusal = ToolResultOutput::ExecutionDenied(Some(budget::refusal(&budget)));
             self.used_up.get_or_insert(budget);
@@ -98,14 +103,17 @@ impl Agent {
         }
         // A repeated run needs the same approval as the first one.
         let confirmed = entry.decision.is_some() || !entry.answers.is_empty();
-        match self.decide_call(session, tool, &input, cx) {
+        let input_digest = object_digest(&input);
+        match self.decide_call(session, tool, input_digest, cx) {
             Ruling::Deny { rule, reason, .. } => Plan::Answer(ToolResultOutput::ExecutionDenied(
                 Some(format!("{reason} (rule {rule})")),
             )),
-            Ruling::Ask { rule } if !confirmed => Plan::Answer(self.unapproved(&rule)),
+            Ruling::Ask { rule } if !confirmed => Plan::Ask(rule),
             Ruling::Ask { rule } | Ruling::Allow { rule } => Plan::Run(Box::new(Run {
                 entry: entry.clone(),
                 input,
+                input_digest,
+                idempotency_key: json_digest(&json!([session.id(), call.id])).hex(),
                 effect: tool.effect,
                 rule,
                 runtime: tool.runtime,
@@ -132,7 +140,8 @@ impl Agent {
         ToolFailure::new(ToolErrorCode::UnknownTool, message)
     }
 
-    fn unapproved(&self, rule: &str) -> ToolResultOutput {
+    /// Returns the result of a call that no one approves.
+    pub(in crate::turn) fn unapproved(&self, rule: &str) -> ToolResultOutput {
         let why = match self.settings.prompts {
             Prompts::Deny => "no one can be asked in this run",
             Prompts::Ask => "no one has confirmed it",

@@ -11,12 +11,12 @@ use agent_host_types::{
     accounting::Accounting,
     event::Event,
     failure::ToolFailure,
-    id::{CallId, SessionId, json_digest},
+    id::SessionId,
     output::ToolResultOutput,
     question::{MAX_QUESTIONS, PendingQuestion},
     tool::ToolCall,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::{
     pin::pin,
     sync::Arc,
@@ -54,7 +54,7 @@ impl Agent {
             call_id: call_id.clone(),
             tool: call.name.clone(),
             input: run.input.clone(),
-            idempotency_key: idempotency_key(session, call_id),
+            idempotency_key: run.idempotency_key.clone(),
             shared: Arc::clone(run.entry.shared.as_ref().unwrap_or(shared)),
             answers: run.entry.answers.clone(),
             can_ask: self.settings.prompts == Prompts::Ask,
@@ -164,23 +164,17 @@ impl Agent {
 }
 
 /// Returns the event that a call is about to run.
-pub(in crate::turn) fn call_intended(session: &Session, run: &Run) -> Event {
+pub(in crate::turn) fn call_intended(run: &Run) -> Event {
     Event::CallIntended {
         call_id: run.entry.call.id.clone(),
         tool: run.entry.call.name.clone(),
         input: run.input.clone(),
-        input_digest: json_digest(&Value::Object(run.input.clone())),
+        input_digest: run.input_digest,
         effect: run.effect,
-        idempotency_key: idempotency_key(session.id(), &run.entry.call.id),
+        idempotency_key: run.idempotency_key.clone(),
         rule: Some(run.rule.clone()),
         path: Vec::new(),
     }
-}
-
-/// Returns the idempotency key: equal for every attempt of a call, unique among all calls of all
-/// sessions.
-fn idempotency_key(session: SessionId, call: &CallId) -> String {
-    json_digest(&json!([session, call])).hex()
 }
 
 /// Returns the event that a call asked the user a question.

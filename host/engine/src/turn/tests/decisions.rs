@@ -5,7 +5,7 @@ use crate::turn::Timing;
 use agent_host_types::{
     approval::{ApprovalRule, Decision, Remember, RememberScope, RememberWhat},
     continuation::{Awaiting, Continuation},
-    id::CallId,
+    id::{CallId, object_digest},
     message::ToolResult,
     tool::{Approval, DecisionKind, Effect},
     turn::{AgentInput, TurnEnd, TurnReport},
@@ -249,7 +249,7 @@ async fn remembered_approval_is_revoked() {
 async fn project_approval_is_remembered() {
     let mut bench = Bench::new(vec![calls(&[("a", "send", "")])]);
     let tool = bench.agent.tools.tools()[4].clone();
-    let (_, digest) = crate::session::identity("send", &Map::new());
+    let digest = object_digest(&Map::new());
     let rule = ApprovalRule::new(&tool, RememberWhat::Arguments, digest);
     bench.approvals = vec![rule];
     assert_eq!(kind(&bench.say("go").await), "needs-more-turns");
