@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import pathlib
+import select
 import signal
 import statistics
 import subprocess
@@ -32,6 +33,12 @@ MEMORY_CALLS = 100_000
 MEMORY_BLOCK = 500
 # The timeout of one measurement of one server, in seconds; only a server that hangs reaches it.
 DEADLINE = 300
+# Looping calls of one tool, beside which the calls of another are measured: one, as many as the sandbox admits by default, more
+# than the transport admits. The rows without any, first and last, show how idle the machine was.
+NEIGHBOURS = (0, 1, 64, 1000, 0)
+# The interval of the paced calls beside them, in seconds, and the time without an answer after which the refused calls have theirs.
+PACE = 0.02
+SETTLED = 0.5
 # The size of one read, in bytes.
 READ_BYTES = 1 << 16
 
@@ -100,6 +107,18 @@ class Server:
     def said(self):
         return pathlib.Path(self.log.name).read_text(errors="replace").strip()[-2000:] or "nothing"
 
+    def processor_us(self):
+        """The processor time of all threads so far, in microseconds."""
+        threads = pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()
+        return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1000
+
+    def drain(self):
+        """Reads until the server is silent; returns the number of answers."""
+        answers = 0
+        while select.select([self.output], [], [], SETTLED)[0]:
+            answers += os.read(self.output, READ_BYTES).count(b"\n")
+        return answers
+
     def resident_bytes(self):
         with open(f"/proc/{self.process.pid}/status") as status:
             return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
@@ -134,11 +153,13 @@ def check(server, requests, answers):
         raise Wrong(f"{server.name}: {len(good)} of {len(asked)} calls were answered well; {bad}; stderr: {server.said()}")
 
 
-def one_at_a_time(server, tool, count):
-    """Makes sequential calls; returns the time of each in microseconds."""
+def one_at_a_time(server, tool, count, pace=0):
+    """Makes sequential calls, each after `pace` seconds; returns the time of each in microseconds."""
     requests, answers, times = server.requests(tool, count), [], []
     source, sink, clock = server.output, server.input, time.perf_counter_ns
     for request in requests:
+        if pace:
+            time.sleep(pace)
         begin = clock()
         os.write(sink, request)
         answer = os.read(source, READ_BYTES)
@@ -151,25 +172,35 @@ def one_at_a_time(server, tool, count):
 
 
 def side_by_side(server, tool, count):
-    """Keeps sixteen calls in flight, each sent as soon as another is answered; returns calls per second."""
-    requests, answers = server.requests(tool, count), []
-    source, sink = server.output, server.input
+    """Keeps sixteen calls in flight, each sent as soon as another is answered; returns calls per second, the processor time of a
+    call in microseconds, and the time of each call in microseconds."""
+    requests, answers, sent_at = server.requests(tool, count), [], []
+    source, sink, clock = server.output, server.input, time.perf_counter_ns
     answered, sent = 0, min(IN_FLIGHT, count)
-    begin = time.perf_counter()
+    used = server.processor_us()
+    begin = clock()
+    sent_at += [begin] * sent
     os.write(sink, b"".join(requests[:sent]))
     while answered < count:
         data = os.read(source, READ_BYTES)
         if not data:
             raise Wrong(f"{server.name} closed its output; it wrote to stderr: {server.said()}")
-        answers.append(data)
+        now = clock()
+        answers.append((now, data))
         answered += data.count(b"\n")
         upto = min(answered + IN_FLIGHT, count)
         if upto > sent:
             os.write(sink, b"".join(requests[sent:upto]))
+            sent_at += [now] * (upto - sent)
             sent = upto
-    rate = count / (time.perf_counter() - begin)
-    check(server, requests, b"".join(answers))
-    return rate
+    rate = count / (clock() - begin) * 1e9
+    used = (server.processor_us() - used) / count
+    check(server, requests, b"".join(data for _, data in answers))
+    first, times, rest = json.loads(requests[0])["id"], [], b""
+    for now, data in answers:
+        *lines, rest = (rest + data).split(b"\n")
+        times += [(now - sent_at[json.loads(line)["id"] - first]) / 1000 for line in lines]
+    return rate, used, times
 
 
 def percentiles(rounds):
@@ -192,7 +223,7 @@ def taking_turns(servers, rounds, measure):
 def ratios(measured, value=lambda one: one):
     """The median of agent-host's ratios to each other server."""
     of = lambda name: statistics.median(value(ours) / value(theirs) for ours, theirs in zip(measured[HOST], measured[name]))
-    return {name: round(of(name), 2) for name in measured if name in (NATIVE, PIPES)}
+    return {name: round(of(name), 2) for name in measured if name != HOST}
 
 
 def latency(servers, tool, rounds, count):
@@ -206,7 +237,42 @@ def rate(servers, tool, rounds, count):
     for server in servers:
         side_by_side(server, tool, count)
     measured = taking_turns(servers, rounds, lambda server: side_by_side(server, tool, count))
-    return {"servers": {name: {"calls_per_s": round(statistics.median(of))} for name, of in measured.items()}, "ratios": ratios(measured)}
+    found = {
+        name: {
+            "calls_per_s": round(statistics.median(rate for rate, _, _ in of)),
+            "cpu_us": round(statistics.median(used for _, used, _ in of), 1),
+            **percentiles(times for _, _, times in of),
+        }
+        for name, of in measured.items()
+    }
+    return {"servers": found, "ratios": ratios(measured, lambda one: one[0])}
+
+
+def neighbours(command, directory, count):
+    """The times of a tool's calls beside looping calls of another tool, one after the other and paced."""
+    server, rows, looping = Server(f"{HOST} beside loops", command, directory), {}, []
+    try:
+        server.initialize()
+        server.opened()
+        one_at_a_time(server, "noop", count)
+        for row, wanted in enumerate(NEIGHBOURS):
+            signal.alarm(DEADLINE)
+            for request in looping if wanted == 0 else ():
+                server.send({"method": "notifications/cancelled", "params": {"requestId": request}})
+            calls = server.requests("endless", max(0, wanted - len(looping)))
+            looping += [json.loads(call)["id"] for call in calls]
+            for call in calls:
+                os.write(server.input, call)
+            refused = server.drain()
+            sequential = percentiles([one_at_a_time(server, "noop", count)])
+            paced = percentiles([one_at_a_time(server, "noop", count // 4, PACE)])
+            figures = {"p50_us": sequential["p50_us"], "p99_us": sequential["p99_us"], "paced p50_us": paced["p50_us"], "paced p99_us": paced["p99_us"]}
+            rows[f"{wanted} looping{', again' if row and not wanted else ''}"] = {**figures, "refused": refused}
+            signal.alarm(0)
+        server.stop()
+    finally:
+        server.process.kill()
+    return {"servers": rows}
 
 
 def memory(server, count):
@@ -240,10 +306,11 @@ def prepare(directory, programs):
     tools.mkdir()
     subprocess.run([programs / "mcp-tools", tools], check=True)
     lines = ['state-dir = "state"']
+    limits = {"endless": "\n[tool.limits]\ndeadline-ms = 600000"}
     for component in sorted(tools.glob("*.wasm")):
         # The effectful tool is measured, too, and no user can be asked.
         approval = '\napproval = "never"' if component.stem == "change" else ""
-        lines.append(f'\n[[tool]]\nname = "{component.stem}"\ncomponent = "tools/{component.name}"{approval}')
+        lines.append(f'\n[[tool]]\nname = "{component.stem}"\ncomponent = "tools/{component.name}"{approval}{limits.get(component.stem, "")}')
     (directory / "agent.toml").write_text("\n".join(lines) + "\n")
     native = str(programs / "mcp-echo")
     return {
@@ -276,6 +343,7 @@ def measure(directory, given):
         found["memory"] = {server.name: memory(server, given.memory_calls) for server in servers[:2]}
         for server in servers:
             server.stop()
+        found["read_only_one_at_a_time_beside_looping_calls"] = neighbours(commands[HOST], directory, given.calls)
     finally:
         for server in servers:
             server.process.kill()

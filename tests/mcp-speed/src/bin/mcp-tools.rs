@@ -1,5 +1,6 @@
 //! Makes the tools that `speed.py` calls: `mcp-tools DIR` writes ten components, each with one tool
-//! that does nothing. `noop` is read-only and `change` is effectful; the others are only loaded.
+//! that does nothing, and `endless`, which computes until it is stopped. `noop` is read-only and
+//! `change` is effectful; `idle_1` to `idle_8` are only loaded.
 
 use agent_host_test_guests::{Body, Definition, Guest};
 use std::{error::Error, path::Path};
@@ -24,21 +25,28 @@ const TOOLS: [(&str, u8); 10] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = std::env::args_os().nth(1).ok_or("name a directory")?;
-    for (name, effect) in TOOLS {
-        let guest = Guest {
-            definitions: vec![Definition {
-                name: name.to_owned(),
-                description: "Does nothing.".to_owned(),
-                input_schema: SCHEMA.to_owned(),
-                effect,
-                ..Definition::default()
-            }],
-            ..Guest::returning(Body::Text(0, b"ok"))
+    let write = |name: &str, effect, guest: Guest| {
+        let definition = Definition {
+            name: name.to_owned(),
+            description: "Does nothing.".to_owned(),
+            input_schema: SCHEMA.to_owned(),
+            effect,
+            ..Definition::default()
         };
-        std::fs::write(
-            Path::new(&directory).join(format!("{name}.wasm")),
-            guest.bytes(),
-        )?;
+        let guest = Guest {
+            definitions: vec![definition],
+            ..guest
+        };
+        let file = Path::new(&directory).join(format!("{name}.wasm"));
+        std::fs::write(file, guest.bytes())
+    };
+    for (name, effect) in TOOLS {
+        write(name, effect, Guest::returning(Body::Text(0, b"ok")))?;
     }
+    write(
+        "endless",
+        0,
+        Guest::running("(loop $l (br $l)) unreachable"),
+    )?;
     Ok(())
 }
