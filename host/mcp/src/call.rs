@@ -9,7 +9,7 @@ use crate::{
     open_sessions::OpenSessions,
     pending::{INPUT_TIMEOUT, PendingCalls, SuspendedCall},
     progress::{forward, reports},
-    result::{Structured, call_result},
+    result::{Structured, StructuredAs, call_result},
 };
 use agent_host_app::Host;
 use agent_host_engine::{
@@ -135,7 +135,9 @@ impl CallRunner {
                     if level.is_some_and(log::wants_output) {
                         log::send_output(&context.peer, &call.tool, &stdio).await;
                     }
-                    let result = call_result(output, Structured::of(version.as_ref()));
+                    let form = context.extensions.get().copied();
+                    let form = form.unwrap_or(StructuredAs::Value);
+                    let result = call_result(output, Structured::of(version.as_ref()), form);
                     return Ok(result.into());
                 }
                 ClientCallEnd::Confirm(pending) => Prompt::Approval(pending),

@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::result::{Structured, call_result};
+use crate::result::{Structured, StructuredAs, call_result};
 use agent_host_types::failure::{ToolErrorCode, ToolFailure};
 use rmcp::model::{
     ClientRequest, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage, ServerResult,
@@ -162,7 +162,7 @@ impl Busy {
              fewer with such long arguments. Call the tool again when others have ended."
         );
         let failure = ToolFailure::new(ToolErrorCode::Busy, message);
-        let result = call_result(failure.into(), Structured::Objects);
+        let result = call_result(failure.into(), Structured::Objects, StructuredAs::Value);
         ServerJsonRpcMessage::response(ServerResult::CallToolResult(result), id)
     }
 }

@@ -14,7 +14,7 @@ use rmcp::model::{
     AudioContent, CallToolResult, ContentBlock, EmbeddedResource, ImageContent, MetaObject,
     ProtocolVersion, Resource, ResourceContents,
 };
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 /// The `_meta` key of a result for the union's tag, such as `error-json`.
 pub(crate) const OUTPUT_KEY: &str = "agent-host/output";
@@ -32,6 +32,16 @@ pub(crate) enum Structured {
     Objects,
     /// Any value.
     Any,
+}
+
+/// What a result holds as `structuredContent`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StructuredAs {
+    /// The value, as a tree.
+    Value,
+    /// `null`, in whose place the transport writes [`structured_text`]: a tree takes up to 100 times
+    /// the memory of its text.
+    Placeholder,
 }
 
 impl Structured {
@@ -60,16 +70,28 @@ impl Structured {
 /// | `content` | a block for each part |
 /// | `error-text`, `error-json` | the same with `isError` |
 /// | `execution-denied` | `isError`, a text block that says so, and one with the reason where there is one |
-pub(crate) fn call_result(output: ToolResultOutput, structured: Structured) -> CallToolResult {
+pub(crate) fn call_result(
+    output: ToolResultOutput,
+    structured: Structured,
+    form: StructuredAs,
+) -> CallToolResult {
     let tag = output.tag();
+    let json = |text: &JsonText, result: fn(Vec<ContentBlock>) -> CallToolResult| {
+        let mut result = result(vec![ContentBlock::text(text.as_str())]);
+        result.structured_content = structured.allows(text).then(|| match form {
+            StructuredAs::Value => text.to_value(),
+            StructuredAs::Placeholder => Value::Null,
+        });
+        result
+    };
     let mut result = match output {
         ToolResultOutput::Text(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-        ToolResultOutput::Json(text) => json(&text, structured, CallToolResult::success),
+        ToolResultOutput::Json(text) => json(&text, CallToolResult::success),
         ToolResultOutput::Content(parts) => {
             CallToolResult::success(parts.into_iter().enumerate().map(block).collect())
         }
         ToolResultOutput::ErrorText(text) => CallToolResult::error(vec![ContentBlock::text(text)]),
-        ToolResultOutput::ErrorJson(text) => json(&text, structured, CallToolResult::error),
+        ToolResultOutput::ErrorJson(text) => json(&text, CallToolResult::error),
         ToolResultOutput::ExecutionDenied(reason) => {
             let texts = std::iter::once(DENIED_TEXT.to_owned()).chain(reason);
             CallToolResult::error(texts.map(ContentBlock::text).collect())
@@ -79,14 +101,13 @@ pub(crate) fn call_result(output: ToolResultOutput, structured: Structured) -> C
     result
 }
 
-fn json(
-    text: &JsonText,
-    structured: Structured,
-    result: fn(Vec<ContentBlock>) -> CallToolResult,
-) -> CallToolResult {
-    let mut result = result(vec![ContentBlock::text(text.as_str())]);
-    result.structured_content = structured.allows(text).then(|| text.to_value());
-    result
+/// Returns the JSON text for the placeholder of a result. A value that is `null` is its own
+/// placeholder.
+pub(crate) fn structured_text(result: &CallToolResult) -> Option<&str> {
+    if result.structured_content != Some(Value::Null) {
+        return None;
+    }
+    Some(&result.content.first()?.as_text()?.text)
 }
 
 fn block((index, part): (usize, ContentPart)) -> ContentBlock {

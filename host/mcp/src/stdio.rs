@@ -14,6 +14,7 @@ pub use streams::{Input, Output, standard_streams};
 
 use crate::{
     in_flight::{InFlight, long_running},
+    result::{StructuredAs, structured_text},
     server::Server,
 };
 use agent_host_process::{Line, LineDecoder};
@@ -26,7 +27,7 @@ use rmcp::{
     RoleServer,
     model::{
         ClientJsonRpcMessage, ClientRequest, GetExtensions as _, GetMeta as _, JsonRpcRequest,
-        ProtocolVersion,
+        JsonRpcResponse, ProtocolVersion, ServerResult,
     },
     service::{ServerInitializeError, TxJsonRpcMessage, serve_server_with_ct},
     transport::Transport,
@@ -219,7 +220,14 @@ where
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         let out = Arc::clone(&self.out);
-        let queued = out.queue(&item);
+        let structured = match &item {
+            TxJsonRpcMessage::<RoleServer>::Response(JsonRpcResponse {
+                result: ServerResult::CallToolResult(result),
+                ..
+            }) => structured_text(result),
+            _ => None,
+        };
+        let queued = out.queue(&item, structured);
         async move {
             queued?;
             // Calls that have ended add their responses, and one write takes all of them.
@@ -277,12 +285,15 @@ where
     }
 }
 
-/// Adds a permit to a request, which holds it until its handler has ended.
+/// Adds to a request its permit, which it holds until its handler has ended, and the form of its
+/// result that [`Outbox::queue`] takes.
 fn with_permit(
     mut request: Request,
     permit: impl Clone + Send + Sync + 'static,
 ) -> ClientJsonRpcMessage {
-    request.request.extensions_mut().insert(permit);
+    let extensions = request.request.extensions_mut();
+    extensions.insert(permit);
+    extensions.insert(StructuredAs::Placeholder);
     ClientJsonRpcMessage::Request(request)
 }
 

@@ -155,7 +155,8 @@ fn print(output: &ToolResultOutput, json: bool, terminal: &Terminal) -> Result<E
         Exit::Refused
     };
     if json {
-        terminal.println(&json_text(&serde_json::json!(output)));
+        let text = serde_json::to_string(output).map_err(Failure::failed)?;
+        terminal.println(&json_text(&text));
     } else if output.is_success() {
         terminal.println_untrusted(&full_text(output));
     } else {

@@ -6,7 +6,6 @@ use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     context::CompactionStats,
 };
-use serde_json::Value;
 use std::{fmt, path::Path};
 
 /// Escapes text onto one line of at most `max` characters.
@@ -24,8 +23,8 @@ pub(crate) fn truncated(text: String, max: usize) -> String {
 
 /// Formats JSON on one line, escaped so that it cannot steer a terminal. All JSON on stdout passes
 /// through this function or [`json_lines`].
-pub(crate) fn json_text(value: &Value) -> String {
-    escape_json(&value.to_string()).into_owned()
+pub(crate) fn json_text(json: &impl fmt::Display) -> String {
+    escape_json(&json.to_string()).into_owned()
 }
 
 /// Formats JSON on several lines, escaped like [`json_text`].

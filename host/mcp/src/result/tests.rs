@@ -5,7 +5,7 @@
 
 mod round_trip;
 
-use super::{Structured, call_result};
+use super::{Structured, StructuredAs, call_result};
 use agent_host_types::{
     id::Digest,
     output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 /// Returns the whole result as it is sent.
 fn sent(output: ToolResultOutput, structured: Structured) -> Value {
-    serde_json::to_value(call_result(output, structured)).unwrap()
+    serde_json::to_value(call_result(output, structured, StructuredAs::Value)).unwrap()
 }
 
 fn success(tag: &str, content: Value) -> Value {

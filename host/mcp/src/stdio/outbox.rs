@@ -57,17 +57,25 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         }
     }
 
-    /// Adds a message, which the next flush writes.
+    /// Adds a message, which the next flush writes; with the JSON text `structured` in place of its
+    /// `structuredContent`, a placeholder.
     ///
     /// # Errors
     /// Fails when the message has no JSON form.
-    pub(super) fn queue(&self, message: &impl Serialize) -> io::Result<()> {
+    pub(super) fn queue(
+        &self,
+        message: &impl Serialize,
+        structured: Option<&str>,
+    ) -> io::Result<()> {
         let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
         let before = queued.len();
         if let Err(error) = serde_json::to_writer((&mut *queued).writer(), message) {
             // Part of a message would corrupt the next one.
             queued.truncate(before);
             return Err(error.into());
+        }
+        if let Some(text) = structured {
+            fill_placeholder(&mut queued, before, text);
         }
         queued.put_u8(b'\n');
         self.unwritten
@@ -77,7 +85,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
 
     /// Writes a message. A failed write is reported by the next [`Self::ready`].
     pub(super) async fn send(&self, message: &impl Serialize) {
-        if self.queue(message).is_ok() {
+        if self.queue(message, None).is_ok() {
             let _ = self.flush().await;
         }
     }
@@ -135,6 +143,23 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
     }
 }
 
+/// Writes `text` in place of the placeholder of the message that starts at `from`.
+fn fill_placeholder(queued: &mut BytesMut, from: usize, text: &str) {
+    // Not inside of a string, whose quotation marks would be escaped.
+    const FIELD: &[u8] = b"\"structuredContent\":null";
+    let message = queued.get(from..).unwrap_or_default();
+    // From the end, because the content before it is long.
+    let mut windows = message.windows(FIELD.len());
+    let Some(at) = windows.rposition(|window| window == FIELD) else {
+        return;
+    };
+    let end = queued.split_off(from + at + FIELD.len());
+    queued.truncate(queued.len() - b"null".len());
+    queued.reserve(text.len() + end.len() + 1);
+    queued.put(text.as_bytes());
+    queued.put(end);
+}
+
 /// Writes as many bytes as one call takes.
 async fn write<W: AsyncWrite + Unpin>(out: &mut W, bytes: &mut Bytes) -> io::Result<()> {
     if out.write_buf(bytes).await? == 0 {
@@ -142,4 +167,52 @@ async fn write<W: AsyncWrite + Unpin>(out: &mut W, bytes: &mut Bytes) -> io::Res
     }
     // Standard output other than a pipe or socket is buffered.
     out.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Outbox;
+    use crate::result::{Structured, StructuredAs, call_result, structured_text};
+    use agent_host_types::output::ToolResultOutput;
+    use pretty_assertions::assert_eq;
+    use serde_json::{Value, json};
+
+    #[tokio::test]
+    async fn placeholder_is_written_as_the_value() {
+        let field = r#""structuredContent":null"#;
+        for value in [
+            json!({}),
+            json!({"structuredContent": null, "n": [1.5, "\u{e9}\n\""]}),
+            json!([{"content": [], "isError": field}, null]),
+            json!(field),
+            json!(null),
+        ] {
+            for output in [
+                ToolResultOutput::json(value.clone()),
+                ToolResultOutput::error_json(value.clone()),
+            ] {
+                for structured in [Structured::Objects, Structured::Any] {
+                    let result = |form| call_result(output.clone(), structured, form);
+                    let placeholder = result(StructuredAs::Placeholder);
+                    let outbox = Outbox::new(Vec::new());
+                    // A message before it is not changed.
+                    outbox
+                        .queue(&json!({"structuredContent": null}), None)
+                        .unwrap();
+                    outbox
+                        .queue(&placeholder, structured_text(&placeholder))
+                        .unwrap();
+                    outbox.flush().await.unwrap();
+                    let written = outbox.writer.into_inner().out;
+                    let lines: Vec<Value> = written
+                        .split(|byte| *byte == b'\n')
+                        .filter(|line| !line.is_empty())
+                        .map(|line| serde_json::from_slice(line).unwrap())
+                        .collect();
+                    let expected = json!(result(StructuredAs::Value));
+                    assert_eq!(lines, [json!({"structuredContent": null}), expected]);
+                }
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Our client restores the exact output from our server's results, in both lifecycles.
 
-use super::{Structured, call_result, file};
+use super::{Structured, StructuredAs, call_result, file};
 use agent_host_mcp_client::output;
 use agent_host_types::output::{ContentPart, FileData, ToolResultOutput};
 use proptest::prelude::*;
@@ -70,7 +70,7 @@ proptest! {
     #[test]
     fn output_survives_the_round_trip(given in any_output()) {
         for structured in [Structured::Objects, Structured::Any] {
-            let sent = json!(call_result(given.clone(), structured));
+            let sent = json!(call_result(given.clone(), structured, StructuredAs::Value));
             // Serialized and parsed, as over the wire.
             let read: rmcp::model::CallToolResult = serde_json::from_str(&sent.to_string()).unwrap();
             prop_assert_eq!(output(json!(read)), Ok(given.clone()));
