@@ -8,14 +8,20 @@ use std::thread;
 fn threads_follow_the_option_the_variable_and_the_machine() {
     let env = TestEnv::new();
     let processors = thread::available_parallelism().unwrap().get();
-    for (args, variable, expected) in [
-        (&["--threads", "5"][..], None, 5),
-        (&[], Some("7"), 7),
-        (&["--threads", "5"], Some("7"), 5),
-        (&["--threads", "1"], None, 1),
-        (&[], None, processors.clamp(2, 256)),
+    let default = processors.clamp(2, 256);
+    let (doctor, http) = (&["doctor"][..], &["mcp", "--http", "127.0.0.1:0"][..]);
+    for (command, args, variable, expected) in [
+        (doctor, &["--threads", "5"][..], None, 5),
+        (doctor, &[], Some("7"), 7),
+        (doctor, &["--threads", "5"], Some("7"), 5),
+        (doctor, &["--threads", "1"], None, 1),
+        (doctor, &[], None, default),
+        (&["mcp"], &[], None, 1),
+        (&["mcp"], &["--threads", "2"], None, 2),
+        // Without its token it does not serve.
+        (http, &["--token-file", "missing"], None, default),
     ] {
-        let mut command = env.command(&[&["--log", "agent_host=debug", "doctor"], args].concat());
+        let mut command = env.command(&[&["--log", "agent_host=debug"], command, args].concat());
         if let Some(threads) = variable {
             command.env("AGENT_HOST_THREADS", threads);
         }

@@ -25,7 +25,8 @@ pub(crate) struct Args {
     /// Log filter for stderr, such as `debug` or `agent_host_sandbox=trace`.
     #[arg(long, global = true, env = "AGENT_HOST_LOG", value_name = "FILTER")]
     pub(crate) log: Option<String>,
-    /// Threads for the program's own tasks, from 1 to 256 [default: one per processor, at least 2].
+    /// Threads for the program's own tasks, from 1 to 256 [default: one per processor, at least 2; 1
+    /// for `mcp` on standard streams].
     ///
     /// The threads of tools are `guest-threads` in `agent.toml`.
     #[arg(long, global = true, env = "AGENT_HOST_THREADS", value_name = "N",

@@ -232,8 +232,9 @@ impl CallRunner {
     /// the input; when too many are pending, the call continues as if the user had not replied.
     fn suspend(&self, call: Call, prompt: Prompt) -> Result<NextStep, ErrorData> {
         let form = ElicitRequest::new(prompt.form());
+        let tool = call.tool.clone();
         let pending = SuspendedCall { call, prompt };
-        let key = match self.pending.insert(pending, Instant::now()) {
+        let key = match self.pending.insert(&tool, pending, Instant::now()) {
             Ok(key) => key,
             Err(pending) => return pending.decline().map(ControlFlow::Continue),
         };

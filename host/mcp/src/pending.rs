@@ -37,6 +37,7 @@ pub(crate) struct SuspendedCall {
 
 #[derive(Debug)]
 struct PendingCall<T> {
+    tool: String,
     call: T,
     expires: Instant,
 }
@@ -50,19 +51,26 @@ impl<T> Default for PendingCalls<T> {
 }
 
 impl<T> PendingCalls<T> {
-    /// Keeps a call and returns its key.
+    /// Keeps a call of `tool` and returns its key.
     ///
     /// # Errors
-    /// Returns the call when too many wait or the system has no random bytes for a key.
-    pub(crate) fn insert(&self, call: T, now: Instant) -> Result<String, T> {
+    /// Returns the call when as many of its tool wait as are free, as for calls in flight, or the
+    /// system has no random bytes for a key.
+    pub(crate) fn insert(&self, tool: &str, call: T, now: Instant) -> Result<String, T> {
         let mut key = [0; KEY_BYTES];
         let mut calls = self.lock();
-        if calls.len() >= MAX_PENDING || getrandom::fill(&mut key).is_err() {
+        let used = calls.values().filter(|entry| entry.tool == tool).count();
+        if used >= MAX_PENDING.saturating_sub(calls.len()) || getrandom::fill(&mut key).is_err() {
             return Err(call);
         }
         let key = URL_SAFE_NO_PAD.encode(key);
         let expires = now + INPUT_TIMEOUT;
-        calls.insert(key.clone(), PendingCall { call, expires });
+        let entry = PendingCall {
+            tool: tool.to_owned(),
+            call,
+            expires,
+        };
+        calls.insert(key.clone(), entry);
         Ok(key)
     }
 

@@ -10,8 +10,8 @@ fn refused() -> ErrorData {
 #[test]
 fn key_is_valid_once_and_for_its_call() {
     let (pending, now) = (PendingCalls::default(), Instant::now());
-    let first = pending.insert("first", now).unwrap();
-    let second = pending.insert("second", now).unwrap();
+    let first = pending.insert("ask", "first", now).unwrap();
+    let second = pending.insert("ask", "second", now).unwrap();
     // A call that `check` refuses stays.
     assert_eq!(
         pending.take(&first, now, |_| Err::<(), _>(refused())),
@@ -34,30 +34,34 @@ fn key_is_valid_once_and_for_its_call() {
 fn keys_are_random() {
     let (pending, now) = (PendingCalls::default(), Instant::now());
     let keys: HashSet<String> = (0..MAX_PENDING)
-        .map(|call| pending.insert(call, now).unwrap())
+        .map(|call| pending.insert(&call.to_string(), call, now).unwrap())
         .collect();
     assert_eq!(keys.len(), MAX_PENDING);
     // 32 bytes in base64 without padding.
     assert!(keys.iter().all(|key| key.len() == 43), "{keys:?}");
 }
 
+/// A tool takes half of the places, the next one half of the rest, and one more always finds one.
 #[test]
-fn pending_calls_are_bounded() {
+fn pending_calls_are_bounded_by_tool() {
     let (pending, now) = (PendingCalls::default(), Instant::now());
-    for call in 0..MAX_PENDING {
-        pending.insert(call, now).unwrap();
+    for (tool, places) in [("ask", MAX_PENDING / 2), ("other", MAX_PENDING / 4)] {
+        for call in 0..places {
+            pending.insert(tool, call, now).unwrap();
+        }
+        assert_eq!(pending.insert(tool, places, now), Err(places), "{tool}");
     }
-    assert_eq!(pending.insert(MAX_PENDING, now), Err(MAX_PENDING));
-    assert_eq!(pending.drain(None).len(), MAX_PENDING);
-    assert!(pending.insert(MAX_PENDING, now).is_ok());
+    assert!(pending.insert("third", 0, now).is_ok());
+    assert_eq!(pending.drain(None).len(), MAX_PENDING * 3 / 4 + 1);
+    assert!(pending.insert("ask", 0, now).is_ok());
 }
 
 #[test]
 fn expired_call_is_unknown() {
     let (pending, now) = (PendingCalls::default(), Instant::now());
-    let old = pending.insert("old", now).unwrap();
+    let old = pending.insert("ask", "old", now).unwrap();
     let later = now + INPUT_TIMEOUT / 2;
-    let new = pending.insert("new", later).unwrap();
+    let new = pending.insert("ask", "new", later).unwrap();
     let end = now + INPUT_TIMEOUT;
     assert!(pending.take(&old, end, |_| Ok(())).is_err());
     assert_eq!(pending.drain(Some(later)), [""; 0]);
