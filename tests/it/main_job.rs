@@ -106,8 +106,10 @@ fn tour_is_journaled_with_denial_and_thumbnail() {
             .unwrap()
             .contains("default-deny")
     );
-    for call in &settled {
-        assert_eq!(call["accounting"]["limits"]["deadline-ms"], 30_000);
+    // The second call of `read_file` has the limits of the first, which are not repeated.
+    for (number, call) in settled.iter().enumerate() {
+        let deadline = &call["accounting"]["limits"]["deadline-ms"];
+        assert_eq!(deadline.as_u64(), (number < 4).then_some(30_000));
         assert!(call["accounting"]["wall_us"].as_u64().unwrap() > 0);
         assert!(call["accounting"]["peak_memory_bytes"].as_u64().unwrap() > 0);
     }
