@@ -9,7 +9,7 @@ use crate::{
     result,
 };
 use agent_host_engine::{
-    definitions::Definitions,
+    definitions::{Definitions, ToolNote},
     text,
     tool::{CallReport, ProgressSink},
 };
@@ -44,6 +44,7 @@ pub struct McpServer {
     definitions: Definitions,
     /// The server's own names, by the names for models.
     own_names: HashMap<String, String>,
+    notes: Vec<ToolNote>,
     permits: Semaphore,
     /// Locked during a reconnection, so that concurrent calls share one attempt.
     state: tokio::sync::Mutex<ConnState>,
@@ -80,6 +81,7 @@ impl McpServer {
         Ok(Self {
             definitions: offer.definitions,
             own_names: offer.own_names,
+            notes: offer.notes,
             permits: Semaphore::new(config.concurrent_calls.get()),
             state: tokio::sync::Mutex::new(ConnState::Up(Arc::new(connection))),
             changed: Mutex::default(),
@@ -97,6 +99,17 @@ impl McpServer {
     #[must_use]
     pub fn definitions(&self) -> &[ToolDefinition] {
         self.definitions.all()
+    }
+
+    /// Returns the tools that are left out or offered in part.
+    #[must_use]
+    pub fn notes(&self) -> &[ToolNote] {
+        &self.notes
+    }
+
+    /// Returns the server's own names of all listed tools, also of those that are left out.
+    pub fn own_names(&self) -> impl Iterator<Item = &str> {
+        self.own_names.values().map(String::as_str)
     }
 
     /// Returns the server's own name of a tool.
@@ -206,7 +219,9 @@ impl McpServer {
         input: Map<String, Value>,
         progress: ProgressSink<'_>,
     ) -> Result<ToolResultOutput, ToolFailure> {
-        let own = self.own_name(tool).ok_or_else(|| unknown(tool))?;
+        let offered = self.definitions.schemas(tool);
+        let own = offered.and_then(|_| self.own_name(tool));
+        let own = own.ok_or_else(|| unknown(tool))?;
         // The semaphore is never closed.
         let _permit = self.permits.acquire().await;
         let connection = self.connection().await?;

@@ -67,6 +67,13 @@ async fn call_with_progress(
     report.output
 }
 
+async fn call_tool(server: &McpServer, tool: &str) -> ToolResultOutput {
+    let cancel = CancellationToken::new();
+    let input = serde_json::Map::new();
+    let report = server.call_until(tool, input, &|_, _| {}, &cancel).await;
+    report.output
+}
+
 fn did_it() -> ToolResultOutput {
     ToolResultOutput::Text("did it".to_owned())
 }
