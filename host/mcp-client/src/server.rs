@@ -27,8 +27,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
-use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::timeout,
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 /// The pause after the first failed attempt to reconnect. It doubles with each, up to
 /// [`LONGEST_PAUSE`].
@@ -40,7 +43,7 @@ const DENIAL_BYTES: usize = 500;
 
 /// A server with its tools as first listed.
 pub struct McpServer {
-    config: ServerConfig,
+    config: Arc<ServerConfig>,
     definitions: Definitions,
     /// The server's own names, by the names for models.
     own_names: HashMap<String, String>,
@@ -52,14 +55,29 @@ pub struct McpServer {
     changed: Mutex<BTreeSet<String>>,
 }
 
-enum ConnState {
-    Up(Arc<Connection>),
-    /// No connection and no attempt before `until`.
-    Down {
-        until: Instant,
-        pause: Duration,
-        why: String,
-    },
+struct ConnState {
+    /// The connection, which may be closed.
+    connection: Option<Arc<Connection>>,
+    /// The running attempt to reconnect. It is a task of its own, so it outlives the call that
+    /// needed it.
+    attempt: Option<AbortOnDropHandle<Result<(Connection, ToolOffer), ConnectError>>>,
+    /// The last failed attempt.
+    failure: Option<FailedAttempt>,
+}
+
+struct FailedAttempt {
+    /// The earliest time of the next attempt.
+    until: Instant,
+    pause: Duration,
+    why: String,
+}
+
+/// A server that is ready for a call.
+struct ReadyServer<'s> {
+    connection: Arc<Connection>,
+    /// The server's own name of the tool.
+    own_name: &'s str,
+    _permit: Option<SemaphorePermit<'s>>,
 }
 
 impl fmt::Debug for McpServer {
@@ -77,13 +95,18 @@ impl McpServer {
     /// The server cannot be started or reached, is not ready in time, or its list of tools is
     /// invalid.
     pub async fn connect(config: ServerConfig) -> Result<Self, ConnectError> {
-        let (connection, offer) = connect(&config).await?;
+        let config = Arc::new(config);
+        let (connection, offer) = connect(Arc::clone(&config)).await?;
         Ok(Self {
             definitions: offer.definitions,
             own_names: offer.own_names,
             notes: offer.notes,
             permits: Semaphore::new(config.concurrent_calls.get()),
-            state: tokio::sync::Mutex::new(ConnState::Up(Arc::new(connection))),
+            state: tokio::sync::Mutex::new(ConnState {
+                connection: Some(Arc::new(connection)),
+                attempt: None,
+                failure: None,
+            }),
             changed: Mutex::default(),
             config,
         })
@@ -133,10 +156,7 @@ impl McpServer {
 
     /// Returns the negotiated protocol version; `None` while disconnected.
     pub async fn version(&self) -> Option<String> {
-        match &*self.state.lock().await {
-            ConnState::Up(connection) => connection.version(),
-            ConnState::Down { .. } => None,
-        }
+        self.state.lock().await.connection.as_ref()?.version()
     }
 
     /// Validates arguments against a tool's schema.
@@ -162,28 +182,12 @@ impl McpServer {
     ) -> CallReport {
         let began = Instant::now();
         let bytes_out = Value::Object(input.clone()).to_string().len() as u64;
-        let deadline = self.config.deadline;
-        let running = async {
-            let running = self.call_once(tool, input, progress);
-            tokio::select! {
-                biased;
-                ended = running => ended,
-                () = cancel.cancelled() => Err(ToolFailure::stopped(self.effect(tool))),
-            }
-        };
-        let (output, bytes_in) = match tokio::time::timeout(deadline, running).await {
-            Ok(Ok(output)) => {
+        let (output, bytes_in) = match self.call_once(tool, input, progress, cancel).await {
+            Ok(output) => {
                 let bytes = size(&output);
                 (output, bytes)
             }
-            Ok(Err(failure)) => (failure.into(), 0),
-            Err(_) => {
-                let what = format!(
-                    "did not answer within {} ms, and the call was cancelled. Whether it took effect is not known.",
-                    deadline.as_millis()
-                );
-                (self.failure(ToolErrorCode::Timeout, &what).into(), 0)
-            }
+            Err(failure) => (failure.into(), 0),
         };
         let (hosts, at) = match &self.config.reach {
             Reach::Command(_) => (Vec::new(), "child process".to_owned()),
@@ -213,17 +217,46 @@ impl McpServer {
         }
     }
 
+    /// Runs a call within its deadline. A failure says whether anything was sent to the server.
     async fn call_once(
         &self,
         tool: &str,
         input: Map<String, Value>,
         progress: ProgressSink<'_>,
+        cancel: &CancellationToken,
     ) -> Result<ToolResultOutput, ToolFailure> {
+        let (began, deadline) = (Instant::now(), self.config.deadline);
+        let ready = tokio::select! {
+            biased;
+            ready = timeout(deadline, self.ready(tool)) => ready,
+            () = cancel.cancelled() => return Err(ToolFailure::not_started()),
+        };
+        let ready = ready.unwrap_or_else(|_| {
+            let why = format!("it was not ready within {} ms", deadline.as_millis());
+            Err(self.not_started(&why))
+        })?;
+        let left = deadline.saturating_sub(began.elapsed());
+        let answer = tokio::select! {
+            biased;
+            answer = timeout(left, self.call_ready(tool, &ready, input, progress)) => answer,
+            () = cancel.cancelled() => return Err(ToolFailure::stopped(self.effect(tool))),
+        };
+        answer.unwrap_or_else(|_| {
+            let what = format!(
+                "did not answer within {} ms, and the call was cancelled. Whether it took effect is not known.",
+                deadline.as_millis()
+            );
+            Err(self.failure(ToolErrorCode::Timeout, &what))
+        })
+    }
+
+    /// Waits for a permit and the connection. Nothing of the call is sent.
+    async fn ready(&self, tool: &str) -> Result<ReadyServer<'_>, ToolFailure> {
         let offered = self.definitions.schemas(tool);
-        let own = offered.and_then(|_| self.own_name(tool));
-        let own = own.ok_or_else(|| unknown(tool))?;
+        let own_name = offered.and_then(|_| self.own_name(tool));
+        let own_name = own_name.ok_or_else(|| unknown(tool))?;
         // The semaphore is never closed.
-        let _permit = self.permits.acquire().await;
+        let permit = self.permits.acquire().await.ok();
         let connection = self.connection().await?;
         if self.changed().contains(tool) {
             let what = format!(
@@ -231,7 +264,22 @@ impl McpServer {
             );
             return Err(self.failure(ToolErrorCode::ChangedSinceApproval, &what));
         }
-        let answer = match connection.call(own, input, progress).await {
+        Ok(ReadyServer {
+            connection,
+            own_name,
+            _permit: permit,
+        })
+    }
+
+    async fn call_ready(
+        &self,
+        tool: &str,
+        ready: &ReadyServer<'_>,
+        input: Map<String, Value>,
+        progress: ProgressSink<'_>,
+    ) -> Result<ToolResultOutput, ToolFailure> {
+        let called = ready.connection.call(ready.own_name, input, progress);
+        let answer = match called.await {
             Ok(answer) => answer,
             Err(RequestError::Protocol(error)) if error.code == TOO_LARGE => {
                 return Err(self.too_large(&error.message));
@@ -290,40 +338,56 @@ impl McpServer {
     }
 
     /// Returns the connection, or a new one if the server is gone, after comparing its tools with
-    /// the offered ones.
+    /// the offered ones. Dropping the future does not stop an attempt to reconnect.
     async fn connection(&self) -> Result<Arc<Connection>, ToolFailure> {
         let mut state = self.state.lock().await;
-        let pause = match &*state {
-            ConnState::Up(connection) if !connection.is_closed() => {
-                let connection = Arc::clone(connection);
-                drop(state);
-                self.refresh_tools(&connection).await;
-                return Ok(connection);
-            }
-            ConnState::Up(_) => FIRST_PAUSE,
-            ConnState::Down { until, why, .. } if Instant::now() < *until => {
-                return Err(self.unavailable(&format!("{why}. It is tried again in a while")));
-            }
-            ConnState::Down { pause, .. } => *pause,
-        };
-        match connect(&self.config).await {
+        if let Some(connection) = &state.connection
+            && !connection.is_closed()
+        {
+            let connection = Arc::clone(connection);
+            drop(state);
+            self.refresh_tools(&connection).await;
+            return Ok(connection);
+        }
+        if let (Some(failed), None) = (&state.failure, &state.attempt)
+            && Instant::now() < failed.until
+        {
+            return Err(self.not_started(&format!("{}. It is tried again in a while", failed.why)));
+        }
+        let attempt = state.attempt.get_or_insert_with(|| {
+            AbortOnDropHandle::new(tokio::spawn(connect(Arc::clone(&self.config))))
+        });
+        let connected = attempt.await;
+        state.attempt = None;
+        let connected = connected.unwrap_or_else(|ended| {
+            Err(ConnectError::Unusable {
+                server: self.config.name.clone(),
+                why: ended.to_string(),
+                detail: String::new(),
+            })
+        });
+        match connected {
             Ok((connection, offer)) => {
                 let connection = Arc::new(connection);
-                *state = ConnState::Up(Arc::clone(&connection));
+                state.connection = Some(Arc::clone(&connection));
+                state.failure = None;
                 self.record_changes(Some(&offer.definitions));
                 Ok(connection)
             }
             Err(error) => {
-                let failure = self.unavailable(&error.to_string());
-                *state = ConnState::Down {
-                    until: Instant::now() + pause,
-                    pause: (pause * 2).min(LONGEST_PAUSE),
-                    why: error.to_string(),
+                let pause = match &state.failure {
+                    Some(failed) => (failed.pause * 2).min(LONGEST_PAUSE),
+                    None => FIRST_PAUSE,
                 };
+                state.failure = Some(FailedAttempt {
+                    until: Instant::now() + pause,
+                    pause,
+                    why: error.to_string(),
+                });
                 if let ConnectError::Tools { .. } = error {
                     self.record_changes(None);
                 }
-                Err(failure)
+                Err(self.not_started(&error.to_string()))
             }
         }
     }
@@ -389,6 +453,14 @@ impl McpServer {
         self.failure(ToolErrorCode::ToolUnavailable, &what)
     }
 
+    /// Returns the failure of a call of which nothing was sent.
+    fn not_started(&self, why: &str) -> ToolFailure {
+        let what = format!(
+            "did not start: {why}. Nothing of the call was sent to it, so the call did not run and can be repeated."
+        );
+        self.failure(ToolErrorCode::ToolUnavailable, &what)
+    }
+
     fn too_large(&self, why: &str) -> ToolFailure {
         let what = format!("answered too much: {why}. The call ran; ask for less.");
         self.failure(ToolErrorCode::OutputTooLarge, &what)
@@ -402,19 +474,19 @@ impl McpServer {
 }
 
 /// Connects and lists the tools within the connect timeout.
-async fn connect(config: &ServerConfig) -> Result<(Connection, ToolOffer), ConnectError> {
+async fn connect(config: Arc<ServerConfig>) -> Result<(Connection, ToolOffer), ConnectError> {
     let began = Instant::now();
-    let connection = Connection::open(config).await?;
+    let connection = Connection::open(&config).await?;
     let left = config.connect_timeout.saturating_sub(began.elapsed());
     let fault = |why: String| ConnectError::Tools {
         server: config.name.clone(),
         why,
     };
-    let listing = tokio::time::timeout(left, connection.list())
+    let listing = timeout(left, connection.list())
         .await
-        .map_err(|_| timeout_error(config, ", it did not say what its tools are"))?
+        .map_err(|_| timeout_error(&config, ", it did not say what its tools are"))?
         .map_err(fault)?;
-    let offer = ToolOffer::of(config, listing).map_err(fault)?;
+    let offer = ToolOffer::of(&config, listing).map_err(fault)?;
     Ok((connection, offer))
 }
 
