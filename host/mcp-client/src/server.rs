@@ -308,10 +308,12 @@ impl McpServer {
                 );
             }
         };
+        let structured = answer.get("structuredContent").cloned();
         let mut output = match result::output(answer)? {
             ToolResultOutput::ExecutionDenied(reason) => self.denied(reason),
             output => output,
         };
+        result::replace_links(&mut output);
         self.config.secrets.output(&mut output);
         let bytes = size(&output);
         if bytes > self.config.output_bytes {
@@ -320,19 +322,27 @@ impl McpServer {
                 "its result has {bytes} bytes, and {limit} are taken"
             )));
         }
-        self.check_output_schema(tool, &output)?;
+        self.check_output_schema(tool, &output, structured.as_ref())?;
         Ok(output)
     }
 
-    /// A JSON result has the form that the tool promised.
+    /// Structured content has the form that the tool promised; an error may have another.
     fn check_output_schema(
         &self,
         tool: &str,
         output: &ToolResultOutput,
+        structured: Option<&Value>,
     ) -> Result<(), ToolFailure> {
         let schemas = self.definitions.schemas(tool);
-        match (schemas.and_then(|schemas| schemas.output.as_ref()), output) {
-            (Some(schema), ToolResultOutput::Json(json)) => schema.validate(&json.to_value()),
+        let schema = schemas.and_then(|schemas| schemas.output.as_ref());
+        match (schema, structured, output) {
+            (
+                Some(schema),
+                Some(structured),
+                ToolResultOutput::Json(_)
+                | ToolResultOutput::Text(_)
+                | ToolResultOutput::Content(_),
+            ) => schema.validate(structured),
             _ => Ok(()),
         }
     }

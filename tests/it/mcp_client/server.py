@@ -78,7 +78,7 @@ def tools(behaviour, called):
                 ACT,
                 {**ACT, "description": "Acts otherwise."},
             ]}
-        case "promises":
+        case "promises" | "promises-in-words":
             return {"tools": [{**ACT, "outputSchema": {"type": "object", "required": ["a"]}}]}
     return {"tools": [ACT]}
 
@@ -178,6 +178,11 @@ def call(behaviour, message, called, cancelled):
             return answer(message, {"neither": True})
         case "promises":
             return answer(message, {"content": [], "structuredContent": {"b": 1}})
+        case "promises-in-words":
+            return answer(message, {**text("One thing."), "structuredContent": {"b": 1}})
+        case "links":
+            link = {"type": "resource_link", "name": "a picture", "uri": "http://169.254.169.254/a.png"}
+            return answer(message, {"content": [link]})
         case "reports":
             token = message["params"]["_meta"]["progressToken"]
             for done, words in ((1, "half"), (2, "whole")):
