@@ -111,7 +111,15 @@ impl Connection {
                 let detail = child.exit_clause().await;
                 return Err(handshake_error(config, &error, &detail));
             }
-            (Ok(Err(error)), None) => return Err(handshake_error(config, &error, "")),
+            (Ok(Err(error)), None) => {
+                if let Reach::Http { url, token } = &config.reach
+                    && http::speaks_http_sse(url, token.as_ref()).await
+                {
+                    let server = config.name.clone();
+                    return Err(ConnectError::HttpSse { server }.into());
+                }
+                return Err(handshake_error(config, &error, ""));
+            }
             (Err(_), child) => {
                 let detail = child.as_ref().map(ServerProcess::exit_clause_so_far);
                 return Err(timeout_error(config, &detail.unwrap_or_default()).into());

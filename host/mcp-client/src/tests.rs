@@ -1,6 +1,7 @@
 //! Calls of servers with many behaviours, run as child processes: `tests/it/mcp_client/server.py`.
 
 mod calls;
+mod http_sse;
 mod restart;
 mod secrets;
 mod start;
