@@ -224,6 +224,10 @@ impl Schema {
         let mismatches = if meter.is_small() {
             let errors = self.validator.iter_errors(value);
             errors.take(MAX_MISMATCHES).map(message).collect()
+        } else if !meter.can_name_mismatch() {
+            vec![format!(
+                "{root}: a part does not fit, and there are too many choices to say which; send less"
+            )]
         } else {
             // `iter_errors` finds every mismatch before it returns the first.
             let error = self.validator.validate(value).err();

@@ -2,10 +2,11 @@
 
 use crate::{
     config::{Reach, ServerConfig},
-    connection::{Connection, RequestError, timeout_error},
+    connection::{Connection, RequestError},
     error::ConnectError,
     lines::{MALFORMED, TOO_LARGE},
     listing::ToolOffer,
+    reconnect::{ConnState, ReconnectError, connect},
     result,
 };
 use agent_host_engine::{
@@ -25,18 +26,13 @@ use std::{
     collections::{BTreeSet, HashMap},
     fmt,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Instant,
 };
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::timeout,
 };
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
-
-/// The pause after the first failed attempt to reconnect. It doubles with each, up to
-/// [`LONGEST_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+use tokio_util::sync::CancellationToken;
 
 /// The maximum of bytes shown of a server's reason for a denial.
 const DENIAL_BYTES: usize = 500;
@@ -53,23 +49,6 @@ pub struct McpServer {
     state: tokio::sync::Mutex<ConnState>,
     /// The tools that changed since they were first listed, under the names for models.
     changed: Mutex<BTreeSet<String>>,
-}
-
-struct ConnState {
-    /// The connection, which may be closed.
-    connection: Option<Arc<Connection>>,
-    /// The running attempt to reconnect. It is a task of its own, so it outlives the call that
-    /// needed it.
-    attempt: Option<AbortOnDropHandle<Result<(Connection, ToolOffer), ConnectError>>>,
-    /// The last failed attempt.
-    failure: Option<FailedAttempt>,
-}
-
-struct FailedAttempt {
-    /// The earliest time of the next attempt.
-    until: Instant,
-    pause: Duration,
-    why: String,
 }
 
 /// A server that is ready for a call.
@@ -102,11 +81,7 @@ impl McpServer {
             own_names: offer.own_names,
             notes: offer.notes,
             permits: Semaphore::new(config.concurrent_calls.get()),
-            state: tokio::sync::Mutex::new(ConnState {
-                connection: Some(Arc::new(connection)),
-                attempt: None,
-                failure: None,
-            }),
+            state: tokio::sync::Mutex::new(ConnState::new(connection)),
             changed: Mutex::default(),
             config,
         })
@@ -156,7 +131,7 @@ impl McpServer {
 
     /// Returns the negotiated protocol version; `None` while disconnected.
     pub async fn version(&self) -> Option<String> {
-        self.state.lock().await.connection.as_ref()?.version()
+        self.state.lock().await.open()?.version()
     }
 
     /// Validates arguments against a tool's schema.
@@ -351,49 +326,20 @@ impl McpServer {
     /// the offered ones. Dropping the future does not stop an attempt to reconnect.
     async fn connection(&self) -> Result<Arc<Connection>, ToolFailure> {
         let mut state = self.state.lock().await;
-        if let Some(connection) = &state.connection
-            && !connection.is_closed()
-        {
-            let connection = Arc::clone(connection);
+        if let Some(connection) = state.open() {
             drop(state);
             self.refresh_tools(&connection).await;
             return Ok(connection);
         }
-        if let (Some(failed), None) = (&state.failure, &state.attempt)
-            && Instant::now() < failed.until
-        {
-            return Err(self.not_started(&format!("{}. It is tried again in a while", failed.why)));
-        }
-        let attempt = state.attempt.get_or_insert_with(|| {
-            AbortOnDropHandle::new(tokio::spawn(connect(Arc::clone(&self.config))))
-        });
-        let connected = attempt.await;
-        state.attempt = None;
-        let connected = connected.unwrap_or_else(|ended| {
-            Err(ConnectError::Unusable {
-                server: self.config.name.clone(),
-                why: ended.to_string(),
-                detail: String::new(),
-            })
-        });
-        match connected {
+        match state.reconnect(&self.config).await {
             Ok((connection, offer)) => {
-                let connection = Arc::new(connection);
-                state.connection = Some(Arc::clone(&connection));
-                state.failure = None;
                 self.record_changes(Some(&offer.definitions));
                 Ok(connection)
             }
-            Err(error) => {
-                let pause = match &state.failure {
-                    Some(failed) => (failed.pause * 2).min(LONGEST_PAUSE),
-                    None => FIRST_PAUSE,
-                };
-                state.failure = Some(FailedAttempt {
-                    until: Instant::now() + pause,
-                    pause,
-                    why: error.to_string(),
-                });
+            Err(ReconnectError::Paused(why)) => {
+                Err(self.not_started(&format!("{why}. It is tried again in a while")))
+            }
+            Err(ReconnectError::Failed(error)) => {
                 if let ConnectError::Tools { .. } = error {
                     self.record_changes(None);
                 }
@@ -481,23 +427,6 @@ impl McpServer {
         let name = &self.config.name;
         ToolFailure::new(code, format!("The MCP server `{name}` {what}"))
     }
-}
-
-/// Connects and lists the tools within the connect timeout.
-async fn connect(config: Arc<ServerConfig>) -> Result<(Connection, ToolOffer), ConnectError> {
-    let began = Instant::now();
-    let connection = Connection::open(&config).await?;
-    let left = config.connect_timeout.saturating_sub(began.elapsed());
-    let fault = |why: String| ConnectError::Tools {
-        server: config.name.clone(),
-        why,
-    };
-    let listing = timeout(left, connection.list())
-        .await
-        .map_err(|_| timeout_error(&config, ", it did not say what its tools are"))?
-        .map_err(fault)?;
-    let offer = ToolOffer::of(&config, listing).map_err(fault)?;
-    Ok((connection, offer))
 }
 
 /// Returns the size of a result in bytes.

@@ -30,7 +30,7 @@ const OUTPUT: &str = "output schema";
 pub struct ToolNote {
     /// The tool's name, escaped and cut to 80 bytes.
     pub tool: String,
-    /// What is left out and why, as a clause.
+    /// The part that is left out and the reason, as a clause.
     pub note: String,
 }
 

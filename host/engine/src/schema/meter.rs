@@ -30,6 +30,9 @@ pub(super) struct OverBudget;
 pub(super) struct CostMeter<'s> {
     root: &'s Value,
     left: u64,
+    /// The steps in `anyOf` and `oneOf`, counted once for each level of them. A mismatch in them
+    /// keeps the mismatches of every choice, each with its path.
+    in_choices: u64,
 }
 
 impl<'s> CostMeter<'s> {
@@ -38,6 +41,7 @@ impl<'s> CostMeter<'s> {
         Self {
             root,
             left: MAX_STEPS,
+            in_choices: 0,
         }
     }
 
@@ -48,6 +52,7 @@ impl<'s> CostMeter<'s> {
         let mut meter = Self {
             root,
             left: MAX_UNFOLDED,
+            in_choices: 0,
         };
         let mut visited = HashSet::new();
         let mut open = vec![root];
@@ -67,6 +72,11 @@ impl<'s> CostMeter<'s> {
     /// steps.
     pub(super) fn is_small(&self) -> bool {
         MAX_STEPS - self.left <= MAX_STEPS / 100
+    }
+
+    /// Whether the first mismatch can be named in bounded time and memory.
+    pub(super) fn can_name_mismatch(&self) -> bool {
+        self.in_choices <= MAX_STEPS / 4
     }
 
     /// Adds the cost of checking `value` against `schema`.
@@ -116,8 +126,14 @@ impl<'s> CostMeter<'s> {
                 None => Ok(()),
             },
             ("not" | "if" | "then" | "else", of) => self.walk(of, value, depth),
-            ("allOf" | "anyOf" | "oneOf", Value::Array(all)) => {
+            ("allOf", Value::Array(all)) => {
                 all.iter().try_for_each(|of| self.walk(of, value, depth))
+            }
+            ("anyOf" | "oneOf", Value::Array(all)) => {
+                let before = self.left;
+                let walked = all.iter().try_for_each(|of| self.walk(of, value, depth));
+                self.in_choices = self.in_choices.saturating_add(before - self.left);
+                walked
             }
             ("dependentSchemas" | "dependencies", Value::Object(all)) => {
                 all.values().try_for_each(|of| self.walk(of, value, depth))

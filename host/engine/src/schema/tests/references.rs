@@ -156,6 +156,41 @@ fn recursion_that_doubles_with_each_level_is_bounded() {
     }
 }
 
+/// The mismatches of every choice at every level would take seconds and hundreds of megabytes.
+#[test]
+fn mismatches_of_nested_choices_are_not_collected() {
+    let choice =
+        |name: &str| json!({"properties": {"a": {"$ref": "#/$defs/node"}}, "required": [name]});
+    let schema = json!({
+        "$ref": "#/$defs/node", "$defs": {"node": {"anyOf": [choice("x"), choice("y")]}},
+    });
+    let schema = OutputSchema::compile(&schema).unwrap();
+    let value = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"a": inner}));
+    let cases = [
+        (
+            2,
+            r#"the result: {"a":{"a":{}}} is not valid under any of the schemas listed in the 'anyOf' keyword"#,
+        ),
+        (
+            15,
+            "the result: a part does not fit, and there are too many choices to say which; send less",
+        ),
+        (
+            18,
+            "the result: too large or too deep to be checked against this schema; send less",
+        ),
+    ];
+    for (levels, fault) in cases {
+        let failure = schema.validate(&value(levels)).unwrap_err();
+        assert_eq!(
+            failure.message(),
+            format!(
+                "The tool ran, but its result does not fit the schema that it promises. {fault}"
+            )
+        );
+    }
+}
+
 /// A pointer repeats the keys on its way, so short anchors could become long pointers.
 #[test]
 fn rewritten_references_are_bounded_in_size() {
