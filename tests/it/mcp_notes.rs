@@ -1,7 +1,12 @@
 //! Tools of MCP servers that are left out or offered in part are named by `doctor`, `inspect` and
 //! `lock`, and the other tools are used.
 
-use agent_host_test_support::{TestEnv, has_python, installed::here};
+use agent_host_test_support::{
+    TestEnv,
+    chat::{Answer, ChatServer, ask},
+    has_python,
+    installed::here,
+};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -38,4 +43,27 @@ fn unusable_mcp_tool_is_named_and_disables_no_other() {
     assert_eq!(inspected.json()["notes"].as_array().unwrap().len(), 5);
     let shown = env.run(&[&["inspect", "s"][..], &config].concat());
     assert!(shown.stdout.contains(LEFT_OUT), "{}", shown.stdout);
+}
+
+/// A tool that a server adds is a change that the operator has to accept, so it is announced.
+#[test]
+fn added_mcp_tool_is_announced_once_and_not_offered() {
+    if !has_python() {
+        return;
+    }
+    let env = TestEnv::new();
+    let command = json!(["python3", here("it/mcp_client/server.py"), "grows"]);
+    let toml =
+        format!("tool = []\n[[mcp]]\nname = \"s\"\ncommand = {command}\nread-only = [\"act\"]\n");
+    env.write("agent.toml", toml);
+    let call = || Answer::calls(&[("s_act", json!({}))]);
+    let server = ChatServer::start(vec![call(), call(), call(), Answer::text("Done.")]);
+    let ran = ask(&env, &server, &["--config", "agent.toml", "act"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(
+        (server.requests().len(), server.tool_results()),
+        (4, vec!["did it".to_owned()])
+    );
+    let announced = "the MCP server `s` added these tools while it was used, and they are not offered yet: s_more.";
+    assert_eq!(ran.stderr.matches(announced).count(), 1, "{}", ran.stderr);
 }

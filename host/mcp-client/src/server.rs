@@ -49,6 +49,8 @@ pub struct McpServer {
     state: tokio::sync::Mutex<ConnState>,
     /// The tools that changed since they were first listed, under the names for models.
     changed: Mutex<BTreeSet<String>>,
+    /// The tools that were added since, of which the operator was told.
+    added: Mutex<BTreeSet<String>>,
 }
 
 /// A server that is ready for a call.
@@ -83,6 +85,7 @@ impl McpServer {
             permits: Semaphore::new(config.concurrent_calls.get()),
             state: tokio::sync::Mutex::new(ConnState::new(connection)),
             changed: Mutex::default(),
+            added: Mutex::default(),
             config,
         })
     }
@@ -334,6 +337,7 @@ impl McpServer {
         match state.reconnect(&self.config).await {
             Ok((connection, offer)) => {
                 self.record_changes(Some(&offer.definitions));
+                self.announce_added(&offer.definitions);
                 Ok(connection)
             }
             Err(ReconnectError::Paused(why)) => {
@@ -355,7 +359,10 @@ impl McpServer {
         };
         let listed = connection.list().await;
         match listed.and_then(|listing| ToolOffer::of(&self.config, listing)) {
-            Ok(offer) => self.record_changes(Some(&offer.definitions)),
+            Ok(offer) => {
+                self.record_changes(Some(&offer.definitions));
+                self.announce_added(&offer.definitions);
+            }
             // The next call reconnects.
             Err(_) if connection.is_closed() => return,
             Err(why) => {
@@ -382,6 +389,23 @@ impl McpServer {
             );
         }
         *changed = others;
+    }
+
+    /// Tells the operator once of each tool that is not offered since the lock does not have it.
+    fn announce_added(&self, now: &Definitions) {
+        let mut told = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = now.all().iter().map(|tool| tool.name.as_str());
+        let added: Vec<&str> = names
+            .filter(|name| self.definitions.schemas(name).is_none())
+            .filter(|name| told.insert((*name).to_owned()))
+            .collect();
+        if !added.is_empty() {
+            tracing::warn!(
+                "the MCP server `{name}` added these tools while it was used, and they are not offered yet: {}. Look at them with `agent-host lock`, accept them with `agent-host lock --accept {name}`, and start anew",
+                added.join(", "),
+                name = self.config.name,
+            );
+        }
     }
 
     fn changed(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
