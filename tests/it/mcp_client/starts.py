@@ -3,14 +3,11 @@
 
 `waits`: from the second start on it waits until somebody has written to the FIFO DIRECTORY/gate.
 `modern`: at its first start it takes neither `server/discover` nor `initialize`, as a server does that started while
-the client gave up the former; from the second on it takes `server/discover`.
-`modern-slow`: it answers `server/discover` only after 12 seconds, and refuses `initialize` afterwards. For trials by
-hand."""
+the client gave up the former; from the second on it takes `server/discover`."""
 
 import json
 import pathlib
 import sys
-import time
 
 HOW, DIRECTORY = sys.argv[1], pathlib.Path(sys.argv[2])
 DISCOVERED = {
@@ -28,7 +25,7 @@ def response(method, params, start):
     is_modern = HOW != "waits"
     extra = MODERN if is_modern else {}
     match method:
-        case "server/discover" if is_modern and (HOW == "modern-slow" or start > 1):
+        case "server/discover" if is_modern and start > 1:
             return {"result": DISCOVERED}
         case "initialize" if is_modern:
             return {"error": {"code": -32022, "message": "Unsupported protocol version"}}
@@ -50,8 +47,6 @@ def main():
     start = len(starts.read_text().splitlines())
     if HOW == "waits" and start > 1:
         (DIRECTORY / "gate").read_text()
-    if HOW == "modern-slow":
-        time.sleep(12)
     for line in sys.stdin:
         message = json.loads(line)
         if "id" in message:
