@@ -121,7 +121,9 @@ impl HostError {
             Self::Journal(error) => matches!(error, JournalError::NotFound(_)),
             Self::Load { source, .. } => source.fault() != LoadFault::HostFailed,
             Self::Server(error) => match error {
-                ConnectError::Start { .. } | ConnectError::Tools { .. } => true,
+                ConnectError::Start { .. }
+                | ConnectError::HttpSse { .. }
+                | ConnectError::Tools { .. } => true,
                 ConnectError::Silent { .. } | ConnectError::Unusable { .. } => false,
             },
             Self::Trust(error) => !matches!(error, TrustError::Io { .. }),

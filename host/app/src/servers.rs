@@ -51,10 +51,10 @@ pub(crate) async fn connect(
     for (config, result) in servers.iter().zip(join_all(each).await) {
         match result? {
             Ok(server) => {
-                let tools = server.definitions().iter();
-                let known: Vec<&str> = tools
-                    .filter_map(|tool| server.own_name(&tool.name))
-                    .collect();
+                for note in server.notes() {
+                    tracing::warn!("the MCP server `{}`: {note}", config.name);
+                }
+                let known: Vec<&str> = server.own_names().collect();
                 let (section, kind) = ("[mcp.approvals]", "the server");
                 let confirmations = &config.confirmations;
                 check_confirmations(confirmations, &known, section, kind, &config.name)?;

@@ -1,7 +1,10 @@
 //! Validates and bounds tool definitions from untrusted components and MCP servers. Pure.
 
+mod select;
 #[cfg(test)]
 mod tests;
+
+pub use select::ToolNote;
 
 use crate::{
     schema::{InputSchema, OutputSchema, SchemaError},
@@ -52,6 +55,12 @@ pub enum DefinitionsError {
     /// Two names are equal when case is ignored; this is the second.
     #[error("it defines two tools `{0}`, which differ in capital letters at most")]
     DuplicateTool(String),
+    /// None of several definitions can be used.
+    #[error("none of its tools can be used: {0}")]
+    NoneUsable(
+        /// The reasons, at most 5.
+        String,
+    ),
     /// One definition cannot be used.
     #[error("tool `{tool}`: {source}")]
     Tool {
@@ -94,6 +103,14 @@ pub enum DefinitionError {
     /// A schema nests too deep.
     #[error("the {0} nests deeper than {MAX_SCHEMA_DEPTH} levels")]
     TooDeep(&'static str),
+    /// A schema is longer than what the tools before left.
+    #[error(
+        "with the {0}, the schemas of all tools would have more than {MAX_ALL_SCHEMAS_BYTES} bytes together"
+    )]
+    TooLongTogether(&'static str),
+    /// Another tool has the same name when case is ignored.
+    #[error("another tool has this name, or differs in capital letters at most")]
+    Duplicate,
     /// A schema cannot be used.
     #[error("the {field}: {}", text::sanitize(&source.to_string(), 300))]
     Schema {
@@ -251,13 +268,7 @@ impl Definitions {
 }
 
 fn check_one(raw: RawDefinition) -> Result<(ToolDefinition, Schemas), DefinitionError> {
-    if !is_tool_name(&raw.name) {
-        return Err(DefinitionError::Name);
-    }
-    if let Some(title) = &raw.title {
-        check_text("title", title, MAX_TITLE_BYTES)?;
-    }
-    check_text("description", &raw.description, MAX_DESCRIPTION_BYTES)?;
+    check_texts(&raw)?;
     let (input_schema, input) =
         parse_schema("input schema", &raw.input_schema, InputSchema::compile)?;
     let (output_schema, output) = raw
@@ -274,6 +285,17 @@ fn check_one(raw: RawDefinition) -> Result<(ToolDefinition, Schemas), Definition
         effect: raw.effect,
     };
     Ok((definition, Schemas { input, output }))
+}
+
+/// Checks the name, the title and the description.
+fn check_texts(raw: &RawDefinition) -> Result<(), DefinitionError> {
+    if !is_tool_name(&raw.name) {
+        return Err(DefinitionError::Name);
+    }
+    if let Some(title) = &raw.title {
+        check_text("title", title, MAX_TITLE_BYTES)?;
+    }
+    check_text("description", &raw.description, MAX_DESCRIPTION_BYTES)
 }
 
 fn check_length(
@@ -306,6 +328,13 @@ fn parse_schema<T>(
     json: &str,
     compile: fn(&Value) -> Result<T, SchemaError>,
 ) -> Result<(Value, T), DefinitionError> {
+    let schema = parse_json(field, json)?;
+    let compiled = compile(&schema).map_err(|source| DefinitionError::Schema { field, source })?;
+    Ok((schema, compiled))
+}
+
+/// Parses a schema within the bounds of its text.
+fn parse_json(field: &'static str, json: &str) -> Result<Value, DefinitionError> {
     check_length(field, json, MAX_SCHEMA_BYTES)?;
     let schema: Value =
         serde_json::from_str(json).map_err(|source| DefinitionError::NotJson { field, source })?;
@@ -317,8 +346,7 @@ fn parse_schema<T>(
     if is_deceptive(&schema) {
         return Err(DefinitionError::Deceptive(field));
     }
-    let compiled = compile(&schema).map_err(|source| DefinitionError::Schema { field, source })?;
-    Ok((schema, compiled))
+    Ok(schema)
 }
 
 /// Whether a string or a key in a schema has deceptive characters.

@@ -3,16 +3,16 @@
 
 mod answer;
 mod meter;
+mod patterns;
+mod references;
 #[cfg(test)]
 mod tests;
-mod unfold;
 
 use agent_host_types::failure::{ToolErrorCode, ToolFailure};
 pub use answer::{AnswerSchema, ParseAnswerError};
 
-use meter::{CostMeter, OverBudget};
+use meter::{CostMeter, MAX_UNFOLDED, OverBudget};
 use serde_json::{Map, Value};
-use unfold::{MAX_REFERENCES, MAX_VALUES};
 
 /// The most mismatches reported of one value: enough for the model to correct them together.
 const MAX_MISMATCHES: usize = 5;
@@ -20,39 +20,35 @@ const MAX_MISMATCHES: usize = 5;
 /// The most patterns in one schema.
 const MAX_PATTERNS: usize = 32;
 
-/// The largest compiled pattern, in bytes.
-const MAX_PATTERN_BYTES: usize = 512 * 1024;
-
 /// A schema that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SchemaError {
     /// The root of an input schema is not an object.
     #[error("the root of an input schema must have `\"type\": \"object\"`")]
     RootNotObject,
-    /// Draft 4, whose `id` changes what references resolve to.
+    /// It is written in another dialect of JSON Schema, of this address: its first 80 characters.
     #[error(
-        "it is written in draft 4, in which the key `id` moves references; write it in a later draft of JSON Schema"
+        "its `$schema` `{0}` is not that of draft 4, 6, 7, 2019-09 or 2020-12, or not the same in all its parts; write it in one of them"
     )]
-    Draft4,
-    /// This key changes what references resolve to.
-    #[error("it has the key `{0}`; name its parts by `$defs` and refer to them by `#/$defs/NAME`")]
-    ReferenceBase(String),
+    Dialect(String),
     /// A reference to nothing in the schema, such as a remote one: its first 80 characters.
     #[error("the reference `{0}` leads nowhere in it; refer to its own parts, as `#/$defs/NAME`")]
     UnresolvedReference(String),
-    /// A reference whose target contains it: its first 80 characters.
-    #[error("the reference `{0}` leads back to itself; write the levels out that are needed")]
-    RecursiveReference(String),
-    /// Too many references in a chain.
+    /// A reference whose target depends on the path to it: its first 80 characters.
     #[error(
-        "more than {MAX_REFERENCES} references lead from one to the next; put the parts in place"
+        "the reference `{0}` can lead to several of its parts; refer to one, as `$ref` with `#/$defs/NAME`"
     )]
-    ReferenceChain,
-    /// Too many values once references are unfolded.
+    DynamicReference(String),
+    /// References lead back to themselves without a step into the value, or unfold to too much.
     #[error(
-        "with its references unfolded it has more than {MAX_VALUES} values; use fewer references to parts with references"
+        "its references lead back to themselves, or unfold to more than {MAX_UNFOLDED} keywords for one value; use fewer references to parts with references"
     )]
     TooLarge,
+    /// A pattern that cannot be run, and cannot be left out: its first 80 characters.
+    #[error(
+        "the pattern `{0}` cannot be run: look-around, back-references and very large patterns take unbounded time"
+    )]
+    Pattern(String),
     /// Too many patterns.
     #[error("it has more than {MAX_PATTERNS} patterns")]
     TooManyPatterns,
@@ -76,10 +72,11 @@ pub enum ValueError {
     ),
 }
 
-/// A compiled schema. Remote references are never followed, patterns run in linear time, its size
-/// with references unfolded is bounded, and the cost of a check is counted before the check runs.
+/// A compiled schema. Its references lead to its own parts, patterns run in linear time, and the cost
+/// of a check is counted before the check runs.
 #[derive(Debug)]
 struct Schema {
+    /// The schema as it is checked: with local references only.
     source: Value,
     patterns: usize,
     validator: jsonschema::Validator,
@@ -103,6 +100,22 @@ impl InputSchema {
             return Err(SchemaError::RootNotObject);
         }
         Schema::compile(schema).map(Self)
+    }
+
+    /// Compiles the schema of a tool that checks its input itself, without the patterns that cannot
+    /// be run here and those beyond the first `max_patterns`, which are returned.
+    ///
+    /// # Errors
+    /// Those of [`Self::compile`], except for patterns.
+    pub fn compile_relaxed(
+        schema: &Value,
+        max_patterns: usize,
+    ) -> Result<(Self, Vec<String>), SchemaError> {
+        if schema.get("type").and_then(Value::as_str) != Some("object") {
+            return Err(SchemaError::RootNotObject);
+        }
+        let (schema, removed) = Schema::compile_relaxed(schema, max_patterns)?;
+        Ok((Self(schema), removed))
     }
 
     /// Returns the number of patterns; each keeps its compiled form in memory.
@@ -158,19 +171,35 @@ impl OutputSchema {
 
 impl Schema {
     fn compile(schema: &Value) -> Result<Self, SchemaError> {
-        unfold::check(schema)?;
-        let patterns = patterns(schema);
-        if patterns > MAX_PATTERNS {
+        let source = references::localize(schema)?;
+        if patterns::count(&source) > MAX_PATTERNS {
             return Err(SchemaError::TooManyPatterns);
         }
-        let engine = jsonschema::PatternOptions::regex().size_limit(MAX_PATTERN_BYTES);
+        Self::build(source)
+    }
+
+    /// Compiles a schema without the patterns that cannot be run and those beyond the first
+    /// `max_patterns`, which are returned.
+    fn compile_relaxed(
+        schema: &Value,
+        max_patterns: usize,
+    ) -> Result<(Self, Vec<String>), SchemaError> {
+        let mut source = references::localize(schema)?;
+        let removed = patterns::relax(&mut source, max_patterns.min(MAX_PATTERNS))?;
+        Ok((Self::build(source)?, removed))
+    }
+
+    /// Compiles a schema whose references are local.
+    fn build(source: Value) -> Result<Self, SchemaError> {
+        CostMeter::check_unfolded(&source, references::draft(&source)?)
+            .map_err(|OverBudget| SchemaError::TooLarge)?;
         let validator = jsonschema::options()
-            .with_pattern_options(engine)
-            .build(schema)
+            .with_pattern_options(patterns::engine())
+            .build(&source)
             .map_err(|error| SchemaError::Invalid(error.into()))?;
         Ok(Self {
-            source: schema.clone(),
-            patterns,
+            patterns: patterns::count(&source),
+            source,
             validator,
         })
     }
@@ -195,30 +224,15 @@ impl Schema {
         let mismatches = if meter.is_small() {
             let errors = self.validator.iter_errors(value);
             errors.take(MAX_MISMATCHES).map(message).collect()
+        } else if !meter.can_name_mismatch() {
+            vec![format!(
+                "{root}: a part does not fit, and there are too many choices to say which; send less"
+            )]
         } else {
             // `iter_errors` finds every mismatch before it returns the first.
             let error = self.validator.validate(value).err();
             error.map(message).into_iter().collect()
         };
         Err(ValueError::Mismatch(mismatches))
-    }
-}
-
-/// Counts the patterns in a schema. The parser bounds the recursion at 128 levels.
-fn patterns(schema: &Value) -> usize {
-    match schema {
-        Value::Array(items) => items.iter().map(patterns).sum(),
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(name, value)| {
-                let own = match (name.as_str(), value) {
-                    ("pattern", Value::String(_)) => 1,
-                    ("patternProperties", Value::Object(all)) => all.len(),
-                    _ => 0,
-                };
-                own + patterns(value)
-            })
-            .sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }

@@ -16,7 +16,7 @@ use rmcp::{
     RoleClient, ServiceError,
     model::{
         CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-        ClientRequest, ErrorData, JsonObject, ListToolsRequest, PaginatedRequestParams,
+        ClientRequest, ErrorCode, ErrorData, JsonObject, ListToolsRequest, PaginatedRequestParams,
         ProtocolVersion, RequestId, ServerResult, SubscriptionFilter,
     },
     service::{
@@ -25,7 +25,10 @@ use rmcp::{
     },
 };
 use serde_json::Value;
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio::{task::JoinHandle, time::timeout};
 
 /// The maximum of bytes shown of a protocol error: some quote the message in question.
@@ -61,21 +64,25 @@ impl Connection {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         };
-        let opened = match Self::handshake(config, lifecycle).await {
-            // The server answers unknown requests with a result of another kind.
-            Err(HandshakeError::UnexpectedResult(_)) => {
-                Self::handshake(config, ClientLifecycleMode::Initialize).await
-            }
-            opened => opened,
+        let began = Instant::now();
+        let first = Self::handshake(config, lifecycle, config.connect_timeout).await;
+        // A server takes one of the two at most, so the other needs a new connection.
+        let lifecycle = match &first {
+            Err(HandshakeError::UnexpectedResult(_)) => ClientLifecycleMode::Initialize,
+            Err(HandshakeError::NoInitialize(_)) => ClientLifecycleMode::Discover {
+                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            },
+            Ok(_) | Err(HandshakeError::Other(_)) => return first.map_err(ConnectError::from),
         };
-        opened.map_err(|error| match error {
-            HandshakeError::UnexpectedResult(error) | HandshakeError::Other(error) => error,
-        })
+        let left = config.connect_timeout.saturating_sub(began.elapsed());
+        let second = Self::handshake(config, lifecycle, left).await;
+        second.map_err(ConnectError::from)
     }
 
     async fn handshake(
         config: &ServerConfig,
         lifecycle: ClientLifecycleMode,
+        limit: Duration,
     ) -> Result<Self, HandshakeError> {
         let signals = Arc::<Signals>::default();
         let handler = Handler(Arc::clone(&signals));
@@ -83,7 +90,6 @@ impl Connection {
             server: config.name.clone(),
             why,
         };
-        let limit = config.connect_timeout;
         let (connected, mut child) = match &config.reach {
             Reach::Command(command) => {
                 let started = ServerProcess::start(command, Arc::clone(&config.secrets)).await;
@@ -105,7 +111,15 @@ impl Connection {
                 let detail = child.exit_clause().await;
                 return Err(handshake_error(config, &error, &detail));
             }
-            (Ok(Err(error)), None) => return Err(handshake_error(config, &error, "")),
+            (Ok(Err(error)), None) => {
+                if let Reach::Http { url, token } = &config.reach
+                    && http::speaks_http_sse(url, token.as_ref()).await
+                {
+                    let server = config.name.clone();
+                    return Err(ConnectError::HttpSse { server }.into());
+                }
+                return Err(handshake_error(config, &error, ""));
+            }
             (Err(_), child) => {
                 let detail = child.as_ref().map(ServerProcess::exit_clause_so_far);
                 return Err(timeout_error(config, &detail.unwrap_or_default()).into());
@@ -351,14 +365,41 @@ fn handshake_error(
     };
     match error {
         ClientInitializeError::ExpectedInitResult(_) => HandshakeError::UnexpectedResult(told),
+        error if refuses_initialize(error) => HandshakeError::NoInitialize(told),
         _ => HandshakeError::Other(told),
+    }
+}
+
+/// Whether the server refused `initialize` as of an unsupported version: it had taken
+/// `server/discover`, which the library gives up after 10 seconds.
+pub(crate) fn refuses_initialize(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::JsonRpcError(error) => {
+            error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
+            refuses_initialize(fallback)
+        }
+        _ => false,
     }
 }
 
 enum HandshakeError {
     /// The server answered with a result of another kind.
     UnexpectedResult(ConnectError),
+    /// The server refuses `initialize`.
+    NoInitialize(ConnectError),
     Other(ConnectError),
+}
+
+impl From<HandshakeError> for ConnectError {
+    fn from(error: HandshakeError) -> Self {
+        match error {
+            HandshakeError::UnexpectedResult(error)
+            | HandshakeError::NoInitialize(error)
+            | HandshakeError::Other(error) => error,
+        }
+    }
 }
 
 impl From<ConnectError> for HandshakeError {

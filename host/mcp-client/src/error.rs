@@ -40,6 +40,14 @@ pub enum ConnectError {
         /// empty.
         detail: String,
     },
+    /// The server speaks the transport that streamable HTTP replaced.
+    #[error(
+        "the MCP server `{server}` speaks the HTTP+SSE transport of 2024-11-05, which is not supported; set `url` under [[mcp]] to its streamable HTTP endpoint (often `/mcp` instead of `/sse`), or use a version of the server that has one"
+    )]
+    HttpSse {
+        /// The configured name of the server.
+        server: String,
+    },
     /// The list of tools is invalid.
     #[error(
         "the tools of the MCP server `{server}` cannot be used: {why}. Name the tools that you want with `tools = [..]` under [[mcp]], or use another version of the server"

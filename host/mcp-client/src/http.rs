@@ -12,6 +12,10 @@ use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The bounds of the search for the first event of another transport.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+const PROBED_BYTES: usize = 8 * 1024;
+
 /// The attempts to reopen the stream of server messages, with pauses growing to [`LONGEST_PAUSE`].
 const STREAM_ATTEMPTS: usize = 8;
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -41,6 +45,34 @@ pub(crate) fn transport(
         config = config.auth_header(token.expose_secret());
     }
     Ok(StreamableHttpClientTransport::with_client(client, config))
+}
+
+/// Whether a GET of the URL yields the event with which the HTTP+SSE transport of 2024-11-05 begins
+/// (<https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse>).
+pub(crate) async fn speaks_http_sse(url: &str, token: Option<&SecretString>) -> bool {
+    let probe = async {
+        let url: Url = url.parse().ok()?;
+        let mut request = client(&url).ok()?.get(url);
+        request = request.header("accept", "text/event-stream");
+        if let Some(token) = token {
+            request = request.bearer_auth(token.expose_secret());
+        }
+        let mut response = request.send().await.ok()?;
+        let mut begin = Vec::new();
+        while begin.len() < PROBED_BYTES {
+            begin.extend_from_slice(&response.chunk().await.ok()??);
+            let text = String::from_utf8_lossy(&begin);
+            let mut lines = text
+                .split_inclusive('\n')
+                .filter(|line| line.ends_with('\n'));
+            if let Some(event) = lines.find_map(|line| line.strip_prefix("event:")) {
+                return Some(event.trim() == "endpoint");
+            }
+        }
+        None
+    };
+    let probed = tokio::time::timeout(PROBE_TIMEOUT, probe).await;
+    probed.ok().flatten() == Some(true)
 }
 
 fn client(url: &Url) -> Result<Client, String> {

@@ -11,6 +11,7 @@ mod http;
 mod lines;
 mod listing;
 mod names;
+mod reconnect;
 mod result;
 mod server;
 mod supervisor;

@@ -2,7 +2,7 @@
 
 use crate::{config::ServerConfig, names::offered_name};
 use agent_host_engine::{
-    definitions::{Definitions, RawDefinition},
+    definitions::{Definitions, RawDefinition, ToolNote},
     text,
 };
 use agent_host_types::tool::Effect;
@@ -75,8 +75,10 @@ impl Listing {
 pub(crate) struct ToolOffer {
     /// The definitions, under the names for models.
     pub(crate) definitions: Definitions,
-    /// The server's own names, by the names for models.
+    /// The server's own names, by the names for models, also of tools that are left out.
     pub(crate) own_names: HashMap<String, String>,
+    /// The tools that are left out, or offered in part.
+    pub(crate) notes: Vec<ToolNote>,
 }
 
 impl ToolOffer {
@@ -86,9 +88,12 @@ impl ToolOffer {
     /// The tool and its defect, as a fragment.
     pub(crate) fn of(config: &ServerConfig, listing: Listing) -> Result<Self, String> {
         let mut raw = Vec::new();
+        let mut notes = Vec::new();
         let mut own_names = HashMap::new();
         for tool in listing.tools {
-            let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
+            let name = tool.get("name").and_then(Value::as_str);
+            let name = name.unwrap_or_default().to_owned();
+            let name = name.as_str();
             if !config
                 .tools
                 .as_ref()
@@ -97,13 +102,18 @@ impl ToolOffer {
                 continue;
             }
             let shown = text::sanitize(name, 80);
-            let listed: ListedTool = serde_json::from_value(tool).map_err(|error| {
-                let error = text::sanitize(&error.to_string(), 200);
-                format!("tool `{shown}`: {error}")
-            })?;
-            let definition = offered(config, &listed);
-            own_names.insert(definition.name.clone(), listed.name);
-            raw.push(definition);
+            let offered_as = offered_name(&config.name, name);
+            // The first of two tools of one name is offered.
+            own_names
+                .entry(offered_as)
+                .or_insert_with(|| name.to_owned());
+            match serde_json::from_value::<ListedTool>(tool) {
+                Ok(listed) => raw.push(offered(config, &listed)),
+                Err(error) => {
+                    let why = text::sanitize(&error.to_string(), 200);
+                    notes.push(ToolNote::left_out(&shown, &why));
+                }
+            }
         }
         let own: BTreeSet<&str> = own_names.values().map(String::as_str).collect();
         for (setting, wanted) in [
@@ -120,9 +130,15 @@ impl ToolOffer {
                 ));
             }
         }
+        if let (true, Some(note)) = (raw.is_empty(), notes.first()) {
+            return Err(note.to_string());
+        }
+        let (definitions, more) = Definitions::select(raw).map_err(|error| error.to_string())?;
+        notes.extend(more);
         Ok(Self {
-            definitions: Definitions::check(raw).map_err(|error| error.to_string())?,
+            definitions,
             own_names,
+            notes,
         })
     }
 }

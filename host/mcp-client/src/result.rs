@@ -21,6 +21,9 @@ pub const OUTPUT_META: &str = "agent-host/output";
 /// The key in a content block's `_meta` for the file name, set by agent-host's own server.
 const FILENAME_META: &str = "agent-host/filename";
 
+/// The maximum of bytes shown of a link's name and address.
+const LINK_SHOWN: usize = 2 * 1024;
+
 /// The maximum of bytes shown of unknown content.
 const UNKNOWN_SHOWN: usize = 2 * 1024;
 
@@ -28,13 +31,15 @@ const UNKNOWN_SHOWN: usize = 2 * 1024;
 ///
 /// | result | output |
 /// |---|---|
-/// | `structuredContent`, with text or nothing beside it | `json`, or `error-json` with `isError` |
+/// | `structuredContent`, with nothing beside it or texts that repeat it | `json`, or `error-json` with `isError` |
 /// | `isError` | `error-text`: the texts, and a line for each other part |
 /// | one text | `text` |
 /// | otherwise | `content`: a part for each block, and `structuredContent` as text |
 ///
+/// Media types are corrected. A link is described by a text.
+///
 /// # Errors
-/// `invalid-output`: it is no result, or a part does not match its declaration.
+/// `invalid-output`: it is no result, or has too many parts.
 pub fn output(result: Value) -> Result<ToolResultOutput, ToolFailure> {
     let Value::Object(mut result) = result else {
         return Err(invalid("it is no object"));
@@ -93,10 +98,9 @@ fn from_other_server(
     structured: Option<Value>,
     failed: bool,
 ) -> Result<ToolResultOutput, ToolFailure> {
-    let only_text = blocks.iter().all(|block| block_text(block).is_some());
     let structured = match structured {
         // Servers repeat it as text for older clients, as the protocol requires.
-        Some(value) if only_text => {
+        Some(value) if repeats(blocks, &value) => {
             let json = JsonText::try_from(&value)?;
             return Ok(match failed {
                 true => ToolResultOutput::ErrorJson(json),
@@ -123,6 +127,28 @@ fn from_other_server(
     })
 }
 
+/// Whether the blocks are texts that have nothing beyond the structured content. FastMCP wraps a
+/// result that is no object as `{"result": ..}`, and has a text for each item of a list.
+fn repeats(blocks: &[Value], structured: &Value) -> bool {
+    let Some(texts) = blocks.iter().map(block_text).collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    let is = |text: &str, value: &Value| {
+        value.as_str() == Some(text)
+            || serde_json::from_str::<Value>(text).is_ok_and(|parsed| parsed == *value)
+    };
+    let wrapped = structured.as_object().filter(|fields| fields.len() == 1);
+    let wrapped = wrapped.and_then(|fields| fields.get("result"));
+    let items = wrapped.unwrap_or(structured).as_array();
+    match texts.as_slice() {
+        texts if texts.iter().all(|text| text.trim().is_empty()) => true,
+        [text] if is(text, structured) || wrapped.is_some_and(|value| is(text, value)) => true,
+        texts => items.is_some_and(|items| {
+            items.len() == texts.len() && texts.iter().zip(items).all(|(text, item)| is(text, item))
+        }),
+    }
+}
+
 /// The author of a block. Only agent-host keeps a file's name apart from its URL.
 #[derive(Clone, Copy)]
 enum Author {
@@ -139,7 +165,10 @@ fn part(block: &Value, author: Author) -> Result<ContentPart, ToolFailure> {
         },
         "image" | "audio" => media_file(block)?,
         "resource" => resource_file(block, author)?,
-        "resource_link" => link_file(block, author),
+        "resource_link" => match author {
+            Author::AgentHost => link_file(block),
+            Author::Other => return Ok(link_text(block).unwrap_or_else(|| unknown(kind, block))),
+        },
         _ => None,
     };
     let Some(mut file) = file else {
@@ -147,6 +176,9 @@ fn part(block: &Value, author: Author) -> Result<ContentPart, ToolFailure> {
     };
     if let Some(name) = string(block.get("_meta"), FILENAME_META) {
         file.filename = Some(name.to_owned());
+    }
+    if let Author::Other = author {
+        media::correct(&mut file);
     }
     Ok(ContentPart::File(file))
 }
@@ -178,20 +210,72 @@ fn resource_file(block: &Value, author: Author) -> Result<Option<FilePart>, Tool
         (None, None) => return Ok(None),
     };
     Ok(Some(FilePart {
-        media_type: declared.map_or(seen, without_parameters).to_owned(),
+        media_type: declared.unwrap_or(seen).to_owned(),
         data,
         filename: name_of(author, string(resource, "uri")),
     }))
 }
 
-fn link_file(block: &Value, author: Author) -> Option<FilePart> {
+fn link_file(block: &Value) -> Option<FilePart> {
     let uri = string(Some(block), "uri")?;
-    let declared = string(Some(block), "mimeType").map(without_parameters);
+    let declared = string(Some(block), "mimeType");
     Some(FilePart {
         media_type: declared.map_or_else(|| media::of_url(uri), str::to_owned),
         data: FileData::Url(uri.to_owned()),
-        filename: name_of(author, string(Some(block), "name")),
+        filename: None,
     })
+}
+
+/// Describes a link. As a file it would be fetched by the model's provider, at each later request,
+/// and a model server in the local network would reach addresses that the MCP server chose.
+fn link_text(block: &Value) -> Option<ContentPart> {
+    let uri = string(Some(block), "uri")?;
+    let mut file = link_file(block)?;
+    media::correct(&mut file);
+    let name = string(Some(block), "name").filter(|name| !name.is_empty());
+    Some(describe_link(
+        uri,
+        &file.media_type,
+        name,
+        block.get("size").and_then(Value::as_u64),
+    ))
+}
+
+fn describe_link(
+    uri: &str,
+    media_type: &str,
+    name: Option<&str>,
+    size: Option<u64>,
+) -> ContentPart {
+    let quoted = |text: &str| format!("\"{}\"", text::sanitize(text, LINK_SHOWN).escape_debug());
+    let name = name.map(|name| format!(" {}", quoted(name)));
+    let size = size.map(|size| format!(", {size} bytes"));
+    ContentPart::Text {
+        text: format!(
+            "[a link to{} ({media_type}{}) at {}; links of MCP servers are not fetched]",
+            name.unwrap_or_else(|| " a file".to_owned()),
+            size.unwrap_or_default(),
+            quoted(uri)
+        ),
+    }
+}
+
+/// Replaces the files that a result names by URL by texts. A result may pass itself off as one of
+/// agent-host, in which links are files.
+pub(crate) fn replace_links(output: &mut ToolResultOutput) {
+    let ToolResultOutput::Content(parts) = output else {
+        return;
+    };
+    for part in parts {
+        if let ContentPart::File(FilePart {
+            media_type,
+            data: FileData::Url(url),
+            filename,
+        }) = part
+        {
+            *part = describe_link(url, media_type, filename.as_deref(), None);
+        }
+    }
 }
 
 fn name_of(author: Author, name: Option<&str>) -> Option<String> {
@@ -199,11 +283,6 @@ fn name_of(author: Author, name: Option<&str>) -> Option<String> {
         Author::AgentHost => None,
         Author::Other => name.filter(|name| !name.is_empty()).map(str::to_owned),
     }
-}
-
-/// Removes parameters: `text/html;profile=mcp-app` becomes `text/html`.
-fn without_parameters(media_type: &str) -> &str {
-    media_type.split(';').next().unwrap_or_default().trim()
 }
 
 /// Describes content of an unknown kind: the kind and the beginning of its JSON.

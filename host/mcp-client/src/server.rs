@@ -2,14 +2,15 @@
 
 use crate::{
     config::{Reach, ServerConfig},
-    connection::{Connection, RequestError, timeout_error},
+    connection::{Connection, RequestError},
     error::ConnectError,
     lines::{MALFORMED, TOO_LARGE},
     listing::ToolOffer,
+    reconnect::{ConnState, ReconnectError, connect},
     result,
 };
 use agent_host_engine::{
-    definitions::Definitions,
+    definitions::{Definitions, ToolNote},
     text,
     tool::{CallReport, ProgressSink},
 };
@@ -25,40 +26,39 @@ use std::{
     collections::{BTreeSet, HashMap},
     fmt,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Instant,
 };
-use tokio::sync::Semaphore;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
-
-/// The pause after the first failed attempt to reconnect. It doubles with each, up to
-/// [`LONGEST_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The maximum of bytes shown of a server's reason for a denial.
 const DENIAL_BYTES: usize = 500;
 
 /// A server with its tools as first listed.
 pub struct McpServer {
-    config: ServerConfig,
+    config: Arc<ServerConfig>,
     definitions: Definitions,
     /// The server's own names, by the names for models.
     own_names: HashMap<String, String>,
+    notes: Vec<ToolNote>,
     permits: Semaphore,
     /// Locked during a reconnection, so that concurrent calls share one attempt.
     state: tokio::sync::Mutex<ConnState>,
     /// The tools that changed since they were first listed, under the names for models.
     changed: Mutex<BTreeSet<String>>,
+    /// The tools that were added since, of which the operator was told.
+    added: Mutex<BTreeSet<String>>,
 }
 
-enum ConnState {
-    Up(Arc<Connection>),
-    /// No connection and no attempt before `until`.
-    Down {
-        until: Instant,
-        pause: Duration,
-        why: String,
-    },
+/// A server that is ready for a call.
+struct ReadyServer<'s> {
+    connection: Arc<Connection>,
+    /// The server's own name of the tool.
+    own_name: &'s str,
+    _permit: Option<SemaphorePermit<'s>>,
 }
 
 impl fmt::Debug for McpServer {
@@ -76,13 +76,16 @@ impl McpServer {
     /// The server cannot be started or reached, is not ready in time, or its list of tools is
     /// invalid.
     pub async fn connect(config: ServerConfig) -> Result<Self, ConnectError> {
-        let (connection, offer) = connect(&config).await?;
+        let config = Arc::new(config);
+        let (connection, offer) = connect(Arc::clone(&config)).await?;
         Ok(Self {
             definitions: offer.definitions,
             own_names: offer.own_names,
+            notes: offer.notes,
             permits: Semaphore::new(config.concurrent_calls.get()),
-            state: tokio::sync::Mutex::new(ConnState::Up(Arc::new(connection))),
+            state: tokio::sync::Mutex::new(ConnState::new(connection)),
             changed: Mutex::default(),
+            added: Mutex::default(),
             config,
         })
     }
@@ -97,6 +100,17 @@ impl McpServer {
     #[must_use]
     pub fn definitions(&self) -> &[ToolDefinition] {
         self.definitions.all()
+    }
+
+    /// Returns the tools that are left out or offered in part.
+    #[must_use]
+    pub fn notes(&self) -> &[ToolNote] {
+        &self.notes
+    }
+
+    /// Returns the server's own names of all listed tools, also of those that are left out.
+    pub fn own_names(&self) -> impl Iterator<Item = &str> {
+        self.own_names.values().map(String::as_str)
     }
 
     /// Returns the server's own name of a tool.
@@ -120,10 +134,7 @@ impl McpServer {
 
     /// Returns the negotiated protocol version; `None` while disconnected.
     pub async fn version(&self) -> Option<String> {
-        match &*self.state.lock().await {
-            ConnState::Up(connection) => connection.version(),
-            ConnState::Down { .. } => None,
-        }
+        self.state.lock().await.open()?.version()
     }
 
     /// Validates arguments against a tool's schema.
@@ -149,28 +160,12 @@ impl McpServer {
     ) -> CallReport {
         let began = Instant::now();
         let bytes_out = Value::Object(input.clone()).to_string().len() as u64;
-        let deadline = self.config.deadline;
-        let running = async {
-            let running = self.call_once(tool, input, progress);
-            tokio::select! {
-                biased;
-                ended = running => ended,
-                () = cancel.cancelled() => Err(ToolFailure::stopped(self.effect(tool))),
-            }
-        };
-        let (output, bytes_in) = match tokio::time::timeout(deadline, running).await {
-            Ok(Ok(output)) => {
+        let (output, bytes_in) = match self.call_once(tool, input, progress, cancel).await {
+            Ok(output) => {
                 let bytes = size(&output);
                 (output, bytes)
             }
-            Ok(Err(failure)) => (failure.into(), 0),
-            Err(_) => {
-                let what = format!(
-                    "did not answer within {} ms, and the call was cancelled. Whether it took effect is not known.",
-                    deadline.as_millis()
-                );
-                (self.failure(ToolErrorCode::Timeout, &what).into(), 0)
-            }
+            Err(failure) => (failure.into(), 0),
         };
         let (hosts, at) = match &self.config.reach {
             Reach::Command(_) => (Vec::new(), "child process".to_owned()),
@@ -200,15 +195,46 @@ impl McpServer {
         }
     }
 
+    /// Runs a call within its deadline. A failure says whether anything was sent to the server.
     async fn call_once(
         &self,
         tool: &str,
         input: Map<String, Value>,
         progress: ProgressSink<'_>,
+        cancel: &CancellationToken,
     ) -> Result<ToolResultOutput, ToolFailure> {
-        let own = self.own_name(tool).ok_or_else(|| unknown(tool))?;
+        let (began, deadline) = (Instant::now(), self.config.deadline);
+        let ready = tokio::select! {
+            biased;
+            ready = timeout(deadline, self.ready(tool)) => ready,
+            () = cancel.cancelled() => return Err(ToolFailure::not_started()),
+        };
+        let ready = ready.unwrap_or_else(|_| {
+            let why = format!("it was not ready within {} ms", deadline.as_millis());
+            Err(self.not_started(&why))
+        })?;
+        let left = deadline.saturating_sub(began.elapsed());
+        let answer = tokio::select! {
+            biased;
+            answer = timeout(left, self.call_ready(tool, &ready, input, progress)) => answer,
+            () = cancel.cancelled() => return Err(ToolFailure::stopped(self.effect(tool))),
+        };
+        answer.unwrap_or_else(|_| {
+            let what = format!(
+                "did not answer within {} ms, and the call was cancelled. Whether it took effect is not known.",
+                deadline.as_millis()
+            );
+            Err(self.failure(ToolErrorCode::Timeout, &what))
+        })
+    }
+
+    /// Waits for a permit and the connection. Nothing of the call is sent.
+    async fn ready(&self, tool: &str) -> Result<ReadyServer<'_>, ToolFailure> {
+        let offered = self.definitions.schemas(tool);
+        let own_name = offered.and_then(|_| self.own_name(tool));
+        let own_name = own_name.ok_or_else(|| unknown(tool))?;
         // The semaphore is never closed.
-        let _permit = self.permits.acquire().await;
+        let permit = self.permits.acquire().await.ok();
         let connection = self.connection().await?;
         if self.changed().contains(tool) {
             let what = format!(
@@ -216,7 +242,22 @@ impl McpServer {
             );
             return Err(self.failure(ToolErrorCode::ChangedSinceApproval, &what));
         }
-        let answer = match connection.call(own, input, progress).await {
+        Ok(ReadyServer {
+            connection,
+            own_name,
+            _permit: permit,
+        })
+    }
+
+    async fn call_ready(
+        &self,
+        tool: &str,
+        ready: &ReadyServer<'_>,
+        input: Map<String, Value>,
+        progress: ProgressSink<'_>,
+    ) -> Result<ToolResultOutput, ToolFailure> {
+        let called = ready.connection.call(ready.own_name, input, progress);
+        let answer = match called.await {
             Ok(answer) => answer,
             Err(RequestError::Protocol(error)) if error.code == TOO_LARGE => {
                 return Err(self.too_large(&error.message));
@@ -245,10 +286,12 @@ impl McpServer {
                 );
             }
         };
+        let structured = answer.get("structuredContent").cloned();
         let mut output = match result::output(answer)? {
             ToolResultOutput::ExecutionDenied(reason) => self.denied(reason),
             output => output,
         };
+        result::replace_links(&mut output);
         self.config.secrets.output(&mut output);
         let bytes = size(&output);
         if bytes > self.config.output_bytes {
@@ -257,58 +300,54 @@ impl McpServer {
                 "its result has {bytes} bytes, and {limit} are taken"
             )));
         }
-        self.check_output_schema(tool, &output)?;
+        self.check_output_schema(tool, &output, structured.as_ref())?;
         Ok(output)
     }
 
-    /// A JSON result has the form that the tool promised.
+    /// Structured content has the form that the tool promised; an error may have another.
     fn check_output_schema(
         &self,
         tool: &str,
         output: &ToolResultOutput,
+        structured: Option<&Value>,
     ) -> Result<(), ToolFailure> {
         let schemas = self.definitions.schemas(tool);
-        match (schemas.and_then(|schemas| schemas.output.as_ref()), output) {
-            (Some(schema), ToolResultOutput::Json(json)) => schema.validate(&json.to_value()),
+        let schema = schemas.and_then(|schemas| schemas.output.as_ref());
+        match (schema, structured, output) {
+            (
+                Some(schema),
+                Some(structured),
+                ToolResultOutput::Json(_)
+                | ToolResultOutput::Text(_)
+                | ToolResultOutput::Content(_),
+            ) => schema.validate(structured),
             _ => Ok(()),
         }
     }
 
     /// Returns the connection, or a new one if the server is gone, after comparing its tools with
-    /// the offered ones.
+    /// the offered ones. Dropping the future does not stop an attempt to reconnect.
     async fn connection(&self) -> Result<Arc<Connection>, ToolFailure> {
         let mut state = self.state.lock().await;
-        let pause = match &*state {
-            ConnState::Up(connection) if !connection.is_closed() => {
-                let connection = Arc::clone(connection);
-                drop(state);
-                self.refresh_tools(&connection).await;
-                return Ok(connection);
-            }
-            ConnState::Up(_) => FIRST_PAUSE,
-            ConnState::Down { until, why, .. } if Instant::now() < *until => {
-                return Err(self.unavailable(&format!("{why}. It is tried again in a while")));
-            }
-            ConnState::Down { pause, .. } => *pause,
-        };
-        match connect(&self.config).await {
+        if let Some(connection) = state.open() {
+            drop(state);
+            self.refresh_tools(&connection).await;
+            return Ok(connection);
+        }
+        match state.reconnect(&self.config).await {
             Ok((connection, offer)) => {
-                let connection = Arc::new(connection);
-                *state = ConnState::Up(Arc::clone(&connection));
                 self.record_changes(Some(&offer.definitions));
+                self.announce_added(&offer.definitions);
                 Ok(connection)
             }
-            Err(error) => {
-                let failure = self.unavailable(&error.to_string());
-                *state = ConnState::Down {
-                    until: Instant::now() + pause,
-                    pause: (pause * 2).min(LONGEST_PAUSE),
-                    why: error.to_string(),
-                };
+            Err(ReconnectError::Paused(why)) => {
+                Err(self.not_started(&format!("{why}. It is tried again in a while")))
+            }
+            Err(ReconnectError::Failed(error)) => {
                 if let ConnectError::Tools { .. } = error {
                     self.record_changes(None);
                 }
-                Err(failure)
+                Err(self.not_started(&error.to_string()))
             }
         }
     }
@@ -320,7 +359,10 @@ impl McpServer {
         };
         let listed = connection.list().await;
         match listed.and_then(|listing| ToolOffer::of(&self.config, listing)) {
-            Ok(offer) => self.record_changes(Some(&offer.definitions)),
+            Ok(offer) => {
+                self.record_changes(Some(&offer.definitions));
+                self.announce_added(&offer.definitions);
+            }
             // The next call reconnects.
             Err(_) if connection.is_closed() => return,
             Err(why) => {
@@ -349,6 +391,23 @@ impl McpServer {
         *changed = others;
     }
 
+    /// Tells the operator once of each tool that is not offered since the lock does not have it.
+    fn announce_added(&self, now: &Definitions) {
+        let mut told = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = now.all().iter().map(|tool| tool.name.as_str());
+        let added: Vec<&str> = names
+            .filter(|name| self.definitions.schemas(name).is_none())
+            .filter(|name| told.insert((*name).to_owned()))
+            .collect();
+        if !added.is_empty() {
+            tracing::warn!(
+                "the MCP server `{name}` added these tools while it was used, and they are not offered yet: {}. Look at them with `agent-host lock`, accept them with `agent-host lock --accept {name}`, and start anew",
+                added.join(", "),
+                name = self.config.name,
+            );
+        }
+    }
+
     fn changed(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
         self.changed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -374,6 +433,14 @@ impl McpServer {
         self.failure(ToolErrorCode::ToolUnavailable, &what)
     }
 
+    /// Returns the failure of a call of which nothing was sent.
+    fn not_started(&self, why: &str) -> ToolFailure {
+        let what = format!(
+            "did not start: {why}. Nothing of the call was sent to it, so the call did not run and can be repeated."
+        );
+        self.failure(ToolErrorCode::ToolUnavailable, &what)
+    }
+
     fn too_large(&self, why: &str) -> ToolFailure {
         let what = format!("answered too much: {why}. The call ran; ask for less.");
         self.failure(ToolErrorCode::OutputTooLarge, &what)
@@ -384,23 +451,6 @@ impl McpServer {
         let name = &self.config.name;
         ToolFailure::new(code, format!("The MCP server `{name}` {what}"))
     }
-}
-
-/// Connects and lists the tools within the connect timeout.
-async fn connect(config: &ServerConfig) -> Result<(Connection, ToolOffer), ConnectError> {
-    let began = Instant::now();
-    let connection = Connection::open(config).await?;
-    let left = config.connect_timeout.saturating_sub(began.elapsed());
-    let fault = |why: String| ConnectError::Tools {
-        server: config.name.clone(),
-        why,
-    };
-    let listing = tokio::time::timeout(left, connection.list())
-        .await
-        .map_err(|_| timeout_error(config, ", it did not say what its tools are"))?
-        .map_err(fault)?;
-    let offer = ToolOffer::of(config, listing).map_err(fault)?;
-    Ok((connection, offer))
 }
 
 /// Returns the size of a result in bytes.

@@ -1,6 +1,8 @@
 //! Calls of servers with many behaviours, run as child processes: `tests/it/mcp_client/server.py`.
 
 mod calls;
+mod http_sse;
+mod restart;
 mod secrets;
 mod start;
 
@@ -64,6 +66,13 @@ async fn call_with_progress(
     };
     let cancel = CancellationToken::new();
     let report = server.call_until("s_act", input, progress, &cancel).await;
+    report.output
+}
+
+async fn call_tool(server: &McpServer, tool: &str) -> ToolResultOutput {
+    let cancel = CancellationToken::new();
+    let input = serde_json::Map::new();
+    let report = server.call_until(tool, input, &|_, _| {}, &cancel).await;
     report.output
 }
 

@@ -64,6 +64,35 @@ pub fn of_url(url: &str) -> String {
     known.map_or(OCTET_STREAM, |(_, media)| media).to_owned()
 }
 
+/// Common names of media types that have another one at IANA.
+const ALIASES: [(&str, &str); 8] = [
+    ("application/x-pdf", "application/pdf"),
+    ("audio/mp3", "audio/mpeg"),
+    ("audio/x-wav", "audio/wav"),
+    ("image/jpg", "image/jpeg"),
+    ("image/pjpeg", "image/jpeg"),
+    ("image/svg", "image/svg+xml"),
+    ("image/tif", "image/tiff"),
+    ("image/x-png", "image/png"),
+];
+
+/// Corrects a file's media type so that it passes [`check`]: parameters are removed, aliases are
+/// replaced, and a type that the bytes contradict becomes that of the bytes.
+pub fn correct(file: &mut FilePart) {
+    let declared = file.media_type.split(';').next().unwrap_or_default();
+    let declared = declared.trim().to_ascii_lowercase();
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == declared);
+    file.media_type = alias.map_or(declared, |(_, media_type)| (*media_type).to_owned());
+    if check(file).is_err() {
+        file.media_type = match &file.data {
+            FileData::Bytes(bytes) => sniff(bytes).unwrap_or(OCTET_STREAM).to_owned(),
+            FileData::Url(url) => of_url(url),
+            FileData::Text(_) => "text/plain".to_owned(),
+            FileData::Blob(_) => OCTET_STREAM.to_owned(),
+        };
+    }
+}
+
 /// Checks that a file's media type is well-formed and agrees with its bytes. Bytes are compared
 /// only for images and PDF, which providers decode; many other types (text, JSON, Office files)
 /// have no signature.

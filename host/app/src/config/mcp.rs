@@ -28,8 +28,8 @@ const CONCURRENT_CALLS: NonZeroUsize = NonZeroUsize::new(8).expect("it is not ze
 const DEADLINE_MS: u64 = 60_000;
 
 /// The default time limit until the tools of a server are known, in seconds: some are downloaded
-/// first.
-const CONNECT_TIMEOUT_SECONDS: u64 = 30;
+/// first, and one that started slowly may be started a second time.
+const CONNECT_TIMEOUT_SECONDS: u64 = 60;
 
 /// An MCP server and the use of its tools.
 #[derive(Clone, Debug)]

@@ -178,6 +178,11 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
     ];
     for entry in registry.servers() {
         findings.push(("MCP server", Finding::Ok(server(entry).await)));
+        let notes = entry.server.notes().iter();
+        findings.extend(notes.map(|note| {
+            let text = format!("{}: {note}", entry.config.name);
+            ("MCP tool", Finding::Warning(text))
+        }));
     }
     for name in registry.absent_servers() {
         let text = format!("{name} is not there, and its tools are left out; stderr says why");

@@ -17,7 +17,10 @@ pub enum ParseAnswerError {
 /// The compiled schema of an answer. It comes from the operator and has the same bounds as the
 /// schemas of tools.
 #[derive(Debug)]
-pub struct AnswerSchema(Schema);
+pub struct AnswerSchema {
+    schema: Value,
+    compiled: Schema,
+}
 
 impl PartialEq for AnswerSchema {
     fn eq(&self, other: &Self) -> bool {
@@ -33,13 +36,16 @@ impl AnswerSchema {
     /// # Errors
     /// If the schema is invalid or exceeds a bound.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
-        Schema::compile(schema).map(Self)
+        Ok(Self {
+            compiled: Schema::compile(schema)?,
+            schema: schema.clone(),
+        })
     }
 
     /// Returns the schema as JSON.
     #[must_use]
     pub fn schema(&self) -> &Value {
-        &self.0.source
+        &self.schema
     }
 
     /// Parses an answer: one JSON value, optionally in a Markdown code block.
@@ -48,7 +54,7 @@ impl AnswerSchema {
     /// If the text is not one JSON value or the value does not fit the schema.
     pub fn parse(&self, text: &str) -> Result<Value, ParseAnswerError> {
         let value = serde_json::from_str(unfenced(text)).map_err(ParseAnswerError::NotJson)?;
-        self.0.check(&value, "the answer")?;
+        self.compiled.check(&value, "the answer")?;
         Ok(value)
     }
 }

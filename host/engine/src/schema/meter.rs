@@ -2,11 +2,18 @@
 //! both without comparing anything. The validator has no such bound: the sizes of schema and value
 //! multiply.
 
-use super::unfold::find;
+use super::references::find;
+use jsonschema::Draft;
 use serde_json::{Map, Value};
+use std::{collections::HashSet, ptr};
 
 /// The most steps of one check. A step costs the validator about ten nanoseconds.
 const MAX_STEPS: u64 = 2_000_000;
+
+/// The most steps of applying a schema to a value without parts, counted once for each part of the
+/// schema and each path of references to it. The compiler of `unevaluatedProperties` takes as many
+/// and keeps memory for each.
+pub(super) const MAX_UNFOLDED: u64 = 50_000;
 
 /// The deepest recursion of a check, counting nested schemas and nested values. The validator
 /// recurses as deep.
@@ -23,6 +30,9 @@ pub(super) struct OverBudget;
 pub(super) struct CostMeter<'s> {
     root: &'s Value,
     left: u64,
+    /// The steps in `anyOf` and `oneOf`, counted once for each level of them. A mismatch in them
+    /// keeps the mismatches of every choice, each with its path.
+    in_choices: u64,
 }
 
 impl<'s> CostMeter<'s> {
@@ -31,13 +41,42 @@ impl<'s> CostMeter<'s> {
         Self {
             root,
             left: MAX_STEPS,
+            in_choices: 0,
         }
+    }
+
+    /// Bounds a schema as such: the references that are followed without a step into the value lead
+    /// neither back to themselves nor to too many schemas. 30 definitions that each refer to the
+    /// next one twice are a billion checks of one value, in a schema of 2 KB.
+    pub(super) fn check_unfolded(root: &'s Value, draft: Draft) -> Result<(), OverBudget> {
+        let mut meter = Self {
+            root,
+            left: MAX_UNFOLDED,
+            in_choices: 0,
+        };
+        let mut visited = HashSet::new();
+        let mut open = vec![root];
+        while let Some(schema) = open.pop() {
+            if !visited.insert(ptr::from_ref(schema)) {
+                continue;
+            }
+            meter.walk(schema, &Value::Null, 0)?;
+            open.extend(draft.subresources_of(schema));
+            let reference = schema.get("$ref").and_then(Value::as_str);
+            open.extend(reference.and_then(|reference| find(root, reference)));
+        }
+        Ok(())
     }
 
     /// Whether the check is cheap enough to collect every mismatch: each one costs about a hundred
     /// steps.
     pub(super) fn is_small(&self) -> bool {
         MAX_STEPS - self.left <= MAX_STEPS / 100
+    }
+
+    /// Whether the first mismatch can be named in bounded time and memory.
+    pub(super) fn can_name_mismatch(&self) -> bool {
+        self.in_choices <= MAX_STEPS / 4
     }
 
     /// Adds the cost of checking `value` against `schema`.
@@ -87,8 +126,14 @@ impl<'s> CostMeter<'s> {
                 None => Ok(()),
             },
             ("not" | "if" | "then" | "else", of) => self.walk(of, value, depth),
-            ("allOf" | "anyOf" | "oneOf", Value::Array(all)) => {
+            ("allOf", Value::Array(all)) => {
                 all.iter().try_for_each(|of| self.walk(of, value, depth))
+            }
+            ("anyOf" | "oneOf", Value::Array(all)) => {
+                let before = self.left;
+                let walked = all.iter().try_for_each(|of| self.walk(of, value, depth));
+                self.in_choices = self.in_choices.saturating_add(before - self.left);
+                walked
             }
             ("dependentSchemas" | "dependencies", Value::Object(all)) => {
                 all.values().try_for_each(|of| self.walk(of, value, depth))

@@ -1,4 +1,6 @@
 mod fuzz;
+mod references;
+mod relaxed;
 
 use super::*;
 use pretty_assertions::assert_eq;
@@ -179,38 +181,29 @@ fn schema_that_unfolds_too_large_is_refused() {
         schema["properties"]["a"][key] = value;
         schema
     };
+    let loops = "references lead back to themselves, or unfold to more than 50000 keywords";
     let cases = [
-        (staircase(14, 2), "more than 20000 values"),
-        (staircase(3, 40), "more than 20000 values"),
-        (staircase(16, 1), "more than 16 references"),
-        (staircase(3_000, 1), "more than 16 references"),
-        (
-            json!({"type": "object", "$ref": "#"}),
-            "leads back to itself",
-        ),
-        (with("$ref", json!("#")), "leads back to itself"),
-        (
-            with("$ref", json!("#/properties/a")),
-            "leads back to itself",
-        ),
-        (
-            with("anyOf", json!([{"$ref": "#/properties"}, {"type": "null"}])),
-            "leads back to itself",
-        ),
+        (staircase(14, 2), loops),
+        (staircase(3, 40), loops),
+        (staircase(300, 1), loops),
+        (staircase(3_000, 1), loops),
+        (json!({"type": "object", "$ref": "#"}), loops),
+        (with("$ref", json!("#/properties/a")), loops),
+        (with("allOf", json!([{"$ref": "#/properties/a"}])), loops),
         (with("$ref", json!("#/$defs/none")), "leads nowhere"),
-        (with("$ref", json!("#/%70roperties")), "leads nowhere"),
+        (with("$ref", json!("#/properties/%ff")), "leads nowhere"),
         (with("$ref", json!("other.json")), "leads nowhere"),
         (with("$ref", json!("http://127.0.0.1/s")), "leads nowhere"),
-        (with("$id", json!("http://a.example/")), "the key `$id`"),
         (
-            json!({"type": "object", "$defs": {"a": {"$anchor": "x"}}, "items": {"$ref": "#x"}}),
+            with("$ref", json!("http://json-schema.org/draft-07/schema#")),
             "leads nowhere",
         ),
-        (with("$dynamicRef", json!("#x")), "the key `$dynamicRef`"),
+        (with("$dynamicRef", json!("#x")), "leads nowhere"),
         (
-            json!({"type": "object", "$schema": "http://json-schema.org/draft-04/schema#"}),
-            "draft 4",
+            with("$schema", json!("http://json-schema.org/draft-07/schema#")),
+            "its `$schema`",
         ),
+        (with("$id", json!("http://[")), "http://["),
     ];
     for (schema, says) in cases {
         let errors = [

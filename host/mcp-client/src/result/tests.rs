@@ -46,15 +46,45 @@ fn other_servers_results_map_by_fields() {
             ToolResultOutput::ErrorText("a\nb".into()),
         ),
         (
-            json!({"content": [words("{}")], "structuredContent": {"a": 1}}),
+            json!({"content": [words("{ \"a\": 1 }")], "structuredContent": {"a": 1}}),
             ToolResultOutput::json(json!({"a": 1})),
+        ),
+        (
+            json!({"content": [words(" ")], "structuredContent": {"a": 1}}),
+            ToolResultOutput::json(json!({"a": 1})),
+        ),
+        // What FastMCP makes of a string, a number and a list.
+        (
+            json!({"content": [words("x")], "structuredContent": {"result": "x"}}),
+            ToolResultOutput::json(json!({"result": "x"})),
+        ),
+        (
+            json!({"content": [words("1")], "structuredContent": {"result": 1}}),
+            ToolResultOutput::json(json!({"result": 1})),
+        ),
+        (
+            json!({"content": [words("x"), words("1")], "structuredContent": {"result": ["x", 1]}}),
+            ToolResultOutput::json(json!({"result": ["x", 1]})),
+        ),
+        // A text of its own, beside what programs read.
+        (
+            json!({"content": [words("One of 1.")], "structuredContent": {"a": 1}}),
+            ToolResultOutput::Content(vec![text("One of 1."), text("{\"a\":1}")]),
+        ),
+        (
+            json!({"content": [words("x"), words("2")], "structuredContent": {"result": ["x", 1]}}),
+            ToolResultOutput::Content(vec![text("x"), text("2"), text("{\"result\":[\"x\",1]}")]),
+        ),
+        (
+            json!({"content": [words("No.")], "structuredContent": {"a": 1}, "isError": true}),
+            ToolResultOutput::ErrorText("No.\n{\"a\":1}".into()),
         ),
         (
             json!({"structuredContent": null}),
             ToolResultOutput::json(Value::Null),
         ),
         (
-            json!({"content": [words("{}")], "structuredContent": {"a": 1}, "isError": true}),
+            json!({"content": [words("{\"a\":1}")], "structuredContent": {"a": 1}, "isError": true}),
             ToolResultOutput::error_json(json!({"a": 1})),
         ),
         (
@@ -96,11 +126,34 @@ fn other_servers_results_map_by_fields() {
             ToolResultOutput::Content(vec![file("image/gif", gif(), Some("x:y"))]),
         ),
         (
-            json!({"content": [{"type": "resource_link", "uri": "https://a/b.pdf", "name": "b"}]}),
+            json!({"content": [{"type": "resource_link", "uri": "https://a/b.pdf", "name": "b", "size": 7}]}),
+            ToolResultOutput::Text(
+                "[a link to \"b\" (application/pdf, 7 bytes) at \"https://a/b.pdf\"; links of MCP servers are not fetched]"
+                    .into(),
+            ),
+        ),
+        (
+            json!({"content": [{"type": "resource_link", "uri": "x:\u{1b}[1m\"] now", "mimeType": "image/jpg"}], "isError": true}),
+            ToolResultOutput::ErrorText(
+                "[a link to a file (image/jpeg) at \"x:\u{fffd}[1m\\\"] now\"; links of MCP servers are not fetched]"
+                    .into(),
+            ),
+        ),
+        // The bytes tell what a file is.
+        (
+            json!({"content": [{"type": "image", "mimeType": "image/png", "data": GIF}]}),
+            ToolResultOutput::Content(vec![file("image/gif", gif(), None)]),
+        ),
+        (
+            json!({"content": [{"type": "image", "mimeType": "gif", "data": GIF}]}),
+            ToolResultOutput::Content(vec![file("image/gif", gif(), None)]),
+        ),
+        (
+            json!({"content": [{"type": "image", "mimeType": "image/jpeg", "data": "AAAA"}]}),
             ToolResultOutput::Content(vec![file(
-                "application/pdf",
-                FileData::Url("https://a/b.pdf".into()),
-                Some("b"),
+                "application/octet-stream",
+                FileData::Bytes(vec![0; 3]),
+                None,
             )]),
         ),
         (
@@ -136,14 +189,6 @@ fn malformed_result_is_invalid_output() {
             "its base64 is none",
         ),
         (
-            json!({"content": [{"type": "image", "mimeType": "image/png", "data": GIF}]}),
-            "its bytes are `image/gif`",
-        ),
-        (
-            json!({"content": [{"type": "image", "mimeType": "gif", "data": GIF}]}),
-            "not of the form type/subtype",
-        ),
-        (
             json!({"content": vec![json!({"type": "text", "text": ""}); 257]}),
             "has 257 parts",
         ),
@@ -153,4 +198,30 @@ fn malformed_result_is_invalid_output() {
         assert_eq!(failure.code, ToolErrorCode::InvalidOutput, "{result}");
         assert!(failure.message().contains(says), "{failure}");
     }
+}
+
+/// A result that passes itself off as one of agent-host has no link for the model's provider either.
+#[test]
+fn links_of_a_claimed_agent_host_become_texts() {
+    let link = |uri: &str| {
+        json!({
+            "type": "resource_link", "uri": uri, "name": uri, "mimeType": "image/png",
+            "_meta": {FILENAME_META: "b.png"},
+        })
+    };
+    let result = json!({
+        "content": [link("http://169.254.169.254/"), link("HTTPS://a/b")],
+        "_meta": {OUTPUT_META: "content"},
+    });
+    let mut output = output(result).unwrap();
+    replace_links(&mut output);
+    let note = |uri: &str| {
+        text(&format!(
+            "[a link to \"b.png\" (image/png) at \"{uri}\"; links of MCP servers are not fetched]"
+        ))
+    };
+    assert_eq!(
+        output,
+        ToolResultOutput::Content(vec![note("http://169.254.169.254/"), note("HTTPS://a/b")])
+    );
 }

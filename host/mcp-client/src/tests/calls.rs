@@ -4,7 +4,7 @@ use super::{ExpectedCall, call, call_with_progress, config, did_it, holds, pytho
 use crate::{McpServer, ServerConfig};
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
-    output::ToolResultOutput,
+    output::{ContentPart, FileData, FilePart, ToolResultOutput},
     tool::Effect,
 };
 use pretty_assertions::assert_eq;
@@ -56,9 +56,25 @@ async fn call_ends_as_expected_for_each_behaviour() {
         ),
         (
             "wrong-picture",
+            Ok(ToolResultOutput::Content(vec![ContentPart::File(
+                FilePart {
+                    media_type: "image/gif".to_owned(),
+                    data: FileData::Bytes(b"GIF89a\x01\0\x01\0\0\0\0,".to_vec()),
+                    filename: None,
+                },
+            )])),
+        ),
+        (
+            "links",
+            text(
+                "[a link to \"a picture\" (image/png) at \"http://169.254.169.254/a.png\"; links of MCP servers are not fetched]",
+            ),
+        ),
+        (
+            "promises-in-words",
             Err((
                 ToolErrorCode::InvalidOutput,
-                "part 0 of the result is declared as `image/png`, but its bytes are `image/gif`",
+                "does not fit the schema that it promises",
             )),
         ),
         (

@@ -2,7 +2,10 @@
 
 use super::{config, python};
 use crate::{ConnectError, McpServer, Reach, ServerConfig, offered_name};
-use agent_host_types::tool::{Effect, is_tool_name};
+use agent_host_types::{
+    failure::ToolErrorCode,
+    tool::{Effect, is_tool_name},
+};
 use pretty_assertions::assert_eq;
 use std::time::Duration;
 
@@ -25,7 +28,6 @@ async fn invalid_tool_lists_name_the_defect() {
             "hidden-words",
             "tool `s_act`: the description has control characters",
         ),
-        ("same-names", "it defines two tools `s_act`"),
         ("no-schema", "tool `act`: missing field `inputSchema`"),
         (
             "text-schema",
@@ -85,6 +87,43 @@ async fn failed_starts_name_the_cause() {
     assert!(
         matches!(started, Err(ConnectError::Start { .. })),
         "{started:?}"
+    );
+}
+
+/// One unusable tool, or a part of its definition, is left out with a note.
+#[tokio::test]
+async fn unusable_tools_are_left_out_with_notes() {
+    if !python() {
+        return;
+    }
+    let server = McpServer::connect(config("mixed")).await.unwrap();
+    let tools = server.definitions().iter().map(|tool| tool.name.as_str());
+    let tools: Vec<&str> = tools.collect();
+    assert_eq!(tools, ["s_picky", "s_long", "s_tree", "s_act"]);
+    let notes: Vec<String> = server.notes().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        notes,
+        [
+            "tool `bare`: missing field `inputSchema`; the tool is left out",
+            "tool `s_loops`: the input schema: its references lead back to themselves, or unfold to more than 50000 keywords for one value; use fewer references to parts with references; the tool is left out",
+            "tool `s_picky`: the input schema is checked without the patterns that this host does not run (look-around, back-references, too large or too many): `^(?!x)`",
+            "tool `s_long`: the output schema has 71034 bytes, more than 65536; the tool is offered without it, and its results are not checked",
+            "tool `s_act`: another tool has this name, or differs in capital letters at most; the tool is left out",
+        ]
+    );
+    assert_eq!(server.definitions()[3].description, "Acts.");
+    let nested = serde_json::json!({"next": {"next": {"last": 1}}});
+    let failure = server.validate("s_tree", nested.as_object().unwrap());
+    assert_eq!(
+        failure.unwrap_err().message(),
+        "The arguments do not fit the tool's schema; the tool did not run. `/next/next`: Additional properties are not allowed ('last' was unexpected)"
+    );
+    // A call by a name that is not offered never reaches the server.
+    let unknown = super::call_tool(&server, "s_loops").await;
+    super::holds(
+        "mixed",
+        unknown,
+        Err((ToolErrorCode::UnknownTool, "no tool `s_loops`")),
     );
 }
 

@@ -132,3 +132,38 @@ fn media_type_of_a_url_comes_from_its_extension() {
         assert_eq!(of_url(url), expected, "{url}");
     }
 }
+
+/// A corrected type always passes the check.
+#[test]
+fn media_type_is_corrected_from_names_and_bytes() {
+    let bytes = |bytes: &[u8]| FileData::Bytes(bytes.to_vec());
+    let cases = [
+        ("image/png", bytes(PNG), "image/png"),
+        ("IMAGE/PNG; q=1", bytes(PNG), "image/png"),
+        ("image/jpg", bytes(b"\xff\xd8\xff\xe0"), "image/jpeg"),
+        ("image/jpeg", bytes(PNG), "image/png"),
+        ("text/plain", bytes(PNG), "image/png"),
+        ("image/png", bytes(b"hello"), OCTET_STREAM),
+        ("application/pdf", bytes(b""), OCTET_STREAM),
+        ("picture", bytes(PNG), "image/png"),
+        ("", bytes(b"hello"), OCTET_STREAM),
+        ("text/csv", bytes(b"a,b"), "text/csv"),
+        (
+            "text/html;profile=x",
+            FileData::Text("a".into()),
+            "text/html",
+        ),
+        ("words", FileData::Text("a".into()), "text/plain"),
+        (
+            "?",
+            FileData::Url("https://a/b.pdf".into()),
+            "application/pdf",
+        ),
+    ];
+    for (declared, data, expected) in cases {
+        let mut file = part(declared, data);
+        correct(&mut file);
+        assert_eq!(file.media_type, expected, "{declared}");
+        assert_eq!(check(&file), Ok(()), "{declared}");
+    }
+}

@@ -93,7 +93,7 @@ fn mcp_server_defaults_are_as_documented() {
         &tree,
         "[limits]\noutput-bytes = 1000\n[[mcp]]\nname = \"web\"\nurl = \"https://example.com/mcp\"\n",
     );
-    assert_eq!(server.connect_timeout, Duration::from_secs(30));
+    assert_eq!(server.connect_timeout, Duration::from_secs(60));
     assert_eq!(server.deadline, Duration::from_secs(60));
     assert_eq!(server.concurrent_calls.get(), 8);
     assert_eq!(server.output_bytes, 1000);

@@ -14,6 +14,7 @@ pub(super) async fn show(entry: &ServerEntry, json: bool, terminal: &Terminal) {
             "server": identity,
             "protocol": version,
             "tools": server.definitions(),
+            "notes": server.notes().iter().map(ToString::to_string).collect::<Vec<_>>(),
             "deadline-ms": config.deadline.as_millis() as u64,
             "output-bytes": config.output_bytes,
             "concurrent-calls": config.concurrent_calls,
@@ -29,6 +30,9 @@ pub(super) async fn show(entry: &ServerEntry, json: bool, terminal: &Terminal) {
         format!("  deadline    {} ms", config.deadline.as_millis()),
         format!("  at once     {} calls", config.concurrent_calls),
     ];
+    for note in server.notes() {
+        lines.push(format!("  note        {}", escape_line(&note.to_string())));
+    }
     for tool in server.definitions() {
         lines.extend(tool_lines(tool));
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const BOUND: Duration = Duration::from_secs(2);
 
 /// Words that mean something in a schema, as keys and as values.
-const WORDS: [&str; 32] = [
+const WORDS: [&str; 39] = [
     "type",
     "object",
     "array",
@@ -41,6 +41,13 @@ const WORDS: [&str; 32] = [
     "minItems",
     "uniqueItems",
     "contains",
+    "$id",
+    "$anchor",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "#a",
+    "dependentSchemas",
+    "unevaluatedProperties",
 ];
 
 fn word() -> impl Strategy<Value = String> {

@@ -1,0 +1,195 @@
+//! Selects the usable definitions of a list: one tool that cannot be used, or a part of it, does not
+//! disable the others.
+
+use super::{
+    DefinitionError, Definitions, DefinitionsError, MAX_ALL_PATTERNS, MAX_ALL_SCHEMAS_BYTES,
+    MAX_TOOLS, RawDefinition, Schemas, check_texts, parse_json,
+};
+use crate::{
+    schema::{InputSchema, OutputSchema, SchemaError},
+    text,
+};
+use agent_host_types::tool::ToolDefinition;
+use serde_json::Value;
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
+
+/// The maximum of notes in an error.
+const SHOWN_NOTES: usize = 5;
+
+/// The maximum of removed patterns in a note.
+const SHOWN_PATTERNS: usize = 3;
+
+const INPUT: &str = "input schema";
+const OUTPUT: &str = "output schema";
+
+/// A tool that is left out, or offered without a part of its definition, and the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolNote {
+    /// The tool's name, escaped and cut to 80 bytes.
+    pub tool: String,
+    /// The part that is left out and the reason, as a clause.
+    pub note: String,
+}
+
+impl fmt::Display for ToolNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tool `{}`: {}", self.tool, self.note)
+    }
+}
+
+impl ToolNote {
+    /// Returns the note on a tool that is left out for this reason.
+    #[must_use]
+    pub fn left_out(name: &str, why: &dyn fmt::Display) -> Self {
+        Self::new(name, format!("{why}; the tool is left out"))
+    }
+
+    fn new(name: &str, note: String) -> Self {
+        Self {
+            tool: text::sanitize(name, 80),
+            note,
+        }
+    }
+}
+
+impl Definitions {
+    /// Selects the usable definitions of a source that checks its input itself. Left out with a
+    /// note are tools that cannot be used, output schemas that cannot be used, and patterns of input
+    /// schemas that cannot be run here.
+    ///
+    /// # Errors
+    /// There are none, too many, or none is usable.
+    pub fn select(raw: Vec<RawDefinition>) -> Result<(Self, Vec<ToolNote>), DefinitionsError> {
+        if raw.is_empty() {
+            return Err(DefinitionsError::NoTools);
+        }
+        if raw.len() > MAX_TOOLS {
+            return Err(DefinitionsError::TooManyTools(raw.len()));
+        }
+        let mut selection = Selection {
+            bytes_left: MAX_ALL_SCHEMAS_BYTES,
+            patterns_left: MAX_ALL_PATTERNS,
+            names: HashSet::new(),
+            notes: Vec::new(),
+        };
+        let mut all = Vec::with_capacity(raw.len());
+        let mut schemas = HashMap::with_capacity(raw.len());
+        for raw in raw {
+            let name = raw.name.clone();
+            match selection.take(raw) {
+                Ok((definition, own)) => {
+                    schemas.insert(name, own);
+                    all.push(definition);
+                }
+                Err(why) => selection.notes.push(ToolNote::left_out(&name, &why)),
+            }
+        }
+        if all.is_empty() {
+            let notes = selection.notes.iter().take(SHOWN_NOTES);
+            let notes: Vec<String> = notes.map(ToString::to_string).collect();
+            return Err(DefinitionsError::NoneUsable(notes.join("; ")));
+        }
+        Ok((Self { all, schemas }, selection.notes))
+    }
+}
+
+/// The bounds that the tools of a list share.
+struct Selection {
+    bytes_left: usize,
+    patterns_left: usize,
+    /// The names of the selected tools, in lower case.
+    names: HashSet<String>,
+    notes: Vec<ToolNote>,
+}
+
+impl Selection {
+    fn take(&mut self, raw: RawDefinition) -> Result<(ToolDefinition, Schemas), DefinitionError> {
+        check_texts(&raw)?;
+        let lower = raw.name.to_ascii_lowercase();
+        if self.names.contains(&lower) {
+            return Err(DefinitionError::Duplicate);
+        }
+        let bytes_left = self.spend(INPUT, &raw.input_schema)?;
+        let input_schema = typed(parse_json(INPUT, &raw.input_schema)?);
+        let compiled = InputSchema::compile_relaxed(&input_schema, self.patterns_left);
+        let (input, removed) = compiled.map_err(|source| DefinitionError::Schema {
+            field: INPUT,
+            source,
+        })?;
+        self.bytes_left = bytes_left;
+        self.patterns_left = self.patterns_left.saturating_sub(input.patterns());
+        self.names.insert(lower);
+        self.note_patterns(&raw.name, &removed);
+        let output = raw.output_schema.and_then(|json| {
+            let taken = self.take_output(&json);
+            let why = taken.as_ref().err().map(|why| {
+                format!("{why}; the tool is offered without it, and its results are not checked")
+            });
+            self.notes
+                .extend(why.map(|note| ToolNote::new(&raw.name, note)));
+            taken.ok()
+        });
+        let (output_schema, output) = output.unzip();
+        let definition = ToolDefinition {
+            name: raw.name,
+            title: raw.title,
+            description: raw.description,
+            input_schema,
+            output_schema,
+            effect: raw.effect,
+        };
+        Ok((definition, Schemas { input, output }))
+    }
+
+    fn take_output(&mut self, json: &str) -> Result<(Value, OutputSchema), DefinitionError> {
+        let schema_error = |source| DefinitionError::Schema {
+            field: OUTPUT,
+            source,
+        };
+        let schema = parse_json(OUTPUT, json)?;
+        let bytes_left = self.spend(OUTPUT, json)?;
+        let compiled = OutputSchema::compile(&schema).map_err(schema_error)?;
+        let patterns_left = self.patterns_left.checked_sub(compiled.patterns());
+        self.patterns_left = patterns_left.ok_or(schema_error(SchemaError::TooManyPatterns))?;
+        self.bytes_left = bytes_left;
+        Ok((schema, compiled))
+    }
+
+    /// Returns the bytes that are left after this schema.
+    fn spend(&self, field: &'static str, json: &str) -> Result<usize, DefinitionError> {
+        let left = self.bytes_left.checked_sub(json.len());
+        left.ok_or(DefinitionError::TooLongTogether(field))
+    }
+
+    fn note_patterns(&mut self, tool: &str, removed: &[String]) {
+        if removed.is_empty() {
+            return;
+        }
+        let shown = removed.iter().take(SHOWN_PATTERNS);
+        let shown: Vec<String> = shown
+            .map(|pattern| format!("`{}`", text::sanitize(pattern, 80)))
+            .collect();
+        let more = match removed.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let note = format!(
+            "the input schema is checked without the patterns that this host does not run (look-around, back-references, too large or too many): {}{more}",
+            shown.join(", ")
+        );
+        self.notes.push(ToolNote::new(tool, note));
+    }
+}
+
+/// Adds the type of all arguments, which several servers omit.
+fn typed(mut schema: Value) -> Value {
+    if let Value::Object(fields) = &mut schema
+        && !fields.contains_key("type")
+    {
+        fields.insert("type".to_owned(), "object".into());
+    }
+    schema
+}

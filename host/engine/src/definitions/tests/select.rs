@@ -1,0 +1,133 @@
+//! Lists in which single tools cannot be used.
+
+use super::*;
+use pretty_assertions::assert_eq;
+
+fn at(name: &str, raw: RawDefinition) -> RawDefinition {
+    RawDefinition {
+        name: name.to_owned(),
+        ..raw
+    }
+}
+
+/// A tool whose output schema has this many bytes.
+fn large_output(bytes: usize) -> RawDefinition {
+    let frame = r#"{"description":""}"#.len();
+    output(&format!(
+        r#"{{"description":"{}"}}"#,
+        "a".repeat(bytes - frame)
+    ))
+}
+
+#[test]
+fn one_unusable_tool_or_part_leaves_the_others() {
+    let only_patterns = r##"{"type":"object","properties":{"a":{"pattern":"(?=a)"}}}"##;
+    let cases = [
+        (
+            schema(r##"{"type":"object","allOf":[{"$ref":"#"}]}"##),
+            "the input schema: its references lead back to themselves, or unfold to more than 50000 keywords for one value; use fewer references to parts with references; the tool is left out",
+        ),
+        (
+            schema(r#"{"type":"object","$ref":"other.json"}"#),
+            "the input schema: the reference `other.json` leads nowhere in it; refer to its own parts, as `#/$defs/NAME`; the tool is left out",
+        ),
+        (
+            schema("{"),
+            "the input schema is not JSON: EOF while parsing an object at line 1 column 1; the tool is left out",
+        ),
+        (
+            described("a\u{200B}b"),
+            "the description has control characters, or characters that are not seen or turn the direction of writing; the tool is left out",
+        ),
+        (
+            at("FIRST", raw()),
+            "another tool has this name, or differs in capital letters at most; the tool is left out",
+        ),
+        (
+            at("a b", raw()),
+            "a name has 1 to 64 letters, digits, `_` and `-`; the tool is left out",
+        ),
+        (
+            schema(only_patterns),
+            "the input schema is checked without the patterns that this host does not run (look-around, back-references, too large or too many): `(?=a)`",
+        ),
+        (
+            large_output(71_000),
+            "the output schema has 71000 bytes, more than 65536; the tool is offered without it, and its results are not checked",
+        ),
+        (
+            output(r#"{"pattern":"(?=a)"}"#),
+            "the output schema: \"(?=a)\" is not a \"regex\"; the tool is offered without it, and its results are not checked",
+        ),
+    ];
+    for (tool, note) in cases {
+        let name = tool.name.clone();
+        let is_left_out = note.ends_with("the tool is left out");
+        let list = vec![at("first", raw()), tool, at("last", raw())];
+        let (definitions, notes) = Definitions::select(list).unwrap();
+        let expected = ToolNote {
+            tool: name.clone(),
+            note: note.to_owned(),
+        };
+        assert_eq!(notes, [expected]);
+        let names: Vec<&str> = definitions.all().iter().map(|t| t.name.as_str()).collect();
+        let all = [
+            &["first"],
+            &[name.as_str()][usize::from(is_left_out)..],
+            &["last"],
+        ]
+        .concat();
+        assert_eq!(names, all);
+        for tool in names {
+            let schemas = definitions.schemas(tool).unwrap();
+            assert!(schemas.output.is_none(), "{tool}");
+        }
+    }
+}
+
+#[test]
+fn missing_type_of_arguments_is_added() {
+    let (definitions, notes) = Definitions::select(vec![schema(r#"{"properties":{}}"#)]).unwrap();
+    assert_eq!(notes, []);
+    let schemas: Vec<&Value> = definitions.all().iter().map(|t| &t.input_schema).collect();
+    assert_eq!(schemas, [&json!({"type": "object", "properties": {}})]);
+}
+
+/// 8 schemas of 64 KiB are within the bounds together; the ninth tool has no room, and a small one
+/// neither.
+#[test]
+fn tools_beyond_the_bounds_of_the_list_are_left_out() {
+    let list = (0..10).map(|n| large(&format!("t{n}"))).collect();
+    let (definitions, notes) = Definitions::select(list).unwrap();
+    assert_eq!(definitions.all().len(), 8);
+    let note = "with the input schema, the schemas of all tools would have more than 524288 bytes together; the tool is left out";
+    let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        notes,
+        [format!("tool `t8`: {note}"), format!("tool `t9`: {note}")]
+    );
+
+    let list = (0..5).map(|n| patterns(&format!("t{n}"), 32)).collect();
+    let (definitions, notes) = Definitions::select(list).unwrap();
+    let kept = |tool: &ToolDefinition| definitions.schemas(&tool.name).map(Schemas::patterns);
+    let kept: Vec<_> = definitions.all().iter().filter_map(kept).collect();
+    assert_eq!((kept, notes.len()), (vec![32, 32, 32, 32, 0], 1));
+}
+
+#[test]
+fn list_without_a_usable_tool_is_refused_with_the_reasons() {
+    let cases = [
+        (vec![], "it defines no tool"),
+        (
+            vec![raw(); MAX_TOOLS + 1],
+            "it defines 129 tools, more than 128",
+        ),
+        (
+            vec![named("a b"), titled("\u{7}")],
+            "none of its tools can be used: tool `a b`: a name has 1 to 64 letters, digits, `_` and `-`; the tool is left out; tool `t`: the title has control characters, or characters that are not seen or turn the direction of writing; the tool is left out",
+        ),
+    ];
+    for (raw, says) in cases {
+        assert_eq!(Definitions::select(raw).unwrap_err().to_string(), says);
+    }
+}

@@ -1,0 +1,125 @@
+//! Patterns of schemas: their number, and those that cannot be run here.
+
+use super::SchemaError;
+use jsonschema::PatternOptions;
+use serde_json::{Value, json};
+
+/// The largest compiled pattern, in bytes.
+const MAX_PATTERN_BYTES: usize = 512 * 1024;
+
+/// Keywords under which a schema that takes more values makes the whole take fewer.
+const REVERSING: [&str; 6] = [
+    "not",
+    "if",
+    "oneOf",
+    "contains",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Returns the engine, which takes linear time and knows no look-around and no back-reference: a
+/// hostile pattern could keep a backtracking one busy for ever.
+pub(super) fn engine() -> PatternOptions<jsonschema::Regex> {
+    PatternOptions::regex().size_limit(MAX_PATTERN_BYTES)
+}
+
+/// Counts the patterns in a schema, and data that looks like one. The parser bounds the recursion at
+/// 128 levels.
+pub(super) fn count(schema: &Value) -> usize {
+    match schema {
+        Value::Array(items) => items.iter().map(count).sum(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| {
+                let own = match (name.as_str(), value) {
+                    ("pattern", Value::String(_)) => 1,
+                    ("patternProperties", Value::Object(all)) => all.len(),
+                    _ => 0,
+                };
+                own + count(value)
+            })
+            .sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
+/// Removes the patterns that cannot be run and those beyond the first `max`, so that the schema
+/// takes more values. Returns the removed ones.
+///
+/// # Errors
+/// One is unusable, and a keyword such as `not` could make the schema take fewer values without it.
+pub(super) fn relax(schema: &mut Value, max: usize) -> Result<Vec<String>, SchemaError> {
+    let mut relaxed = Relaxed {
+        left: max,
+        removed: Vec::new(),
+    };
+    relaxed.visit(schema);
+    match relaxed.removed.first() {
+        Some(pattern) if has_reversing(schema) => {
+            Err(SchemaError::Pattern(pattern.chars().take(80).collect()))
+        }
+        _ => Ok(relaxed.removed),
+    }
+}
+
+struct Relaxed {
+    /// The number of patterns that may still be kept.
+    left: usize,
+    removed: Vec<String>,
+}
+
+impl Relaxed {
+    fn keep(&mut self, pattern: &str) -> bool {
+        let keep = self.left > 0 && is_usable(pattern);
+        if keep {
+            self.left -= 1;
+        } else {
+            self.removed.push(pattern.to_owned());
+        }
+        keep
+    }
+
+    fn visit(&mut self, value: &mut Value) {
+        let Value::Object(fields) = value else {
+            if let Value::Array(items) = value {
+                items.iter_mut().for_each(|item| self.visit(item));
+            }
+            return;
+        };
+        if let Some(Value::String(pattern)) = fields.get("pattern")
+            && !self.keep(pattern)
+        {
+            fields.remove("pattern");
+        }
+        if let Some(Value::Object(all)) = fields.get_mut("patternProperties") {
+            let before = all.len();
+            all.retain(|pattern, _| self.keep(pattern));
+            if all.len() < before {
+                // It would refuse the properties of the removed pattern.
+                fields.remove("additionalProperties");
+            }
+        }
+        for (key, inner) in fields.iter_mut() {
+            // A property of this name keeps its patterns, and is then refused with the schema.
+            if !matches!(key.as_str(), "const" | "enum") {
+                self.visit(inner);
+            }
+        }
+    }
+}
+
+fn is_usable(pattern: &str) -> bool {
+    let alone = json!({"pattern": pattern});
+    let options = jsonschema::options().with_pattern_options(engine());
+    options.build(&alone).is_ok()
+}
+
+fn has_reversing(schema: &Value) -> bool {
+    match schema {
+        Value::Array(items) => items.iter().any(has_reversing),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(key, inner)| REVERSING.contains(&key.as_str()) || has_reversing(inner)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
