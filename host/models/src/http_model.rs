@@ -11,7 +11,10 @@ use crate::{
     images::ImageFitter,
     provider::Provider,
     retry::{self, Retry, RetryPolicy, Schedule},
-    wire::{Capabilities, Decode, Encoded, FrameDecoder, Wire, reply::MAX_REPLY_BYTES},
+    wire::{
+        Capabilities, Decode, Encoded, FrameDecoder, Wire, reply::MAX_REPLY_BYTES,
+        schema::fit_request,
+    },
 };
 use agent_host_engine::{
     BoxFuture,
@@ -106,7 +109,8 @@ impl HttpModel {
     /// Returns the body of the HTTP request for a model request.
     #[must_use]
     pub fn body(&self, request: &ModelRequest) -> Value {
-        self.encode(request, self.capabilities).body
+        let (request, _) = fit_request(self.wire.schema_dialect, request);
+        self.encode(&request, self.capabilities).body
     }
 
     fn encode(&self, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
@@ -125,7 +129,21 @@ impl HttpModel {
         } else {
             Cow::Borrowed(request)
         };
-        let request = fitted.as_ref();
+        let (request, arguments) = fit_request(self.wire.schema_dialect, fitted.as_ref());
+        let mut reply = self
+            .ask_fitted(request.as_ref(), capabilities, deltas)
+            .await?;
+        arguments.restore(&mut reply);
+        Ok(reply)
+    }
+
+    /// Asks with a request that the provider accepts.
+    async fn ask_fitted(
+        &self,
+        request: &ModelRequest,
+        mut capabilities: Capabilities,
+        deltas: DeltaSink<'_>,
+    ) -> Result<ModelReply, ModelError> {
         let encoded = self.encode(request, capabilities);
         let shown = AtomicBool::new(false);
         let sink = |delta: ModelDelta<'_>| {

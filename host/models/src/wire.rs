@@ -17,6 +17,7 @@ pub(crate) mod openai_responses;
 pub(crate) mod reply;
 pub(crate) mod request;
 mod results;
+pub(crate) mod schema;
 mod server_error;
 mod turns;
 
@@ -28,6 +29,7 @@ use agent_host_types::{
     message::Message,
     model::{ModelReply, ModelRequest, Usage},
 };
+use schema::SchemaDialect;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::num::NonZeroU32;
@@ -122,6 +124,8 @@ pub(crate) struct Wire {
     pub(crate) key_header: KeyHeader,
     /// Headers of every request, such as the API version.
     pub(crate) headers: &'static [(&'static str, &'static str)],
+    /// The rules for the schemas of tools.
+    pub(crate) schema_dialect: SchemaDialect,
     /// How the events of a streamed response are delimited.
     pub(crate) framing: Framing,
     /// Encodes a request to this model.

@@ -6,7 +6,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire};
+use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire, schema::SchemaDialect};
 
 /// The provider and its wire.
 pub(crate) static WIRE: Wire = Wire {
@@ -29,6 +29,7 @@ pub(crate) static WIRE: Wire = Wire {
     key_header: KeyHeader::Named("x-api-key"),
     // The version of the SDK's types.
     headers: &[("anthropic-version", "2026-10-21")],
+    schema_dialect: SchemaDialect::Anthropic,
     framing: Framing::Events,
     encode: request::encode,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),

@@ -6,7 +6,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire};
+use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire, schema::SchemaDialect};
 
 /// The provider and its wire.
 pub(crate) static WIRE: Wire = Wire {
@@ -28,6 +28,7 @@ pub(crate) static WIRE: Wire = Wire {
     list_path: "v1beta/models?pageSize=1000",
     key_header: KeyHeader::Named("x-goog-api-key"),
     headers: &[],
+    schema_dialect: SchemaDialect::Gemini,
     framing: Framing::Events,
     encode: request::encode,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),

@@ -6,7 +6,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire};
+use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire, schema::SchemaDialect};
 
 /// The metadata key of the model's reasoning: models that reason while they call tools want it
 /// back.
@@ -31,6 +31,7 @@ pub(crate) static WIRE: Wire = Wire {
     list_path: "api/tags",
     key_header: KeyHeader::Bearer,
     headers: &[],
+    schema_dialect: SchemaDialect::Ollama,
     framing: Framing::Lines,
     encode: request::encode,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),

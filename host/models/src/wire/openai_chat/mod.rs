@@ -4,7 +4,7 @@
 mod request;
 mod stream;
 
-use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire};
+use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire, schema::SchemaDialect};
 
 /// The provider and its wire.
 pub(crate) static WIRE: Wire = Wire {
@@ -27,6 +27,7 @@ pub(crate) static WIRE: Wire = Wire {
     list_path: "models",
     key_header: KeyHeader::Bearer,
     headers: &[],
+    schema_dialect: SchemaDialect::Chat,
     framing: Framing::Events,
     encode: request::encode,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),

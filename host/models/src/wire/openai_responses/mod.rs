@@ -7,7 +7,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire};
+use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire, schema::SchemaDialect};
 
 /// The separator between two messages, or two parts of reasoning, of one reply.
 const SEPARATOR: &str = "\n\n";
@@ -26,6 +26,7 @@ pub(crate) static WIRE: Wire = Wire {
     list_path: "models",
     key_header: KeyHeader::Bearer,
     headers: &[],
+    schema_dialect: SchemaDialect::Responses,
     framing: Framing::Events,
     encode: request::encode,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),
