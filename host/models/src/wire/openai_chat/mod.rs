@@ -1,8 +1,11 @@
 //! OpenAI's Chat Completions, as many servers implement it: vLLM, llama.cpp, gateways, OpenAI
 //! itself.
 
+mod reasoning;
 mod request;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire, schema::SchemaDialect};
 

@@ -91,6 +91,10 @@ fn stream_decodes_alike_however_cut() {
             cached_input_tokens: 2,
         },
         response_id: Some("r1".to_owned()),
+        metadata: serde_json::Map::from_iter([(
+            "openai-compat".to_owned(),
+            json!({"model": "m", "reasoning_content": "hm"}),
+        )]),
         ..ModelReply::default()
     };
     let shown = vec![reasoning("hm"), text("Grü"), text("ße 🙂")];
