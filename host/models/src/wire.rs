@@ -199,6 +199,11 @@ pub(crate) enum DecodeError {
     /// The response ended without a reason to stop.
     #[error("it ended before the model had said why it stopped")]
     Unfinished,
+    /// The reply reached its limit of tokens within a call, and would again.
+    #[error(
+        "the model reached its limit of tokens within a tool call; raise `max-output-tokens`, or ask for less"
+    )]
+    CutCall,
     /// The model wrote something unusable, or the server says so or that it failed without saying
     /// why.
     #[error("{0}")]
@@ -209,6 +214,11 @@ impl DecodeError {
     /// The error of a reply with more than `limit` of these items.
     fn too_many(limit: usize, items: &str) -> Self {
         Self::TooLarge(format!("it has more than {limit} {items}"))
+    }
+
+    /// The error of a reply that the server broke off, with its reason.
+    fn broken_off(reason: &str) -> Self {
+        Self::Unusable(format!("the server broke the reply off (\"{reason}\")"))
     }
 
     /// Returns a conversion from JSON errors, for data that should be `expected`.

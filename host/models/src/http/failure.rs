@@ -43,6 +43,8 @@ fn classify(status: u16) -> (ModelErrorKind, Retry) {
         401 | 403 => (ModelErrorKind::Unauthorized, Retry::Never),
         404 => (ModelErrorKind::NotFound, Retry::Never),
         408 => (ModelErrorKind::Timeout, Retry::Backoff),
+        // Anthropic answers it to requests of more than 32 MB, gateways to other sizes.
+        413 => (ModelErrorKind::ContextWindow, Retry::Never),
         409 => (ModelErrorKind::InvalidRequest, Retry::Backoff),
         429 => (ModelErrorKind::RateLimited, Retry::Backoff),
         400..=499 => (ModelErrorKind::InvalidRequest, Retry::Never),
@@ -53,9 +55,11 @@ fn classify(status: u16) -> (ModelErrorKind, Retry) {
 
 /// True if a server's message says that the request is too long for the model. There is no common
 /// code, and the existing codes come with one of these phrases: OpenAI and vLLM, OpenAI's
-/// Responses, Anthropic (two), Gemini, llama.cpp, Ollama, others.
+/// Responses, Anthropic (two), Gemini, llama.cpp, Ollama, others; then Anthropic's for more images
+/// than a request may have, or larger ones than many may be
+/// (<https://platform.claude.com/docs/en/build-with-claude/vision#request-limits>).
 fn is_context_overflow(message: &str) -> bool {
-    const PHRASES: [&str; 8] = [
+    const PHRASES: [&str; 11] = [
         "maximum context length",
         "exceeds the context window",
         "prompt is too long",
@@ -64,6 +68,9 @@ fn is_context_overflow(message: &str) -> bool {
         "exceeds the available context size",
         "exceeds the context length",
         "context_length_exceeded",
+        "too many images",
+        "too much media",
+        "for many-image requests",
     ];
     let message = message.to_ascii_lowercase();
     PHRASES.iter().any(|phrase| message.contains(phrase))
@@ -138,6 +145,9 @@ impl Server {
             ModelErrorKind::Server | ModelErrorKind::Timeout => format!(
                 "The model server at {url} failed ({number}). Try again later, or look at the server's log."
             ),
+            ModelErrorKind::ContextWindow if number == 413 => {
+                format!("The request is larger than the model server at {url} accepts (413).")
+            }
             ModelErrorKind::ContextWindow => {
                 format!("The request is longer than the window of `{model}` at {url} ({number}).")
             }
@@ -163,9 +173,10 @@ impl Server {
         let retry = match error {
             DecodeError::Server(error) => return self.server_error(error, None),
             DecodeError::Unfinished | DecodeError::Unusable(_) => Retry::Backoff,
-            DecodeError::FrameTooLong(_) | DecodeError::Json { .. } | DecodeError::TooLarge(_) => {
-                Retry::Never
-            }
+            DecodeError::FrameTooLong(_)
+            | DecodeError::Json { .. }
+            | DecodeError::TooLarge(_)
+            | DecodeError::CutCall => Retry::Never,
         };
         self.invalid_response(&self.quote(&error.to_string()), retry)
     }

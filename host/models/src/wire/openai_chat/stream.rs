@@ -38,6 +38,8 @@ struct Choice {
     /// In a response that is not streamed.
     message: Option<Delta>,
     finish_reason: Option<String>,
+    /// Why the reply was broken off, from OpenRouter.
+    error: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -104,6 +106,9 @@ impl<'a> Decoder<'a> {
     }
 
     fn choice(&mut self, choice: Choice, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
+        if let Some(error) = choice.error.filter(|error| !error.is_null()) {
+            return Err(ServerError::of_openai(&error).into());
+        }
         if let Some(delta) = choice.delta.or(choice.message) {
             self.thought(&delta, sink)?;
             for detail in delta.reasoning_details.unwrap_or_default() {
@@ -252,7 +257,7 @@ impl Decode for Decoder<'_> {
         let stop_reason = if self.refused {
             Some(StopReason::Refusal)
         } else {
-            stop_reason(&finish_reason)
+            stop_reason(&finish_reason)?
         };
         self.builder.reply.metadata = self.reasoning.into_metadata();
         self.builder.finish(stop_reason)
@@ -261,13 +266,20 @@ impl Decode for Decoder<'_> {
 
 /// Maps a finish reason. Several servers say `stop` also where they call tools, and some say
 /// `tool_calls` where they call none. An undocumented reason says nothing.
-fn stop_reason(wire: &str) -> Option<StopReason> {
-    match wire {
-        "stop" | "tool_calls" | "function_call" => Some(StopReason::EndTurn),
-        "length" => Some(StopReason::MaxTokens),
-        "content_filter" => Some(StopReason::Refusal),
-        _ => None,
-    }
+///
+/// Beyond OpenAI's: `model_length` and `error` of Mistral, `error` of OpenRouter,
+/// `insufficient_system_resource` of DeepSeek, `abort` of vLLM and SGLang, `eos` of Together.
+fn stop_reason(wire: &str) -> Result<Option<StopReason>, DecodeError> {
+    Ok(Some(match wire {
+        "stop" | "tool_calls" | "function_call" | "eos" => StopReason::EndTurn,
+        "length" => StopReason::MaxTokens,
+        "model_length" => StopReason::ContextWindow,
+        "content_filter" => StopReason::Refusal,
+        "error" | "insufficient_system_resource" | "abort" => {
+            return Err(DecodeError::broken_off(wire));
+        }
+        _ => return Ok(None),
+    }))
 }
 
 /// The text of a string, or of the parts of a list.
