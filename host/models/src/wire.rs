@@ -103,8 +103,10 @@ pub(crate) struct Wire {
     pub(crate) name: &'static str,
     /// The environment variables with the key, most important first.
     pub(crate) key_variables: &'static [&'static str],
-    /// The environment variable with the base URL.
+    /// The environment variable with the base URL; texts name it.
     pub(crate) base_url_variable: &'static str,
+    /// The variable that the provider's own SDK reads it from, if that is another; it counts first.
+    pub(crate) sdk_base_url_variable: Option<&'static str>,
     /// The base URL that the provider's own SDK uses.
     pub(crate) default_base_url: Option<&'static str>,
     /// True if the provider's own servers refuse every request without a key.

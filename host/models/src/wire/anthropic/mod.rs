@@ -13,6 +13,7 @@ pub(crate) static WIRE: Wire = Wire {
     name: "anthropic",
     key_variables: &["ANTHROPIC_API_KEY"],
     base_url_variable: "ANTHROPIC_BASE_URL",
+    sdk_base_url_variable: None,
     default_base_url: Some("https://api.anthropic.com"),
     wants_key: true,
     capabilities: Capabilities::NATIVE,

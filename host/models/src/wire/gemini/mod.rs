@@ -11,9 +11,10 @@ use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire, schema::SchemaD
 /// The provider and its wire.
 pub(crate) static WIRE: Wire = Wire {
     name: "gemini",
-    key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-    // Its SDK has none: this one is ours.
+    // In the order of its SDK, google-genai.
+    key_variables: &["GOOGLE_API_KEY", "GEMINI_API_KEY"],
     base_url_variable: "GEMINI_BASE_URL",
+    sdk_base_url_variable: Some("GOOGLE_GEMINI_BASE_URL"),
     default_base_url: Some("https://generativelanguage.googleapis.com"),
     wants_key: true,
     capabilities: Capabilities::NATIVE,

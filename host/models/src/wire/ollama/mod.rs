@@ -17,6 +17,7 @@ pub(crate) static WIRE: Wire = Wire {
     name: "ollama",
     key_variables: &["OLLAMA_API_KEY"],
     base_url_variable: "OLLAMA_HOST",
+    sdk_base_url_variable: None,
     default_base_url: Some("http://127.0.0.1:11434"),
     wants_key: false,
     capabilities: Capabilities {

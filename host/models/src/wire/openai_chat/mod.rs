@@ -15,6 +15,7 @@ pub(crate) static WIRE: Wire = Wire {
     // It has no SDK of its own: both variables are ours.
     key_variables: &["OPENAI_COMPAT_API_KEY"],
     base_url_variable: "OPENAI_COMPAT_BASE_URL",
+    sdk_base_url_variable: None,
     default_base_url: None,
     wants_key: false,
     capabilities: Capabilities {

@@ -17,6 +17,7 @@ pub(crate) static WIRE: Wire = Wire {
     name: "openai",
     key_variables: &["OPENAI_API_KEY"],
     base_url_variable: "OPENAI_BASE_URL",
+    sdk_base_url_variable: None,
     default_base_url: Some("https://api.openai.com/v1"),
     wants_key: true,
     capabilities: Capabilities::NATIVE,

@@ -253,7 +253,7 @@ fn invalid_replies_are_errors() {
     use ModelErrorKind as Kind;
     let server = server(&WIRE);
     let invalid = |why: &str| {
-        let url = &server.url;
+        let url = server.shown_url();
         format!("The answer of the model server at {url} cannot be used: {why}.")
     };
     let tool = |name: &str| json!({"type": "tool_use", "id": "a", "name": name});

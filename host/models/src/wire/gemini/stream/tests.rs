@@ -247,7 +247,7 @@ fn ends_are_mapped() {
 fn invalid_replies_are_errors() {
     use ModelErrorKind as Kind;
     let server = server(&WIRE);
-    let url = &server.url;
+    let url = server.shown_url();
     let invalid =
         |why: &str| format!("The answer of the model server at {url} cannot be used: {why}.");
     let reason = |reason: &str, message: &str| json!({"candidates": [{"finishReason": reason, "finishMessage": message}]});

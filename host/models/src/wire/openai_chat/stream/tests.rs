@@ -315,10 +315,10 @@ fn invalid_replies_are_errors() {
     let invalid = |why: &str| {
         format!(
             "The answer of the model server at {} cannot be used: {why}.",
-            server.url
+            server.shown_url()
         )
     };
-    let url = &server.url;
+    let url = server.shown_url();
     let many: Vec<Value> = (0..=MAX_CALLS)
         .map(|index| json!({"index": index, "function": {"name": "a"}}))
         .collect();

@@ -75,7 +75,7 @@ fn recorded(server: &Server) -> [(&'static str, &'static str, Played); 5] {
     };
     let why = "the model reached its limit of tokens within a tool call; raise `max-output-tokens`, or ask for less";
     let incomplete = server.invalid_response(why, Retry::Never);
-    let url = &server.url;
+    let url = server.shown_url();
     let failed = AttemptError::new(
         ModelErrorKind::Server,
         format!(
@@ -356,7 +356,7 @@ fn taken_call_id_is_replaced() {
 fn invalid_replies_are_errors() {
     use ModelErrorKind as Kind;
     let server = server();
-    let url = &server.url;
+    let url = server.shown_url();
     let refused = |status: u16, message: &str| {
         server.server_error(&ServerError::new(Some(status), message.to_owned()), None)
     };
