@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 /// The most parts of reasoning in one reply. Models write a few.
 const MAX_DETAILS: usize = 1024;
 
-/// What is sent back with a reply.
+/// The values that are sent back with a reply.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Reasoning {
     /// The model that reasoned.
