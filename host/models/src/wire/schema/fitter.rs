@@ -334,8 +334,8 @@ impl<'a> Fitter<'a> {
                 "A value of the same form as {}, which contains itself; its schema stands further up.",
                 quoted(&name)
             ));
-            if let Some(of @ Value::String(_)) = target.get("type") {
-                cut.schema.insert("type".to_owned(), of.clone());
+            if let [of] = target.as_object().map(types).unwrap_or_default().as_slice() {
+                cut.schema.insert("type".to_owned(), json!(of));
             }
             finish(self.dialect, &mut cut.schema, &mut self.bytes_left);
             return cut;

@@ -107,6 +107,14 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
             }),
         ),
         (
+            "recursion-of-no-type",
+            json!({
+                "type": "object",
+                "properties": {"a": {"$ref": "#/$defs/N"}},
+                "$defs": {"N": {"type": "any", "properties": {"b": {"$ref": "#/$defs/N"}}}},
+            }),
+        ),
+        (
             "keywords",
             json!({
                 "type": "object",
