@@ -10,6 +10,7 @@ use crate::{
     http::{Body, MAX_BODY_BYTES, Server, failure::AttemptError},
     images::ImageFitter,
     provider::Provider,
+    refused::{MAX_REPAIRS, RefusedFiles, is_about_a_file},
     retry::{self, Retry, RetryPolicy, Schedule},
     wire::{
         Capabilities, Decode, Encoded, FrameDecoder, Wire, reply::MAX_REPLY_BYTES,
@@ -52,6 +53,7 @@ pub struct HttpModel {
     server: Server,
     capabilities: Capabilities,
     images: ImageFitter,
+    refused: RefusedFiles,
     retry: RetryPolicy,
     /// The server failed on images and worked without.
     blind: AtomicBool,
@@ -88,6 +90,7 @@ impl HttpModel {
             server,
             capabilities,
             images: ImageFitter::new(wire.image_limits),
+            refused: RefusedFiles::default(),
             retry: RetryPolicy::default(),
             blind: AtomicBool::new(false),
         }
@@ -129,19 +132,39 @@ impl HttpModel {
         } else {
             Cow::Borrowed(request)
         };
-        let (request, arguments) = fit_request(self.wire.schema_dialect, fitted.as_ref());
-        let mut reply = self
-            .ask_fitted(request.as_ref(), capabilities, deltas)
-            .await?;
-        arguments.restore(&mut reply);
-        Ok(reply)
+        let (mut request, arguments) = fit_request(self.wire.schema_dialect, fitted.as_ref());
+        let mut repairs_left = MAX_REPAIRS;
+        loop {
+            request = self.refused.omit(request);
+            let asked = self.ask_fitted(request.as_ref(), capabilities, repairs_left > 0, deltas);
+            let error = match asked.await {
+                Ok(mut reply) => {
+                    arguments.restore(&mut reply);
+                    return Ok(reply);
+                }
+                Err(error) => error,
+            };
+            let refused = self.refused.remember(&error, request.as_ref());
+            if refused.is_empty() || repairs_left == 0 {
+                return Err(error);
+            }
+            repairs_left -= 1;
+            for file in refused {
+                let file = self.server.quote(&file);
+                deltas(ModelDelta::Note(&format!(
+                    "the model server refused {file}, so the model does not see it"
+                )));
+            }
+        }
     }
 
-    /// Asks with a request that the provider accepts.
+    /// Asks with a request that the provider accepts. If the error is about a file and
+    /// `may_repair`, it is returned for that file to be replaced.
     async fn ask_fitted(
         &self,
         request: &ModelRequest,
         mut capabilities: Capabilities,
+        may_repair: bool,
         deltas: DeltaSink<'_>,
     ) -> Result<ModelReply, ModelError> {
         let encoded = self.encode(request, capabilities);
@@ -163,6 +186,7 @@ impl HttpModel {
             Err(error) if encoded.images == 0 || !self.may_be_the_images(error.kind) => {
                 return Err(error);
             }
+            Err(error) if may_repair && is_about_a_file(&error) => return Err(error),
             Err(error) => error,
         };
         capabilities.vision = false;
