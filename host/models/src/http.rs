@@ -2,6 +2,7 @@
 //! every wait, and a limit on every read. A recording can take the place of the network. It knows
 //! no provider's JSON.
 
+mod connection;
 mod entry;
 pub(crate) mod failure;
 mod record;
@@ -149,6 +150,13 @@ impl Server {
         if let Transport::Network(_) = self.transport {
             tokio::time::sleep(wait).await;
         }
+    }
+
+    /// Returns the URL for texts, without its query.
+    pub(crate) fn shown_url(&self) -> Url {
+        let mut url = self.url.clone();
+        url.set_query(None);
+        url
     }
 
     /// True if a key is sent.

@@ -10,8 +10,12 @@ use crate::{
     http::{Body, MAX_BODY_BYTES, Server, failure::AttemptError},
     images::ImageFitter,
     provider::Provider,
+    refused::{MAX_REPAIRS, RefusedFiles, is_about_a_file},
     retry::{self, Retry, RetryPolicy, Schedule},
-    wire::{Capabilities, Decode, Encoded, FrameDecoder, Wire, reply::MAX_REPLY_BYTES},
+    wire::{
+        Capabilities, Decode, Encoded, FrameDecoder, Wire, reply::MAX_REPLY_BYTES,
+        schema::fit_request,
+    },
 };
 use agent_host_engine::{
     BoxFuture,
@@ -49,6 +53,7 @@ pub struct HttpModel {
     server: Server,
     capabilities: Capabilities,
     images: ImageFitter,
+    refused: RefusedFiles,
     retry: RetryPolicy,
     /// The server failed on images and worked without.
     blind: AtomicBool,
@@ -85,6 +90,7 @@ impl HttpModel {
             server,
             capabilities,
             images: ImageFitter::new(wire.image_limits),
+            refused: RefusedFiles::default(),
             retry: RetryPolicy::default(),
             blind: AtomicBool::new(false),
         }
@@ -106,7 +112,8 @@ impl HttpModel {
     /// Returns the body of the HTTP request for a model request.
     #[must_use]
     pub fn body(&self, request: &ModelRequest) -> Value {
-        self.encode(request, self.capabilities).body
+        let (request, _) = fit_request(self.wire.schema_dialect, request);
+        self.encode(&request, self.capabilities).body
     }
 
     fn encode(&self, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
@@ -125,7 +132,41 @@ impl HttpModel {
         } else {
             Cow::Borrowed(request)
         };
-        let request = fitted.as_ref();
+        let (mut request, arguments) = fit_request(self.wire.schema_dialect, fitted.as_ref());
+        let mut repairs_left = MAX_REPAIRS;
+        loop {
+            request = self.refused.omit(request);
+            let asked = self.ask_fitted(request.as_ref(), capabilities, repairs_left > 0, deltas);
+            let error = match asked.await {
+                Ok(mut reply) => {
+                    arguments.restore(&mut reply);
+                    return Ok(reply);
+                }
+                Err(error) => error,
+            };
+            let refused = self.refused.remember(&error, request.as_ref());
+            if refused.is_empty() || repairs_left == 0 {
+                return Err(error);
+            }
+            repairs_left -= 1;
+            for file in refused {
+                let file = self.server.quote(&file);
+                deltas(ModelDelta::Note(&format!(
+                    "the model server refused {file}, so the model does not see it"
+                )));
+            }
+        }
+    }
+
+    /// Asks with a request that the provider accepts. If the error is about a file and
+    /// `may_repair`, it is returned for that file to be replaced.
+    async fn ask_fitted(
+        &self,
+        request: &ModelRequest,
+        mut capabilities: Capabilities,
+        may_repair: bool,
+        deltas: DeltaSink<'_>,
+    ) -> Result<ModelReply, ModelError> {
         let encoded = self.encode(request, capabilities);
         let shown = AtomicBool::new(false);
         let sink = |delta: ModelDelta<'_>| {
@@ -145,6 +186,7 @@ impl HttpModel {
             Err(error) if encoded.images == 0 || !self.may_be_the_images(error.kind) => {
                 return Err(error);
             }
+            Err(error) if may_repair && is_about_a_file(&error) => return Err(error),
             Err(error) => error,
         };
         capabilities.vision = false;

@@ -9,6 +9,7 @@ use agent_host_engine::model::{DeltaSink, ModelDelta};
 use agent_host_types::{
     id::Digest,
     media,
+    message::Message,
     model::ModelRequest,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
 };
@@ -157,19 +158,22 @@ impl ImageFitter {
 }
 
 /// Returns the parts of all messages and results.
-fn parts(request: &ModelRequest) -> impl Iterator<Item = &ContentPart> {
-    request.messages.iter().flat_map(|message| {
-        let results = message.tool_results.iter();
-        let of_results = results.filter_map(|result| match &result.output {
-            ToolResultOutput::Content(parts) => Some(parts),
-            _ => None,
-        });
-        message.content.iter().chain(of_results.flatten())
-    })
+pub(crate) fn parts(request: &ModelRequest) -> impl Iterator<Item = &ContentPart> {
+    request.messages.iter().flat_map(parts_of)
+}
+
+/// Returns the parts of a message and its results.
+pub(crate) fn parts_of(message: &Message) -> impl Iterator<Item = &ContentPart> {
+    let results = message.tool_results.iter();
+    let of_results = results.filter_map(|result| match &result.output {
+        ToolResultOutput::Content(parts) => Some(parts),
+        _ => None,
+    });
+    message.content.iter().chain(of_results.flatten())
 }
 
 /// Returns the parts of all messages and results, mutably.
-fn parts_mut(request: &mut ModelRequest) -> impl Iterator<Item = &mut ContentPart> {
+pub(crate) fn parts_mut(request: &mut ModelRequest) -> impl Iterator<Item = &mut ContentPart> {
     request.messages.iter_mut().flat_map(|message| {
         let results = message.tool_results.iter_mut();
         let of_results = results.filter_map(|result| match &mut result.output {

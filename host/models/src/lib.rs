@@ -5,7 +5,7 @@
 //!
 //! | module | knows |
 //! |---|---|
-//! | `http_model`, `listing`, `fallback`, `images` | one reply: fit images, encode, attempt, retry, ask another model |
+//! | `http_model`, `listing`, `fallback`, `images`, `refused` | one reply: fit images, encode, attempt, retry, ask another model |
 //! | `http` | the network and recordings of it: timeouts, limits, redirects, errors by status. No provider's JSON |
 //! | `endpoint`, `retry`, `provider` | what is configured, when to retry, the table of providers |
 //! | `wire`, `call_ids` | per provider: conversation to request body; frames to deltas, a reply or an error. No HTTP, no retries |
@@ -27,6 +27,7 @@ mod listing;
 #[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
 mod provider;
+mod refused;
 mod retry;
 mod scripted;
 #[cfg(test)]

@@ -74,7 +74,7 @@ async fn list(server: &Server) -> Result<ModelList, ModelError> {
                 ModelErrorKind::NotFound,
                 format!(
                     "The server has no list of models at {} (404). Check the base URL.",
-                    server.url
+                    server.shown_url()
                 ),
             ),
             _ => failed.error,

@@ -63,10 +63,18 @@ impl Provider {
         self.wire().key_variables
     }
 
-    /// Returns the environment variable with the base URL of its server.
+    /// Returns the environment variable with the base URL of its server, as texts name it.
     #[must_use]
     pub fn base_url_variable(self) -> &'static str {
         self.wire().base_url_variable
+    }
+
+    /// Returns the environment variables with the base URL of its server; the first that is set
+    /// counts.
+    pub fn base_url_variables(self) -> impl Iterator<Item = &'static str> {
+        let wire = self.wire();
+        let own = [wire.base_url_variable];
+        wire.sdk_base_url_variable.into_iter().chain(own)
     }
 
     /// Returns the base URL of its server that its SDK uses by default: OpenAI's with the version,

@@ -17,6 +17,7 @@ pub(crate) mod openai_responses;
 pub(crate) mod reply;
 pub(crate) mod request;
 mod results;
+pub(crate) mod schema;
 mod server_error;
 mod turns;
 
@@ -28,6 +29,7 @@ use agent_host_types::{
     message::Message,
     model::{ModelReply, ModelRequest, Usage},
 };
+use schema::SchemaDialect;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::num::NonZeroU32;
@@ -101,8 +103,10 @@ pub(crate) struct Wire {
     pub(crate) name: &'static str,
     /// The environment variables with the key, most important first.
     pub(crate) key_variables: &'static [&'static str],
-    /// The environment variable with the base URL.
+    /// The environment variable with the base URL; texts name it.
     pub(crate) base_url_variable: &'static str,
+    /// The variable that the provider's own SDK reads it from, if that is another; it counts first.
+    pub(crate) sdk_base_url_variable: Option<&'static str>,
     /// The base URL that the provider's own SDK uses.
     pub(crate) default_base_url: Option<&'static str>,
     /// True if the provider's own servers refuse every request without a key.
@@ -122,6 +126,8 @@ pub(crate) struct Wire {
     pub(crate) key_header: KeyHeader,
     /// Headers of every request, such as the API version.
     pub(crate) headers: &'static [(&'static str, &'static str)],
+    /// The rules for the schemas of tools.
+    pub(crate) schema_dialect: SchemaDialect,
     /// How the events of a streamed response are delimited.
     pub(crate) framing: Framing,
     /// Encodes a request to this model.
@@ -195,6 +201,11 @@ pub(crate) enum DecodeError {
     /// The response ended without a reason to stop.
     #[error("it ended before the model had said why it stopped")]
     Unfinished,
+    /// The reply reached its limit of tokens within a call, and would again.
+    #[error(
+        "the model reached its limit of tokens within a tool call; raise `max-output-tokens`, or ask for less"
+    )]
+    CutCall,
     /// The model wrote something unusable, or the server says so or that it failed without saying
     /// why.
     #[error("{0}")]
@@ -205,6 +216,11 @@ impl DecodeError {
     /// The error of a reply with more than `limit` of these items.
     fn too_many(limit: usize, items: &str) -> Self {
         Self::TooLarge(format!("it has more than {limit} {items}"))
+    }
+
+    /// The error of a reply that the server broke off, with its reason.
+    fn broken_off(reason: &str) -> Self {
+        Self::Unusable(format!("the server broke the reply off (\"{reason}\")"))
     }
 
     /// Returns a conversion from JSON errors, for data that should be `expected`.

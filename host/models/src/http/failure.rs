@@ -11,7 +11,7 @@ use crate::{
 };
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use reqwest::StatusCode;
-use std::{error::Error, fmt::Write as _, io, time::Duration};
+use std::{fmt::Write as _, time::Duration};
 
 /// The text in place of a redacted key.
 pub(super) const REDACTED: &str = "[the key]";
@@ -43,6 +43,8 @@ fn classify(status: u16) -> (ModelErrorKind, Retry) {
         401 | 403 => (ModelErrorKind::Unauthorized, Retry::Never),
         404 => (ModelErrorKind::NotFound, Retry::Never),
         408 => (ModelErrorKind::Timeout, Retry::Backoff),
+        // Anthropic answers it to requests of more than 32 MB, gateways to other sizes.
+        413 => (ModelErrorKind::ContextWindow, Retry::Never),
         409 => (ModelErrorKind::InvalidRequest, Retry::Backoff),
         429 => (ModelErrorKind::RateLimited, Retry::Backoff),
         400..=499 => (ModelErrorKind::InvalidRequest, Retry::Never),
@@ -53,9 +55,11 @@ fn classify(status: u16) -> (ModelErrorKind, Retry) {
 
 /// True if a server's message says that the request is too long for the model. There is no common
 /// code, and the existing codes come with one of these phrases: OpenAI and vLLM, OpenAI's
-/// Responses, Anthropic (two), Gemini, llama.cpp, Ollama, others.
+/// Responses, Anthropic (two), Gemini, llama.cpp, Ollama, others; then Anthropic's for more images
+/// than a request may have, or larger ones than many may be
+/// (<https://platform.claude.com/docs/en/build-with-claude/vision#request-limits>).
 fn is_context_overflow(message: &str) -> bool {
-    const PHRASES: [&str; 8] = [
+    const PHRASES: [&str; 11] = [
         "maximum context length",
         "exceeds the context window",
         "prompt is too long",
@@ -64,6 +68,9 @@ fn is_context_overflow(message: &str) -> bool {
         "exceeds the available context size",
         "exceeds the context length",
         "context_length_exceeded",
+        "too many images",
+        "too much media",
+        "for many-image requests",
     ];
     let message = message.to_ascii_lowercase();
     PHRASES.iter().any(|phrase| message.contains(phrase))
@@ -101,7 +108,7 @@ impl Server {
     pub(crate) fn server_error(&self, error: &ServerError, wait: Option<Duration>) -> AttemptError {
         let message = error.message.as_deref();
         let Some(number) = error.status else {
-            let (url, message) = (&self.url, self.quote(message.unwrap_or_default()));
+            let (url, message) = (self.shown_url(), self.quote(message.unwrap_or_default()));
             let text = format!(
                 "The model server at {url} failed while it answered. It says: \"{message}\""
             );
@@ -118,7 +125,7 @@ impl Server {
         if let (Retry::Backoff, Some(wait)) = (retry, wait) {
             retry = Retry::After(wait);
         }
-        let (url, model) = (&self.url, &self.model);
+        let (url, model) = (self.shown_url(), &self.model);
         let mut text = match kind {
             ModelErrorKind::Unauthorized if self.has_key() => format!(
                 "The model server at {url} did not accept the key ({number}). Check the key in {}.",
@@ -138,6 +145,9 @@ impl Server {
             ModelErrorKind::Server | ModelErrorKind::Timeout => format!(
                 "The model server at {url} failed ({number}). Try again later, or look at the server's log."
             ),
+            ModelErrorKind::ContextWindow if number == 413 => {
+                format!("The request is larger than the model server at {url} accepts (413).")
+            }
             ModelErrorKind::ContextWindow => {
                 format!("The request is longer than the window of `{model}` at {url} ({number}).")
             }
@@ -163,9 +173,10 @@ impl Server {
         let retry = match error {
             DecodeError::Server(error) => return self.server_error(error, None),
             DecodeError::Unfinished | DecodeError::Unusable(_) => Retry::Backoff,
-            DecodeError::FrameTooLong(_) | DecodeError::Json { .. } | DecodeError::TooLarge(_) => {
-                Retry::Never
-            }
+            DecodeError::FrameTooLong(_)
+            | DecodeError::Json { .. }
+            | DecodeError::TooLarge(_)
+            | DecodeError::CutCall => Retry::Never,
         };
         self.invalid_response(&self.quote(&error.to_string()), retry)
     }
@@ -173,10 +184,13 @@ impl Server {
     /// The error of a redirect that was not followed: the key must not go where the user did not
     /// send it.
     pub(crate) fn redirected(&self, status: StatusCode, target: Option<&str>) -> AttemptError {
-        let url = &self.url;
+        let url = self.shown_url();
         let target = target.map_or_else(
             || "elsewhere".to_owned(),
-            |target| format!("to \"{}\"", self.quote(target)),
+            |target| {
+                let place = target.split(['?', '#']).next().unwrap_or_default();
+                format!("to \"{}\"", self.quote(place))
+            },
         );
         let text = format!(
             "The server at {url} redirects {target} ({}), which is not followed: the key and the conversation go only \
@@ -186,43 +200,10 @@ impl Server {
         AttemptError::new(ModelErrorKind::Protocol, text, Retry::Never)
     }
 
-    /// The error of a failed connection or transfer.
-    pub(crate) fn connection_error(&self, error: &reqwest::Error) -> AttemptError {
-        let url = &self.url;
-        // The innermost cause is the informative one.
-        let first: &(dyn Error + 'static) = error;
-        let causes = std::iter::successors(Some(first), |&error| error.source());
-        let cause = causes.last().unwrap_or(first);
-        let refused = cause
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
-        let cause = self.quote(&cause.to_string());
-        let text = if error.is_connect() && error.is_timeout() {
-            let seconds = self.timeouts.connect.as_secs_f64();
-            format!(
-                "No connection to the model server at {url} within {seconds} s. Check the base URL and the network."
-            )
-        } else if refused {
-            format!(
-                "No model server answers at {url}: the connection was refused. Is the server running? A local one must be \
-                 started first, e.g. with `ollama serve`; else check the base URL."
-            )
-        } else if error.is_dns() {
-            format!(
-                "The host name in {url} could not be found ({cause}). Check the base URL and the network."
-            )
-        } else if error.is_connect() {
-            format!("No connection to the model server at {url}: {cause}. Check the base URL.")
-        } else {
-            format!("The connection to the model server at {url} broke: {cause}.")
-        };
-        AttemptError::new(ModelErrorKind::Unreachable, text, Retry::Backoff)
-    }
-
     /// The error of a server that is too slow. It is not asked again: the user would wait for the
     /// same time once more.
     pub(crate) fn timeout(&self, what: &str, limit: Duration) -> AttemptError {
-        let url = &self.url;
+        let url = self.shown_url();
         let seconds = limit.as_secs_f64();
         let text = format!(
             "The model server at {url} sent {what} within {seconds} s. It may be loading the model or be overloaded; \
@@ -233,7 +214,7 @@ impl Server {
 
     /// The error of a response that is not in the documented form.
     pub(crate) fn invalid_response(&self, why: &str, retry: Retry) -> AttemptError {
-        let url = &self.url;
+        let url = self.shown_url();
         let text = format!("The answer of the model server at {url} cannot be used: {why}.");
         AttemptError::new(ModelErrorKind::Protocol, text, retry)
     }

@@ -1,6 +1,7 @@
 mod answers;
 mod faults;
 mod recorded;
+mod schemas;
 
 use super::*;
 use crate::{

@@ -19,11 +19,20 @@ fn provider_is_found_by_its_name() {
 fn environment_variables_are_distinct() {
     let variables = Provider::ALL.into_iter().flat_map(|provider| {
         let keys = provider.key_variables().iter().copied();
-        keys.chain([provider.base_url_variable()])
+        keys.chain(provider.base_url_variables())
     });
     let all: Vec<&str> = variables.collect();
     let distinct: HashSet<&str> = all.iter().copied().collect();
     assert_eq!(all.len(), distinct.len());
+}
+
+#[test]
+fn gemini_variables_are_in_the_order_of_its_sdk() {
+    let provider = Provider::Gemini;
+    let base_urls: Vec<&str> = provider.base_url_variables().collect();
+    assert_eq!(base_urls, ["GOOGLE_GEMINI_BASE_URL", "GEMINI_BASE_URL"]);
+    let keys = ["GOOGLE_API_KEY", "GEMINI_API_KEY"];
+    assert_eq!(provider.key_variables(), keys);
 }
 
 /// Where a request goes, from the address that the provider's own SDK takes.

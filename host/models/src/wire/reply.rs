@@ -145,11 +145,14 @@ impl<'a> ReplyBuilder<'a> {
     /// reply, gets another.
     ///
     /// # Errors
-    /// A call has no name.
+    /// A call has no name or, by the stop reason, no end.
     pub(super) fn finish(self, stop_reason: Option<StopReason>) -> Result<ModelReply, DecodeError> {
         if self.calls.iter().any(|call| call.name.is_empty()) {
             let why = "it calls a tool without a name";
             return Err(DecodeError::Unusable(why.to_owned()));
+        }
+        if stop_reason == Some(StopReason::MaxTokens) && !self.calls.is_empty() {
+            return Err(DecodeError::CutCall);
         }
         let mut ids = CallIds::after(self.history);
         let stop_reason = stop_reason.map(|reason| with_calls(reason, !self.calls.is_empty()));

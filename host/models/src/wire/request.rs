@@ -133,7 +133,7 @@ pub(super) fn texts(content: &[ContentPart]) -> String {
 }
 
 /// Describes a part by media type, size or URL, and name.
-pub(super) fn describe(part: &ContentPart) -> String {
+pub(crate) fn describe(part: &ContentPart) -> String {
     let file = match part {
         ContentPart::Text { .. } => return "text".to_owned(),
         ContentPart::File(file) => file,

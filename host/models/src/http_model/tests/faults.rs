@@ -54,8 +54,8 @@ async fn refusal_says_what_to_do_and_quotes_server() {
             413,
             None,
             json!({"error": "too large"}).to_string(),
-            ModelErrorKind::InvalidRequest,
-            "The model server at <url> refused the request for `m1` (413). It says: \"too large\"",
+            ModelErrorKind::ContextWindow,
+            "The request is larger than the model server at <url> accepts (413). It says: \"too large\"",
         ),
         (
             400,

@@ -6,13 +6,14 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire};
+use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire, schema::SchemaDialect};
 
 /// The provider and its wire.
 pub(crate) static WIRE: Wire = Wire {
     name: "anthropic",
     key_variables: &["ANTHROPIC_API_KEY"],
     base_url_variable: "ANTHROPIC_BASE_URL",
+    sdk_base_url_variable: None,
     default_base_url: Some("https://api.anthropic.com"),
     wants_key: true,
     capabilities: Capabilities::NATIVE,
@@ -29,6 +30,7 @@ pub(crate) static WIRE: Wire = Wire {
     key_header: KeyHeader::Named("x-api-key"),
     // The version of the SDK's types.
     headers: &[("anthropic-version", "2026-10-21")],
+    schema_dialect: SchemaDialect::Anthropic,
     framing: Framing::Events,
     encode: request::encode,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),

@@ -6,14 +6,15 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire};
+use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire, schema::SchemaDialect};
 
 /// The provider and its wire.
 pub(crate) static WIRE: Wire = Wire {
     name: "gemini",
-    key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-    // Its SDK has none: this one is ours.
+    // In the order of its SDK, google-genai.
+    key_variables: &["GOOGLE_API_KEY", "GEMINI_API_KEY"],
     base_url_variable: "GEMINI_BASE_URL",
+    sdk_base_url_variable: Some("GOOGLE_GEMINI_BASE_URL"),
     default_base_url: Some("https://generativelanguage.googleapis.com"),
     wants_key: true,
     capabilities: Capabilities::NATIVE,
@@ -28,6 +29,7 @@ pub(crate) static WIRE: Wire = Wire {
     list_path: "v1beta/models?pageSize=1000",
     key_header: KeyHeader::Named("x-goog-api-key"),
     headers: &[],
+    schema_dialect: SchemaDialect::Gemini,
     framing: Framing::Events,
     encode: request::encode,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),

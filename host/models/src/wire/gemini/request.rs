@@ -191,12 +191,23 @@ fn call(call: &ToolCall) -> Value {
     json!({"functionCall": {"id": call.id, "name": call.name, "args": arguments(call)}})
 }
 
+/// Encodes a tool. Google documents that the parameters of one without any are left out.
 fn function(tool: &ToolDefinition) -> Value {
-    json!({
-        "name": tool.name,
-        "description": tool.description,
-        "parametersJsonSchema": tool.input_schema,
-    })
+    let mut function = json!({"name": tool.name, "description": tool.description});
+    let schema = &tool.input_schema;
+    let mut empty = json!({"type": "object", "properties": {}});
+    let is_closed = schema.get("additionalProperties") == Some(&json!(false));
+    set(
+        &mut empty,
+        "additionalProperties",
+        is_closed.then_some(false),
+    );
+    set(
+        &mut function,
+        "parametersJsonSchema",
+        (*schema != empty).then_some(schema),
+    );
+    function
 }
 
 /// Encodes text; none if it is blank.

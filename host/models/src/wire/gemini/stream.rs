@@ -196,6 +196,12 @@ impl<'a> Decoder<'a> {
                 let why = format!("the model wrote something that is no reply (\"{message}\")");
                 Some(DecodeError::Unusable(why))
             }
+            // Nothing is known of why; another attempt may be fine.
+            "OTHER"
+            | "FINISH_REASON_UNSPECIFIED"
+            | "TOO_MANY_TOOL_CALLS"
+            | "IMAGE_OTHER"
+            | "NO_IMAGE" => Some(DecodeError::broken_off(message)),
             "MISSING_THOUGHT_SIGNATURE" => {
                 Some(ServerError::new(Some(400), message.to_owned()).into())
             }
@@ -257,8 +263,8 @@ impl Decode for Decoder<'_> {
     }
 }
 
-/// Maps a finish reason. The wire has none for calls and many for refusals; `OTHER` and
-/// undocumented ones say nothing.
+/// Maps a finish reason (<https://ai.google.dev/api/generate-content#FinishReason>). The wire has
+/// none for calls and many for refusals; undocumented ones say nothing.
 fn canonical(wire: &str) -> Option<StopReason> {
     match wire {
         "STOP" => Some(StopReason::EndTurn),

@@ -6,7 +6,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire};
+use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire, schema::SchemaDialect};
 
 /// The metadata key of the model's reasoning: models that reason while they call tools want it
 /// back.
@@ -17,6 +17,7 @@ pub(crate) static WIRE: Wire = Wire {
     name: "ollama",
     key_variables: &["OLLAMA_API_KEY"],
     base_url_variable: "OLLAMA_HOST",
+    sdk_base_url_variable: None,
     default_base_url: Some("http://127.0.0.1:11434"),
     wants_key: false,
     capabilities: Capabilities {
@@ -31,6 +32,7 @@ pub(crate) static WIRE: Wire = Wire {
     list_path: "api/tags",
     key_header: KeyHeader::Bearer,
     headers: &[],
+    schema_dialect: SchemaDialect::Ollama,
     framing: Framing::Lines,
     encode: request::encode,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),

@@ -141,11 +141,14 @@ impl Decode for Decoder<'_> {
             let thinking = json!({THINKING: self.thinking});
             self.builder.reply.metadata = metadata(WIRE.name, thinking);
         }
-        self.builder
-            .finish(match self.done_reason.as_deref().unwrap_or("stop") {
-                "stop" => Some(StopReason::EndTurn),
-                "length" => Some(StopReason::MaxTokens),
-                _ => None,
-            })
+        let stop_reason = match self.done_reason.as_deref().unwrap_or("stop") {
+            "stop" => Some(StopReason::EndTurn),
+            "length" => Some(StopReason::MaxTokens),
+            // The server only loaded or unloaded the model
+            // (<https://docs.ollama.com/api/chat>).
+            reason @ ("load" | "unload") => return Err(DecodeError::broken_off(reason)),
+            _ => None,
+        };
+        self.builder.finish(stop_reason)
     }
 }

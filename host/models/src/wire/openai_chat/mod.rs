@@ -1,10 +1,13 @@
 //! OpenAI's Chat Completions, as many servers implement it: vLLM, llama.cpp, gateways, OpenAI
 //! itself.
 
+mod reasoning;
 mod request;
 mod stream;
+#[cfg(test)]
+mod tests;
 
-use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire};
+use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire, schema::SchemaDialect};
 
 /// The provider and its wire.
 pub(crate) static WIRE: Wire = Wire {
@@ -12,6 +15,7 @@ pub(crate) static WIRE: Wire = Wire {
     // It has no SDK of its own: both variables are ours.
     key_variables: &["OPENAI_COMPAT_API_KEY"],
     base_url_variable: "OPENAI_COMPAT_BASE_URL",
+    sdk_base_url_variable: None,
     default_base_url: None,
     wants_key: false,
     capabilities: Capabilities {
@@ -27,6 +31,7 @@ pub(crate) static WIRE: Wire = Wire {
     list_path: "models",
     key_header: KeyHeader::Bearer,
     headers: &[],
+    schema_dialect: SchemaDialect::Chat,
     framing: Framing::Events,
     encode: request::encode,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),

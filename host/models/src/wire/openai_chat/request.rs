@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::reasoning::Reasoning;
 use crate::wire::{
     Capabilities, Encoded,
     items::{Item, items},
@@ -23,7 +24,19 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
     // Tool messages carry only text.
     let (items, images) = items(&request.messages, false, convert);
     let system = request.system.clone().map(Item::System);
-    let messages: Vec<Value> = system.into_iter().chain(items).map(message).collect();
+    let mut with_calls = false;
+    let messages: Vec<Value> = system
+        .into_iter()
+        .chain(items)
+        .map(|item| {
+            with_calls = match &item {
+                Item::User(_) => false,
+                Item::Assistant(reply) => with_calls || !reply.tool_calls.is_empty(),
+                Item::System(_) | Item::Result(..) => with_calls,
+            };
+            message(model, item, with_calls)
+        })
+        .collect();
     let mut body = json!({
         "model": model,
         "messages": messages,
@@ -40,11 +53,18 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
     Encoded { body, images }
 }
 
-fn message(item: Item<'_>) -> Value {
+/// Encodes an item. `with_calls` says whether the turn has called tools so far.
+fn message(model: &str, item: Item<'_>, with_calls: bool) -> Value {
     match item {
         Item::System(text) => json!({"role": "system", "content": text}),
         Item::User(parts) => json!({"role": "user", "content": content(parts)}),
-        Item::Assistant(message) => assistant(message),
+        Item::Assistant(message) => {
+            let mut wire = assistant(message);
+            if let Some(reasoning) = Reasoning::of(message, model) {
+                reasoning.add_to(&mut wire, with_calls);
+            }
+            wire
+        }
         Item::Result(result, parts) => {
             json!({"role": "tool", "tool_call_id": result.call_id, "content": content(parts)})
         }

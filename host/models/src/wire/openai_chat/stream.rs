@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::reasoning::Reasoning;
 use crate::wire::{
     Decode, DecodeError, ServerError,
     reply::{PartialCall, ReplyBuilder},
@@ -17,7 +18,7 @@ use agent_host_types::{
     model::{ModelReply, StopReason},
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 /// The data of the last event.
 const DONE: &str = "[DONE]";
@@ -37,6 +38,8 @@ struct Choice {
     /// In a response that is not streamed.
     message: Option<Delta>,
     finish_reason: Option<String>,
+    /// Why the reply was broken off, from OpenRouter.
+    error: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +51,10 @@ struct Delta {
     reasoning: Option<Value>,
     /// The model's reasoning, from DeepSeek and llama.cpp.
     reasoning_content: Option<String>,
+    /// The model's reasoning, from OpenRouter.
+    reasoning_details: Option<Vec<Map<String, Value>>>,
+    /// The signature of the message, from Gemini.
+    extra_content: Option<Value>,
     tool_calls: Option<Vec<CallDelta>>,
 }
 
@@ -56,6 +63,8 @@ struct CallDelta {
     index: Option<u64>,
     id: Option<String>,
     function: Option<FunctionDelta>,
+    /// The signature of the call, from Gemini.
+    extra_content: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -75,6 +84,7 @@ const USAGE: [&str; 3] = [
 /// Decodes one reply.
 pub(super) struct Decoder<'a> {
     builder: ReplyBuilder<'a>,
+    reasoning: Reasoning,
     /// The wire's index of each call.
     indices: Vec<Option<u64>>,
     finish_reason: Option<String>,
@@ -87,6 +97,7 @@ impl<'a> Decoder<'a> {
     pub(super) fn new(model: &'a str, history: &'a [Message]) -> Self {
         Self {
             builder: ReplyBuilder::new(model, history),
+            reasoning: Reasoning::new(model),
             indices: Vec::new(),
             finish_reason: None,
             refused: false,
@@ -95,12 +106,18 @@ impl<'a> Decoder<'a> {
     }
 
     fn choice(&mut self, choice: Choice, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
+        if let Some(error) = choice.error.filter(|error| !error.is_null()) {
+            return Err(ServerError::of_openai(&error).into());
+        }
         if let Some(delta) = choice.delta.or(choice.message) {
-            let thought = delta
-                .reasoning_content
-                .or(delta.reasoning.and_then(plain_text));
-            if let Some(thought) = thought {
-                self.builder.push_reasoning(&thought, sink)?;
+            self.thought(&delta, sink)?;
+            for detail in delta.reasoning_details.unwrap_or_default() {
+                self.builder.count(json!(detail).to_string().len())?;
+                self.reasoning.push_detail(detail)?;
+            }
+            if let Some(extra) = delta.extra_content.filter(|extra| !extra.is_null()) {
+                self.builder.count(extra.to_string().len())?;
+                self.reasoning.extra_content = Some(extra);
             }
             self.refused |= delta.refusal.as_ref().is_some_and(|text| !text.is_empty());
             for text in [delta.content.and_then(plain_text), delta.refusal] {
@@ -117,6 +134,30 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
+    /// Shows the reasoning of a delta, of which servers send up to three forms, and stores its text
+    /// in its own field.
+    fn thought(&mut self, delta: &Delta, sink: DeltaSink<'_>) -> Result<(), DecodeError> {
+        let content = delta.reasoning_content.clone();
+        let reasoning = delta.reasoning.clone().and_then(plain_text);
+        let details = delta.reasoning_details.as_deref().unwrap_or_default();
+        let texts = details.iter().filter_map(|detail| {
+            let text = detail.get("text").or(detail.get("summary"))?;
+            text.as_str()
+        });
+        let shown = content.clone().or(reasoning.clone());
+        let shown = shown.unwrap_or_else(|| texts.collect());
+        self.builder.push_reasoning(&shown, sink)?;
+        for (stored, piece) in [
+            (&mut self.reasoning.reasoning_content, content),
+            (&mut self.reasoning.reasoning, reasoning),
+        ] {
+            if let Some(piece) = piece {
+                stored.get_or_insert_default().push_str(&piece);
+            }
+        }
+        Ok(())
+    }
+
     fn call(&mut self, delta: CallDelta) -> Result<(), DecodeError> {
         let id = delta.id.filter(|id| !id.is_empty());
         let (name, arguments) = delta
@@ -130,13 +171,21 @@ impl<'a> Decoder<'a> {
         };
         let call = self.call_of(delta.index, id.as_deref(), name.is_some());
         let name = name.unwrap_or_default();
-        match call {
-            Some(call) => self.builder.extend_call(call, id, &name, &arguments),
+        let call = match call {
+            Some(call) => {
+                self.builder.extend_call(call, id, &name, &arguments)?;
+                call
+            }
             None => {
                 self.indices.push(delta.index);
-                self.builder.push_call(id, &name, &arguments).map(drop)
+                self.builder.push_call(id, &name, &arguments)?
             }
+        };
+        if let Some(extra) = delta.extra_content.filter(|extra| !extra.is_null()) {
+            self.builder.count(extra.to_string().len())?;
+            self.reasoning.set_call(call, extra);
         }
+        Ok(())
     }
 
     /// Returns the call that a delta extends; none if it starts one. By the documentation `index`
@@ -201,28 +250,36 @@ impl Decode for Decoder<'_> {
         self.finish_reason.is_some()
     }
 
-    fn finish(self: Box<Self>) -> Result<ModelReply, DecodeError> {
+    fn finish(mut self: Box<Self>) -> Result<ModelReply, DecodeError> {
         let Some(finish_reason) = self.finish_reason else {
             return Err(DecodeError::Unfinished);
         };
         let stop_reason = if self.refused {
             Some(StopReason::Refusal)
         } else {
-            stop_reason(&finish_reason)
+            stop_reason(&finish_reason)?
         };
+        self.builder.reply.metadata = self.reasoning.into_metadata();
         self.builder.finish(stop_reason)
     }
 }
 
 /// Maps a finish reason. Several servers say `stop` also where they call tools, and some say
 /// `tool_calls` where they call none. An undocumented reason says nothing.
-fn stop_reason(wire: &str) -> Option<StopReason> {
-    match wire {
-        "stop" | "tool_calls" | "function_call" => Some(StopReason::EndTurn),
-        "length" => Some(StopReason::MaxTokens),
-        "content_filter" => Some(StopReason::Refusal),
-        _ => None,
-    }
+///
+/// Beyond OpenAI's: `model_length` and `error` of Mistral, `error` of OpenRouter,
+/// `insufficient_system_resource` of DeepSeek, `abort` of vLLM and SGLang, `eos` of Together.
+fn stop_reason(wire: &str) -> Result<Option<StopReason>, DecodeError> {
+    Ok(Some(match wire {
+        "stop" | "tool_calls" | "function_call" | "eos" => StopReason::EndTurn,
+        "length" => StopReason::MaxTokens,
+        "model_length" => StopReason::ContextWindow,
+        "content_filter" => StopReason::Refusal,
+        "error" | "insufficient_system_resource" | "abort" => {
+            return Err(DecodeError::broken_off(wire));
+        }
+        _ => return Ok(None),
+    }))
 }
 
 /// The text of a string, or of the parts of a list.

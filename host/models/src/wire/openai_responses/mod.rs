@@ -7,7 +7,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire};
+use super::{Capabilities, Framing, ImageLimits, KeyHeader, Wire, schema::SchemaDialect};
 
 /// The separator between two messages, or two parts of reasoning, of one reply.
 const SEPARATOR: &str = "\n\n";
@@ -17,6 +17,7 @@ pub(crate) static WIRE: Wire = Wire {
     name: "openai",
     key_variables: &["OPENAI_API_KEY"],
     base_url_variable: "OPENAI_BASE_URL",
+    sdk_base_url_variable: None,
     default_base_url: Some("https://api.openai.com/v1"),
     wants_key: true,
     capabilities: Capabilities::NATIVE,
@@ -26,6 +27,7 @@ pub(crate) static WIRE: Wire = Wire {
     list_path: "models",
     key_header: KeyHeader::Bearer,
     headers: &[],
+    schema_dialect: SchemaDialect::Responses,
     framing: Framing::Events,
     encode: request::encode,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),

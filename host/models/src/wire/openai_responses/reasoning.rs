@@ -30,9 +30,11 @@ pub(super) fn items_of(message: &Message, model: &str) -> Option<Vec<Value>> {
             "function_call" => {
                 let call = calls.next()?;
                 let text = |key: &str| item.get(key).and_then(Value::as_str);
-                if (text("name"), text("arguments"))
-                    != (Some(&call.name), Some(&call.raw_arguments))
-                {
+                // Arguments that were converted for the tool and back are other text.
+                let parsed = || serde_json::from_str::<Map<String, Value>>(text("arguments")?).ok();
+                let is_same = text("arguments") == Some(&call.raw_arguments)
+                    || (call.input.is_some() && parsed() == call.input);
+                if text("name") != Some(&call.name) || !is_same {
                     return None;
                 }
                 item.as_object_mut()?

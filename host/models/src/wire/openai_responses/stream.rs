@@ -261,16 +261,20 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn stop_reason(&self, end: &End) -> Option<StopReason> {
-        match end {
-            End::Completed if self.refused => Some(StopReason::Refusal),
-            End::Completed => Some(StopReason::EndTurn),
+    /// Maps the end of the response. A reason that is not documented says nothing; `max_messages`
+    /// and `steered` are for requests that are not made here.
+    fn stop_reason(&self, end: &End) -> Result<Option<StopReason>, DecodeError> {
+        Ok(Some(match end {
+            End::Completed if self.refused => StopReason::Refusal,
+            End::Completed => StopReason::EndTurn,
             End::Incomplete(reason) => match reason.as_str() {
-                "max_output_tokens" => Some(StopReason::MaxTokens),
-                "content_filter" => Some(StopReason::Refusal),
-                _ => None,
+                "max_output_tokens" => StopReason::MaxTokens,
+                "content_filter" => StopReason::Refusal,
+                "" => return Err(DecodeError::broken_off("incomplete")),
+                "max_messages" | "steered" => return Err(DecodeError::broken_off(reason)),
+                _ => return Ok(None),
             },
-        }
+        }))
     }
 }
 
@@ -351,7 +355,7 @@ impl Decode for Decoder<'_> {
         let Some(end) = self.end.take() else {
             return Err(DecodeError::Unfinished);
         };
-        let stop_reason = self.stop_reason(&end);
+        let stop_reason = self.stop_reason(&end)?;
         // An incomplete reply is not sent back item by item: a call in it may be no call.
         if matches!(end, End::Completed) {
             let metadata = reasoning::metadata(self.builder.model, &self.items);

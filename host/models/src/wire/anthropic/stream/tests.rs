@@ -4,7 +4,7 @@ use crate::{
     mutations::mutated,
     retry::Retry,
     testing::playback::{call, play, play_cut, reasoning, server, text},
-    wire::reply::{MAX_CALLS, MAX_REPLY_BYTES, with_calls},
+    wire::reply::{MAX_CALLS, MAX_REPLY_BYTES},
 };
 use agent_host_types::{
     message::Role,
@@ -215,25 +215,36 @@ fn ids_are_new_and_arguments_unchanged() {
 }
 
 #[test]
-fn stop_reasons_are_mapped() {
-    for (wire, calls, expected) in [
-        ("end_turn", false, Some(StopReason::EndTurn)),
-        ("end_turn", true, Some(StopReason::ToolUse)),
-        ("tool_use", true, Some(StopReason::ToolUse)),
-        ("tool_use", false, Some(StopReason::EndTurn)),
-        ("max_tokens", true, Some(StopReason::MaxTokens)),
-        ("stop_sequence", false, Some(StopReason::StopSequence)),
-        ("refusal", true, Some(StopReason::Refusal)),
-        ("pause_turn", false, Some(StopReason::PauseTurn)),
+fn ends_are_mapped() {
+    let server = server(&WIRE);
+    let cut_call = || {
+        let why = "the model reached its limit of tokens within a tool call; raise `max-output-tokens`, or ask for less";
+        Err(server.invalid_response(why, Retry::Never))
+    };
+    for (wire, with_call, expected) in [
+        ("end_turn", false, Ok(Some(StopReason::EndTurn))),
+        ("end_turn", true, Ok(Some(StopReason::ToolUse))),
+        ("tool_use", true, Ok(Some(StopReason::ToolUse))),
+        ("tool_use", false, Ok(Some(StopReason::EndTurn))),
+        ("max_tokens", false, Ok(Some(StopReason::MaxTokens))),
+        ("max_tokens", true, cut_call()),
+        ("stop_sequence", false, Ok(Some(StopReason::StopSequence))),
+        ("refusal", true, Ok(Some(StopReason::Refusal))),
+        ("pause_turn", false, Ok(Some(StopReason::PauseTurn))),
         (
             "model_context_window_exceeded",
-            false,
-            Some(StopReason::ContextWindow),
+            true,
+            Ok(Some(StopReason::ContextWindow)),
         ),
-        ("compaction", true, None),
+        ("undocumented", true, Ok(None)),
     ] {
-        let reason = canonical(wire).map(|reason| with_calls(reason, calls));
-        assert_eq!(reason, expected, "{wire} {calls}");
+        let mut events = vec![open(0, &json!({"type": "text", "text": "a"}))];
+        let call = json!({"type": "tool_use", "id": "c", "name": "f"});
+        events.extend(with_call.then(|| open(1, &call)));
+        events.push(stop(wire));
+        let (reply, _) = play(&WIRE, &server, &[], [stream(&events).as_bytes()]);
+        let end = reply.map(|reply| reply.stop_reason);
+        assert_eq!(end, expected, "{wire} {with_call}");
     }
 }
 
@@ -242,7 +253,7 @@ fn invalid_replies_are_errors() {
     use ModelErrorKind as Kind;
     let server = server(&WIRE);
     let invalid = |why: &str| {
-        let url = &server.url;
+        let url = server.shown_url();
         format!("The answer of the model server at {url} cannot be used: {why}.")
     };
     let tool = |name: &str| json!({"type": "tool_use", "id": "a", "name": name});
@@ -324,7 +335,7 @@ fn error_in_stream_equals_its_status() {
         ),
         (
             tagged("request_too_large"),
-            Kind::InvalidRequest,
+            Kind::ContextWindow,
             Retry::Never,
         ),
         (

@@ -4,7 +4,7 @@ use crate::{
     mutations::mutated,
     retry::Retry,
     testing::playback::{call, play, play_cut, reasoning, server, text},
-    wire::reply::{MAX_CALLS, MAX_REPLY_BYTES, with_calls},
+    wire::reply::{MAX_CALLS, MAX_REPLY_BYTES},
 };
 use agent_host_types::{
     message::Role,
@@ -162,23 +162,84 @@ fn call_ids_are_new() {
 }
 
 #[test]
-fn stop_reasons_are_mapped() {
-    for (wire, calls, expected) in [
-        ("STOP", false, Some(StopReason::EndTurn)),
-        ("STOP", true, Some(StopReason::ToolUse)),
-        ("MAX_TOKENS", true, Some(StopReason::MaxTokens)),
-        ("CONTINUATION", false, Some(StopReason::MaxTokens)),
-        ("SAFETY", false, Some(StopReason::Refusal)),
-        ("RECITATION", true, Some(StopReason::Refusal)),
-        ("LANGUAGE", false, Some(StopReason::Refusal)),
-        ("BLOCKLIST", false, Some(StopReason::Refusal)),
-        ("PROHIBITED_CONTENT", false, Some(StopReason::Refusal)),
-        ("SPII", false, Some(StopReason::Refusal)),
-        ("OTHER", true, None),
-        ("FINISH_REASON_UNSPECIFIED", false, None),
+fn ends_are_mapped() {
+    let server = server(&WIRE);
+    let broken = |why: &str| Err(server.invalid_response(why, Retry::Backoff));
+    let cut_call = || {
+        let why = "the model reached its limit of tokens within a tool call; raise `max-output-tokens`, or ask for less";
+        Err(server.invalid_response(why, Retry::Never))
+    };
+    for (wire, with_call, expected) in [
+        ("STOP", false, Ok(Some(StopReason::EndTurn))),
+        ("STOP", true, Ok(Some(StopReason::ToolUse))),
+        ("MAX_TOKENS", false, Ok(Some(StopReason::MaxTokens))),
+        ("MAX_TOKENS", true, cut_call()),
+        ("CONTINUATION", false, Ok(Some(StopReason::MaxTokens))),
+        ("SAFETY", true, Ok(Some(StopReason::Refusal))),
+        ("RECITATION", true, Ok(Some(StopReason::Refusal))),
+        ("LANGUAGE", true, Ok(Some(StopReason::Refusal))),
+        ("BLOCKLIST", true, Ok(Some(StopReason::Refusal))),
+        ("PROHIBITED_CONTENT", true, Ok(Some(StopReason::Refusal))),
+        ("SPII", true, Ok(Some(StopReason::Refusal))),
+        ("IMAGE_SAFETY", true, Ok(Some(StopReason::Refusal))),
+        (
+            "IMAGE_PROHIBITED_CONTENT",
+            true,
+            Ok(Some(StopReason::Refusal)),
+        ),
+        ("IMAGE_RECITATION", true, Ok(Some(StopReason::Refusal))),
+        ("ESCALATION", true, Ok(Some(StopReason::Refusal))),
+        ("MODEL_ARMOR", true, Ok(Some(StopReason::Refusal))),
+        ("PUP_LIMITED_DISABLED", true, Ok(Some(StopReason::Refusal))),
+        (
+            "OTHER",
+            true,
+            broken("the server broke the reply off (\"OTHER\")"),
+        ),
+        (
+            "FINISH_REASON_UNSPECIFIED",
+            true,
+            broken("the server broke the reply off (\"FINISH_REASON_UNSPECIFIED\")"),
+        ),
+        (
+            "TOO_MANY_TOOL_CALLS",
+            true,
+            broken("the server broke the reply off (\"TOO_MANY_TOOL_CALLS\")"),
+        ),
+        (
+            "IMAGE_OTHER",
+            true,
+            broken("the server broke the reply off (\"IMAGE_OTHER\")"),
+        ),
+        (
+            "NO_IMAGE",
+            true,
+            broken("the server broke the reply off (\"NO_IMAGE\")"),
+        ),
+        (
+            "MALFORMED_FUNCTION_CALL",
+            false,
+            broken("the model wrote something that is no reply (\"MALFORMED_FUNCTION_CALL\")"),
+        ),
+        (
+            "MALFORMED_RESPONSE",
+            false,
+            broken("the model wrote something that is no reply (\"MALFORMED_RESPONSE\")"),
+        ),
+        (
+            "UNEXPECTED_TOOL_CALL",
+            false,
+            broken("the model wrote something that is no reply (\"UNEXPECTED_TOOL_CALL\")"),
+        ),
+        ("UNDOCUMENTED", false, Ok(None)),
     ] {
-        let reason = canonical(wire).map(|reason| with_calls(reason, calls));
-        assert_eq!(reason, expected, "{wire} {calls}");
+        let mut responses = vec![parts(&json!([{"text": "a"}]))];
+        let call = json!([{"functionCall": {"name": "f", "args": {}}}]);
+        responses.extend(with_call.then(|| parts(&call)));
+        responses.push(finish(wire));
+        let (reply, _) = play(&WIRE, &server, &[], [stream(&responses).as_bytes()]);
+        let end = reply.map(|reply| reply.stop_reason);
+        assert_eq!(end, expected, "{wire} {with_call}");
     }
 }
 
@@ -186,7 +247,7 @@ fn stop_reasons_are_mapped() {
 fn invalid_replies_are_errors() {
     use ModelErrorKind as Kind;
     let server = server(&WIRE);
-    let url = &server.url;
+    let url = server.shown_url();
     let invalid =
         |why: &str| format!("The answer of the model server at {url} cannot be used: {why}.");
     let reason = |reason: &str, message: &str| json!({"candidates": [{"finishReason": reason, "finishMessage": message}]});

@@ -108,20 +108,35 @@ fn stream_without_end_is_retried() {
 }
 
 #[test]
-fn stop_reasons_are_mapped() {
+fn ends_are_mapped() {
     let server = server();
+    let broken = |reason: &str| {
+        let why = format!("the server broke the reply off (\"{reason}\")");
+        Err(server.invalid_response(&why, Retry::Backoff))
+    };
+    let cut_call = || {
+        let why = "the model reached its limit of tokens within a tool call; raise `max-output-tokens`, or ask for less";
+        Err(server.invalid_response(why, Retry::Never))
+    };
     let calls = json!([{"function": {"name": "a", "arguments": {}}}]);
     for (reason, calls, expected) in [
-        (json!("stop"), json!(null), Some(StopReason::EndTurn)),
-        (json!("stop"), calls.clone(), Some(StopReason::ToolUse)),
-        (json!(null), json!([]), Some(StopReason::EndTurn)),
-        (json!(""), calls.clone(), Some(StopReason::ToolUse)),
-        (json!("length"), calls, Some(StopReason::MaxTokens)),
-        (json!("load"), json!(null), None),
+        (json!("stop"), json!(null), Ok(Some(StopReason::EndTurn))),
+        (json!("stop"), calls.clone(), Ok(Some(StopReason::ToolUse))),
+        (json!(null), json!([]), Ok(Some(StopReason::EndTurn))),
+        (json!(""), calls.clone(), Ok(Some(StopReason::ToolUse))),
+        (
+            json!("length"),
+            json!(null),
+            Ok(Some(StopReason::MaxTokens)),
+        ),
+        (json!("length"), calls, cut_call()),
+        (json!("load"), json!(null), broken("load")),
+        (json!("unload"), json!(null), broken("unload")),
+        (json!("undocumented"), json!(null), Ok(None)),
     ] {
         let line = json!({"message": {"tool_calls": calls}, "done": true, "done_reason": reason});
         let (reply, _) = play_lines(&server, &[line]);
-        assert_eq!(reply.unwrap().stop_reason, expected, "{reason}");
+        assert_eq!(reply.map(|reply| reply.stop_reason), expected, "{reason}");
     }
 }
 

@@ -3,7 +3,7 @@ use crate::{
     http::{Server, failure::AttemptError},
     retry::Retry,
     testing::playback::{self, Played, call, play, reasoning, text},
-    wire::reply::{MAX_CALLS, MAX_REPLY_BYTES, with_calls},
+    wire::reply::{MAX_CALLS, MAX_REPLY_BYTES},
 };
 use agent_host_types::{
     message::Role,
@@ -91,6 +91,10 @@ fn stream_decodes_alike_however_cut() {
             cached_input_tokens: 2,
         },
         response_id: Some("r1".to_owned()),
+        metadata: Map::from_iter([(
+            "openai-compat".to_owned(),
+            json!({"model": "m", "reasoning_content": "hm"}),
+        )]),
         ..ModelReply::default()
     };
     let shown = vec![reasoning("hm"), text("Grü"), text("ße 🙂")];
@@ -203,20 +207,44 @@ fn call_numbering_variants_are_decoded() {
 }
 
 #[test]
-fn stop_reasons_are_mapped() {
-    for (wire, calls, expected) in [
-        ("stop", false, Some(StopReason::EndTurn)),
-        ("stop", true, Some(StopReason::ToolUse)),
-        ("tool_calls", true, Some(StopReason::ToolUse)),
-        ("tool_calls", false, Some(StopReason::EndTurn)),
-        ("function_call", true, Some(StopReason::ToolUse)),
-        ("length", true, Some(StopReason::MaxTokens)),
-        ("length", false, Some(StopReason::MaxTokens)),
-        ("content_filter", true, Some(StopReason::Refusal)),
-        ("abort", true, None),
+fn ends_are_mapped() {
+    let server = server();
+    let broken = |reason: &str| {
+        let why = format!("the server broke the reply off (\"{reason}\")");
+        Err(server.invalid_response(&why, Retry::Backoff))
+    };
+    let cut_call = || {
+        let why = "the model reached its limit of tokens within a tool call; raise `max-output-tokens`, or ask for less";
+        Err(server.invalid_response(why, Retry::Never))
+    };
+    for (wire, with_call, expected) in [
+        ("stop", false, Ok(Some(StopReason::EndTurn))),
+        ("stop", true, Ok(Some(StopReason::ToolUse))),
+        ("tool_calls", true, Ok(Some(StopReason::ToolUse))),
+        ("tool_calls", false, Ok(Some(StopReason::EndTurn))),
+        ("function_call", true, Ok(Some(StopReason::ToolUse))),
+        ("eos", false, Ok(Some(StopReason::EndTurn))),
+        ("length", true, cut_call()),
+        ("length", false, Ok(Some(StopReason::MaxTokens))),
+        ("model_length", false, Ok(Some(StopReason::ContextWindow))),
+        ("content_filter", true, Ok(Some(StopReason::Refusal))),
+        ("error", true, broken("error")),
+        (
+            "insufficient_system_resource",
+            false,
+            broken("insufficient_system_resource"),
+        ),
+        ("abort", true, broken("abort")),
+        ("undocumented", true, Ok(None)),
     ] {
-        let reason = stop_reason(wire).map(|reason| with_calls(reason, calls));
-        assert_eq!(reason, expected, "{wire} {calls}");
+        let mut chunks = vec![delta(&json!({"content": "a"}))];
+        let arguments =
+            json!([{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{\"a\":"}}]);
+        chunks.extend(with_call.then(|| calls(&arguments)));
+        chunks.push(finish(wire));
+        let (reply, _) = decode(&server, [stream(&chunks).as_bytes()]);
+        let end = reply.map(|reply| reply.stop_reason);
+        assert_eq!(end, expected, "{wire} {with_call}");
     }
 }
 
@@ -287,10 +315,10 @@ fn invalid_replies_are_errors() {
     let invalid = |why: &str| {
         format!(
             "The answer of the model server at {} cannot be used: {why}.",
-            server.url
+            server.shown_url()
         )
     };
-    let url = &server.url;
+    let url = server.shown_url();
     let many: Vec<Value> = (0..=MAX_CALLS)
         .map(|index| json!({"index": index, "function": {"name": "a"}}))
         .collect();
@@ -398,6 +426,17 @@ fn invalid_replies_are_errors() {
             Retry::Never,
             format!(
                 "The model server at {url} refused the request for `m` (400). It says: \"bad\""
+            ),
+        ),
+        (
+            "of a choice",
+            vec![
+                json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "error", "error": {"code": 502, "message": "gone"}}]}),
+            ],
+            Kind::Server,
+            Retry::Backoff,
+            format!(
+                "The model server at {url} failed (502). Try again later, or look at the server's log. It says: \"gone\""
             ),
         ),
         (

@@ -92,6 +92,12 @@ fn stored_items_are_sent_only_if_message_is_unchanged() {
             own_id,
         ),
         (
+            "same arguments in other text",
+            "m",
+            message(text, vec![call("twice", "{ }")]),
+            items.clone(),
+        ),
+        (
             "another model",
             "n",
             message(text, vec![call("twice", "{}")]),

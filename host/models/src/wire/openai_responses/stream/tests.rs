@@ -73,11 +73,9 @@ fn recorded(server: &Server) -> [(&'static str, &'static str, Played); 5] {
         )]),
         ..reply("Both.", StopReason::ToolUse, usage(90, 64, 40))
     };
-    let incomplete = ModelReply {
-        tool_calls: vec![call("call_a", "write", "{\"path\":\"a\", \"te")],
-        ..reply("", StopReason::MaxTokens, usage(9, 0, 16))
-    };
-    let url = &server.url;
+    let why = "the model reached its limit of tokens within a tool call; raise `max-output-tokens`, or ask for less";
+    let incomplete = server.invalid_response(why, Retry::Never);
+    let url = server.shown_url();
     let failed = AttemptError::new(
         ModelErrorKind::Server,
         format!(
@@ -124,7 +122,7 @@ fn recorded(server: &Server) -> [(&'static str, &'static str, Played); 5] {
         (
             "incomplete",
             include_str!("../streams/incomplete.sse"),
-            (Ok(incomplete), vec![]),
+            (Err(incomplete), vec![]),
         ),
         (
             "failed",
@@ -278,27 +276,63 @@ fn messages_of_one_reply_are_separated() {
 }
 
 #[test]
-fn stop_reasons_are_mapped() {
+fn ends_are_mapped() {
     let server = server();
-    for (status, reason, expected) in [
-        ("completed", json!(null), Some(StopReason::EndTurn)),
+    let broken = |why: &str| Err(server.invalid_response(why, Retry::Backoff));
+    let incomplete = |reason: Option<&str>| json!({"incomplete_details": {"reason": reason}});
+    for (status, response, expected) in [
+        ("completed", json!({}), Ok(Some(StopReason::EndTurn))),
         (
             "incomplete",
-            json!({"reason": "max_output_tokens"}),
-            Some(StopReason::MaxTokens),
+            incomplete(Some("max_output_tokens")),
+            Ok(Some(StopReason::MaxTokens)),
         ),
         (
             "incomplete",
-            json!({"reason": "content_filter"}),
-            Some(StopReason::Refusal),
+            incomplete(Some("content_filter")),
+            Ok(Some(StopReason::Refusal)),
         ),
-        ("incomplete", json!({"reason": "steered"}), None),
-        ("incomplete", json!(null), None),
+        (
+            "incomplete",
+            incomplete(Some("max_messages")),
+            broken("the server broke the reply off (\"max_messages\")"),
+        ),
+        (
+            "incomplete",
+            incomplete(Some("steered")),
+            broken("the server broke the reply off (\"steered\")"),
+        ),
+        (
+            "incomplete",
+            json!({"incomplete_details": null}),
+            broken("the server broke the reply off (\"incomplete\")"),
+        ),
+        ("incomplete", incomplete(Some("undocumented")), Ok(None)),
+        (
+            "failed",
+            json!({}),
+            broken("it says that the response failed, and not why"),
+        ),
+        (
+            "completed",
+            json!({"status": "cancelled"}),
+            broken("it says that the response failed, and not why"),
+        ),
+        (
+            "completed",
+            json!({"status": "in_progress"}),
+            broken("it ended before the model had said why it stopped"),
+        ),
+        (
+            "completed",
+            json!({"status": "queued"}),
+            broken("it ended before the model had said why it stopped"),
+        ),
     ] {
-        let response = json!({"incomplete_details": reason});
         let event = json!({"type": format!("response.{status}"), "response": response});
         let (reply, _) = play_events(&server, &[event]);
-        assert_eq!(reply.unwrap().stop_reason, expected, "{status} {reason}");
+        let end = reply.map(|reply| reply.stop_reason);
+        assert_eq!(end, expected, "{status} {response}");
     }
 }
 
@@ -322,7 +356,7 @@ fn taken_call_id_is_replaced() {
 fn invalid_replies_are_errors() {
     use ModelErrorKind as Kind;
     let server = server();
-    let url = &server.url;
+    let url = server.shown_url();
     let refused = |status: u16, message: &str| {
         server.server_error(&ServerError::new(Some(status), message.to_owned()), None)
     };
