@@ -30,6 +30,9 @@ OPEN = ("ollama._types.Tool.Function.Parameters", "ollama._types.Tool.Function.P
 # A path, bytes or text for Ollama's client, which makes base64 of it.
 IMAGE = "ollama._types.Image"
 
+# What compatible servers add to their replies on Chat Completions, and want back with them: in a message, and in its calls.
+EXTENSIONS = {"messages": ("reasoning_content", "reasoning", "reasoning_details", "extra_content"), "tool_calls": ("extra_content",)}
+
 
 def anthropic():
     """The arguments of `messages.create`, which are the body."""
@@ -134,10 +137,21 @@ def meant(errors):
     return kept or errors
 
 
+def without_extensions(part, inside=None):
+    """A part of a request without the fields that compatible servers add where it is."""
+    if isinstance(part, list):
+        return [without_extensions(item, inside) for item in part]
+    if not isinstance(part, dict):
+        return part
+    return {key: without_extensions(value, key) for key, value in part.items() if key not in EXTENSIONS.get(inside, ())}
+
+
 def problems(wire, request):
     """Validates a request against the SDK's types; returns paths with messages, the deepest first."""
     if wire not in WIRES:
         return [f": no such wire; there are {', '.join(WIRES)}"]
+    if wire == "openai_chat":
+        request = without_extensions(request)
     check = validator(wire)
     try:
         check.validate_json(json.dumps(request), strict=True, by_alias=True, by_name=False)

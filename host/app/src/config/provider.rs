@@ -66,7 +66,8 @@ impl ProviderConfig {
                 .map(|name| Source::variable(name, purpose(), environment)),
         };
         let of_environment = || {
-            let text = environment.variable(provider.base_url_variable())?;
+            let mut variables = provider.base_url_variables();
+            let text = variables.find_map(|name| environment.variable(name))?;
             let is_ollama = provider == Provider::Ollama;
             Some(if is_ollama {
                 ollama_url(text)

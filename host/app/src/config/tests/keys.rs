@@ -87,7 +87,7 @@ fn provider_variables_of_the_environment() {
         &'static [(&'static str, &'static str)],
         Result<(&'static str, Option<&'static str>, &'static str), &'static str>,
     );
-    let cases: [Case; 14] = [
+    let cases: [Case; 15] = [
         (
             "anthropic",
             &[("ANTHROPIC_API_KEY", "a")],
@@ -133,7 +133,17 @@ fn provider_variables_of_the_environment() {
                 "GOOGLE_API_KEY",
             )),
         ),
-        ("gemini", &[], Err("GEMINI_API_KEY")),
+        (
+            "gemini",
+            &[
+                ("GEMINI_API_KEY", "own"),
+                ("GOOGLE_API_KEY", "g"),
+                ("GEMINI_BASE_URL", "http://own"),
+                ("GOOGLE_GEMINI_BASE_URL", "http://b"),
+            ],
+            Ok(("http://b", Some("g"), "GOOGLE_API_KEY")),
+        ),
+        ("gemini", &[], Err("GOOGLE_API_KEY")),
         (
             "ollama",
             &[],

@@ -40,10 +40,10 @@ fn model_is_selected_by_the_only_key() {
             &["GEMINI_API_KEY"],
             Ok(Some(("gemini:gemini-flash-latest", "GEMINI_API_KEY"))),
         ),
-        // Two variables of one provider are one key.
+        // Two variables of one provider are one key; the SDK's own order counts.
         (
             &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-            Ok(Some(("gemini:gemini-flash-latest", "GEMINI_API_KEY"))),
+            Ok(Some(("gemini:gemini-flash-latest", "GOOGLE_API_KEY"))),
         ),
         (&["ANTHROPIC_API_KEY", "GOOGLE_API_KEY"], Err(several)),
         (&["OPENAI_COMPAT_API_KEY"], Err(unknown)),
