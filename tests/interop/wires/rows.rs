@@ -158,7 +158,7 @@ pub(super) const OPENAI_CHAT: Wire = Wire {
         });
         let result = |id: &str, content: &str| json!({"role": "tool", "tool_call_id": id, "content": content});
         json!([
-            {"role": "assistant", "content": SAID, "tool_calls": calls},
+            {"role": "assistant", "content": SAID, "reasoning_content": THOUGHT, "tool_calls": calls},
             result("c1", "alpha\n"),
             result("c2", &marker(png)),
             result("c3", DENIED),
