@@ -34,7 +34,7 @@ pub(crate) enum Structured {
     Any,
 }
 
-/// What a result holds as `structuredContent`.
+/// The content of `structuredContent` in a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StructuredAs {
     /// The value, as a tree.

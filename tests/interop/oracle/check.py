@@ -30,7 +30,7 @@ OPEN = ("ollama._types.Tool.Function.Parameters", "ollama._types.Tool.Function.P
 # A path, bytes or text for Ollama's client, which makes base64 of it.
 IMAGE = "ollama._types.Image"
 
-# What compatible servers add to their replies on Chat Completions, and want back with them: in a message, and in its calls.
+# The fields that compatible servers add to their replies on Chat Completions and want back: of a message, and of its calls.
 EXTENSIONS = {"messages": ("reasoning_content", "reasoning", "reasoning_details", "extra_content"), "tool_calls": ("extra_content",)}
 
 

@@ -146,7 +146,7 @@ impl Agent {
             turn: session.state().turns(),
             calls,
         };
-        let intended = external.iter().map(|run| call_intended(run));
+        let intended = external.iter().map(call_intended);
         let events = intended.chain([dispatched]).collect();
         session.record_all(events, Vec::new());
         self.pause(session)
