@@ -269,7 +269,7 @@ fn doctor_reports_which_models_answer() {
                 .to_owned(),
             "✓ fallback       script:tour".to_owned(),
             format!(
-                "! provider       anthropic: The model server at {}/v1/models?limit=1000 did not accept the key (401). Check the key \
+                "! provider       anthropic: The model server at {}/v1/models did not accept the key (401). Check the key \
                  in ANTHROPIC_API_KEY. It says: \"no, [the key], not now\"",
                 anthropic.base_url
             ),
