@@ -22,11 +22,12 @@ use agent_host_types::{
     id::{Digest, SessionId},
 };
 use std::{
+    collections::HashMap,
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::AtomicU64,
-        mpsc::{self, Sender},
+        mpsc::{self, Receiver, Sender, TryRecvError},
     },
     thread::JoinHandle,
     time::Duration,
@@ -46,6 +47,9 @@ pub(crate) struct Shared {
     /// Absent only while this value is being dropped.
     batches: Option<Sender<Batch>>,
     writer: Option<JoinHandle<()>>,
+    /// The sessions whose journal was dropped while the writer still has a part of it, and with that the
+    /// claim.
+    closing: Mutex<HashMap<SessionId, Receiver<()>>>,
     lock_timeout: Duration,
     commits: Arc<AtomicU64>,
 }
@@ -93,6 +97,7 @@ impl Database {
                 reader,
                 batches: Some(batches),
                 writer: Some(writer),
+                closing: Mutex::default(),
                 lock_timeout,
                 commits,
             }),
@@ -123,9 +128,19 @@ impl Database {
         Ok(SqliteJournal::new(session, Arc::clone(&self.shared), lock))
     }
 
+    /// Takes the lock of a session. A journal of this process that was dropped is written first.
+    fn claim(&self, session: SessionId) -> Result<SessionLock, JournalError> {
+        let closing = self.shared.lock_closing().remove(&session);
+        if let Some(written) = closing {
+            // It is an answer, or the writer has stopped; then the claim is free as well.
+            let _ = written.recv();
+        }
+        SessionLock::take(self.locks(), session)
+    }
+
     /// Takes the lock of a session that does not exist.
     pub(crate) fn claim_new(&self, session: SessionId) -> Result<SessionLock, JournalError> {
-        let lock = SessionLock::take(self.locks(), session)?;
+        let lock = self.claim(session)?;
         if self.reader().exists(session)? {
             return Err(JournalError::Exists(session));
         }
@@ -136,7 +151,7 @@ impl Database {
     pub(crate) fn claim_existing(&self, session: SessionId) -> Result<SessionLock, JournalError> {
         // Looked up first, so that no lock file is left behind for a session that never existed.
         self.must_exist(session)?;
-        let lock = SessionLock::take(self.locks(), session)?;
+        let lock = self.claim(session)?;
         self.must_exist(session)?;
         Ok(lock)
     }
@@ -201,7 +216,7 @@ impl Database {
 
     /// Sets the mark of a session to what the database has.
     pub(crate) fn recover(&self, session: SessionId) -> Result<u64, JournalError> {
-        let lock = SessionLock::take(self.locks(), session)?;
+        let lock = self.claim(session)?;
         match self.reader().mark(session)? {
             Some(mark) => {
                 lock.set_mark(&mark);
@@ -268,6 +283,17 @@ impl Shared {
         self.batches
             .as_ref()
             .is_some_and(|batches| batches.send(batch).is_ok())
+    }
+
+    /// Keeps what the writer answers to the last batch of a dropped journal, until it has.
+    pub(crate) fn closing(&self, session: SessionId, written: Receiver<()>) {
+        let mut closing = self.lock_closing();
+        closing.retain(|_, written| written.try_recv() == Err(TryRecvError::Empty));
+        closing.insert(session, written);
+    }
+
+    fn lock_closing(&self) -> MutexGuard<'_, HashMap<SessionId, Receiver<()>>> {
+        self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -21,22 +21,16 @@ use agent_host_types::{
     id::{Digest, SessionId},
     output::Blob,
 };
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
 /// The size at which the queue goes to the writer before its barrier, in bytes of events and blobs, so that
 /// a turn of many large results does not hold them all. A crash still leaves a prefix of what was appended.
 pub(crate) const MAX_QUEUED_BYTES: usize = 32 * 1024 * 1024;
 
-/// How long dropping a journal waits for its last events to be written.
-const DROP_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// The journal of a session that this process has claimed.
 ///
-/// Events are queued until a barrier. Dropping the journal writes what is queued, as far as it can; a
-/// crash loses it.
+/// Events are queued until a barrier. Dropping the journal hands what is queued to the writer, with the
+/// claim, and does not wait; a crash loses it.
 pub(crate) struct SqliteJournal {
     session: SessionId,
     shared: Arc<Shared>,
@@ -178,15 +172,13 @@ impl Journal for SqliteJournal {
 
 impl Drop for SqliteJournal {
     fn drop(&mut self) {
-        let (waiter, answer) = mpsc::channel();
-        {
-            let mut queue = self.queue.lock();
-            if queue.check().is_err() || queue.is_empty() {
-                return;
-            }
-            self.send(&mut queue, Waiter::Drop(waiter));
+        let mut queue = self.queue.lock();
+        if queue.check().is_err() || queue.is_empty() {
+            return;
         }
+        let (waiter, written) = mpsc::channel();
+        self.send(&mut queue, Waiter::Drop(waiter));
         // No caller is left to receive a failure.
-        let _ = answer.recv_timeout(DROP_TIMEOUT);
+        self.shared.closing(self.session, written);
     }
 }

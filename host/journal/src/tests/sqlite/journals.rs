@@ -12,6 +12,7 @@ use agent_host_types::{
     turn::TurnReport,
 };
 use pretty_assertions::assert_eq;
+use rusqlite::TransactionBehavior;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -148,6 +149,32 @@ async fn full_disk_stops_the_session_and_keeps_its_events() {
     resumed.append(&[record(session, 2, input("small"))], Vec::new());
     resumed.barrier().await.unwrap();
     assert_eq!(read(&store, session).unwrap().len(), 3);
+}
+
+/// The writer has the events and the claim of a dropped journal; who opens the session waits for it.
+#[tokio::test]
+async fn dropped_journal_is_written_before_its_session_is_opened() {
+    let dir = TempDir::new().unwrap();
+    let store = Database::open(dir.path(), SqliteOptions::default(), None).unwrap();
+    let (journal, mut records) = session_of(&store, 1).await;
+    let session = journal.session();
+    let mut blocker = store.connect_writer().unwrap();
+    let blocking = blocker
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .unwrap();
+    records.push(record(session, 1, input("last words")));
+    journal.append(&records[1..], Vec::new());
+    drop(journal);
+    let other = open(dir.path()).unwrap();
+    let refused = other.open_session(session).map(drop).unwrap_err();
+    assert!(
+        matches!(refused, JournalError::Locked { .. }),
+        "{refused:?}"
+    );
+    assert_eq!(read(&store, session).unwrap(), records[..1]);
+    drop(blocking);
+    drop(store.open_session(session).unwrap());
+    assert_eq!(read(&store, session).unwrap(), records);
 }
 
 /// Everything that was not stored is stored once there is space again, in its order and once.

@@ -57,8 +57,8 @@ pub(super) async fn drop_stores_the_queue_and_frees_the_session(backend: &impl B
     records.push(record(session, 1, input("last words")));
     journal.append(&records[1..], Vec::new());
     drop(journal);
-    assert_eq!(read(&*store, session).await.unwrap(), records);
-    store.open_session(session).await.unwrap();
+    let opened = store.open_session(session).await.unwrap();
+    assert_eq!(records_of(&*opened).await.unwrap(), records);
 }
 
 pub(super) async fn barrier_with_a_dropped_future_is_carried_out(backend: &impl Backend) {
