@@ -179,7 +179,7 @@ fn cases() -> Vec<Case> {
             json!({ "reason": "not on a Sunday" }),
             result(
                 "execution-denied",
-                json!([text("Tool call execution denied."), text("not on a Sunday")]),
+                json!([text("Tool call execution denied. not on a Sunday")]),
             ),
         ),
         Case::new("remember", remembered(), state).meanwhile(json!({ "asked": [approval()] })),
@@ -190,8 +190,7 @@ fn cases() -> Vec<Case> {
             result(
                 "execution-denied",
                 json!([
-                    text("Tool call execution denied."),
-                    text("This call needs the user's approval (rule effect.effectful), and the client's user rejected it."),
+                    text("Tool call execution denied. This call needs the user's approval (rule effect.effectful), and the client's user rejected it."),
                 ]),
             ),
         )

@@ -10,7 +10,7 @@ use agent_host_types::{
     failure::ToolFailure,
     json::JsonText,
     media,
-    output::{ContentPart, FileData, FilePart, ToolResultOutput},
+    output::{ContentPart, DENIED_TEXT, FileData, FilePart, ToolResultOutput},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
@@ -88,7 +88,11 @@ fn from_agent_host(
         }
         "error-text" => ToolResultOutput::ErrorText(text_at(0)?),
         "error-json" => return Some(json()?.map(ToolResultOutput::ErrorJson).map_err(Into::into)),
-        "execution-denied" => ToolResultOutput::ExecutionDenied(text_at(1)),
+        "execution-denied" => {
+            let text = text_at(0)?;
+            let rest = text.strip_prefix(DENIED_TEXT)?;
+            ToolResultOutput::ExecutionDenied(rest.strip_prefix(' ').map(str::to_owned))
+        }
         _ => return None,
     }))
 }

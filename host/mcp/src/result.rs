@@ -69,7 +69,7 @@ impl Structured {
 /// | `json` | `structuredContent`, and its JSON as a text block |
 /// | `content` | a block for each part |
 /// | `error-text`, `error-json` | the same with `isError` |
-/// | `execution-denied` | `isError`, a text block that says so, and one with the reason where there is one |
+/// | `execution-denied` | `isError`, and a text block: `DENIED_TEXT`, a space and the reason, where there is one |
 pub(crate) fn call_result(
     output: ToolResultOutput,
     structured: Structured,
@@ -93,8 +93,12 @@ pub(crate) fn call_result(
         ToolResultOutput::ErrorText(text) => CallToolResult::error(vec![ContentBlock::text(text)]),
         ToolResultOutput::ErrorJson(text) => json(&text, CallToolResult::error),
         ToolResultOutput::ExecutionDenied(reason) => {
-            let texts = std::iter::once(DENIED_TEXT.to_owned()).chain(reason);
-            CallToolResult::error(texts.map(ContentBlock::text).collect())
+            // One block, since many clients show or pass on only the first.
+            let text = reason.map_or_else(
+                || DENIED_TEXT.to_owned(),
+                |reason| format!("{DENIED_TEXT} {reason}"),
+            );
+            CallToolResult::error(vec![ContentBlock::text(text)])
         }
     };
     result.meta = Some(meta(OUTPUT_KEY, tag));

@@ -17,11 +17,10 @@ fn write(id: u64) -> Value {
 
 /// The server's answer after the user rejected a call.
 fn rejected(why: &str) -> Value {
-    let reason = format!("This call needs the user's approval (rule effect.effectful), and {why}.");
-    texts(
-        "execution-denied",
-        &["Tool call execution denied.", &reason],
-    )
+    let text = format!(
+        "Tool call execution denied. This call needs the user's approval (rule effect.effectful), and {why}."
+    );
+    texts("execution-denied", &[&text])
 }
 
 const REJECTED: &str = "the client's user rejected it";
@@ -198,8 +197,8 @@ fn client_without_capabilities_gets_no_requests() {
     let mut denied = texts(
         "execution-denied",
         &[
-            "Tool call execution denied.",
-            "This call needs the user's approval (rule effect.effectful), and no one can be asked in this run.",
+            "Tool call execution denied. This call needs the user's approval (rule effect.effectful), and no one can be asked in \
+             this run. To allow such calls, the user sets `approvals` for this tool in agent.toml.",
         ],
     );
     denied["resultType"] = json!("complete");

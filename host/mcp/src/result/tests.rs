@@ -93,7 +93,10 @@ fn every_variant_has_its_result() {
         ),
         (
             ToolResultOutput::ExecutionDenied(Some(reason.to_owned())),
-            error("execution-denied", json!([text(denied), text(reason)])),
+            error(
+                "execution-denied",
+                json!([text(&format!("{denied} {reason}"))]),
+            ),
         ),
     ];
     for (output, expected) in cases {

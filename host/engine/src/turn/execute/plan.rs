@@ -143,7 +143,9 @@ impl Agent {
     /// Returns the result of a call that no one approves.
     pub(in crate::turn) fn unapproved(&self, rule: &str) -> ToolResultOutput {
         let why = match self.settings.prompts {
-            Prompts::Deny => "no one can be asked in this run",
+            Prompts::Deny => {
+                "no one can be asked in this run. To allow such calls, the user sets `approvals` for this tool in agent.toml"
+            }
             Prompts::Ask => "no one has confirmed it",
         };
         ToolResultOutput::ExecutionDenied(Some(format!(
