@@ -52,8 +52,14 @@ pub(super) async fn admit(
             Err(_) => return invalid_message(&body),
         }
     }
+    let ends_session = parts.method == Method::DELETE;
     let request = Request::from_parts(parts, Body::from(body));
-    next.run(request).await
+    let mut response = next.run(request).await;
+    // The session has ended. The official SDK for Python warns of any status but 200 and 204.
+    if ends_session && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    response
 }
 
 impl Admission {

@@ -42,7 +42,7 @@ async fn session_lists_calls_and_ends() {
     let session = connection.begin().await;
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let answer = connection.ask(&to(&session, &ready)).await;
-    assert_eq!(answer.brief(), (202, ""));
+    assert_eq!(answer.brief(), (204, ""));
 
     let listed = connection
         .events(&to(&session, &request(1, "tools/list", &json!({}))))
@@ -220,7 +220,7 @@ async fn sessions_are_bounded_and_an_ended_one_frees_its_permit() {
     );
     assert_eq!(server.stage.handlers.load(Ordering::Relaxed), 2);
     let end = Ask::bare("DELETE").and("Mcp-Session-Id", &first);
-    assert_eq!(connection.ask(&end).await.status, 202);
+    assert_eq!(connection.ask(&end).await.status, 204);
     let third = connection.begin().await;
     assert_eq!(
         connection.events(&to(&third, &call(1, "head"))).await,
