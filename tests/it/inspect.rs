@@ -48,6 +48,38 @@ fn inspect_shows_tools_permissions_limits_and_digest() {
     assert_eq!(shown["limits"], json!(Limits::default()));
 }
 
+/// Nothing says what the functions of a plain component do, so its grants decide.
+#[test]
+fn plain_component_without_writable_grants_is_read_only() {
+    let env = TestEnv::new();
+    let component = wat::parse_str(
+        r#"(component
+            (import "wasi:random/insecure-seed@0.2.6"
+                (instance (export "insecure-seed" (func (result (tuple u64 u64))))))
+            (core module $m (func (export "f") (result i32) (i32.const 7)))
+            (core instance $i (instantiate $m))
+            (func (export "f") (result u32) (canon lift (core func $i "f"))))"#,
+    );
+    env.write("plain.wasm", component.unwrap());
+    for (grants, effect) in [
+        ("", "read-only"),
+        ("[[tool.dir]]\nhost = \".\"\n", "read-only"),
+        (
+            "[[tool.dir]]\nhost = \".\"\nmode = \"read-write\"\n",
+            "effectful",
+        ),
+        (
+            "[[tool.http]]\nhost = \"example.com\"\nmethods = [\"GET\"]\n",
+            "effectful",
+        ),
+    ] {
+        let tool = "[grants]\n[[tool]]\nname = \"p\"\ncomponent = \"plain.wasm\"\n";
+        env.write("agent.toml", format!("{tool}{grants}"));
+        let shown = env.run(&["inspect", "p", "--json", "--config", "agent.toml"]).json();
+        assert_eq!(shown["tools"][0]["effect"], effect, "{grants}");
+    }
+}
+
 #[test]
 fn inspect_shows_limits_in_force() {
     let env = TestEnv::new();

@@ -113,8 +113,16 @@ pub(crate) fn check_confirmations(
 }
 
 /// Returns the effect to enforce. A third party's `idempotent` counts only if the operator accepted
-/// it.
-pub(crate) fn enforced_effect(declared: Effect, config: &ToolConfig) -> Effect {
+/// it. The tools of a component that declares no effects are read-only if its grants cannot change
+/// anything; the sandbox then holds them to it.
+pub(crate) fn enforced_effect(
+    declared: Effect,
+    component: &ToolComponent,
+    config: &ToolConfig,
+) -> Effect {
+    if !component.declares_effects() && !config.grants.may_change() {
+        return Effect::ReadOnly;
+    }
     let is_accepted = config.accept_idempotent || !config.source.is_file();
     if declared == Effect::Idempotent && !is_accepted {
         Effect::Effectful

@@ -219,7 +219,7 @@ impl Registry {
         let entry = Arc::new(entry);
         let source = ToolSource::Component(Arc::clone(&entry));
         for definition in entry.component.definitions() {
-            let effect = enforced_effect(definition.effect, config);
+            let effect = enforced_effect(definition.effect, &entry.component, config);
             let confirmation = confirmations.of(&definition.name);
             self.register(
                 registered(definition, effect, confirmation, set_up),

@@ -10,10 +10,11 @@ use crate::{
 };
 use agent_host_app::{ComponentEntry, Overrides, Registry};
 use agent_host_author::{Description, Producers};
+use agent_host_engine::tool::ToolRunner as _;
 use agent_host_sandbox::{
     Allocator, Compiled, MAX_COMPONENT_BYTES, STRUCTURE_CAPS, SandboxConfig, ToolComponent,
 };
-use agent_host_types::tool::ToolDefinition;
+use agent_host_types::tool::{Effect, RegisteredTool, ToolDefinition};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -31,10 +32,11 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
         )));
     };
     let described = describe(entry).await;
+    let tools = registry.tools();
     terminal.println_as(
         args.json,
-        || as_json(&args.component, entry, &described, &config.sandbox),
-        || as_text(&args.component, entry, &described, &config.sandbox),
+        || as_json(&args.component, entry, tools, &described, &config.sandbox),
+        || as_text(&args.component, entry, tools, &described, &config.sandbox),
     );
     Ok(Exit::Done)
 }
@@ -52,6 +54,7 @@ async fn describe(entry: &ComponentEntry) -> Description {
 fn as_json(
     name: &str,
     entry: &ComponentEntry,
+    tools: &[RegisteredTool],
     described: &Description,
     sandbox: &SandboxConfig,
 ) -> Value {
@@ -68,7 +71,7 @@ fn as_json(
         "allocator": allocator(component),
         "imports": component.imports(),
         "permissions": permissions(component.imports()),
-        "tools": component.definitions(),
+        "tools": tools.iter().map(tool_json).collect::<Vec<_>>(),
         "refused_functions": component.refused_functions(),
         "grants": entry.grants.to_json(),
         "limits": entry.limits,
@@ -105,6 +108,7 @@ fn loading_limits(sandbox: &SandboxConfig) -> Value {
 fn as_text(
     name: &str,
     entry: &ComponentEntry,
+    tools: &[RegisteredTool],
     described: &Description,
     sandbox: &SandboxConfig,
 ) -> String {
@@ -134,8 +138,8 @@ fn as_text(
         let limits = limits.as_object().into_iter().flatten().map(limit);
         section(&mut lines, title, limits);
     }
-    for tool in component.definitions() {
-        lines.extend(tool_lines(tool));
+    for tool in tools {
+        lines.extend(tool_lines(&tool.definition, tool.effect));
     }
     if !component.refused_functions().is_empty() {
         let refused = component.refused_functions().iter();
@@ -176,9 +180,16 @@ fn producer_lines(producers: &Result<Producers, String>) -> Vec<String> {
     }
 }
 
-/// Formats a tool with its input and output schemas.
-fn tool_lines(tool: &ToolDefinition) -> Vec<String> {
-    let (name, effect) = (escape_line(&tool.name), tool.effect.as_str());
+/// Returns the definition of a tool with the effect that is enforced.
+fn tool_json(tool: &RegisteredTool) -> Value {
+    let mut definition = json!(tool.definition);
+    definition["effect"] = json!(tool.effect);
+    definition
+}
+
+/// Formats a tool with the enforced effect and its input and output schemas.
+fn tool_lines(tool: &ToolDefinition, effect: Effect) -> Vec<String> {
+    let (name, effect) = (escape_line(&tool.name), effect.as_str());
     let heading = format!("{name}{BOLD:#} {DIM}{effect}{DIM:#}");
     let mut lines = Vec::new();
     section(&mut lines, &heading, indented(&tool.description));

@@ -18,6 +18,14 @@ pub struct Grants {
 }
 
 impl Grants {
+    /// Returns whether a call with these grants can change anything outside itself. A request of any
+    /// method counts as one that can, since servers act on `GET`, too.
+    #[must_use]
+    pub fn may_change(&self) -> bool {
+        let is_writable = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
+        self.dirs.iter().any(is_writable) || !self.http.is_empty()
+    }
+
     /// Returns the grants with the keys of `agent.toml`; variables and secrets without values.
     #[must_use]
     pub fn to_json(&self) -> Value {

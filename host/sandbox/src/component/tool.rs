@@ -170,6 +170,13 @@ impl ToolComponent {
         self.loaded.definitions.all()
     }
 
+    /// Returns whether its definitions say what effect its tools have. Those of a plain component do
+    /// not: their `effectful` stands for "unknown".
+    #[must_use]
+    pub fn declares_effects(&self) -> bool {
+        !matches!(self.loaded.linked.entry_point, EntryPoint::Plain(_))
+    }
+
     /// The functions of a plain component that are not tools, each with the reason. Empty for a
     /// component that exports `agent:tool/tool`.
     #[must_use]
@@ -240,7 +247,7 @@ impl ToolComponent {
 
     /// Returns the schema that [`Self::check_output`] checks against.
     pub(crate) fn output_schema(&self, tool: &str) -> Option<&OutputSchema> {
-        if matches!(self.loaded.linked.entry_point, EntryPoint::Plain(_)) {
+        if !self.declares_effects() {
             return None;
         }
         self.loaded.definitions.schemas(tool)?.output.as_ref()

@@ -34,7 +34,7 @@ pub(super) async fn show(entry: &ServerEntry, json: bool, terminal: &Terminal) {
         lines.push(format!("  note        {}", escape_line(&note.to_string())));
     }
     for tool in server.definitions() {
-        lines.extend(tool_lines(tool));
+        lines.extend(tool_lines(tool, tool.effect));
     }
     terminal.println(&lines.join("\n"));
 }
