@@ -11,6 +11,8 @@ use crate::{
 use agent_host_engine::{
     model::Model,
     session::{ClientSession, Session, SessionStart, now_ms},
+    tool::ToolRunner,
+    tool_search::SearchedTools,
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
 use agent_host_journal::{JournalStore, ProjectApproval};
@@ -46,6 +48,8 @@ use std::sync::Arc;
 pub struct Host {
     config: Config,
     registry: Arc<Registry>,
+    /// The tools for the model: those of the registry, or a search of them.
+    tools: Arc<dyn ToolRunner>,
     model: Arc<dyn Model>,
     store: Arc<dyn JournalStore>,
     key: ContinuationKey,
@@ -93,6 +97,7 @@ impl Host {
         store.approvals().await?;
         let registry = Arc::new(Registry::open(&config).await?);
         Ok(Self {
+            tools: SearchedTools::wrap(registry.clone(), config.search_tools_from),
             config,
             registry,
             model,
@@ -137,7 +142,7 @@ impl Host {
         };
         Agent {
             model: self.model.clone(),
-            tools: self.registry.clone(),
+            tools: self.tools.clone(),
             hooks: Vec::new(),
             key: self.key.clone(),
             settings,

@@ -7,7 +7,8 @@
 //! - [`policy`] decides about calls, files, HTTP requests and secrets; [`schema`] and
 //!   [`definitions`] validate values and definitions from untrusted sources; [`secrets`] redacts.
 //! - [`spill`] stores large results as blobs; [`artifact`] names the files that calls returned;
-//!   [`context`] keeps a conversation within the model's window.
+//!   [`context`] keeps a conversation within the model's window; [`tool_search`] finds tools among
+//!   many.
 
 pub mod artifact;
 pub mod context;
@@ -23,6 +24,7 @@ pub mod session;
 pub mod spill;
 pub mod text;
 pub mod tool;
+pub mod tool_search;
 pub mod turn;
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use agent_host_types::{
     tool::RegisteredTool,
 };
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
 /// The input of one run of a call.
@@ -97,6 +97,12 @@ pub type ProgressSink<'a> = &'a (dyn Fn(&str, Option<f64>) + Send + Sync);
 pub trait ToolRunner: Send + Sync {
     /// Returns all tools, in the order for the model.
     fn tools(&self) -> &[RegisteredTool];
+
+    /// Returns whether the model is offered a tool, if the session has found these by a search (see
+    /// [`crate::tool_search`]).
+    fn is_offered(&self, _tool: &str, _found: &BTreeSet<String>) -> bool {
+        true
+    }
 
     /// Returns the limits of each call of a tool; `None` for a tool outside the sandbox.
     fn limits(&self, _tool: &str) -> Option<&Limits> {

@@ -44,6 +44,9 @@ pub(super) struct RawConfig {
     /// The time after which an approval expires.
     #[serde(skip_serializing)]
     pub(super) approval_expires_seconds: Option<u64>,
+    /// The number of tools from which on the model searches them.
+    #[serde(skip_serializing)]
+    pub(super) search_tools_from: Option<usize>,
     /// The budgets of one user message, besides `max-turns`.
     #[serde(skip_serializing)]
     pub(super) budgets: RawBudgets,

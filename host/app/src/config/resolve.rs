@@ -151,6 +151,7 @@ impl Config {
                 RawTiming::InOrder => Timing::InOrder,
             },
             approval_expiry_ms,
+            search_tools_from: raw.search_tools_from.unwrap_or(SEARCH_TOOLS_FROM),
             tools,
             external_tools,
             servers,
@@ -167,6 +168,10 @@ impl Config {
         })
     }
 }
+
+/// The number of tools from which on the model is offered a search of them, by default. Anthropic's
+/// documentation of its own tool search says that models choose worse beyond 30 to 50.
+const SEARCH_TOOLS_FROM: usize = 30;
 
 /// The directories of state and of compiled components.
 fn directories(

@@ -65,6 +65,8 @@ pub struct Config {
     pub timing: Timing,
     /// The time after which an approval expires, in milliseconds; absent for never.
     pub approval_expiry_ms: Option<u64>,
+    /// The number of tools from which on the model is offered a search instead; 0 for never.
+    pub search_tools_from: usize,
     /// The components. Their names differ.
     pub tools: Vec<ToolConfig>,
     /// The tools that run outside of the host. Their names differ.

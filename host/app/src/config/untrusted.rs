@@ -209,6 +209,8 @@ impl<'a> Review<'a> {
             approval_timing,
             // A late approval is a denial. Without it they never expire.
             approval_expires_seconds: _,
+            // It hides no tool from the policy and grants none.
+            search_tools_from: _,
             // None has a default, so that each one is a bound where there was none. Those of the
             // command line apply in any case.
             budgets:

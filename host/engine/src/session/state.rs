@@ -21,7 +21,7 @@ use agent_host_types::{
 };
 use serde_json::{Map, Value};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -51,6 +51,8 @@ pub struct SessionState {
     shared: Arc<Map<String, Value>>,
     /// The limits of each tool's last call that had any.
     limits: HashMap<String, Limits>,
+    /// The tools that searches found.
+    found_tools: BTreeSet<String>,
 }
 
 /// A call of the model's last message, until all calls of that message are answered.
@@ -120,6 +122,11 @@ impl SessionState {
     #[must_use]
     pub fn message_count(&self) -> usize {
         self.messages.len()
+    }
+
+    /// Returns the tools that searches found (see [`crate::tool_search`]).
+    pub(crate) fn found_tools(&self) -> &BTreeSet<String> {
+        &self.found_tools
     }
 
     /// Returns the limits of the tool's last call that had any.

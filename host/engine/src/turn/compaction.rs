@@ -217,15 +217,13 @@ impl Agent {
     /// Returns the size of a request without the conversation.
     fn fixed_tokens(&self, session: &Session) -> u64 {
         let system = self.system(session);
-        let definitions = self.tools.tools().iter().map(|tool| &tool.definition);
-        estimate::text(system.as_deref().unwrap_or_default()) + estimate::tools(definitions)
+        estimate::text(system.as_deref().unwrap_or_default())
+            + estimate::tools(self.offered(session))
     }
 
     /// Describes the largest part of the next request.
     fn largest(&self, session: &Session) -> Result<String, TurnError> {
         let system = self.system(session);
-        let tools = self.tools.tools();
-        let definitions = tools.iter().map(|tool| &tool.definition);
         let mut largest = (
             estimate::text(system.as_deref().unwrap_or_default()),
             "the system prompt".to_owned(),
@@ -235,8 +233,9 @@ impl Agent {
                 largest = (tokens, what());
             }
         };
-        see(estimate::tools(definitions), &|| {
-            format!("the definitions of the {} tools", tools.len())
+        see(estimate::tools(self.offered(session)), &|| {
+            let tools = self.offered(session).count();
+            format!("the definitions of the {tools} tools")
         });
         for message in &session.conversation()? {
             for result in &message.tool_results {

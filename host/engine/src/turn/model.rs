@@ -12,6 +12,7 @@ use agent_host_types::{
     json,
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
     output::Blob,
+    tool::ToolDefinition,
     turn::{TurnEnd, TurnError},
 };
 use std::{collections::HashSet, time::Instant};
@@ -96,13 +97,25 @@ impl Agent {
         Ok(again)
     }
 
+    /// Returns the definitions that the model is offered.
+    pub(in crate::turn) fn offered<'a>(
+        &'a self,
+        session: &'a Session,
+    ) -> impl Iterator<Item = &'a ToolDefinition> {
+        let found = session.state().found_tools();
+        let ends = self.settings.until_tool.iter().flat_map(|it| &it.tools);
+        let tools = self.tools.tools().iter().map(|tool| &tool.definition);
+        tools.filter(move |tool| {
+            self.tools.is_offered(&tool.name, found) || ends.clone().any(|name| *name == tool.name)
+        })
+    }
+
     /// Sends one request.
     async fn ask(&self, session: &mut Session, cx: &TurnContext<'_>) -> Result<Asked, TurnError> {
-        let definitions = self.tools.tools().iter();
         let mut request = ModelRequest {
             system: self.system(session),
             messages: session.conversation()?,
-            tools: definitions.map(|tool| tool.definition.clone()).collect(),
+            tools: self.offered(session).cloned().collect(),
         };
         let system = request
             .system

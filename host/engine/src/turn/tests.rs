@@ -15,4 +15,5 @@ mod hooks;
 mod interrupted;
 mod limits;
 mod questions;
+mod tool_search;
 mod until;

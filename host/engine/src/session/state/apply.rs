@@ -1,7 +1,11 @@
 //! The state change of each event.
 
 use super::{BatchCall, Open, SessionState, TurnStats};
-use crate::{context::estimate::Measured, session::Spent};
+use crate::{
+    context::estimate::Measured,
+    session::Spent,
+    tool_search::{SEARCH_TOOL, found_in},
+};
 use agent_host_types::{
     approval::{ApprovalRule, Decision, RememberScope},
     continuation::{Awaiting, PendingCall},
@@ -84,6 +88,9 @@ impl SessionState {
             } => {
                 if let Some(limits) = &accounting.limits {
                     self.limits.insert(tool.clone(), limits.clone());
+                }
+                if tool == SEARCH_TOOL {
+                    self.found_tools.extend(found_in(output));
                 }
                 self.settled(ToolResult {
                     call_id: call_id.clone(),
