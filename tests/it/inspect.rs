@@ -75,7 +75,9 @@ fn plain_component_without_writable_grants_is_read_only() {
     ] {
         let tool = "[grants]\n[[tool]]\nname = \"p\"\ncomponent = \"plain.wasm\"\n";
         env.write("agent.toml", format!("{tool}{grants}"));
-        let shown = env.run(&["inspect", "p", "--json", "--config", "agent.toml"]).json();
+        let shown = env
+            .run(&["inspect", "p", "--json", "--config", "agent.toml"])
+            .json();
         assert_eq!(shown["tools"][0]["effect"], effect, "{grants}");
     }
 }

@@ -15,7 +15,7 @@
 )))]
 compile_error!(
     "agent-host runs on Linux, on x86_64 (tested) and aarch64 (built, untested); on another system, \
-     run it in the container of host/cli/deploy/Containerfile"
+     run it in the container of packaging/Containerfile"
 );
 
 pub mod accounting;
