@@ -56,6 +56,8 @@ fn client_conforms(version: &str) {
         let mut command = packages.script(None, NEWEST);
         command.arg("client").args(scenarios);
         command.args(["--spec-version", version, "--command", &client]);
+        // All scenarios run at once, and a scenario with questions or logins has several processes.
+        command.args(["--timeout", "180000"]);
         run_suite(env.prepare(&mut command))
     };
     let expected = expected_failures(&format!("{version}.yml"));
