@@ -1,4 +1,4 @@
-//! What a server with an address is sent besides messages: headers, and the token of a login.
+//! Headers and login settings of a server with an address.
 
 use super::names_secret;
 use crate::{
