@@ -37,6 +37,7 @@ mod manual;
 mod mcp;
 mod mcp_client;
 mod mcp_http;
+mod mcp_login;
 mod mcp_notes;
 mod model;
 mod record;

@@ -123,6 +123,7 @@ impl HostError {
             Self::Server(error) => match error {
                 ConnectError::Start { .. }
                 | ConnectError::HttpSse { .. }
+                | ConnectError::Login { .. }
                 | ConnectError::Tools { .. } => true,
                 ConnectError::Silent { .. } | ConnectError::Unusable { .. } => false,
             },

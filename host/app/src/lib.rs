@@ -14,6 +14,7 @@ mod explain;
 mod host;
 mod lock_diff;
 mod lock_file;
+mod login_file;
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;

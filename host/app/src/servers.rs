@@ -43,8 +43,9 @@ pub(crate) async fn connect(
     servers: &[McpConfig],
 ) -> Result<Connected, HostError> {
     let supervisor = config.supervisor.as_ref();
+    let elicitor = config.elicitor.as_ref();
     let each = servers.iter().map(async |server| {
-        let opened = server.open(supervisor).await;
+        let opened = server.open(supervisor, elicitor, &config.state_dir).await;
         Ok::<_, HostError>(McpServer::connect(opened?).await)
     });
     let mut connected = Connected::default();

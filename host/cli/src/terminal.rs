@@ -2,6 +2,7 @@
 //! data, stderr everything else. Text of a model or a tool is shown with its control characters
 //! escaped.
 
+mod elicitation;
 mod input;
 mod live;
 mod prompt;
@@ -11,6 +12,7 @@ mod stdout;
 mod text;
 
 pub(crate) use agent_host_engine::text::{escape, escape_line};
+pub(crate) use elicitation::TerminalUser;
 pub(crate) use input::{InputGuard, answer, close as close_input, compose, data as piped_input};
 pub(crate) use live::LiveView;
 pub(crate) use prompt::Review;

@@ -1,5 +1,6 @@
 //! Configuration of an MCP server. Reads no file and no environment.
 
+use crate::{elicitation::Elicitor, oauth::OAuth};
 use agent_host_engine::secrets::Secrets;
 use secrecy::SecretString;
 use std::{
@@ -29,6 +30,31 @@ pub struct ServerConfig {
     pub read_only: BTreeSet<String>,
     /// The secrets given to the server, redacted in everything it sends.
     pub secrets: Arc<Secrets>,
+    /// The directories that the server is told to work in; absolute paths.
+    pub roots: Vec<PathBuf>,
+    /// Asks the user the server's questions; without it they are refused.
+    pub elicitor: Option<Arc<dyn Elicitor>>,
+}
+
+impl ServerConfig {
+    /// Returns what is redacted now: the secrets given to the server, and the tokens of its login.
+    pub(crate) fn redacted(&self) -> impl Iterator<Item = Arc<Secrets>> {
+        let login = match &self.reach {
+            Reach::Http(endpoint) => endpoint.oauth.as_ref(),
+            Reach::Command(_) => None,
+        };
+        let tokens = login.map(|login| login.tokens.secrets());
+        [Some(Arc::clone(&self.secrets)), tokens]
+            .into_iter()
+            .flatten()
+    }
+
+    /// Redacts a text of the server.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.redacted().fold(text.to_owned(), |text, secrets| {
+            secrets.text(&text).into_owned()
+        })
+    }
 }
 
 /// The transport to a server.
@@ -37,12 +63,20 @@ pub enum Reach {
     /// A child process that speaks on its standard streams.
     Command(ServerCommand),
     /// A web server that speaks streamable HTTP.
-    Http {
-        /// The endpoint.
-        url: String,
-        /// The bearer token for `Authorization`.
-        token: Option<SecretString>,
-    },
+    Http(Endpoint),
+}
+
+/// A web server that speaks streamable HTTP, and what it is sent besides messages.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// Its address.
+    pub url: String,
+    /// The bearer token for `Authorization`.
+    pub token: Option<SecretString>,
+    /// More headers of each request, by name. Any value may be a secret.
+    pub headers: Vec<(String, SecretString)>,
+    /// How to log in; absent if there is a token.
+    pub oauth: Option<Arc<OAuth>>,
 }
 
 /// The command line of a server that is a child process.
@@ -80,7 +114,7 @@ impl Reach {
                 let line = std::iter::once(&command.program).chain(&command.args);
                 serde_json::Value::from_iter(line.map(String::as_str)).to_string()
             }
-            Self::Http { url, .. } => url.clone(),
+            Self::Http(endpoint) => endpoint.url.clone(),
         }
     }
 }

@@ -6,9 +6,11 @@ use crate::{
     config::{Reach, ServerConfig},
     error::ConnectError,
     handler::{Handler, ProgressUpdate, Signals},
-    http,
+    handshake::{HandshakeError, handshake_error, login_error, timeout_error, with_sources},
+    http::{self, Challenge},
     lines::Lines,
     listing::Listing,
+    oauth,
 };
 use agent_host_engine::{secrets::Secrets, text, tool::ProgressSink};
 use futures_util::FutureExt as _;
@@ -16,12 +18,12 @@ use rmcp::{
     RoleClient, ServiceError,
     model::{
         CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-        ClientRequest, ErrorCode, ErrorData, JsonObject, ListToolsRequest, PaginatedRequestParams,
-        ProtocolVersion, RequestId, ServerResult, SubscriptionFilter,
+        ClientRequest, ErrorCode, ErrorData, InputRequest, InputRequiredResult, InputResponses,
+        JsonObject, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId,
+        ServerResult, SubscriptionFilter,
     },
     service::{
-        ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions, RunningService,
-        serve_client_with_lifecycle,
+        ClientLifecycleMode, Peer, PeerRequestOptions, RunningService, serve_client_with_lifecycle,
     },
 };
 use serde_json::Value;
@@ -32,14 +34,19 @@ use std::{
 use tokio::{task::JoinHandle, time::timeout};
 
 /// The maximum of bytes shown of a protocol error: some quote the message in question.
-const SHOWN_BYTES: usize = 500;
+pub(crate) const SHOWN_BYTES: usize = 500;
+
+/// The maximum of requests for one call: each may ask the user.
+const MAX_ROUNDS: u32 = 16;
+
+/// The pause before a call is sent again at the server's wish, times the number of rounds.
+const ROUND_PAUSE: Duration = Duration::from_millis(50);
 
 /// An open connection. Dropping it ends the child process or the HTTP session.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, Handler>,
     signals: Arc<Signals>,
-    /// The secrets to redact in what the server sends.
-    secrets: Arc<Secrets>,
+    config: Arc<ServerConfig>,
     /// `None` for a web server.
     child: Option<tokio::sync::Mutex<ServerProcess>>,
     /// The task that receives changes of the tools, in protocol versions that need a subscription.
@@ -54,11 +61,31 @@ pub(crate) enum RequestError {
     Protocol(ErrorData),
     /// The server requires a feature that this client does not declare.
     Unsupported(&'static str),
+    /// The server wants another login, as a clause that says what the operator can do.
+    Login(String),
+}
+
+/// The response to a request.
+enum Answer {
+    Result(Value),
+    /// The server wants answers of its own, and to be asked again with them.
+    InputRequired(InputRequiredResult),
+}
+
+impl Answer {
+    fn result(self) -> Result<Value, RequestError> {
+        match self {
+            Self::Result(result) => Ok(result),
+            Self::InputRequired(_) => Err(RequestError::Unsupported(
+                "it asks for input where there is no call",
+            )),
+        }
+    }
 }
 
 impl Connection {
     /// Starts the server, if it is a child process, and negotiates the protocol version.
-    pub(crate) async fn open(config: &ServerConfig) -> Result<Self, ConnectError> {
+    pub(crate) async fn open(config: &Arc<ServerConfig>) -> Result<Self, ConnectError> {
         // Tries `server/discover` first and `initialize` if the server does not know it.
         let lifecycle = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
@@ -80,12 +107,15 @@ impl Connection {
     }
 
     async fn handshake(
-        config: &ServerConfig,
+        config: &Arc<ServerConfig>,
         lifecycle: ClientLifecycleMode,
         limit: Duration,
     ) -> Result<Self, HandshakeError> {
         let signals = Arc::<Signals>::default();
-        let handler = Handler(Arc::clone(&signals));
+        let handler = Handler {
+            signals: Arc::clone(&signals),
+            config: Arc::clone(config),
+        };
         let fault = |why: String| ConnectError::Start {
             server: config.name.clone(),
             why,
@@ -98,11 +128,21 @@ impl Connection {
                 let handshake = serve_client_with_lifecycle(handler, lines, lifecycle);
                 (timeout(limit, Box::pin(handshake)).await, Some(child))
             }
-            Reach::Http { url, token } => {
-                let transport = http::transport(url, token.as_ref(), config.concurrent_calls);
-                let transport = transport.map_err(fault)?;
-                let handshake = serve_client_with_lifecycle(handler, transport, lifecycle);
-                (timeout(limit, Box::pin(handshake)).await, None)
+            Reach::Http(endpoint) => {
+                let login = timeout(limit, oauth::stored(endpoint)).await;
+                let login = login.map_err(|_| timeout_error(config, ""))?;
+                let handshake = match login.map_err(fault)? {
+                    Some(manager) => {
+                        let transport = http::authorized(endpoint, config, manager);
+                        let transport = transport.map_err(fault)?;
+                        serve_client_with_lifecycle(handler, transport, lifecycle).boxed()
+                    }
+                    None => {
+                        let transport = http::transport(endpoint, config).map_err(fault)?;
+                        serve_client_with_lifecycle(handler, transport, lifecycle).boxed()
+                    }
+                };
+                (timeout(limit, handshake).await, None)
             }
         };
         let service = match (connected, &mut child) {
@@ -112,8 +152,12 @@ impl Connection {
                 return Err(handshake_error(config, &error, &detail));
             }
             (Ok(Err(error)), None) => {
-                if let Reach::Http { url, token } = &config.reach
-                    && http::speaks_http_sse(url, token.as_ref()).await
+                let challenge = error.auth_challenge();
+                if let Some(login) = challenge.and_then(|text| login_error(config, text)) {
+                    return Err(login.into());
+                }
+                if let Reach::Http(endpoint) = &config.reach
+                    && http::speaks_http_sse(endpoint).await
                 {
                     let server = config.name.clone();
                     return Err(ConnectError::HttpSse { server }.into());
@@ -129,7 +173,7 @@ impl Connection {
             subscription: subscribe(&service, &signals),
             service,
             signals,
-            secrets: Arc::clone(&config.secrets),
+            config: Arc::clone(config),
             child: child.map(tokio::sync::Mutex::new),
         })
     }
@@ -163,12 +207,12 @@ impl Connection {
                 params: from,
                 ..ListToolsRequest::default()
             };
-            let page = match self
-                .ask(ClientRequest::ListToolsRequest(request), &|_, _| {})
-                .await
-            {
+            let answer = self.ask(ClientRequest::ListToolsRequest(request), &|_, _| {});
+            let page = match answer.await.and_then(Answer::result) {
                 Ok(mut page) => {
-                    self.secrets.json(&mut page);
+                    for secrets in self.config.redacted() {
+                        secrets.json(&mut page);
+                    }
                     page
                 }
                 Err(RequestError::Closed(why)) => return Err(why),
@@ -176,6 +220,7 @@ impl Connection {
                     return Err(text::sanitize(&error.message, SHOWN_BYTES));
                 }
                 Err(RequestError::Unsupported(what)) => return Err(what.to_owned()),
+                Err(RequestError::Login(what)) => return Err(what),
             };
             cursor = listing.take(page)?;
             if cursor.is_none() {
@@ -192,18 +237,68 @@ impl Connection {
         input: JsonObject,
         progress: ProgressSink<'_>,
     ) -> Result<Value, RequestError> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let mut result = self.ask(request, progress).await?;
-        redact(&mut result, &self.secrets);
-        Ok(result)
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
+        // Before it is sent, since the server may ask at once.
+        let _running = self.signals.begin_call();
+        for round in 0..MAX_ROUNDS {
+            let request = CallToolRequest::new(params.clone());
+            let request = ClientRequest::CallToolRequest(request);
+            let required = match self.ask(request, progress).await? {
+                Answer::Result(mut result) => {
+                    for secrets in self.config.redacted() {
+                        redact(&mut result, &secrets);
+                    }
+                    return Ok(result);
+                }
+                Answer::InputRequired(required) => required,
+            };
+            let requests = required.input_requests.unwrap_or_default();
+            if requests.is_empty() {
+                // The server only wants to be asked again.
+                tokio::time::sleep(ROUND_PAUSE * round).await;
+            }
+            let mut responses = InputResponses::new();
+            for (key, request) in requests {
+                responses.insert(key, self.input(request).await?);
+            }
+            params.input_responses = (!responses.is_empty()).then_some(responses);
+            params.request_state = required.request_state;
+        }
+        Err(RequestError::Unsupported(
+            "it asked for input again and again",
+        ))
+    }
+
+    /// Answers a request of the server that came as the result of a call.
+    async fn input(&self, request: InputRequest) -> Result<Value, RequestError> {
+        let handler = self.service.service();
+        let answer = match request {
+            InputRequest::Elicitation(request) => {
+                let answer = handler.elicit(request.params).await;
+                let answer = answer.map_err(|error| {
+                    RequestError::Unsupported(if error.code == ErrorCode::INVALID_PARAMS {
+                        "it asks the user a question that cannot be shown"
+                    } else {
+                        "it asks the user a question first, and no one can be asked in this run; use `agent-host run` at a terminal"
+                    })
+                });
+                serde_json::to_value(answer?)
+            }
+            InputRequest::ListRoots(_) => serde_json::to_value(handler.roots()),
+            _ => {
+                return Err(RequestError::Unsupported(
+                    "it asks for a model's text first, and this host gives none to MCP servers",
+                ));
+            }
+        };
+        answer.map_err(|error| RequestError::Closed(error.to_string()))
     }
 
     async fn ask(
         &self,
         request: ClientRequest,
         progress: ProgressSink<'_>,
-    ) -> Result<Value, RequestError> {
+    ) -> Result<Answer, RequestError> {
         let options = PeerRequestOptions::no_options();
         let sent = self.service.send_request_with_option(request, options);
         let mut handle = match sent.await {
@@ -215,7 +310,7 @@ impl Connection {
             id: Some(handle.id.clone()),
         };
         let progress = |update: &ProgressUpdate| {
-            progress(&self.secrets.text(&update.message), update.fraction);
+            progress(&self.config.redact(&update.message), update.fraction);
         };
         let mut updates = self.signals.updates(handle.progress_token.clone());
         let answer = loop {
@@ -235,27 +330,56 @@ impl Connection {
             Err(_) => return Err(self.request_error(ServiceError::TransportClosed).await),
         };
         match answer {
-            ServerResult::InputRequiredResult(_) => Err(RequestError::Unsupported(
-                "it asks for input first, and this host answers no questions of MCP servers",
-            )),
+            ServerResult::InputRequiredResult(required) => Ok(Answer::InputRequired(required)),
             ServerResult::CreateTaskResult(_) => Err(RequestError::Unsupported(
                 "it made a task of the call, and this host follows no tasks",
             )),
             // Serialized again, because the library rejects a result with an unknown kind of
             // content.
             answer => serde_json::to_value(answer)
+                .map(Answer::Result)
                 .map_err(|error| RequestError::Closed(error.to_string())),
         }
+    }
+
+    /// Notes the scopes that the server wants for the next login, and says what the operator can do.
+    fn wants_login(&self, challenge: Challenge) -> String {
+        let name = &self.config.name;
+        let Reach::Http(endpoint) = &self.config.reach else {
+            return String::new();
+        };
+        if endpoint.oauth.is_none() {
+            return "it refused the configured token".to_owned();
+        }
+        let what = match challenge {
+            Challenge::Login => "it wants a login".to_owned(),
+            Challenge::Scopes(scopes) => {
+                if let Err(error) = oauth::want_scopes(endpoint, &scopes) {
+                    tracing::warn!("the login of the MCP server `{name}`: {error}");
+                }
+                let scopes = text::sanitize(&scopes, SHOWN_BYTES);
+                format!(
+                    "it wants a login with the scopes \"{}\"",
+                    scopes.escape_debug()
+                )
+            }
+        };
+        format!("{what}; the operator can run `agent-host mcp login {name}`")
     }
 
     async fn request_error(&self, error: ServiceError) -> RequestError {
         let why = match error {
             ServiceError::McpError(mut error) => {
-                error.message = self.secrets.text(&error.message).into_owned().into();
+                error.message = self.config.redact(&error.message).into();
                 return RequestError::Protocol(error);
             }
+            ServiceError::TransportSend(ref sent)
+                if let Some(challenge) = http::challenge(sent.error.as_ref()) =>
+            {
+                return RequestError::Login(self.wants_login(challenge));
+            }
             ServiceError::TransportClosed => "it closed the connection".to_owned(),
-            error => text::sanitize(&self.secrets.text(&with_sources(&error)), SHOWN_BYTES),
+            error => text::sanitize(&self.config.redact(&with_sources(&error)), SHOWN_BYTES),
         };
         let detail = match &self.child {
             Some(child) => child.lock().await.exit_clause().await,
@@ -343,81 +467,4 @@ fn base64(result: &mut Value) -> impl Iterator<Item = &mut Value> {
         };
         block.pointer_mut(place)
     })
-}
-
-pub(crate) fn timeout_error(config: &ServerConfig, detail: &str) -> ConnectError {
-    ConnectError::Silent {
-        server: config.name.clone(),
-        seconds: config.connect_timeout.as_secs(),
-        detail: text::sanitize(detail, SHOWN_BYTES),
-    }
-}
-
-fn handshake_error(
-    config: &ServerConfig,
-    error: &ClientInitializeError,
-    detail: &str,
-) -> HandshakeError {
-    let told = ConnectError::Unusable {
-        server: config.name.clone(),
-        why: text::sanitize(&config.secrets.text(&with_sources(error)), SHOWN_BYTES),
-        detail: text::sanitize(detail, SHOWN_BYTES),
-    };
-    match error {
-        ClientInitializeError::ExpectedInitResult(_) => HandshakeError::UnexpectedResult(told),
-        error if refuses_initialize(error) => HandshakeError::NoInitialize(told),
-        _ => HandshakeError::Other(told),
-    }
-}
-
-/// Whether the server refused `initialize` as of an unsupported version: it had taken
-/// `server/discover`, which the library gives up after 10 seconds.
-pub(crate) fn refuses_initialize(error: &ClientInitializeError) -> bool {
-    match error {
-        ClientInitializeError::JsonRpcError(error) => {
-            error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
-        }
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
-            refuses_initialize(fallback)
-        }
-        _ => false,
-    }
-}
-
-enum HandshakeError {
-    /// The server answered with a result of another kind.
-    UnexpectedResult(ConnectError),
-    /// The server refuses `initialize`.
-    NoInitialize(ConnectError),
-    Other(ConnectError),
-}
-
-impl From<HandshakeError> for ConnectError {
-    fn from(error: HandshakeError) -> Self {
-        match error {
-            HandshakeError::UnexpectedResult(error)
-            | HandshakeError::NoInitialize(error)
-            | HandshakeError::Other(error) => error,
-        }
-    }
-}
-
-impl From<ConnectError> for HandshakeError {
-    fn from(error: ConnectError) -> Self {
-        Self::Other(error)
-    }
-}
-
-/// Formats an error with its sources.
-fn with_sources(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        cause = inner.source();
-    }
-    text
 }

@@ -48,6 +48,14 @@ pub enum ConnectError {
         /// The configured name of the server.
         server: String,
     },
+    /// The server wants a token, and has none or one that it does not take.
+    #[error(
+        "the MCP server `{server}` wants a login; run `agent-host mcp login {server}`, or write its token to `token` under [[mcp]]"
+    )]
+    Login {
+        /// The configured name of the server.
+        server: String,
+    },
     /// The list of tools is invalid.
     #[error(
         "the tools of the MCP server `{server}` cannot be used: {why}. Name the tools that you want with `tools = [..]` under [[mcp]], or use another version of the server"

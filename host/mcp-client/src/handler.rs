@@ -1,11 +1,24 @@
-//! Handles notifications and requests of a server. It may report progress and announce changed
-//! tools. Elicitation and sampling are undeclared and refused; the list of roots is empty.
+//! Handles notifications and requests of a server. It may report progress, announce changed tools,
+//! ask the user during a call if there is one, and list the configured roots. Sampling is
+//! undeclared and refused.
 
+#![expect(
+    deprecated,
+    reason = "a later revision of the protocol drops roots, and servers of today use them"
+)]
+
+use crate::{
+    config::ServerConfig,
+    elicitation::{Elicitation, ElicitationAnswer},
+};
+use agent_host_engine::text;
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
     model::{
-        ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ErrorCode,
-        Implementation, ProgressNotificationParam, ProgressToken,
+        ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
+        ErrorCode, FormElicitationCapability, Implementation, ListRootsResult,
+        ProgressNotificationParam, ProgressToken, Root, RootsCapabilities,
+        UrlElicitationCapability,
     },
     service::{NotificationContext, RequestContext},
 };
@@ -15,12 +28,19 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::{Duration, Instant},
 };
 use tokio::sync::mpsc;
 
 /// The maximum of queued progress reports per call. More are dropped: they are transient, and the
 /// last one is repeated.
 const MAX_QUEUED_UPDATES: usize = 16;
+
+/// The maximum of questions while calls run; that of a component's call.
+const MAX_QUESTIONS: usize = agent_host_types::question::MAX_QUESTIONS;
+
+/// The maximum of bytes shown of a question that cannot be asked.
+const REFUSAL_BYTES: usize = 300;
 
 pub(crate) struct ProgressUpdate {
     pub(crate) message: String,
@@ -36,6 +56,49 @@ pub(crate) struct Signals {
     /// The number of `tools/list_changed` notifications, and the number at the last `tools/list`.
     changes: AtomicU64,
     read: AtomicU64,
+    questions: Mutex<Questions>,
+}
+
+/// A running call. Dropping it ends it.
+pub(crate) struct RunningCall(Arc<Signals>);
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        let mut questions = self.0.questions();
+        questions.calls -= 1;
+        if questions.calls == 0 {
+            questions.asked = 0;
+        }
+    }
+}
+
+/// The questions that the server asked the user.
+#[derive(Default)]
+struct Questions {
+    /// The running calls, during which the server may ask.
+    calls: usize,
+    /// Since no call was running.
+    asked: usize,
+    /// Open now, and the time since one is.
+    open: usize,
+    since: Option<Instant>,
+    /// The time of those before.
+    before: Duration,
+}
+
+/// An open question. Dropping it closes it.
+struct OpenQuestion<'s>(&'s Signals);
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        let mut questions = self.0.questions();
+        questions.open -= 1;
+        if questions.open == 0
+            && let Some(since) = questions.since.take()
+        {
+            questions.before += since.elapsed();
+        }
+    }
 }
 
 impl Signals {
@@ -53,6 +116,37 @@ impl Signals {
     /// Records that the tools have to be listed again.
     pub(crate) fn set_changed(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Returns the time in which the user had a question of the server.
+    pub(crate) fn question_time(&self) -> Duration {
+        let questions = self.questions();
+        let open = questions.since.map(|since| since.elapsed());
+        questions.before + open.unwrap_or_default()
+    }
+
+    /// Begins a call, during which the server may ask the user.
+    pub(crate) fn begin_call(self: &Arc<Self>) -> RunningCall {
+        self.questions().calls += 1;
+        RunningCall(Arc::clone(self))
+    }
+
+    /// Opens a question; `None` if no call is running or there were too many.
+    fn open_question(&self) -> Option<OpenQuestion<'_>> {
+        let mut questions = self.questions();
+        if questions.calls == 0 || questions.asked >= MAX_QUESTIONS {
+            return None;
+        }
+        questions.asked += 1;
+        questions.open += 1;
+        questions.since.get_or_insert_with(Instant::now);
+        Some(OpenQuestion(self))
+    }
+
+    fn questions(&self) -> std::sync::MutexGuard<'_, Questions> {
+        self.questions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Subscribes to the progress of the call with `token`, until the value is dropped.
@@ -83,7 +177,55 @@ impl Drop for ProgressUpdates {
     }
 }
 
-pub(crate) struct Handler(pub(crate) Arc<Signals>);
+/// The client's side of a connection.
+pub(crate) struct Handler {
+    pub(crate) signals: Arc<Signals>,
+    pub(crate) config: Arc<ServerConfig>,
+}
+
+impl Handler {
+    /// Asks the user a question of the server. It is declined if no call of it is running.
+    pub(crate) async fn elicit(
+        &self,
+        request: ElicitRequestParams,
+    ) -> Result<ElicitResult, ErrorData> {
+        let name = &self.config.name;
+        let Some(user) = &self.config.elicitor else {
+            tracing::warn!(
+                "the MCP server `{name}` has a question for the user, and no one can be asked in this run; use `agent-host run` at a terminal"
+            );
+            let why = "agent-host has not declared `elicitation`: no user can be asked in this run";
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None));
+        };
+        let elicitation = match Elicitation::new(name, request) {
+            Ok(elicitation) => elicitation,
+            Err(why) => {
+                let why = format!(
+                    "agent-host cannot ask it: {}",
+                    text::sanitize(&why, REFUSAL_BYTES)
+                );
+                tracing::warn!("a question of the MCP server `{name}`: {why}");
+                return Err(ErrorData::invalid_params(why, None));
+            }
+        };
+        let Some(_open) = self.signals.open_question() else {
+            tracing::warn!(
+                "the MCP server `{name}` asked outside of a call, or more than {MAX_QUESTIONS} questions; its question was declined"
+            );
+            return Ok(ElicitationAnswer::Decline.into());
+        };
+        Ok(user.ask(elicitation).await.into())
+    }
+
+    /// Returns the configured roots.
+    pub(crate) fn roots(&self) -> ListRootsResult {
+        let roots = self.config.roots.iter().filter_map(|directory| {
+            let address = reqwest::Url::from_directory_path(directory).ok()?;
+            Some(Root::new(address))
+        });
+        ListRootsResult::new(roots.collect())
+    }
+}
 
 impl ClientHandler for Handler {
     async fn on_progress(
@@ -91,7 +233,7 @@ impl ClientHandler for Handler {
         params: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let all = self.0.updates.lock();
+        let all = self.signals.updates.lock();
         let all = all.unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = all.get(&params.progress_token) {
             let whole = params.total.filter(|total| *total > 0.0);
@@ -104,20 +246,37 @@ impl ClientHandler for Handler {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.0.set_changed();
+        self.signals.set_changed();
     }
 
     async fn create_elicitation(
         &self,
-        _request: ElicitRequestParams,
+        request: ElicitRequestParams,
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let why = "agent-host has not declared `elicitation`: the user cannot be asked while a tool of a server runs";
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None))
+        self.elicit(request).await
+    }
+
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Ok(self.roots())
     }
 
     fn get_info(&self) -> ClientConfig {
         let client = Implementation::new("agent-host", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), client)
+        let mut capabilities = ClientCapabilities::default();
+        if self.config.elicitor.is_some() {
+            let asks = ElicitationCapability::new()
+                .with_form(FormElicitationCapability::new().with_schema_validation(true))
+                .with_url(UrlElicitationCapability::new());
+            capabilities.elicitation = Some(asks);
+        }
+        if !self.config.roots.is_empty() {
+            // They do not change while the host runs.
+            capabilities.roots = Some(RootsCapabilities::default());
+        }
+        ClientConfig::new(capabilities, client)
     }
 }

@@ -1,14 +1,22 @@
 //! The HTTP transport: bundled roots, no proxy, and no redirection to another origin, which would
 //! receive the token and the conversation.
 
+use crate::{
+    config::{Endpoint, ServerConfig},
+    headers,
+};
 use agent_host_http_client::{USER_AGENT, builder, same_origin_redirects, tls_config};
 use reqwest::{Client, Url};
 use rmcp::transport::{
-    StreamableHttpClientTransport, common::client_side_sse::ExponentialBackoff,
-    streamable_http_client::StreamableHttpClientTransportConfig,
+    StreamableHttpClientTransport,
+    auth::{AuthClient, AuthError, AuthorizationManager},
+    common::client_side_sse::ExponentialBackoff,
+    streamable_http_client::{
+        AuthRequiredError, InsufficientScopeError, StreamableHttpClientTransportConfig,
+    },
 };
-use secrecy::{ExposeSecret as _, SecretString};
-use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+use secrecy::ExposeSecret as _;
+use std::{sync::Arc, time::Duration};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -20,41 +28,94 @@ const PROBED_BYTES: usize = 8 * 1024;
 const STREAM_ATTEMPTS: usize = 8;
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Returns the transport to the server at `url`.
+/// Returns the transport to a server that has no login.
 ///
 /// # Errors
-/// The defect of the URL or the token, as a fragment.
+/// The defect of the address or a header, as a fragment.
 pub(crate) fn transport(
-    url: &str,
-    token: Option<&SecretString>,
-    concurrent_calls: NonZeroUsize,
+    endpoint: &Endpoint,
+    config: &ServerConfig,
 ) -> Result<StreamableHttpClientTransport<Client>, String> {
-    let url: Url = url
+    let (client, mut settings) = settings(endpoint, config)?;
+    if let Some(token) = &endpoint.token {
+        settings = settings.auth_header(token.expose_secret());
+    }
+    Ok(StreamableHttpClientTransport::with_client(client, settings))
+}
+
+/// Returns the transport to a server with this login.
+///
+/// # Errors
+/// Those of [`transport`].
+pub(crate) fn authorized(
+    endpoint: &Endpoint,
+    config: &ServerConfig,
+    manager: AuthorizationManager,
+) -> Result<StreamableHttpClientTransport<AuthClient<Client>>, String> {
+    let (client, settings) = settings(endpoint, config)?;
+    let client = AuthClient::new(client, manager);
+    Ok(StreamableHttpClientTransport::with_client(client, settings))
+}
+
+fn settings(
+    endpoint: &Endpoint,
+    config: &ServerConfig,
+) -> Result<(Client, StreamableHttpClientTransportConfig), String> {
+    let url: Url = endpoint
+        .url
         .parse()
         .map_err(|error| format!("its address: {error}"))?;
     let client = client(&url)?;
     let mut backoff = ExponentialBackoff::default();
     backoff.max_times = Some(STREAM_ATTEMPTS);
     backoff.max_delay = Some(LONGEST_PAUSE);
-    let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+    let mut settings = StreamableHttpClientTransportConfig::with_uri(url.as_str())
         .max_sse_event_size(super::lines::MAX_MESSAGE_BYTES)
         // One more, for `tools/list`.
-        .max_concurrent_requests(concurrent_calls.get().saturating_add(1));
-    config.retry_config = Arc::new(backoff);
-    if let Some(token) = token {
-        config = config.auth_header(token.expose_secret());
+        .max_concurrent_requests(config.concurrent_calls.get().saturating_add(1))
+        .custom_headers(headers::sent(&endpoint.headers)?);
+    settings.retry_config = Arc::new(backoff);
+    Ok((client, settings))
+}
+
+/// The demand of a server for a login.
+pub(crate) enum Challenge {
+    /// It knows no token of ours.
+    Login,
+    /// The token does not allow the request, and these scopes would.
+    Scopes(String),
+}
+
+/// Returns the demand for a login in an error of a request.
+pub(crate) fn challenge(error: &(dyn std::error::Error + 'static)) -> Option<Challenge> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<AuthRequiredError>() {
+            return Some(Challenge::Login);
+        }
+        if let Some(error) = error.downcast_ref::<InsufficientScopeError>() {
+            let scopes = error.required_scope.clone();
+            return Some(Challenge::Scopes(scopes.unwrap_or_default()));
+        }
+        if let Some(AuthError::AuthorizationRequired) = error.downcast_ref() {
+            return Some(Challenge::Login);
+        }
+        next = error.source();
     }
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    None
 }
 
 /// Whether a GET of the URL yields the event with which the HTTP+SSE transport of 2024-11-05 begins
 /// (<https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse>).
-pub(crate) async fn speaks_http_sse(url: &str, token: Option<&SecretString>) -> bool {
+pub(crate) async fn speaks_http_sse(endpoint: &Endpoint) -> bool {
     let probe = async {
-        let url: Url = url.parse().ok()?;
+        let url: Url = endpoint.url.parse().ok()?;
         let mut request = client(&url).ok()?.get(url);
         request = request.header("accept", "text/event-stream");
-        if let Some(token) = token {
+        for (name, value) in headers::sent(&endpoint.headers).ok()? {
+            request = request.header(name, value);
+        }
+        if let Some(token) = &endpoint.token {
             request = request.bearer_auth(token.expose_secret());
         }
         let mut response = request.send().await.ok()?;
@@ -75,7 +136,8 @@ pub(crate) async fn speaks_http_sse(url: &str, token: Option<&SecretString>) -> 
     probed.ok().flatten() == Some(true)
 }
 
-fn client(url: &Url) -> Result<Client, String> {
+/// Returns the client for the server at `url`.
+pub(crate) fn client(url: &Url) -> Result<Client, String> {
     builder(tls_config().map_err(|error| error.to_string())?)
         .user_agent(USER_AGENT)
         .connect_timeout(CONNECT_TIMEOUT)

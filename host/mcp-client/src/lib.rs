@@ -5,12 +5,16 @@
 mod child;
 mod config;
 mod connection;
+mod elicitation;
 mod error;
 mod handler;
+mod handshake;
+mod headers;
 mod http;
 mod lines;
 mod listing;
 mod names;
+mod oauth;
 mod reconnect;
 mod result;
 mod server;
@@ -18,9 +22,14 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Reach, ServerCommand, ServerConfig, Supervisor};
+pub use config::{Endpoint, Reach, ServerCommand, ServerConfig, Supervisor};
+pub use elicitation::{
+    Choice, Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, Field, FieldKind,
+};
 pub use error::ConnectError;
+pub use headers::{check_header_name, check_header_value};
 pub use names::{MAX_SERVER_NAME, offered_name};
+pub use oauth::{Login, LoginError, LoginStore, LoginTokens, OAuth};
 pub use result::{OUTPUT_META, output};
 pub use server::McpServer;
 pub use supervisor::supervise;

@@ -2,9 +2,7 @@
 //! that needed it, so that a server that starts slowly is ready for a later call.
 
 use crate::{
-    config::ServerConfig,
-    connection::{Connection, timeout_error},
-    error::ConnectError,
+    config::ServerConfig, connection::Connection, error::ConnectError, handshake::timeout_error,
     listing::ToolOffer,
 };
 use std::{

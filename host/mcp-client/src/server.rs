@@ -1,9 +1,10 @@
 //! A server whose tools are offered: calls, deadlines, reconnection and changed tools.
 
 use crate::{
-    config::{Reach, ServerConfig},
+    config::{Endpoint, Reach, ServerConfig},
     connection::{Connection, RequestError},
     error::ConnectError,
+    handler::Signals,
     lines::{MALFORMED, TOO_LARGE},
     listing::ToolOffer,
     reconnect::{ConnState, ReconnectError, connect},
@@ -25,8 +26,9 @@ use serde_json::{Map, Value};
 use std::{
     collections::{BTreeSet, HashMap},
     fmt,
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
@@ -36,6 +38,9 @@ use tokio_util::sync::CancellationToken;
 
 /// The maximum of bytes shown of a server's reason for a denial.
 const DENIAL_BYTES: usize = 500;
+
+/// The shortest interval between looks whether the user still has a question.
+const QUESTION_POLL: Duration = Duration::from_millis(1);
 
 /// A server with its tools as first listed.
 pub struct McpServer {
@@ -169,7 +174,7 @@ impl McpServer {
         };
         let (hosts, at) = match &self.config.reach {
             Reach::Command(_) => (Vec::new(), "child process".to_owned()),
-            Reach::Http { url, .. } => (host(url).into_iter().collect(), url.clone()),
+            Reach::Http(Endpoint { url, .. }) => (host(url).into_iter().collect(), url.clone()),
         };
         CallReport {
             output,
@@ -216,10 +221,14 @@ impl McpServer {
         let left = deadline.saturating_sub(began.elapsed());
         let answer = tokio::select! {
             biased;
-            answer = timeout(left, self.call_ready(tool, &ready, input, progress)) => answer,
+            answer = timeout_without_questions(
+                left,
+                ready.connection.signals(),
+                self.call_ready(tool, &ready, input, progress),
+            ) => answer,
             () = cancel.cancelled() => return Err(ToolFailure::stopped(self.effect(tool))),
         };
-        answer.unwrap_or_else(|_| {
+        answer.unwrap_or_else(|| {
             let what = format!(
                 "did not answer within {} ms, and the call was cancelled. Whether it took effect is not known.",
                 deadline.as_millis()
@@ -280,6 +289,9 @@ impl McpServer {
             Err(RequestError::Unsupported(what)) => {
                 return Err(self.unavailable(&format!("{what}. The call did not run")));
             }
+            Err(RequestError::Login(what)) => {
+                return Err(self.unavailable(&format!("{what}. The call did not run")));
+            }
             Err(RequestError::Closed(why)) => {
                 return Err(
                     self.unavailable(&format!("{why}. Whether the call took effect is not known"))
@@ -292,7 +304,9 @@ impl McpServer {
             output => output,
         };
         result::replace_links(&mut output);
-        self.config.secrets.output(&mut output);
+        for secrets in self.config.redacted() {
+            secrets.output(&mut output);
+        }
         let bytes = size(&output);
         if bytes > self.config.output_bytes {
             let limit = self.config.output_bytes;
@@ -450,6 +464,26 @@ impl McpServer {
     fn failure(&self, code: ToolErrorCode, what: &str) -> ToolFailure {
         let name = &self.config.name;
         ToolFailure::new(code, format!("The MCP server `{name}` {what}"))
+    }
+}
+
+/// Waits for a call for this long, besides the time in which the user had a question of the server.
+async fn timeout_without_questions<T>(
+    limit: Duration,
+    signals: &Signals,
+    call: impl Future<Output = T>,
+) -> Option<T> {
+    let mut call = pin!(call);
+    let (began, before) = (Instant::now(), signals.question_time());
+    loop {
+        let asking = signals.question_time().saturating_sub(before);
+        let left = (limit + asking).saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return None;
+        }
+        if let Ok(answer) = timeout(left.max(QUESTION_POLL), &mut call).await {
+            return Some(answer);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calls of servers with many behaviours, run as child processes: `tests/it/mcp_client/server.py`.
 
 mod calls;
+mod headers;
 mod http_sse;
 mod restart;
 mod secrets;
@@ -49,6 +50,8 @@ fn config(behaviour: &str) -> ServerConfig {
         tools: None,
         read_only: ["act".to_owned()].into(),
         secrets: Arc::default(),
+        roots: Vec::new(),
+        elicitor: None,
     }
 }
 

@@ -1,17 +1,22 @@
 //! MCP servers: `[[mcp]]`. No server is started or contacted here.
 
+mod http;
+
 use super::{
     ConfigError, Confirmations, env_grants,
     paths::Scope,
     problem::{config_error, resolve_steps},
-    raw::{RawEnvGrant, RawMcp},
+    raw::{RawEnvGrant, RawMcp, RawOAuth},
     resolve::resolve_all,
     source::{Purpose, Source},
 };
 use agent_host_engine::secrets::{MIN_SECRET_BYTES, Secrets};
-use agent_host_mcp_client::{MAX_SERVER_NAME, Reach, ServerCommand, ServerConfig, Supervisor};
+use agent_host_mcp_client::{
+    Elicitor, Endpoint, MAX_SERVER_NAME, Reach, ServerCommand, ServerConfig, Supervisor,
+};
 use agent_host_models::is_on_this_machine;
 use agent_host_types::{limits::Limits, tool::is_tool_name};
+use http::{HeaderSource, OAuthSettings, read_headers, resolve_headers, resolve_oauth};
 use secrecy::{ExposeSecret as _, SecretString};
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -41,6 +46,7 @@ pub struct McpConfig {
     /// True if nothing runs without it.
     pub required: bool,
     address: Address,
+    roots: Vec<PathBuf>,
     tools: Option<BTreeSet<String>>,
     read_only: BTreeSet<String>,
     concurrent_calls: NonZeroUsize,
@@ -57,6 +63,9 @@ enum Address {
     Http {
         url: String,
         token: Option<Source>,
+        headers: Vec<(String, HeaderSource)>,
+        /// Absent if `Authorization` is configured.
+        oauth: Option<OAuthSettings>,
     },
 }
 
@@ -66,24 +75,43 @@ impl McpConfig {
     ///
     /// # Errors
     /// The token is not where it should be.
-    pub async fn open(&self, supervisor: Option<&Supervisor>) -> Result<ServerConfig, ConfigError> {
+    pub async fn open(
+        &self,
+        supervisor: Option<&Supervisor>,
+        elicitor: Option<&Arc<dyn Elicitor>>,
+        state_dir: &Path,
+    ) -> Result<ServerConfig, ConfigError> {
         let reach = match &self.address {
             Address::Command(command) => Reach::Command(ServerCommand {
                 supervisor: supervisor.cloned(),
                 ..command.clone()
             }),
-            Address::Http { url, token } => Reach::Http {
+            Address::Http {
+                url,
+                token,
+                headers,
+                oauth,
+            } => Reach::Http(Endpoint {
                 url: url.clone(),
                 token: match token {
                     Some(source) => Some(source.read().await?),
                     None => None,
                 },
-            },
+                headers: read_headers(headers).await?,
+                oauth: match oauth {
+                    Some(oauth) => Some(Arc::new(oauth.open(url, state_dir).await?)),
+                    None => None,
+                },
+            }),
         };
         Ok(ServerConfig {
             name: self.name.clone(),
-            secrets: Arc::new(given_secrets(&self.name, &reach)),
+            secrets: Arc::new(given_secrets(&self.name, &reach, |header| {
+                self.has_literal(header)
+            })),
             reach,
+            roots: self.roots.clone(),
+            elicitor: elicitor.cloned(),
             connect_timeout: self.connect_timeout,
             deadline: self.deadline,
             concurrent_calls: self.concurrent_calls,
@@ -93,25 +121,56 @@ impl McpConfig {
         })
     }
 
-    /// Returns the files that no guest may reach: the program, where it is named by a path, and the
-    /// token.
-    pub(super) fn files(&self) -> Option<PathBuf> {
+    /// True if the value of this header is written in the configuration.
+    fn has_literal(&self, header: &str) -> bool {
+        let Address::Http { headers, .. } = &self.address else {
+            return false;
+        };
+        let mut headers = headers.iter();
+        headers.any(|(name, value)| name == header && matches!(value, HeaderSource::Literal(_)))
+    }
+
+    /// Returns the files that no guest may reach: the program, where it is named by a path, the
+    /// token and the headers.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
         match &self.address {
             Address::Command(command) => {
                 let is_path = command.program.contains('/');
-                is_path.then(|| command.directory.join(&command.program))
+                let program = is_path.then(|| command.directory.join(&command.program));
+                program.into_iter().collect()
             }
-            Address::Http { token, .. } => token.as_ref()?.file().map(Path::to_owned),
+            Address::Http {
+                token,
+                headers,
+                oauth,
+                ..
+            } => {
+                let headers = headers.iter().filter_map(|(_, value)| match value {
+                    HeaderSource::Secret(source) => Some(source),
+                    HeaderSource::Literal(_) => None,
+                });
+                let client = oauth.iter().flat_map(|oauth| &oauth.client_secret);
+                let sources = token.iter().chain(headers).chain(client);
+                sources
+                    .filter_map(|source| source.file().map(Path::to_owned))
+                    .collect()
+            }
         }
     }
 }
 
-/// Returns the secrets that a server is given: its token, and the values of its environment that
-/// are secrets by their names, or are passwords in addresses. Other variables, such as paths and
+/// Returns the secrets that a server is given: its token, its headers from a source, and the values
+/// of its environment that are secrets by their names, or are passwords in addresses. Other variables, such as paths and
 /// regions, are what results are about.
-fn given_secrets(server: &str, reach: &Reach) -> Secrets {
+fn given_secrets(server: &str, reach: &Reach, is_literal: impl Fn(&str) -> bool) -> Secrets {
     let given: Vec<(&str, SecretString)> = match reach {
-        Reach::Http { token, .. } => token.iter().map(|token| ("token", token.clone())).collect(),
+        Reach::Http(endpoint) => {
+            let token = endpoint.token.iter().map(|token| ("token", token.clone()));
+            let headers = endpoint.headers.iter();
+            let headers = headers.filter(|(name, _)| !is_literal(name));
+            let headers = headers.map(|(name, value)| (name.as_str(), value.clone()));
+            token.chain(headers).collect()
+        }
         Reach::Command(command) => {
             let env = command.env.iter();
             env.filter_map(|(name, value)| {
@@ -145,7 +204,8 @@ fn given_secrets(server: &str, reach: &Reach) -> Secrets {
 }
 
 /// The parts of words that tell a secret by the name of its variable.
-const SECRET_PARTS: [&str; 6] = [
+const SECRET_PARTS: [&str; 7] = [
+    "AUTHORIZATION",
     "TOKEN",
     "SECRET",
     "PASSW",
@@ -220,13 +280,26 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
             "has a `token`, which only one with a `url` is sent",
             "hand it over with [[mcp.env]]",
         ),
+        (Some(_), None) if raw.oauth != RawOAuth::default() => refuse(
+            "oauth",
+            "has `oauth`, which only one with a `url` needs",
+            "remove it",
+        ),
+        (Some(_), None) if !raw.headers.is_empty() => refuse(
+            "headers",
+            "has `headers`, which only one with a `url` is sent",
+            "hand them over with [[mcp.env]]",
+        ),
         (Some(command), None) => command_address(&name, command, raw.env, scope),
         (None, Some(_)) if !raw.env.is_empty() => refuse(
             "env",
             "has [[mcp.env]], and one with a `url` is not started here",
             "remove it",
         ),
-        (None, Some(url)) => http_address(&name, url, raw.token.as_deref(), scope),
+        (None, Some(url)) => {
+            let sent = (raw.token.as_deref(), raw.headers, raw.oauth);
+            http_address(&name, url, sent, scope)
+        }
         (Some(_), Some(_)) | (None, None) => refuse(
             "",
             "needs either `command`, to be started, or `url`, to be asked",
@@ -236,6 +309,7 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
     resolve_steps! {
         address = address;
         confirmations = Confirmations::resolve(raw.approval, raw.approvals, &name);
+        roots = resolve_all("roots", raw.roots, |root| scope.resolve_path("", &root));
     }
     let deadline = raw.deadline_ms.map_or(DEADLINE_MS, NonZeroU64::get);
     let timeout = raw.connect_timeout_seconds;
@@ -245,6 +319,7 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
         confirmations,
         required: raw.required.unwrap_or(true),
         address,
+        roots,
         tools: raw.tools,
         read_only: raw.read_only,
         concurrent_calls: raw.concurrent_calls.unwrap_or(CONCURRENT_CALLS),
@@ -300,7 +375,7 @@ fn command_address(
 fn http_address(
     name: &str,
     url: String,
-    token: Option<&str>,
+    (token, headers, oauth): (Option<&str>, BTreeMap<String, String>, RawOAuth),
     scope: Scope<'_>,
 ) -> Result<Address, ConfigError> {
     let refuse = |why: &str, fix: &str| {
@@ -322,8 +397,17 @@ fn http_address(
         let why = "it has a name or a password in it";
         return refuse(why, "say with `token` where the token is");
     }
-    if url.starts_with("http://") && !is_on_this_machine(&url) && token.is_some() {
+    let is_bare = url.starts_with("http://") && !is_on_this_machine(&url);
+    if is_bare && token.is_some() {
         return refuse("the token would be sent unencrypted", "write `https://`");
+    }
+    let headers = resolve_headers(name, headers, token.is_some(), scope)?;
+    let has_secret = |(_, value): &(_, HeaderSource)| matches!(value, HeaderSource::Secret(_));
+    if is_bare && headers.iter().any(has_secret) {
+        return refuse(
+            "a secret header would be sent unencrypted",
+            "write `https://`",
+        );
     }
     let purpose = Purpose {
         what: format!("the token of the MCP server `{name}`"),
@@ -333,5 +417,24 @@ fn http_address(
     let token = token
         .map(|text| Source::parse(text, "token", purpose, scope))
         .transpose()?;
-    Ok(Address::Http { url, token })
+    let has_authorization = headers
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    let oauth = if token.is_none() && !has_authorization {
+        Some(resolve_oauth(name, oauth, scope)?)
+    } else if oauth == RawOAuth::default() {
+        None
+    } else {
+        return Err(config_error!(
+            "oauth",
+            "the MCP server `{name}` has `oauth` besides a token, which is sent instead",
+            "remove one of them"
+        ));
+    };
+    Ok(Address::Http {
+        url,
+        token,
+        headers,
+        oauth,
+    })
 }

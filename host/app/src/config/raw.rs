@@ -11,7 +11,7 @@ use agent_host_types::{limits::Limits, tool::Effect};
 use serde::{Deserialize, Serialize, Serializer};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    num::{NonZeroU32, NonZeroU64, NonZeroUsize},
+    num::{NonZeroU16, NonZeroU32, NonZeroU64, NonZeroUsize},
 };
 
 /// `agent.toml`.
@@ -289,6 +289,15 @@ pub(super) struct RawMcp {
     pub(super) url: Option<String>,
     /// The source of the token for that address: `env:NAME`, `file:PATH` or `cmd:COMMAND`.
     pub(super) token: Option<String>,
+    /// More headers of requests to that address: a value, or its source as of the token.
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
+    /// How to log in there, where no token is configured.
+    #[serde(default)]
+    pub(super) oauth: RawOAuth,
+    /// The directories that the server is told to work in.
+    #[serde(default)]
+    pub(super) roots: Vec<String>,
     /// The allowed tools; absent for all.
     pub(super) tools: Option<BTreeSet<String>>,
     /// The tools that are read-only.
@@ -311,6 +320,22 @@ pub(super) struct RawMcp {
     /// The environment of the program besides `PATH`.
     #[serde(default)]
     pub(super) env: Vec<RawEnvGrant>,
+}
+
+/// `[mcp.oauth]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(super) struct RawOAuth {
+    /// The id of a registered client.
+    pub(super) client_id: Option<String>,
+    /// The source of its secret: `env:NAME`, `file:PATH` or `cmd:COMMAND`.
+    pub(super) client_secret: Option<String>,
+    /// The address of a client ID metadata document.
+    pub(super) client_metadata_url: Option<String>,
+    /// The scopes to ask for; absent for those that the server names.
+    pub(super) scopes: Vec<String>,
+    /// The port of the redirection; absent for any that is free.
+    pub(super) redirect_port: Option<NonZeroU16>,
 }
 
 /// `[grants]`, and the lists of a `[[tool]]`.

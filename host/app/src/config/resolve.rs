@@ -156,6 +156,7 @@ impl Config {
             external_tools,
             servers,
             supervisor: None,
+            elicitor: None,
             // The user's trust is remembered there, wherever sessions are kept.
             hidden_files: environment.state_home().into_iter().collect(),
             grants: grants.grants,

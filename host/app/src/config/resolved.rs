@@ -8,7 +8,7 @@ use agent_host_engine::{
     policy::Grants,
     turn::{Prompts, Timing},
 };
-use agent_host_mcp_client::Supervisor;
+use agent_host_mcp_client::{Elicitor, Supervisor};
 use agent_host_sandbox::SandboxConfig;
 use agent_host_types::{budget::Budgets, context::ContextLimits, limits::Limits};
 use std::{
@@ -76,6 +76,8 @@ pub struct Config {
     /// The program that starts MCP servers, and ends them with this process; absent to start them
     /// directly.
     pub supervisor: Option<Supervisor>,
+    /// Asks the user the questions of MCP servers; without it they are refused. Set by the program.
+    pub elicitor: Option<Arc<dyn Elicitor>>,
     /// Further files that no guest may reach, such as one with a token of this process.
     pub hidden_files: Vec<PathBuf>,
     /// The grants of components without lists of their own.

@@ -51,4 +51,15 @@ pub(crate) enum McpCommand {
         #[arg(long, value_name = "ADDR")]
         http: Option<SocketAddr>,
     },
+    /// Log in to a configured MCP server with a `url`: prints the address at which to do so, and
+    /// waits until the browser is back.
+    Login {
+        /// The server's name under [[mcp]].
+        server: String,
+    },
+    /// Forget the login to a configured MCP server. It stays valid at the server until it expires.
+    Logout {
+        /// The server's name under [[mcp]].
+        server: String,
+    },
 }

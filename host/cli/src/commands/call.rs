@@ -7,7 +7,8 @@ use crate::{
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
-        Terminal, ask_question, audit_line, escape, full_text, json_text, one_line, piped_input,
+        Terminal, TerminalUser, ask_question, audit_line, escape, full_text, json_text, one_line,
+        piped_input,
     },
 };
 use agent_host_app::{Config, Overrides, Registry, suggestions};
@@ -34,7 +35,10 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         json,
     } = args;
     let input = read_input(&input)?;
-    let config = configure(config, Overrides::default())?;
+    let mut config = configure(config, Overrides::default())?;
+    if terminal.can_ask() {
+        config.elicitor = Some(Arc::new(TerminalUser::new(*terminal)));
+    }
     if let Some(error) = &config.default_dir_refusal {
         return Err(error.clone().into());
     }

@@ -1,6 +1,8 @@
 //! `agent-host mcp`: serves the configured tools to MCP clients. stdout belongs to the client; text
 //! for users goes to stderr.
 
+mod login;
+
 use super::{configure, permission_summary, tool_names};
 use crate::{
     args::{McpArgs, McpCommand},
@@ -22,6 +24,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) async fn mcp(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     match &args.command {
         Some(McpCommand::Config { name, http }) => client_entry(name, *http, &args, terminal),
+        Some(McpCommand::Login { server }) => login::login(server, &args, terminal).await,
+        Some(McpCommand::Logout { server }) => login::logout(server, &args, terminal).await,
         None => serve(args, terminal).await,
     }
 }

@@ -10,7 +10,9 @@ use crate::{
     args::{OutputFormat, PermissionPrompts, RunArgs},
     exit::{Exit, Failure},
     signals::Stop,
-    terminal::{LiveView, Terminal, compose, full_text, json_text, piped_input, tool_name},
+    terminal::{
+        LiveView, Terminal, TerminalUser, compose, full_text, json_text, piped_input, tool_name,
+    },
 };
 use agent_host_app::{Host, Overrides};
 use agent_host_engine::{
@@ -68,7 +70,10 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         max_tool_calls: args.max_tool_calls,
         ..Overrides::default()
     };
-    let config = configure(args.config.clone(), overrides)?;
+    let mut config = configure(args.config.clone(), overrides)?;
+    if terminal.can_ask() && prompts(&args, terminal) == Prompts::Ask {
+        config.elicitor = Some(Arc::new(TerminalUser::new(*terminal)));
+    }
     let stop =
         Stop::listen(terminal, args.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
     // Opening may compile for seconds and wait a minute for a secret's command; dropping it ends

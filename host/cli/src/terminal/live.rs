@@ -27,6 +27,38 @@ const SHOWN_CHARACTERS: usize = 100;
 /// The interval between frames of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
+/// The spinner while work is under way; it owns its line of the terminal, of which there is one.
+static SPINNER: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// True while a question is asked during work.
+static IS_PAUSED: AtomicBool = AtomicBool::new(false);
+
+/// Removes the spinner, and shows none until the value is dropped.
+pub(super) fn pause_spinner() -> SpinnerPause {
+    IS_PAUSED.store(true, Ordering::Relaxed);
+    stop_spinner();
+    SpinnerPause
+}
+
+/// The time without a spinner.
+pub(super) struct SpinnerPause;
+
+impl Drop for SpinnerPause {
+    fn drop(&mut self) {
+        IS_PAUSED.store(false, Ordering::Relaxed);
+    }
+}
+
+fn spinner() -> MutexGuard<'static, Option<ProgressBar>> {
+    SPINNER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn stop_spinner() {
+    if let Some(spinner) = spinner().take() {
+        spinner.finish_and_clear();
+    }
+}
+
 /// Shows a turn as it happens: steps on stderr, text on a terminal's stdout, `stream-json` events
 /// on stdout.
 #[derive(Debug)]
@@ -34,8 +66,6 @@ pub(crate) struct LiveView {
     terminal: Terminal,
     format: OutputFormat,
     quiet: bool,
-    /// The spinner while work is under way; it owns its line of the terminal.
-    spinner: Mutex<Option<ProgressBar>>,
     /// True while the last text on stdout has no line break after it.
     line_open: AtomicBool,
 }
@@ -46,7 +76,6 @@ impl LiveView {
             terminal,
             format,
             quiet,
-            spinner: Mutex::new(None),
             line_open: AtomicBool::new(false),
         }
     }
@@ -58,7 +87,7 @@ impl LiveView {
 
     /// Removes the spinner and ends an open line.
     pub(crate) fn end_output(&self) {
-        self.stop_spinner();
+        stop_spinner();
         if self.line_open.swap(false, Ordering::Relaxed) {
             self.terminal.println("");
         }
@@ -69,16 +98,14 @@ impl LiveView {
         if !self.terminal.stderr || self.quiet || self.line_open.load(Ordering::Relaxed) {
             return;
         }
-        let mut spinner = self.spinner();
+        let mut spinner = spinner();
+        // Looked at under the lock, so that a pause that begins now ends the spinner.
+        if IS_PAUSED.load(Ordering::Relaxed) {
+            return;
+        }
         match spinner.as_ref() {
             Some(spinner) => spinner.set_message(message),
             None => *spinner = Some(new_spinner(message)),
-        }
-    }
-
-    fn stop_spinner(&self) {
-        if let Some(spinner) = self.spinner().take() {
-            spinner.finish_and_clear();
         }
     }
 
@@ -86,14 +113,10 @@ impl LiveView {
         if self.quiet {
             return;
         }
-        match self.spinner().as_ref() {
+        match spinner().as_ref() {
             Some(spinner) => spinner.suspend(|| self.terminal.note(line)),
             None => self.terminal.note(line),
         }
-    }
-
-    fn spinner(&self) -> MutexGuard<'_, Option<ProgressBar>> {
-        self.spinner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Prints a document of `stream-json`; nothing in another format.
@@ -106,7 +129,7 @@ impl LiveView {
     fn text(&self, text: &str) {
         self.stream(|| json!({ "live": "text", "text": text }));
         if self.streams_text() {
-            self.stop_spinner();
+            stop_spinner();
             self.terminal.print(&escape(text));
             self.line_open
                 .store(!text.ends_with('\n'), Ordering::Relaxed);

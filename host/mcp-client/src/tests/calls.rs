@@ -94,7 +94,7 @@ async fn call_ends_as_expected_for_each_behaviour() {
         (
             "asks",
             text(
-                "-32601: agent-host has not declared `elicitation`: the user cannot be asked while a tool of a server runs",
+                "-32601: agent-host has not declared `elicitation`: no user can be asked in this run",
             ),
         ),
         (

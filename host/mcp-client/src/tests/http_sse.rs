@@ -1,7 +1,7 @@
 //! Servers at a URL that does not speak streamable HTTP.
 
 use super::config;
-use crate::{ConnectError, McpServer, Reach, ServerConfig};
+use crate::{ConnectError, Endpoint, McpServer, Reach, ServerConfig};
 use pretty_assertions::assert_eq;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -49,10 +49,12 @@ async fn server_of_the_old_transport_is_named_as_such() {
     ];
     for (get, is_old) in cases {
         let config = ServerConfig {
-            reach: Reach::Http {
+            reach: Reach::Http(Endpoint {
                 url: serve(get).await,
                 token: None,
-            },
+                headers: Vec::new(),
+                oauth: None,
+            }),
             ..config("unused")
         };
         let error = McpServer::connect(config).await.unwrap_err();

@@ -1,7 +1,7 @@
 //! Servers that start slowly or differently: the script `tests/it/mcp_client/starts.py`.
 
 use super::{call, config, did_it, holds, python};
-use crate::{McpServer, Reach, ServerConfig, connection::refuses_initialize};
+use crate::{McpServer, Reach, ServerConfig, handshake::refuses_initialize};
 use agent_host_types::failure::ToolErrorCode;
 use pretty_assertions::assert_eq;
 use rmcp::{

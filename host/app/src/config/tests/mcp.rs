@@ -2,7 +2,7 @@
 
 use super::{Tree, finish};
 use crate::config::Overrides;
-use agent_host_mcp_client::{Reach, ServerConfig, Supervisor};
+use agent_host_mcp_client::{Endpoint, Reach, ServerConfig, Supervisor};
 use agent_host_types::tool::{Approval, DecisionKind};
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret as _;
@@ -14,7 +14,7 @@ fn opened(tree: &Tree, toml: &str) -> ServerConfig {
         exe: "/bin/supervisor".into(),
         args: vec!["with".into()],
     };
-    finish(config.servers[0].open(Some(&supervisor))).unwrap()
+    finish(config.servers[0].open(Some(&supervisor), None, &config.state_dir)).unwrap()
 }
 
 #[test]
@@ -97,6 +97,7 @@ fn mcp_server_defaults_are_as_documented() {
     assert_eq!(server.deadline, Duration::from_secs(60));
     assert_eq!(server.concurrent_calls.get(), 8);
     assert_eq!(server.output_bytes, 1000);
+    assert_eq!(server.roots, Vec::<std::path::PathBuf>::new());
     assert_eq!((server.tools, server.read_only.len()), (None, 0));
     assert_eq!(server.reach.identity(), "https://example.com/mcp");
 }
@@ -107,7 +108,7 @@ fn mcp_server_settings_are_resolved() {
     tree.set("TOKEN", "the-token");
     let toml = "[[mcp]]\nname = \"web\"\nurl = \"https://example.com/mcp\"\ntoken = \"env:TOKEN\"\n\
         tools = [\"a\", \"b.c\"]\nread-only = [\"a\"]\napproval = \"always\"\napprovals = { a = [\"approve\"] }\n\
-        concurrent-calls = 2\ndeadline-ms = 5\nconnect-timeout-seconds = 7\nrequired = false\n";
+        roots = [\".\", \"sub\"]\nconcurrent-calls = 2\ndeadline-ms = 5\nconnect-timeout-seconds = 7\nrequired = false\n";
     let config = tree.load(toml, &Overrides::default()).unwrap();
     let [mcp] = config.servers.as_slice() else {
         panic!("{config:?}");
@@ -116,9 +117,9 @@ fn mcp_server_settings_are_resolved() {
     assert_eq!(mcp.confirmations.of("b.c").approval, Approval::Always);
     assert_eq!(mcp.confirmations.of("a").decisions, [DecisionKind::Approve]);
     let server = opened(&tree, toml);
-    let Reach::Http {
+    let Reach::Http(Endpoint {
         token: Some(token), ..
-    } = &server.reach
+    }) = &server.reach
     else {
         panic!("{server:?}");
     };
@@ -132,6 +133,43 @@ fn mcp_server_settings_are_resolved() {
         ["a", "b.c"].map(str::to_owned).into()
     );
     assert_eq!(server.read_only, ["a".to_owned()].into());
+    assert_eq!(
+        server.roots,
+        [tree.cwd().to_owned(), tree.cwd().join("sub")]
+    );
+}
+
+/// A value from a source is a secret, and one that is written in the file is not.
+#[test]
+fn mcp_headers_are_read_and_redacted() {
+    let mut tree = Tree::new();
+    tree.set("KEY", "key-0123456789");
+    std::fs::write(tree.cwd().join("cookie"), "id=0123456789\n").unwrap();
+    let server = opened(
+        &tree,
+        "[[mcp]]\nname = \"web\"\nurl = \"https://example.com/mcp\"\n\
+         headers = { X-Api-Key = \"env:KEY\", Cookie = \"file:cookie\", X-Tenant = \"acme-tenant\" }\n",
+    );
+    let Reach::Http(endpoint) = &server.reach else {
+        panic!("{server:?}");
+    };
+    let headers = endpoint.headers.iter();
+    let headers = headers.map(|(name, value)| (name.as_str(), value.expose_secret()));
+    assert_eq!(
+        headers.collect::<Vec<_>>(),
+        [
+            ("Cookie", "id=0123456789"),
+            ("X-Api-Key", "key-0123456789"),
+            ("X-Tenant", "acme-tenant"),
+        ]
+    );
+    assert_eq!(
+        server
+            .secrets
+            .text("key-0123456789 id=0123456789 acme-tenant"),
+        "[secret:web.X-Api-Key] [secret:web.Cookie] acme-tenant"
+    );
+    assert!(!format!("{server:?}").contains("0123456789"));
 }
 
 #[test]
@@ -140,11 +178,12 @@ fn mcp_server_files_are_protected() {
     let config = tree
         .load(
             "[[mcp]]\nname = \"a\"\ncommand = [\"./server.sh\"]\n\
-             [[mcp]]\nname = \"b\"\nurl = \"https://example.com/\"\ntoken = \"file:key\"\n",
+             [[mcp]]\nname = \"b\"\nurl = \"https://example.com/\"\ntoken = \"file:key\"\n\
+             headers = { X-Key = \"file:header\" }\n",
             &Overrides::default(),
         )
         .unwrap();
-    for file in ["server.sh", "key"] {
+    for file in ["server.sh", "key", "header"] {
         let file = tree.cwd().join(file);
         assert!(config.protected_paths().contains(&file), "{config:?}");
     }
@@ -180,6 +219,54 @@ fn mcp_server_with_bad_settings_is_refused() {
         (
             "url = \"https://a\"\ntoken = \"secret\"\n",
             "does not say where the token of the MCP server `m` is",
+        ),
+        (
+            "command = [\"a\"]\nheaders = { X-A = \"1\" }\n",
+            "has `headers`, which only one with a `url` is sent",
+        ),
+        (
+            "url = \"https://a\"\nheaders = { Host = \"b\" }\n",
+            "the header `Host` of the MCP server `m` cannot be set: the host sets it itself",
+        ),
+        (
+            "url = \"https://a\"\nheaders = { X-A = \"a\\nb\" }\n",
+            "it has characters that no HTTP header may have",
+        ),
+        (
+            "url = \"https://a\"\nheaders = { X-A = \"1\", x-a = \"2\" }\n",
+            "it is there twice",
+        ),
+        (
+            "url = \"https://a\"\nheaders = { X-Api-Key = \"k-0123456789\" }\n",
+            "by its name it is a secret",
+        ),
+        (
+            "url = \"https://a\"\ntoken = \"env:T\"\nheaders = { authorization = \"env:T\" }\n",
+            "`token` is sent in it",
+        ),
+        (
+            "command = [\"a\"]\noauth = { scopes = [\"a\"] }\n",
+            "has `oauth`, which only one with a `url` needs",
+        ),
+        (
+            "url = \"https://a\"\ntoken = \"env:T\"\noauth = { client-id = \"a\" }\n",
+            "has `oauth` besides a token",
+        ),
+        (
+            "url = \"https://a\"\noauth = { client-secret = \"env:S\" }\n",
+            "there is no `client-id` that it belongs to",
+        ),
+        (
+            "url = \"https://a\"\noauth = { client-id = \"a\", client-secret = \"hunter2\" }\n",
+            "does not say where the client secret of the MCP server `m` is",
+        ),
+        (
+            "url = \"https://a\"\noauth = { client-metadata-url = \"https://a.example\" }\n",
+            "it is not the `https://` address of a document",
+        ),
+        (
+            "url = \"http://a.example/\"\nheaders = { X-A = \"env:T\" }\n",
+            "a secret header would be sent unencrypted",
         ),
         ("command = [\"a\"]\napproval = []\n", "is an empty list"),
         (

@@ -7,7 +7,10 @@ use crate::config::{
     dir_grants, http_grants,
     model::is_file,
     paths::too_wide,
-    raw::{RawDirGrant, RawEnvGrant, RawExternalTool, RawHttpGrant, RawMcp, RawPrice, RawTool},
+    raw::{
+        RawDirGrant, RawEnvGrant, RawExternalTool, RawHttpGrant, RawMcp, RawOAuth, RawPrice,
+        RawTool,
+    },
 };
 use agent_host_engine::policy::{DirMode, DirQuota, PathRules};
 use agent_host_sandbox::SandboxConfig;
@@ -115,6 +118,9 @@ impl Review<'_> {
             command,
             url,
             token,
+            headers,
+            oauth,
+            roots,
             // The rest of the server's tools is left out.
             tools: _,
             read_only,
@@ -140,6 +146,31 @@ impl Review<'_> {
         if let Some(token) = token.as_deref().map(quoted) {
             self.demand(format!(
                 "sends the token from {token} to the MCP server {who}"
+            ));
+        }
+        // A login is the user's own act.
+        let RawOAuth {
+            client_id: _,
+            client_secret,
+            client_metadata_url: _,
+            scopes: _,
+            redirect_port: _,
+        } = oauth;
+        if let Some(secret) = client_secret.as_deref().map(quoted) {
+            self.demand(format!(
+                "sends the client secret from {secret} to the authorization server of {who}"
+            ));
+        }
+        if !roots.is_empty() {
+            let directories = all_quoted(roots, ", ");
+            self.demand(format!(
+                "tells the MCP server {who} to work in {directories}"
+            ));
+        }
+        for (header, value) in headers {
+            let (header, value) = (quoted(header), quoted(value));
+            self.demand(format!(
+                "sends the header {header} with {value} to the MCP server {who}"
             ));
         }
         if !read_only.is_empty() {
