@@ -225,6 +225,66 @@ fn fallback_model_answers_after_failure() {
     }
 }
 
+/// Two servers of one kind: each has its own address, key, price and name in the journal.
+#[test]
+fn named_servers_answer_with_their_own_keys_and_prices() {
+    let env = TestEnv::new();
+    let first = refusing("503 Service Unavailable");
+    let second = ChatServer::start(vec![Answer::text("Hello from two.")]);
+    let list = json!({ "data": [{ "id": "vendor/m" }] });
+    let listing = ChatServer::start(vec![Answer::status("200 OK", &list)]);
+    let provider = |name: &str, server: &ChatServer| {
+        let url = &server.base_url;
+        format!(
+            "[[provider]]\nname = \"{name}\"\nkind = \"openrouter\"\nbase-url = \"{url}\"\nretries = 0\n\
+             api-key = \"env:KEY_{name}\"\nheaders = {{ x-title = \"env:KEY_{name}\" }}\n\
+             query = {{ v = \"{KEY}\" }}\n"
+        )
+    };
+    let models = "model = \"one:vendor/m\"\nfallback = [\"two:vendor/m\"]\n[budgets]\nusd = 1\n\
+        [prices.\"one:*\"]\ninput = 1\noutput = 1\n[prices.\"two:vendor/m\"]\ninput = 1\noutput = 1\n";
+    let both = provider("one", &first) + &provider("two", &second);
+    env.write("agent.toml", format!("{models}{both}"));
+    let variables = [("KEY_one", KEY), ("KEY_two", KEY)];
+    // The file came with its directory, and says where keys go.
+    let refused = run(&env, &["run", "hi"], &variables);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("not trusted"), "{refused:?}");
+    let args = ["run", "--config", "agent.toml", "hi"];
+    let ran = run(&env, &args, &variables);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "Hello from two.\n"),
+        "{}",
+        ran.stderr
+    );
+    let note = "note one:vendor/m does not answer, so two:vendor/m is asked.";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    let args = [
+        "sessions",
+        "show",
+        "latest",
+        "--json",
+        "--config",
+        "agent.toml",
+    ];
+    let shown = env.run(&args).json_lines();
+    assert_eq!(
+        of_kind(&shown, "model-replied")[0]["reply"]["provenance"],
+        json!({ "provider": "two", "model": "vendor/m" })
+    );
+    // `doctor` asks for the list of the named server.
+    let one = provider("one", &listing);
+    env.write("agent.toml", format!("model = \"one:vendor/m\"\n{one}"));
+    let doctor = run(&env, &["doctor", "--config", "agent.toml"], &variables);
+    let url = &listing.base_url;
+    let told = format!("✓ model          one:vendor/m answers at {url}, with the key in KEY_one\n");
+    assert!(doctor.stdout.contains(&told), "{}", doctor.stdout);
+    assert!(!doctor.stdout.contains(KEY), "{}", doctor.stdout);
+    std::fs::remove_file(env.work().join("agent.toml")).unwrap();
+    assert_no_key(&env, &ran);
+}
+
 #[test]
 fn doctor_reports_which_models_answer() {
     let env = TestEnv::new();
