@@ -379,6 +379,46 @@ fn image_arguments_reach_the_model() {
     assert_eq!((name, kind), (&json!("two.txt"), &json!("blob")));
 }
 
+/// Text goes whole and fenced, a PDF as a document where the model reads them.
+#[test]
+fn file_arguments_reach_the_model() {
+    let env = TestEnv::new();
+    let pdf = b"%PDF-1.7\n%\xe2\xe3\n";
+    env.write("paper.bin", pdf);
+    let text = format!("```\n{}\n", "long ".repeat(50_000));
+    env.write("notes.txt", &text);
+    env.write("one.png", png(9, 4));
+    let files = "--file notes.txt --file paper.bin --file one.png read";
+    let args: Vec<&str> = files.split(' ').collect();
+    env.write("agent.toml", "[openai-compat]\ndocuments = true\n");
+    let server = ChatServer::start(vec![Answer::text("Read.")]);
+    let ran = ask(&env, &server, &args);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let request = &server.requests()[0];
+    let content = &request["messages"][0]["content"];
+    let fenced = format!("The file \"notes.txt\":\n````\n{text}\n````");
+    assert_eq!(content[0], json!({ "type": "text", "text": fenced }));
+    let data = format!("data:application/pdf;base64,{}", STANDARD.encode(pdf));
+    assert_eq!(content[1]["file"]["file_data"], data);
+    assert_eq!(content[1]["file"]["filename"], "paper.bin");
+    assert_eq!(images(request), [png(9, 4)]);
+    assert_eq!(content[3], json!({ "type": "text", "text": "read" }));
+    // Without documents nothing is asked; other files have no part in any prompt.
+    env.write("agent.toml", "");
+    env.write("a.mp3", b"ID3\x04\0\0\0\0\0\0");
+    env.write("zeros", [0; 9]);
+    for (file, says) in [
+        ("paper.bin", "`openai-compat:m` takes no PDF documents"),
+        ("a.mp3", "cannot use the file a.mp3: it is audio/mpeg"),
+        ("zeros", "it is of no known type"),
+    ] {
+        let ran = ask(&env, &server, &["--file", file, "read"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains(says), "no {says:?} in {}", ran.stderr);
+    }
+    assert_eq!(server.requests().len(), 1);
+}
+
 #[test]
 fn text_only_model_gets_note_for_image() {
     let env = TestEnv::new();
