@@ -225,6 +225,66 @@ fn fallback_model_answers_after_failure() {
     }
 }
 
+/// Two servers of one kind: each has its own address, key, price and name in the journal.
+#[test]
+fn named_servers_answer_with_their_own_keys_and_prices() {
+    let env = TestEnv::new();
+    let first = refusing("503 Service Unavailable");
+    let second = ChatServer::start(vec![Answer::text("Hello from two.")]);
+    let list = json!({ "data": [{ "id": "vendor/m" }] });
+    let listing = ChatServer::start(vec![Answer::status("200 OK", &list)]);
+    let provider = |name: &str, server: &ChatServer| {
+        let url = &server.base_url;
+        format!(
+            "[[provider]]\nname = \"{name}\"\nkind = \"openrouter\"\nbase-url = \"{url}\"\nretries = 0\n\
+             api-key = \"env:KEY_{name}\"\nheaders = {{ x-title = \"env:KEY_{name}\" }}\n\
+             query = {{ v = \"{KEY}\" }}\n"
+        )
+    };
+    let models = "model = \"one:vendor/m\"\nfallback = [\"two:vendor/m\"]\n[budgets]\nusd = 1\n\
+        [prices.\"one:*\"]\ninput = 1\noutput = 1\n[prices.\"two:vendor/m\"]\ninput = 1\noutput = 1\n";
+    let both = provider("one", &first) + &provider("two", &second);
+    env.write("agent.toml", format!("{models}{both}"));
+    let variables = [("KEY_one", KEY), ("KEY_two", KEY)];
+    // The file came with its directory, and says where keys go.
+    let refused = run(&env, &["run", "hi"], &variables);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("not trusted"), "{refused:?}");
+    let args = ["run", "--config", "agent.toml", "hi"];
+    let ran = run(&env, &args, &variables);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "Hello from two.\n"),
+        "{}",
+        ran.stderr
+    );
+    let note = "note one:vendor/m does not answer, so two:vendor/m is asked.";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    let args = [
+        "sessions",
+        "show",
+        "latest",
+        "--json",
+        "--config",
+        "agent.toml",
+    ];
+    let shown = env.run(&args).json_lines();
+    assert_eq!(
+        of_kind(&shown, "model-replied")[0]["reply"]["provenance"],
+        json!({ "provider": "two", "model": "vendor/m" })
+    );
+    // `doctor` asks for the list of the named server.
+    let one = provider("one", &listing);
+    env.write("agent.toml", format!("model = \"one:vendor/m\"\n{one}"));
+    let doctor = run(&env, &["doctor", "--config", "agent.toml"], &variables);
+    let url = &listing.base_url;
+    let told = format!("✓ model          one:vendor/m answers at {url}, with the key in KEY_one\n");
+    assert!(doctor.stdout.contains(&told), "{}", doctor.stdout);
+    assert!(!doctor.stdout.contains(KEY), "{}", doctor.stdout);
+    std::fs::remove_file(env.work().join("agent.toml")).unwrap();
+    assert_no_key(&env, &ran);
+}
+
 #[test]
 fn doctor_reports_which_models_answer() {
     let env = TestEnv::new();
@@ -317,6 +377,46 @@ fn image_arguments_reach_the_model() {
     let kept = &of_kind(&events, "input-received")[0]["message"]["content"];
     let (name, kind) = (&kept[1]["filename"], &kept[1]["data"]["type"]);
     assert_eq!((name, kind), (&json!("two.txt"), &json!("blob")));
+}
+
+/// Text goes whole and fenced, a PDF as a document where the model reads them.
+#[test]
+fn file_arguments_reach_the_model() {
+    let env = TestEnv::new();
+    let pdf = b"%PDF-1.7\n%\xe2\xe3\n";
+    env.write("paper.bin", pdf);
+    let text = format!("```\n{}\n", "long ".repeat(50_000));
+    env.write("notes.txt", &text);
+    env.write("one.png", png(9, 4));
+    let files = "--file notes.txt --file paper.bin --file one.png read";
+    let args: Vec<&str> = files.split(' ').collect();
+    env.write("agent.toml", "[openai-compat]\ndocuments = true\n");
+    let server = ChatServer::start(vec![Answer::text("Read.")]);
+    let ran = ask(&env, &server, &args);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let request = &server.requests()[0];
+    let content = &request["messages"][0]["content"];
+    let fenced = format!("The file \"notes.txt\":\n````\n{text}\n````");
+    assert_eq!(content[0], json!({ "type": "text", "text": fenced }));
+    let data = format!("data:application/pdf;base64,{}", STANDARD.encode(pdf));
+    assert_eq!(content[1]["file"]["file_data"], data);
+    assert_eq!(content[1]["file"]["filename"], "paper.bin");
+    assert_eq!(images(request), [png(9, 4)]);
+    assert_eq!(content[3], json!({ "type": "text", "text": "read" }));
+    // Without documents nothing is asked; other files have no part in any prompt.
+    env.write("agent.toml", "");
+    env.write("a.mp3", b"ID3\x04\0\0\0\0\0\0");
+    env.write("zeros", [0; 9]);
+    for (file, says) in [
+        ("paper.bin", "`openai-compat:m` takes no PDF documents"),
+        ("a.mp3", "cannot use the file a.mp3: it is audio/mpeg"),
+        ("zeros", "it is of no known type"),
+    ] {
+        let ran = ask(&env, &server, &["--file", file, "read"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains(says), "no {says:?} in {}", ran.stderr);
+    }
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]

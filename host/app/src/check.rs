@@ -66,14 +66,14 @@ pub async fn check_models(config: &Config) -> Vec<CheckedModel> {
     });
     let unused = models.providers.iter().filter(|known| {
         let is_used = models.all().any(|model| {
-            matches!(model, ModelConfig::Served { provider, .. } if provider.provider == known.provider)
+            matches!(model, ModelConfig::Served { provider, .. } if provider.name == known.name)
         });
         known.is_configured() && !is_used
     });
     let unused = unused.map(|provider| async move {
         CheckedModel {
             role: Role::Unused,
-            name: provider.provider.name().to_owned(),
+            name: provider.name.clone(),
             answer: ask(provider, None).await,
         }
     });
@@ -106,12 +106,11 @@ async fn ask(provider: &ProviderConfig, model: Option<&str>) -> ModelAnswer {
         key_source,
         listed: listed.zip(model).map(|(list, model)| list.has(model)),
     };
-    match provider.provider.list_models(endpoint).await {
+    let wire = provider.preset.provider;
+    match wire.list_models(endpoint).await {
         Ok(list) => answers(Some(list)),
         // Several compatible servers have no list.
-        Err(error) if error.kind == ModelErrorKind::NotFound && !provider.provider.wants_key() => {
-            answers(None)
-        }
+        Err(error) if error.kind == ModelErrorKind::NotFound && !wire.wants_key() => answers(None),
         Err(error) => ModelAnswer::Fails(error),
     }
 }

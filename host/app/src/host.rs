@@ -295,9 +295,11 @@ pub(crate) async fn make(
         ModelConfig::Served { name, provider } => {
             let endpoint = provider.open().await?;
             let capabilities = provider.capabilities;
-            let model = HttpModel::new(provider.provider, name, endpoint, capabilities)
-                .map_err(ModelError::from)?;
-            let model = model.with_retry(provider.retry);
+            let wire = provider.preset.provider;
+            let model = HttpModel::new(wire, name, endpoint, capabilities)
+                .map_err(ModelError::from)?
+                .with_provider_name(&provider.name)
+                .with_retry(provider.retry);
             Arc::new(match recorder {
                 Some(recorder) => model.recorded(recorder),
                 None => model,

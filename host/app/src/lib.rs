@@ -29,7 +29,7 @@ mod trusted_file;
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
-pub use config::{Config, ConfigError, ConfigProblem, Environment, Overrides};
+pub use config::{Config, ConfigError, ConfigProblem, Environment, ModelConfig, Overrides};
 pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
 pub use host::{Host, model};

@@ -130,6 +130,7 @@ fn model(provider: Provider, base_url: String) -> HttpModel {
         base_url,
         key: None,
         key_source: "THE_KEY".to_owned(),
+        extras: agent_host_models::RequestExtras::default(),
         timeouts: Timeouts::default(),
     };
     HttpModel::new(provider, "m", endpoint, provider.capabilities())

@@ -4,8 +4,9 @@
 #[cfg(test)]
 mod tests;
 
+use crate::{provider::Provider, wire::KeyHeader};
 use agent_host_types::model::{ModelError, ModelErrorKind};
-use reqwest::Url;
+use reqwest::{Url, header::HeaderName};
 use secrecy::SecretString;
 use std::{net::IpAddr, str::FromStr, time::Duration};
 
@@ -20,6 +21,66 @@ pub struct Endpoint {
     pub key_source: String,
     /// How long to wait.
     pub timeouts: Timeouts,
+    /// The additions to every request.
+    pub extras: RequestExtras,
+}
+
+/// The additions of one server to every request. Their values are in no URL, error text or
+/// recording.
+#[derive(Clone, Debug, Default)]
+pub struct RequestExtras {
+    /// The header with the key instead of that of the wire format: `authorization` for a bearer
+    /// token, any other for the bare key.
+    pub key_header: Option<String>,
+    /// Headers, by name.
+    pub headers: Vec<(String, SecretString)>,
+    /// The parameters of the query, by name.
+    pub query: Vec<(String, SecretString)>,
+}
+
+/// The headers that the transport and the host set, in lower case; those of the key and of each
+/// wire format are refused besides.
+const RESERVED_HEADERS: [&str; 17] = [
+    "accept",
+    "accept-encoding",
+    "authorization",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+];
+
+/// True if the host sets this header itself for some provider, in any case of letters.
+#[must_use]
+pub fn is_reserved_header(name: &str) -> bool {
+    let of_wires = Provider::ALL.into_iter().flat_map(|provider| {
+        let wire = provider.wire();
+        let key = match wire.key_header {
+            KeyHeader::Named(name) => Some(name),
+            KeyHeader::Bearer => None,
+        };
+        wire.headers.iter().map(|(name, _)| *name).chain(key)
+    });
+    RESERVED_HEADERS
+        .into_iter()
+        .chain(of_wires)
+        .any(|reserved| reserved.eq_ignore_ascii_case(name))
+}
+
+/// True if this can be the name of a header.
+#[must_use]
+pub fn is_header_name(name: &str) -> bool {
+    HeaderName::try_from(name).is_ok()
 }
 
 /// The timeouts of a model server. Each wait has its own, since two minutes are normal for loading
@@ -62,6 +123,13 @@ pub enum EndpointError {
         "The key in {0} contains characters that cannot be sent. Set {0} to the key alone, on one line."
     )]
     Key(String),
+    /// This header of the configuration cannot be sent.
+    #[error(
+        "The header `{}` of the model server cannot be sent: its name or its value has characters that no \
+         header has. Correct `headers` or `key-header` in agent.toml.",
+        .0.escape_debug()
+    )]
+    Header(String),
     /// The HTTP client cannot be built.
     #[error(transparent)]
     Client(ModelError),
@@ -90,7 +158,7 @@ pub enum BaseUrlError {
 impl From<EndpointError> for ModelError {
     fn from(error: EndpointError) -> Self {
         let kind = match error {
-            EndpointError::BaseUrl(_) => ModelErrorKind::InvalidRequest,
+            EndpointError::BaseUrl(_) | EndpointError::Header(_) => ModelErrorKind::InvalidRequest,
             EndpointError::Key(_) => ModelErrorKind::Unauthorized,
             EndpointError::Client(error) => return error,
         };
@@ -137,5 +205,17 @@ impl Endpoint {
         }
         let joined = format!("{}/{path}", url.as_str().trim_end_matches('/'));
         Url::parse(&joined).map_err(BaseUrlError::Invalid)
+    }
+}
+
+/// Returns an endpoint without a key.
+#[cfg(test)]
+pub(crate) fn test_endpoint(base_url: &str) -> Endpoint {
+    Endpoint {
+        base_url: base_url.to_owned(),
+        key: None,
+        key_source: "THE_KEY".to_owned(),
+        timeouts: Timeouts::default(),
+        extras: RequestExtras::default(),
     }
 }

@@ -43,6 +43,9 @@ use tokio::time::{Instant, timeout_at};
 /// hundred times its size.
 pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
+/// The least length of a configured header value or query value that is redacted, in bytes.
+const LEAST_SECRET_BYTES: usize = 8;
+
 /// The most that is read of an error response, in bytes.
 pub(crate) const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 
@@ -54,8 +57,12 @@ pub(crate) struct Server {
     key: Option<SecretString>,
     /// The headers of every request, the key included.
     headers: HeaderMap,
-    /// The URL of requests; it holds no secret.
+    /// The URL of requests without the configured query; it holds no secret.
     pub(crate) url: Url,
+    /// The configured parameters of the query.
+    query: Vec<(String, SecretString)>,
+    /// The configured values of headers and of the query.
+    extra_secrets: Vec<SecretString>,
     /// The model that is asked; error texts name it.
     pub(crate) model: String,
     /// The setting of the key; error texts name it.
@@ -89,6 +96,7 @@ impl Server {
             key,
             key_source,
             timeouts,
+            extras,
             ..
         } = endpoint;
         // A key read from a file often ends in a newline, and an empty one means none.
@@ -103,16 +111,25 @@ impl Server {
                 (name, HeaderValue::from_static(value))
             })
             .collect();
-        if let Some(key) = &key {
-            let (name, value) = key_header(key, wire.key_header, &key_source)?;
+        for (name, value) in &extras.headers {
+            let (name, value) = extra_header(name, value)?;
             headers.insert(name, value);
         }
+        if let Some(key) = &key {
+            let configured = extras.key_header.as_deref();
+            let (name, value) = key_header(key, wire.key_header, configured, &key_source)?;
+            headers.insert(name, value);
+        }
+        let values = extras.headers.iter().chain(&extras.query);
+        let extra_secrets = values.map(|(_, value)| value.clone()).collect();
         Ok(Self {
             transport: Transport::Network(client(&url, timeouts).map_err(EndpointError::Client)?),
             recorder: None,
             key,
             headers,
             url,
+            query: extras.query,
+            extra_secrets,
             model: model.to_owned(),
             key_source,
             timeouts,
@@ -134,6 +151,8 @@ impl Server {
             key: model.has_key.then(|| failure::REDACTED.into()),
             headers: HeaderMap::new(),
             url: Url::parse(&model.url).map_err(RecordingError::Url)?,
+            query: Vec::new(),
+            extra_secrets: Vec::new(),
             model: model.name.clone(),
             key_source: model.key_source.clone(),
             timeouts: Timeouts::default(),
@@ -142,7 +161,8 @@ impl Server {
 
     /// Records all further exchanges.
     pub(crate) fn record(&mut self, recorder: &Arc<Recorder>, model: ModelEntry) {
-        self.recorder = Some(ModelRecorder::new(recorder, model, self.key.clone()));
+        let secrets = self.secrets().cloned().collect();
+        self.recorder = Some(ModelRecorder::new(recorder, model, secrets));
     }
 
     /// Waits before another attempt; returns at once for a recording.
@@ -164,9 +184,33 @@ impl Server {
         self.key.is_some()
     }
 
+    /// Returns the key and the configured values of headers and of the query.
+    fn secrets(&self) -> impl Iterator<Item = &SecretString> {
+        let extra = self.extra_secrets.iter().filter(|value| {
+            // A shorter one, such as `1` or `true`, is no secret, and in many texts.
+            value.expose_secret().len() >= LEAST_SECRET_BYTES
+        });
+        self.key.iter().chain(extra)
+    }
+
+    /// Returns the URL with the configured query.
+    fn request_url(&self) -> Url {
+        let mut url = self.url.clone();
+        if !self.query.is_empty() {
+            let query = self.query.iter();
+            url.query_pairs_mut()
+                .extend_pairs(query.map(|(name, value)| (name, value.expose_secret())));
+        }
+        url
+    }
+
     /// Makes text from the server fit for display.
     pub(crate) fn quote(&self, text: &str) -> String {
-        failure::quote(text, self.key.as_ref().map(ExposeSecret::expose_secret))
+        let mut text = text.to_owned();
+        for secret in self.secrets() {
+            text = text.replace(secret.expose_secret(), failure::REDACTED);
+        }
+        failure::quote(&text, None)
     }
 
     /// Sends a JSON request and returns the body of a 2xx response.
@@ -184,7 +228,7 @@ impl Server {
             }
         };
         let request = client
-            .post(self.url.clone())
+            .post(self.request_url())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream, application/json")
             .body(body.to_string());
@@ -202,7 +246,7 @@ impl Server {
             let why = "it is a recording, which has replies only";
             return Err(self.invalid_response(why, Retry::Never));
         };
-        let request = client.get(self.url.clone());
+        let request = client.get(self.request_url());
         let request = request.header(ACCEPT, "application/json");
         self.send(request, None).await
     }
@@ -386,15 +430,34 @@ fn requested_wait(headers: &HeaderMap) -> Option<Duration> {
     retry::retry_after(header, SystemTime::now())
 }
 
+fn extra_header(
+    name: &str,
+    value: &SecretString,
+) -> Result<(HeaderName, HeaderValue), EndpointError> {
+    let unusable = || EndpointError::Header(name.to_owned());
+    let mut value = HeaderValue::from_str(value.expose_secret()).map_err(|_| unusable())?;
+    value.set_sensitive(true);
+    Ok((HeaderName::try_from(name).map_err(|_| unusable())?, value))
+}
+
+/// Returns the header with the key: the configured one, or that of the wire format.
 fn key_header(
     key: &SecretString,
     header: KeyHeader,
+    configured: Option<&str>,
     source: &str,
 ) -> Result<(HeaderName, HeaderValue), EndpointError> {
     let key = key.expose_secret();
-    let (name, value) = match header {
-        KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
-        KeyHeader::Named(name) => (HeaderName::from_static(name), key.to_owned()),
+    let unusable = |name: &str| EndpointError::Header(name.to_owned());
+    let name = match (configured, header) {
+        (Some(name), _) => HeaderName::try_from(name).map_err(|_| unusable(name))?,
+        (None, KeyHeader::Bearer) => AUTHORIZATION,
+        (None, KeyHeader::Named(name)) => HeaderName::from_static(name),
+    };
+    let value = if name == AUTHORIZATION {
+        format!("Bearer {key}")
+    } else {
+        key.to_owned()
     };
     let mut value =
         HeaderValue::from_str(&value).map_err(|_| EndpointError::Key(source.to_owned()))?;

@@ -40,6 +40,7 @@ use std::{
 ///     base_url: "http://127.0.0.1:11434".to_owned(),
 ///     key: None,
 ///     key_source: "OLLAMA_API_KEY".to_owned(),
+///     extras: agent_host_models::RequestExtras::default(),
 ///     timeouts: Timeouts::default(),
 /// };
 /// let model = HttpModel::new(provider, "qwen3:8b", endpoint, provider.capabilities())?;
@@ -94,6 +95,13 @@ impl HttpModel {
             retry: RetryPolicy::default(),
             blind: AtomicBool::new(false),
         }
+    }
+
+    /// Replaces the provider's name in the provenance of replies with a configured one.
+    #[must_use]
+    pub fn with_provider_name(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.provenance.provider);
+        self
     }
 
     /// Replaces the retry policy.

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `http_model`, `listing`, `fallback`, `images`, `refused` | one reply: fit images, encode, attempt, retry, ask another model |
 //! | `http` | the network and recordings of it: timeouts, limits, redirects, errors by status. No provider's JSON |
-//! | `endpoint`, `retry`, `provider` | what is configured, when to retry, the table of providers |
+//! | `endpoint`, `retry`, `provider`, `preset` | what is configured, when to retry, the tables of providers and services |
 //! | `wire`, `call_ids` | per provider: conversation to request body; frames to deltas, a reply or an error. No HTTP, no retries |
 //!
 //! `scripted` stands beside them. None keeps a conversation, runs a tool or reads the environment,
@@ -26,6 +26,7 @@ mod listing;
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
+mod preset;
 mod provider;
 mod refused;
 mod retry;
@@ -34,11 +35,15 @@ mod scripted;
 mod testing;
 mod wire;
 
-pub use endpoint::{BaseUrlError, Endpoint, EndpointError, Timeouts, is_on_this_machine};
+pub use endpoint::{
+    BaseUrlError, Endpoint, EndpointError, RequestExtras, Timeouts, is_header_name,
+    is_on_this_machine, is_reserved_header,
+};
 pub use fallback::Fallback;
 pub use http::{Recorder, RecordingError, RecordingLineError};
 pub use http_model::HttpModel;
 pub use listing::ModelList;
+pub use preset::Preset;
 pub use provider::Provider;
 pub use retry::RetryPolicy;
 pub use scripted::{InvalidScript, ScriptError, Scripted, TemplateError};

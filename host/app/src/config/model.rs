@@ -5,11 +5,12 @@ use super::{
     parse::nearest,
     paths::Scope,
     problem::{Problems, config_error},
-    raw::RawConfig,
+    raw::{RawConfig, RawProvider},
     resolve::resolve_all,
 };
-use agent_host_models::Provider;
+use agent_host_models::{Preset, Provider};
 use std::{
+    collections::BTreeSet,
     fmt,
     path::{Path, PathBuf},
 };
@@ -72,14 +73,24 @@ impl ModelsConfig {
         // All of them, whichever is selected: a key in the file is a problem in any case.
         let mut problems = Problems::default();
         let window = raw.context.and_then(|context| context.window_tokens);
-        let providers: Vec<ProviderConfig> = Provider::ALL
+        let named = resolve_providers(&raw.provider, window, scope);
+        let named = problems.take(named).unwrap_or_default();
+        let own = Provider::ALL.map(|provider| {
+            let section = raw.provider_section(provider);
+            ProviderConfig::resolve(provider, section, window, scope)
+        });
+        let services = Preset::all().filter(|preset| {
+            !preset.is_own() && named.iter().all(|named| named.name != preset.name)
+        });
+        let services =
+            services.map(|preset| ProviderConfig::of_preset(preset, None, window, scope));
+        let providers: Vec<ProviderConfig> = own
             .into_iter()
-            .filter_map(|provider| {
-                let section = raw.provider(provider);
-                problems.take(ProviderConfig::resolve(provider, section, window, scope))
-            })
+            .chain(services)
+            .filter_map(|provider| problems.take(provider))
             .collect();
-        let providers = problems.or(providers)?;
+        let mut providers = problems.or(providers)?;
+        providers.extend(named);
         let mut chosen_by = None;
         let mut selection_error = None;
         let argument_scope = Scope {
@@ -144,7 +155,7 @@ impl ModelsConfig {
             ModelConfig::Script(path) | ModelConfig::Replay(path) => Some(path.as_path()),
             ModelConfig::BuiltinScript(_) | ModelConfig::Served { .. } => None,
         });
-        let keys = self.providers.iter().filter_map(ProviderConfig::key_file);
+        let keys = self.providers.iter().flat_map(ProviderConfig::key_files);
         scripts.chain(keys).chain(self.record.as_deref())
     }
 }
@@ -156,7 +167,7 @@ impl fmt::Display for ModelConfig {
             Self::BuiltinScript(name) => write!(f, "{SCRIPT}:{name}"),
             Self::Script(path) => write!(f, "{SCRIPT}:{}", path.display()),
             Self::Replay(path) => write!(f, "{REPLAY}:{}", path.display()),
-            Self::Served { name, provider } => write!(f, "{}:{name}", provider.provider.name()),
+            Self::Served { name, provider } => write!(f, "{}:{name}", provider.name),
         }
     }
 }
@@ -176,7 +187,7 @@ impl ModelConfig {
                 "write it like `openai-compat:llama3.2` or `script:tour`"
             ));
         };
-        if let Some(provider) = providers.iter().find(|known| known.provider.name() == kind) {
+        if let Some(provider) = providers.iter().find(|known| known.name == kind) {
             return Ok(Self::Served {
                 name: name.to_owned(),
                 provider: Box::new(provider.clone()),
@@ -187,7 +198,8 @@ impl ModelConfig {
             SCRIPT => Ok(Self::BuiltinScript(name.to_owned())),
             REPLAY => scope.resolve_path("", name).map(Self::Replay),
             _ => {
-                let mut known: Vec<&str> = Provider::ALL.map(Provider::name).to_vec();
+                let mut known: Vec<&str> =
+                    providers.iter().map(|known| known.name.as_str()).collect();
                 known.extend([SCRIPT, REPLAY]);
                 let reason = format!("there is no model provider `{}`", kind.escape_debug());
                 let fix = match nearest(kind, &known) {
@@ -198,6 +210,28 @@ impl ModelConfig {
             }
         }
     }
+}
+
+/// Resolves every `[[provider]]`; no two have the same name.
+fn resolve_providers(
+    raw: &[RawProvider],
+    window: Option<u64>,
+    scope: Scope<'_>,
+) -> Result<Vec<ProviderConfig>, ConfigError> {
+    let mut names = BTreeSet::new();
+    resolve_all("provider", raw.iter().collect(), |raw| {
+        let provider = ProviderConfig::named(raw, window, scope)?;
+        if names.insert(provider.name.clone()) {
+            return Ok(provider);
+        }
+        let name = &provider.name;
+        Err(config_error!(
+            "name",
+            "there are two [[provider]] with the name `{name}`",
+            "give each its own name"
+        )
+        .with_value(name))
+    })
 }
 
 /// Returns the default model of a provider: neither the largest nor the smallest of its general
@@ -222,14 +256,25 @@ fn default_model(provider: Provider) -> Option<&'static str> {
 /// There are several keys, or one of a provider without a default model.
 fn by_key(providers: &[ProviderConfig]) -> Result<Option<(String, String)>, ConfigError> {
     let choose = "choose one with `--model PROVIDER:NAME`, or with `model = \"PROVIDER:NAME\"` in agent.toml";
-    let with_key: Vec<&ProviderConfig> = providers.iter().filter(|known| known.has_key()).collect();
+    let with_key = |is_own: bool| -> Vec<&ProviderConfig> {
+        let with_key = providers.iter().filter(|known| known.has_key());
+        with_key
+            .filter(|known| (known.name == known.preset.provider.name()) == is_own)
+            .collect()
+    };
+    // A key of a gateway beside that of a provider does not make the choice ambiguous.
+    let mut with_key_of = with_key(true);
+    if with_key_of.is_empty() {
+        with_key_of = with_key(false);
+    }
+    let with_key = with_key_of;
     let only = match with_key.as_slice() {
         [] => return Ok(None),
         [only] => only,
         several => {
             let keys: Vec<String> = several
                 .iter()
-                .map(|known| format!("`{}` ({})", known.provider.name(), known.key_source()))
+                .map(|known| format!("`{}` ({})", known.name, known.key_source()))
                 .collect();
             let keys = keys.join(", ");
             return Err(config_error!(
@@ -239,8 +284,9 @@ fn by_key(providers: &[ProviderConfig]) -> Result<Option<(String, String)>, Conf
             ));
         }
     };
-    let (name, source) = (only.provider.name(), only.key_source());
-    match default_model(only.provider) {
+    let (name, source) = (&only.name, only.key_source());
+    let is_own = *name == only.preset.provider.name();
+    match default_model(only.preset.provider).filter(|_| is_own) {
         Some(model) => Ok(Some((format!("{name}:{model}"), source))),
         None => Err(config_error!(
             "model",

@@ -6,12 +6,17 @@ mod tests;
 
 use super::{
     ConfigError, Environment,
+    parse::nearest,
     paths::Scope,
-    problem::config_error,
+    problem::{config_error, key_path},
     raw::RawProvider,
     source::{Purpose, Source},
 };
-use agent_host_models::{Capabilities, Endpoint, Provider, RetryPolicy, Timeouts};
+use agent_host_models::{
+    Capabilities, Endpoint, Preset, Provider, RequestExtras, RetryPolicy, Timeouts, is_header_name,
+    is_reserved_header,
+};
+use secrecy::SecretString;
 use std::{
     net::{IpAddr, Ipv4Addr},
     num::NonZeroU64,
@@ -22,11 +27,19 @@ use std::{
 /// The default port of Ollama's server (`OLLAMA_HOST` in its documentation).
 const OLLAMA_PORT: u16 = 11434;
 
+/// The longest name of a `[[provider]]`, in bytes.
+const MAX_NAME_BYTES: usize = 32;
+
+/// The names of models that are in files.
+const RESERVED_NAMES: [&str; 2] = ["script", "replay"];
+
 /// A provider as it is configured. Its key is not read yet: listing sessions needs none.
 #[derive(Clone, Debug)]
 pub struct ProviderConfig {
-    /// The provider.
-    pub provider: Provider,
+    /// The name before the colon of `--model NAME:MODEL`.
+    pub name: String,
+    /// The service that it is, with its wire format.
+    pub preset: Preset,
     /// The capabilities of its models.
     pub capabilities: Capabilities,
     /// When a request is retried.
@@ -36,103 +49,160 @@ pub struct ProviderConfig {
     base_url: Option<String>,
     /// Absent where none is configured; not every server needs one.
     key: Option<Source>,
+    key_header: Option<String>,
+    headers: Vec<(String, HeaderText)>,
+    query: Vec<(String, SecretString)>,
+    /// Its section in messages, such as "under [openai-compat]".
+    section: String,
     /// True if the configuration has its section.
     has_section: bool,
 }
 
 impl ProviderConfig {
-    /// Resolves the provider's section, with the environment for absent keys. `window_tokens` is
-    /// the configured window.
+    /// Resolves the section of a provider's own service, with the environment for absent keys.
+    /// `window_tokens` is the configured window.
     pub(super) fn resolve(
         provider: Provider,
         raw: Option<&RawProvider>,
         window_tokens: Option<u64>,
         scope: Scope<'_>,
     ) -> Result<Self, ConfigError> {
-        let environment = scope.environment;
-        let has_section = raw.is_some();
-        let raw = raw.cloned().unwrap_or_default();
-        let purpose = || Purpose {
-            what: "the model server's key".to_owned(),
-            setting: "api-key",
-            of: format!("under [{}]", provider.name()),
-        };
-        let key = match raw.api_key.as_deref() {
-            Some(text) => {
-                let key = format!("{}.api-key", provider.name());
-                Some(Source::parse(text, &key, purpose(), scope)?)
-            }
-            None => key_variable(provider, environment)
-                .map(|name| Source::variable(name, purpose(), environment)),
-        };
-        let of_environment = || {
-            let mut variables = provider.base_url_variables();
-            let text = variables.find_map(|name| environment.variable(name))?;
-            let is_ollama = provider == Provider::Ollama;
-            Some(if is_ollama {
-                ollama_url(text)
-            } else {
-                text.to_owned()
-            })
-        };
-        let default = provider.capabilities();
-        let retry = RetryPolicy::default();
-        Ok(Self {
-            provider,
-            capabilities: Capabilities {
-                vision: raw.vision.unwrap_or(default.vision),
-                documents: raw.documents.unwrap_or(default.documents),
-                files_in_results: raw.files_in_results.unwrap_or(default.files_in_results),
-                parallel_calls: raw.parallel_calls.unwrap_or(default.parallel_calls),
-                denied_is_error: raw.denied_is_error.unwrap_or(default.denied_is_error),
-                max_output_tokens: raw.max_output_tokens.or(default.max_output_tokens),
-                window_tokens,
-            },
-            retry: RetryPolicy {
-                retries: raw.retries.unwrap_or(retry.retries),
-                ..retry
-            },
-            timeouts: timeouts(&raw),
-            base_url: raw.base_url.or_else(of_environment),
-            key,
-            has_section,
-        })
+        let name = provider.name();
+        let key = raw.and_then(|raw| {
+            let name = raw.name.as_ref().map(|_| "name");
+            name.or(raw.kind.as_ref().map(|_| "kind"))
+        });
+        if let Some(key) = key {
+            return Err(config_error!(
+                &format!("{name}.{key}"),
+                "`{key}` has no meaning under [{name}], which is the provider `{name}` itself",
+                "remove it, or write the section as [[provider]] with `name` and `kind`"
+            ));
+        }
+        Self::of_preset(Preset::of(provider), raw, window_tokens, scope)
     }
 
-    /// Reads the key, which may open a file or run a command, and takes up to a minute. Dropping
+    /// Resolves a service without a `[[provider]]`, or the section of a provider's own service.
+    pub(super) fn of_preset(
+        preset: Preset,
+        raw: Option<&RawProvider>,
+        window_tokens: Option<u64>,
+        scope: Scope<'_>,
+    ) -> Result<Self, ConfigError> {
+        let section = if preset.is_own() {
+            format!("under [{}]", preset.name)
+        } else {
+            format!("of a [[provider]] `{}`", preset.name)
+        };
+        let absent = RawProvider::default();
+        let section = Section {
+            name: preset.name,
+            of: section,
+            has_section: raw.is_some(),
+            raw: raw.unwrap_or(&absent),
+        };
+        let resolved = section.resolve(preset, window_tokens, scope);
+        resolved.map_err(|error| error.within(preset.name))
+    }
+
+    /// Resolves a `[[provider]]`.
+    pub(super) fn named(
+        raw: &RawProvider,
+        window_tokens: Option<u64>,
+        scope: Scope<'_>,
+    ) -> Result<Self, ConfigError> {
+        let name = raw.name.as_deref().unwrap_or_default();
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+        let shown = name.escape_debug();
+        if !(1..=MAX_NAME_BYTES).contains(&name.len()) || !name.chars().all(is_name) {
+            return Err(config_error!(
+                "name",
+                "`{shown}` cannot be the name of a [[provider]]",
+                "write `name` with at most {MAX_NAME_BYTES} of a-z, 0-9, `-`, `_` and `.`"
+            ));
+        }
+        if Provider::from_name(name).is_some() || RESERVED_NAMES.contains(&name) {
+            return Err(config_error!(
+                "name",
+                "`{shown}` is built in, so that no [[provider]] can have that name",
+                "choose another name, or set the keys under [{shown}] if it is a provider"
+            )
+            .with_value(name));
+        }
+        let kind = raw.kind.as_deref().unwrap_or_default();
+        let Some(preset) = Preset::from_name(kind) else {
+            let known: Vec<&str> = Preset::all().map(|preset| preset.name).collect();
+            let shown = kind.escape_debug();
+            let reason = format!("`{shown}` is no `kind` of a [[provider]]");
+            let fix = match nearest(kind, &known) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are `{}`", known.join("`, `")),
+            };
+            return Err(ConfigError::new("kind", reason, fix).with_value(kind));
+        };
+        let section = Section {
+            name,
+            of: format!("of the [[provider]] `{name}`"),
+            has_section: true,
+            raw,
+        };
+        section.resolve(preset, window_tokens, scope)
+    }
+
+    /// Reads the key and headers, which may open files or run commands, and takes up to a minute
+    /// each. Dropping
     /// the future ends the command.
     ///
     /// # Errors
     /// No base URL is known, or the key is not where it should be.
     pub async fn open(&self) -> Result<Endpoint, ConfigError> {
-        let provider = self.provider;
+        let (name, section) = (&self.name, &self.section);
         let base_url = self.base_url().ok_or_else(|| {
-            let (name, variable) = (provider.name(), provider.base_url_variable());
+            let variable = match self.preset.is_own() {
+                true => format!(
+                    ", or the variable {},",
+                    self.preset.provider.base_url_variable()
+                ),
+                false => String::new(),
+            };
             config_error!(
                 &format!("{name}.base-url"),
                 "it is not known where the model server of `{name}` is",
-                "set `base-url` under [{name}] in agent.toml, or the variable {variable}, to an \
-                 address like http://127.0.0.1:11434/v1"
+                "set `base-url` {section} in agent.toml{variable} to an address like \
+                 http://127.0.0.1:11434/v1"
             )
         })?;
         let key = match &self.key {
             Some(source) => Some(source.read().await?),
-            // Another server than the provider's own may want none.
-            None if provider.wants_key() && self.base_url.is_none() => {
-                let (name, variable) = (provider.name(), self.key_source());
+            // Another server than the service's own may want none.
+            None if self.preset.wants_key && self.base_url.is_none() => {
+                let variable = self.key_source();
                 return Err(config_error!(
                     &format!("{name}.api-key"),
                     "there is no key for `{name}`",
-                    "set the variable {variable}, or `api-key` under [{name}] in agent.toml"
+                    "set the variable {variable}, or `api-key` {section} in agent.toml"
                 ));
             }
             None => None,
         };
+        let mut headers = Vec::with_capacity(self.headers.len());
+        for (name, text) in &self.headers {
+            let value = match text {
+                HeaderText::Literal(value) => value.clone(),
+                HeaderText::Source(source) => source.read().await?,
+            };
+            headers.push((name.clone(), value));
+        }
         Ok(Endpoint {
             base_url: base_url.to_owned(),
             key,
             key_source: self.key_source(),
             timeouts: self.timeouts,
+            extras: RequestExtras {
+                key_header: self.key_header.clone(),
+                headers,
+                query: self.query.clone(),
+            },
         })
     }
 
@@ -140,7 +210,7 @@ impl ProviderConfig {
     #[must_use]
     pub fn base_url(&self) -> Option<&str> {
         let configured = self.base_url.as_deref();
-        configured.or_else(|| self.provider.default_base_url())
+        configured.or(self.preset.base_url)
     }
 
     /// True if the source of its key is known.
@@ -158,22 +228,159 @@ impl ProviderConfig {
     /// Returns the source of its key, or the variable that is looked for: never the key itself.
     #[must_use]
     pub fn key_source(&self) -> String {
-        let variable = self.provider.key_variables().first();
+        let variable = self.preset.key_variables.first();
         match &self.key {
             Some(source) => source.name(),
             None => (*variable.unwrap_or(&"api-key")).to_owned(),
         }
     }
 
-    /// Returns the file with the key, which no guest may see.
-    pub(super) fn key_file(&self) -> Option<&Path> {
-        self.key.as_ref()?.file()
+    /// Returns the files with the key and with headers, which no guest may see.
+    pub(super) fn key_files(&self) -> impl Iterator<Item = &Path> {
+        let headers = self.headers.iter().filter_map(|(_, text)| match text {
+            HeaderText::Source(source) => Some(source),
+            HeaderText::Literal(_) => None,
+        });
+        self.key.iter().chain(headers).filter_map(Source::file)
     }
 }
 
-/// Returns the first of the provider's key variables that is set.
-pub(super) fn key_variable(provider: Provider, environment: &Environment) -> Option<&'static str> {
-    let mut names = provider.key_variables().iter().copied();
+/// The value of a configured header.
+#[derive(Clone, Debug)]
+enum HeaderText {
+    /// As it is written.
+    Literal(SecretString),
+    /// From a source.
+    Source(Source),
+}
+
+/// The section of a provider.
+struct Section<'a> {
+    /// The name before the colon of `NAME:MODEL`.
+    name: &'a str,
+    /// The section in messages, such as "under [openai-compat]".
+    of: String,
+    /// True if the configuration has it.
+    has_section: bool,
+    raw: &'a RawProvider,
+}
+
+impl Section<'_> {
+    /// Resolves the section, with the preset and the environment for absent keys.
+    fn resolve(
+        self,
+        preset: Preset,
+        window_tokens: Option<u64>,
+        scope: Scope<'_>,
+    ) -> Result<ProviderConfig, ConfigError> {
+        let raw = self.raw;
+        let environment = scope.environment;
+        let key = match raw.api_key.as_deref() {
+            Some(text) => Some(Source::parse(text, "api-key", self.key_purpose(), scope)?),
+            None => key_variable(preset, environment)
+                .map(|name| Source::variable(name, self.key_purpose(), environment)),
+        };
+        let of_environment = || {
+            let provider = preset.is_own().then_some(preset.provider)?;
+            let mut variables = provider.base_url_variables();
+            let text = variables.find_map(|name| environment.variable(name))?;
+            let is_ollama = provider == Provider::Ollama;
+            Some(if is_ollama {
+                ollama_url(text)
+            } else {
+                text.to_owned()
+            })
+        };
+        let default = preset.provider.capabilities();
+        let retry = RetryPolicy::default();
+        let headers = self.headers(scope)?;
+        let query = raw.query.iter();
+        let query = query.map(|(name, value)| (name.clone(), SecretString::from(value.as_str())));
+        Ok(ProviderConfig {
+            name: self.name.to_owned(),
+            preset,
+            capabilities: Capabilities {
+                vision: raw.vision.unwrap_or(default.vision),
+                documents: raw.documents.unwrap_or(default.documents),
+                files_in_results: raw.files_in_results.unwrap_or(default.files_in_results),
+                parallel_calls: raw.parallel_calls.unwrap_or(default.parallel_calls),
+                denied_is_error: raw.denied_is_error.unwrap_or(default.denied_is_error),
+                max_output_tokens: raw.max_output_tokens.or(default.max_output_tokens),
+                window_tokens,
+            },
+            retry: RetryPolicy {
+                retries: raw.retries.unwrap_or(retry.retries),
+                ..retry
+            },
+            timeouts: timeouts(raw),
+            base_url: raw.base_url.clone().or_else(of_environment),
+            key,
+            key_header: self.key_header(preset)?,
+            headers,
+            query: query.collect(),
+            section: self.of,
+            has_section: self.has_section,
+        })
+    }
+
+    fn key_purpose(&self) -> Purpose {
+        Purpose {
+            what: "the model server's key".to_owned(),
+            setting: "api-key",
+            of: self.of.clone(),
+        }
+    }
+
+    fn key_header(&self, preset: Preset) -> Result<Option<String>, ConfigError> {
+        let of = &self.of;
+        match &self.raw.key_header {
+            Some(name) if !is_header_name(name) => Err(config_error!(
+                "key-header",
+                "`key-header` {of} is not the name of a header",
+                "write it like `api-key`, or `authorization` for a bearer token",
+            )),
+            Some(name) => Ok(Some(name.clone())),
+            None => Ok(preset.key_header.map(str::to_owned)),
+        }
+    }
+
+    /// Resolves `headers`. Errors do not repeat a value, which may be a secret.
+    fn headers(&self, scope: Scope<'_>) -> Result<Vec<(String, HeaderText)>, ConfigError> {
+        let of = &self.of;
+        let mut headers = Vec::with_capacity(self.raw.headers.len());
+        for (name, text) in &self.raw.headers {
+            let key = format!("headers.{}", key_path(name));
+            let shown = name.escape_debug();
+            if !is_header_name(name) || is_reserved_header(name) {
+                return Err(config_error!(
+                    &key,
+                    "the header `{shown}` {of} cannot be set: it is no name of a header, or is one that \
+                     the host sets",
+                    "remove it; a key belongs in `api-key`, and its header in `key-header`",
+                ));
+            }
+            let is_source = text
+                .split_once(':')
+                .is_some_and(|(kind, _)| ["env", "file", "cmd"].contains(&kind));
+            let text = if is_source {
+                let purpose = Purpose {
+                    what: format!("the header `{shown}`"),
+                    setting: "headers",
+                    of: self.of.clone(),
+                };
+                HeaderText::Source(Source::parse(text, &key, purpose, scope)?)
+            } else {
+                HeaderText::Literal(SecretString::from(text.as_str()))
+            };
+            headers.push((name.clone(), text));
+        }
+        Ok(headers)
+    }
+}
+
+/// Returns the first of the service's key variables that is set.
+fn key_variable(preset: Preset, environment: &Environment) -> Option<&'static str> {
+    let mut names = preset.key_variables.iter().copied();
     names.find(|name| environment.variable(name).is_some())
 }
 

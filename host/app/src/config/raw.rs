@@ -66,6 +66,8 @@ pub(super) struct RawConfig {
     pub(super) gemini: Option<RawProvider>,
     /// The server behind `ollama:NAME`.
     pub(super) ollama: Option<RawProvider>,
+    /// Further servers, each behind `NAME:MODEL`.
+    pub(super) provider: Vec<RawProvider>,
     /// The components; absent for the built-in ones.
     pub(super) tool: Option<Vec<RawTool>>,
     /// The external tools.
@@ -177,7 +179,7 @@ where
 
 impl RawConfig {
     /// Returns the section of a provider.
-    pub(super) fn provider(&self, provider: Provider) -> Option<&RawProvider> {
+    pub(super) fn provider_section(&self, provider: Provider) -> Option<&RawProvider> {
         match provider {
             Provider::Anthropic => self.anthropic.as_ref(),
             Provider::OpenAi => self.openai.as_ref(),
@@ -188,15 +190,25 @@ impl RawConfig {
     }
 }
 
-/// `[anthropic]`, `[openai]`, `[openai-compat]`, `[gemini]` and `[ollama]`. Absent keys have the
-/// provider's default.
+/// `[anthropic]`, `[openai]`, `[openai-compat]`, `[gemini]` and `[ollama]`, which have no `name` and
+/// no `kind`, and `[[provider]]`, which has both. Absent keys have the default of the service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawProvider {
+    /// The name before the colon of `NAME:MODEL`.
+    pub(super) name: Option<String>,
+    /// The service or wire format that it starts from, by the name of its preset.
+    pub(super) kind: Option<String>,
     /// The address of the server, as the provider's own SDK takes it.
     pub(super) base_url: Option<String>,
     /// The source of the key: `env:NAME`, `file:PATH` or `cmd:COMMAND`.
     pub(super) api_key: Option<String>,
+    /// The header with the key, instead of that of the service.
+    pub(super) key_header: Option<String>,
+    /// Headers of every request: text, or the source of one as in `api-key`.
+    pub(super) headers: BTreeMap<String, String>,
+    /// Parameters of the query of every request.
+    pub(super) query: BTreeMap<String, String>,
     /// True if the model reads images.
     #[serde(skip_serializing)]
     pub(super) vision: Option<bool>,

@@ -12,6 +12,7 @@ mod instructions;
 mod keys;
 mod mcp;
 mod models;
+mod named_providers;
 mod secrets;
 mod session;
 mod suggestions;

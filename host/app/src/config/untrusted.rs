@@ -224,12 +224,13 @@ impl<'a> Review<'a> {
             prices,
             context,
             session,
-            // Those of `RawConfig::provider`.
+            // Those of `RawConfig::provider_section`.
             anthropic: _,
             openai: _,
             openai_compat: _,
             gemini: _,
             ollama: _,
+            provider,
             tool,
             external_tool,
             mcp,
@@ -260,9 +261,13 @@ impl<'a> Review<'a> {
         context.iter().for_each(|context| self.context(*context));
         self.session(*session);
         for provider in Provider::ALL {
-            if let Some(raw) = raw.provider(provider) {
-                self.provider(provider.name(), raw);
+            if let Some(raw) = raw.provider_section(provider) {
+                self.provider(&format!("[{}]", provider.name()), raw);
             }
+        }
+        for raw in provider {
+            let name = quoted(raw.name.as_deref().unwrap_or_default());
+            self.provider(&format!("the [[provider]] {name}"), raw);
         }
         tool.iter().flatten().for_each(|tool| self.tool(tool));
         external_tool

@@ -1,7 +1,7 @@
 //! `agent-host run`: runs turns until the agent has its answer or needs the user.
 
 mod approval;
-mod images;
+mod attachments;
 mod intro;
 mod reply;
 
@@ -49,8 +49,21 @@ struct Run<'a> {
 enum Task {
     /// One input, one answer.
     Once(Box<AgentInput>),
-    /// A conversation on the terminal; the images go with its first message.
+    /// A conversation on the terminal; the files go with its first message.
     Conversation(Vec<ContentPart>),
+}
+
+impl Task {
+    /// Returns the parts of the message.
+    fn parts(&self) -> &[ContentPart] {
+        match self {
+            Self::Once(input) => match input.as_ref() {
+                AgentInput::Message(message) => &message.content,
+                _ => &[],
+            },
+            Self::Conversation(parts) => parts,
+        }
+    }
 }
 
 pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -73,6 +86,9 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     let mut config = configure(args.config.clone(), overrides)?;
     if terminal.can_ask() && prompts(&args, terminal) == Prompts::Ask {
         config.elicitor = Some(Arc::new(TerminalUser::new(*terminal)));
+    }
+    if let Some(task) = &task {
+        attachments::check(task.parts(), &config)?;
     }
     let stop =
         Stop::listen(terminal, args.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
@@ -176,8 +192,8 @@ fn read_bytes(file: &Path, max_bytes: u64) -> std::io::Result<Vec<u8>> {
 }
 
 fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
-    let images = images::read(&args.images)?;
-    let once = |text, images| Ok(Task::Once(Box::new(images::input(text, images))));
+    let images = attachments::read(&args.images, &args.files)?;
+    let once = |text, images| Ok(Task::Once(Box::new(attachments::input(text, images))));
     if let Some(prompt) = &args.prompt {
         return once(prompt.clone(), images);
     }
@@ -216,7 +232,7 @@ impl Run<'_> {
             if line.trim().is_empty() {
                 continue;
             }
-            let input = images::input(line, std::mem::take(&mut images));
+            let input = attachments::input(line, std::mem::take(&mut images));
             let report = self.drive(session, input).await?;
             let exit = self.finish(session, &report)?;
             if self.stop.token.is_cancelled() || exit == Exit::Waiting {

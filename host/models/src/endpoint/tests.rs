@@ -6,6 +6,7 @@ fn url(base_url: &str) -> Result<String, ModelError> {
         base_url: base_url.to_owned(),
         key: None,
         key_source: "THE_KEY".to_owned(),
+        extras: RequestExtras::default(),
         timeouts: Timeouts::default(),
     };
     endpoint

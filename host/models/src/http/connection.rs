@@ -41,7 +41,8 @@ impl Server {
             let cause = io.map_or(ended.to_owned(), cause);
             format!("The connection to the model server at {url} broke: {cause}.")
         };
-        tracing::debug!(error = ?error, "no connection to the model server");
+        // The error itself has the URL with its query.
+        tracing::debug!(cause = ?error.source(), "no connection to the model server");
         AttemptError::new(ModelErrorKind::Unreachable, text, Retry::Backoff)
     }
 }

@@ -49,6 +49,9 @@ pub(super) enum RecordingEntry {
 pub(crate) struct ModelEntry {
     /// The provider's name in `--model PROVIDER:NAME`.
     pub(crate) provider: String,
+    /// The name of the wire format, if the provider has another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) wire: Option<String>,
     /// The model's name.
     pub(crate) name: String,
     /// The URL of requests.
@@ -77,6 +80,7 @@ impl ModelEntry {
         let ms = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         Self {
             provider: provider.to_owned(),
+            wire: None,
             name: server.model.clone(),
             url: server.url.to_string(),
             has_key: server.has_key(),

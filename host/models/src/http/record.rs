@@ -72,7 +72,8 @@ pub(crate) struct ModelRecorder {
     recorder: Arc<Recorder>,
     /// Its index among the recorded models.
     model: usize,
-    key: Option<SecretString>,
+    /// The key and the other secrets of requests.
+    secrets: Vec<SecretString>,
 }
 
 impl ModelRecorder {
@@ -80,7 +81,7 @@ impl ModelRecorder {
     pub(crate) fn new(
         recorder: &Arc<Recorder>,
         model: ModelEntry,
-        key: Option<SecretString>,
+        secrets: Vec<SecretString>,
     ) -> Self {
         let index = {
             let mut state = recorder.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,23 +92,27 @@ impl ModelRecorder {
         Self {
             recorder: Arc::clone(recorder),
             model: index,
-            key,
+            secrets,
         }
     }
 
     /// Records a request and returns the recorder of its response.
     pub(super) fn request(&self, body: &Value) -> ResponseRecorder<'_> {
-        let key = self.key.as_ref().map(ExposeSecret::expose_secret);
+        let secrets: Vec<&str> = self
+            .secrets
+            .iter()
+            .map(ExposeSecret::expose_secret)
+            .collect();
         let mut body = body.clone();
-        if let Some(key) = key {
-            redact_value(&mut body, key);
+        for secret in &secrets {
+            redact_value(&mut body, secret);
         }
         let model = self.model;
         self.recorder
             .write(&RecordingEntry::Request { model, body });
         ResponseRecorder {
             recorder: &self.recorder,
-            key,
+            secrets,
             tail: Vec::new(),
         }
     }
@@ -116,8 +121,8 @@ impl ModelRecorder {
 /// Records a response.
 pub(super) struct ResponseRecorder<'a> {
     recorder: &'a Recorder,
-    key: Option<&'a str>,
-    /// The end of the last piece, where the key may start.
+    secrets: Vec<&'a str>,
+    /// The end of the last piece, where a secret may start.
     tail: Vec<u8>,
 }
 
@@ -134,16 +139,18 @@ impl ResponseRecorder<'_> {
         });
     }
 
-    /// Records a piece. Its end is withheld until the next piece while it may be the start of the
-    /// key.
+    /// Records a piece. Its end is withheld until the next piece while it may be the start of a
+    /// secret.
     pub(super) fn piece(&mut self, bytes: &[u8]) {
         let mut piece = std::mem::take(&mut self.tail);
         piece.extend_from_slice(bytes);
-        if let Some(key) = self.key {
-            piece = redact_bytes(&piece, key.as_bytes());
-            let tail = prefix_at_end(&piece, key.as_bytes());
-            self.tail = piece.split_off(piece.len() - tail);
+        for secret in &self.secrets {
+            piece = redact_bytes(&piece, secret.as_bytes());
         }
+        let secrets = self.secrets.iter();
+        let tail = secrets.map(|secret| prefix_at_end(&piece, secret.as_bytes()));
+        let tail = tail.max().unwrap_or(0);
+        self.tail = piece.split_off(piece.len() - tail);
         if !piece.is_empty() {
             self.recorder
                 .write(&RecordingEntry::Piece(Piece::of(&piece)));
@@ -173,10 +180,10 @@ impl ResponseRecorder<'_> {
     }
 
     fn redact(&self, text: &str) -> String {
-        match self.key {
-            Some(key) => text.replace(key, REDACTED),
-            None => text.to_owned(),
-        }
+        let secrets = self.secrets.iter();
+        secrets.fold(text.to_owned(), |text, secret| {
+            text.replace(secret, REDACTED)
+        })
     }
 }
 

@@ -13,8 +13,15 @@ impl HttpModel {
     /// Records all further exchanges, with the current retry policy.
     #[must_use]
     pub fn recorded(mut self, recorder: &Arc<Recorder>) -> Self {
-        let provider = self.wire.name;
-        let entry = ModelEntry::new(provider, &self.server, self.capabilities, self.retry);
+        let mut entry = ModelEntry::new(
+            &self.provenance.provider,
+            &self.server,
+            self.capabilities,
+            self.retry,
+        );
+        if entry.provider != self.wire.name {
+            entry.wire = Some(self.wire.name.to_owned());
+        }
         self.server.record(recorder, entry);
         self
     }
@@ -46,10 +53,13 @@ impl HttpModel {
         recording: Arc<Recording>,
         index: usize,
     ) -> Result<Self, RecordingError> {
-        let provider = Provider::from_name(&entry.provider)
-            .ok_or_else(|| RecordingError::Provider(entry.provider.clone()))?;
+        let wire = entry.wire.as_ref().unwrap_or(&entry.provider);
+        let provider =
+            Provider::from_name(wire).ok_or_else(|| RecordingError::Provider(wire.clone()))?;
         let server = Server::replayed(entry, recording, index)?;
         let model = Self::with_server(provider.wire(), &entry.name, server, entry.capabilities);
-        Ok(model.with_retry(entry.retry()))
+        Ok(model
+            .with_provider_name(&entry.provider)
+            .with_retry(entry.retry()))
     }
 }

@@ -1,11 +1,12 @@
 mod answers;
+mod extras;
 mod faults;
 mod recorded;
 mod schemas;
 
 use super::*;
 use crate::{
-    Timeouts,
+    RequestExtras, Timeouts,
     testing::server::{Answer, TestServer},
 };
 use agent_host_types::{
@@ -31,6 +32,7 @@ fn endpoint(base_url: &str, key: Option<&str>) -> Endpoint {
         base_url: base_url.to_owned(),
         key: key.map(Into::into),
         key_source: "THE_KEY".to_owned(),
+        extras: RequestExtras::default(),
         timeouts: Timeouts::default(),
     }
 }

@@ -8,6 +8,7 @@ fn endpoint(server: &TestServer, base: &str) -> Endpoint {
         base_url: format!("{}{base}", server.url),
         key: Some("sk-sesame-123".into()),
         key_source: "THE_KEY".to_owned(),
+        extras: crate::RequestExtras::default(),
         timeouts: Timeouts::default(),
     }
 }

@@ -59,6 +59,7 @@ fn request_url_matches_provider() {
             base_url: base_url.to_owned(),
             key: None,
             key_source: "THE_KEY".to_owned(),
+            extras: crate::RequestExtras::default(),
             timeouts: Timeouts::default(),
         };
         let model = HttpModel::new(provider, "m", endpoint, provider.capabilities()).unwrap();

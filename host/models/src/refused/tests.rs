@@ -123,6 +123,7 @@ async fn request_is_repeated_without_the_refused_file() {
         base_url: server.url.clone(),
         key: Some("sesame".into()),
         key_source: "THE_KEY".to_owned(),
+        extras: crate::RequestExtras::default(),
         timeouts: Timeouts::default(),
     };
     let model = HttpModel::new(provider, "m", endpoint, provider.capabilities())

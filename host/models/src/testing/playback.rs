@@ -37,6 +37,7 @@ pub(crate) fn server(wire: &Wire) -> Server {
         base_url: "http://127.0.0.1:1".to_owned(),
         key: None,
         key_source: "THE_KEY".to_owned(),
+        extras: crate::RequestExtras::default(),
         timeouts: Timeouts::default(),
     };
     Server::new(endpoint, &(wire.reply_path)("m"), wire, "m").unwrap()

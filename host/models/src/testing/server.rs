@@ -263,6 +263,7 @@ pub(crate) async fn ask(
         base_url: format!("{}{version}", server.url),
         key: Some("sesame".into()),
         key_source: "THE_KEY".to_owned(),
+        extras: crate::RequestExtras::default(),
         timeouts: Timeouts::default(),
     };
     let model = HttpModel::new(provider, model, endpoint, provider.capabilities()).unwrap();

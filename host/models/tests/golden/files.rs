@@ -25,6 +25,7 @@ pub(crate) fn model(provider: Provider) -> HttpModel {
         base_url: "http://127.0.0.1:1".to_owned(),
         key: None,
         key_source: "THE_KEY".to_owned(),
+        extras: agent_host_models::RequestExtras::default(),
         timeouts: Timeouts::default(),
     };
     // Gemini takes files in results from its third generation on.

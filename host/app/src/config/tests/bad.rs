@@ -19,7 +19,7 @@ fn config_of_wrong_form_is_refused_with_a_hint() {
         ),
         (
             "[openai-compat]\nbase-url = \"x\"\ntemperature = 1",
-            "line 3, column 1: there is no key `temperature` here; the keys here are `base-url`, `api-key`, `vision`, \
+            "line 3, column 1: there is no key `temperature` here; the keys here are `name`, `kind`, `base-url`, `api-key`, `key-header`, `headers`, `query`, `vision`, \
              `documents`, `files-in-results`, `parallel-calls`, `denied-is-error`, `max-output-tokens`, `connect-timeout-seconds`, \
              `first-chunk-timeout-seconds`, `idle-chunk-timeout-seconds`, `total-timeout-seconds`, `retries`",
         ),
@@ -119,7 +119,8 @@ fn config_with_bad_value_is_refused() {
         ),
         (
             "model = \"nowhere:x\"",
-            "there is no model provider `nowhere`; there are `anthropic`, `openai`, `openai-compat`, `gemini`, `ollama`, `script`, `replay`",
+            "there is no model provider `nowhere`; there are `anthropic`, `openai`, `openai-compat`, `gemini`, `ollama`, `openrouter`, \
+             `deepseek`, `groq`, `mistral`, `together`, `azure`, `vllm`, `llama-cpp`, `lm-studio`, `script`, `replay`",
         ),
         (
             "fallback = [\"script:tour\", \"opnai:x\"]",

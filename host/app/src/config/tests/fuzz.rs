@@ -24,6 +24,14 @@ max-output-tokens = 100
 denied-is-error = true
 total-timeout-seconds = 60
 retries = 1
+[[provider]]
+name = "work"
+kind = "azure"
+base-url = "https://a.example/openai/v1"
+api-key = "env:KEY"
+key-header = "api-key"
+headers = { x-team = "env:TEAM" }
+query = { api-version = "preview" }
 [[external-tool]]
 name = "pay"
 description = "Pays."

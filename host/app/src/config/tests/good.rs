@@ -438,6 +438,7 @@ fn configuration_reference_names_every_key() {
         "[session]",
         "[prices.x]",
         "[openai-compat]",
+        "[[provider]]",
         "[[tool]]",
         "[[mcp]]",
         "[[external-tool]]",

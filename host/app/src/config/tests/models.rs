@@ -135,6 +135,6 @@ fn provider_has_its_own_section() {
     );
     let configured = config.models.providers.iter();
     let configured = configured.filter(|provider| provider.is_configured());
-    let names: Vec<&str> = configured.map(|known| known.provider.name()).collect();
+    let names: Vec<&str> = configured.map(|known| known.name.as_str()).collect();
     assert_eq!(names, ["anthropic", "gemini"]);
 }

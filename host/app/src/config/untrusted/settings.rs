@@ -9,10 +9,17 @@ use agent_host_types::context::ContextLimits;
 use std::{num::NonZeroU64, time::Duration};
 
 impl Review<'_> {
+    /// Demands what the section of a provider asks for; `name` is the section in words.
     pub(super) fn provider(&mut self, name: &str, raw: &RawProvider) {
         let RawProvider {
+            name: _,
+            // A service has its own address and its own key, as where a model is chosen.
+            kind: _,
             base_url,
             api_key,
+            key_header,
+            headers,
+            query,
             // Capabilities of the models. A wrong one leads to a request that the provider refuses.
             vision: _,
             documents: _,
@@ -28,19 +35,31 @@ impl Review<'_> {
         } = raw;
         if let Some(url) = base_url {
             self.demand(format!(
-                "sends the conversations of [{name}], and the key where one is set, to {}",
+                "sends the conversations of {name}, and the key where one is set, to {}",
                 quoted(url)
             ));
         }
         if let Some(source) = api_key {
-            self.demand(format!("takes the key of [{name}] from {}", quoted(source)));
+            self.demand(format!("takes the key of {name} from {}", quoted(source)));
+        }
+        if let Some(header) = key_header {
+            let header = quoted(header);
+            self.demand(format!("sends the key of {name} in the header {header}"));
+        }
+        for (header, value) in headers {
+            let (header, value) = (quoted(header), quoted(value));
+            self.demand(format!("sends the header {header} of {name}: {value}"));
+        }
+        for (parameter, value) in query {
+            let (parameter, value) = (quoted(parameter), quoted(value));
+            self.demand(format!("adds {parameter} to the query of {name}: {value}"));
         }
         if let Some(tokens) = max_output_tokens {
-            self.demand(format!("lets a reply of [{name}] have {tokens} tokens"));
+            self.demand(format!("lets a reply of {name} have {tokens} tokens"));
         }
         let default = Timeouts::default();
         let mut timeout = |which, seconds: Option<NonZeroU64>, default: Duration| {
-            let key = format!("{which}-timeout-seconds of [{name}]");
+            let key = format!("{which}-timeout-seconds of {name}");
             self.at_most(&key, seconds.map(NonZeroU64::get), default.as_secs());
         };
         timeout("connect", *connect_timeout_seconds, default.connect);
@@ -55,7 +74,7 @@ impl Review<'_> {
             default.idle_chunk,
         );
         timeout("total", *total_timeout_seconds, default.total);
-        let key = format!("retries of [{name}]");
+        let key = format!("retries of {name}");
         self.at_most(&key, *retries, RetryPolicy::default().retries);
     }
 

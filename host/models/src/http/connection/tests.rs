@@ -13,6 +13,7 @@ async fn error_of(base_url: &str) -> ModelError {
         base_url: base_url.to_owned(),
         key: Some("sesame".into()),
         key_source: "THE_KEY".to_owned(),
+        extras: crate::RequestExtras::default(),
         timeouts: Timeouts::default(),
     };
     let model = HttpModel::new(provider, "m", endpoint, provider.capabilities())

@@ -26,7 +26,7 @@ fn lines_of(key: Option<&str>, exchange: impl FnOnce(&ModelRecorder)) -> Vec<Val
     let tap = ModelRecorder {
         recorder: Arc::new(Recorder::new(Box::new(written.clone()))),
         model: 0,
-        key: key.map(SecretString::from),
+        secrets: key.map(SecretString::from).into_iter().collect(),
     };
     exchange(&tap);
     let bytes = written.0.lock().unwrap();

@@ -35,6 +35,7 @@ async fn last_messages(turns: &[&str], answers: Vec<Answer>) -> Vec<Value> {
         base_url: server.url.clone(),
         key: None,
         key_source: "THE_KEY".to_owned(),
+        extras: crate::RequestExtras::default(),
         timeouts: Timeouts::default(),
     };
     let provider = Provider::OpenAiCompat;

@@ -1,0 +1,119 @@
+//! `--image` and `--file`: files attached to a prompt.
+
+use super::{MAX_PROMPT_BYTES, read_bytes};
+use crate::exit::Failure;
+use agent_host_app::{Config, ModelConfig};
+use agent_host_types::{
+    media,
+    message::{Message, Role},
+    output::{ContentPart, FileData, FilePart},
+    turn::AgentInput,
+};
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+/// The maximum total size of a prompt's files, in bytes. The session keeps them; images beyond the
+/// model's limits are downscaled in each request.
+const MAX_FILES_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The media types of images that every provider accepts.
+const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+const PDF: &str = "application/pdf";
+
+/// Reads the files of `--image` and of `--file`, in this order; their types come from their bytes,
+/// not their names.
+pub(super) fn read(images: &[PathBuf], files: &[PathBuf]) -> Result<Vec<ContentPart>, Failure> {
+    let mut bytes_left = MAX_FILES_BYTES;
+    let mut parts = Vec::with_capacity(images.len() + files.len());
+    let images = images.iter().map(|file| ("image", file));
+    for (what, file) in images.chain(files.iter().map(|file| ("file", file))) {
+        let refuse = |why: &str| refuse(what, file, why);
+        let bytes = read_bytes(file, bytes_left).map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => {
+                let why = format!("all {what}s of a prompt together have more than");
+                refuse(&format!("{why} {MAX_FILES_BYTES} bytes"))
+            }
+            _ => refuse(&error.to_string()),
+        })?;
+        bytes_left -= bytes.len() as u64;
+        let seen = media::sniff(&bytes);
+        match (what, seen) {
+            (_, Some(seen)) if IMAGES.contains(&seen) => parts.push(file_part(file, seen, bytes)),
+            ("file", Some(PDF)) => parts.push(file_part(file, PDF, bytes)),
+            ("file", _) => parts.push(text_part(file, seen, bytes).map_err(|why| refuse(&why))?),
+            (_, seen) => {
+                let seen = seen.unwrap_or("no image");
+                return Err(refuse(&format!(
+                    "it is {seen}; models see PNG, JPEG, GIF and WebP, so convert it"
+                )));
+            }
+        }
+    }
+    Ok(parts)
+}
+
+fn name(file: &Path) -> Option<String> {
+    let name = file.file_name()?;
+    Some(name.to_string_lossy().into_owned())
+}
+
+fn file_part(file: &Path, media_type: &str, bytes: Vec<u8>) -> ContentPart {
+    ContentPart::File(FilePart {
+        media_type: media_type.to_owned(),
+        data: FileData::Bytes(bytes),
+        filename: name(file),
+    })
+}
+
+/// Returns the whole of a text file with its name, in a fence that the text cannot end; or why it
+/// cannot be one. `seen` is its media type by its first bytes.
+fn text_part(file: &Path, seen: Option<&str>, bytes: Vec<u8>) -> Result<ContentPart, String> {
+    let accepted = "a prompt takes PNG, JPEG, GIF, WebP, PDF and UTF-8 text, so convert it";
+    if let Some(seen) = seen.filter(|seen| !seen.starts_with("text/")) {
+        return Err(format!("it is {seen}; {accepted}"));
+    }
+    if bytes.len() as u64 > MAX_PROMPT_BYTES {
+        return Err(format!("it is text of more than {MAX_PROMPT_BYTES} bytes"));
+    }
+    let text = String::from_utf8(bytes).ok();
+    let text = text.filter(|text| !text.contains('\0'));
+    let text = text.ok_or_else(|| format!("it is of no known type; {accepted}"))?;
+    let longest = text.split(|c| c != '`').map(str::len).max();
+    let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
+    let name = name(file).unwrap_or_default();
+    let text = format!("The file {name:?}:\n{fence}\n{text}\n{fence}");
+    Ok(ContentPart::Text { text })
+}
+
+/// Refuses a PDF for a first model that takes none. A fallback model gets a note instead of it.
+pub(super) fn check(parts: &[ContentPart], config: &Config) -> Result<(), Failure> {
+    let Some(model @ ModelConfig::Served { provider, .. }) = &config.models.first else {
+        return Ok(());
+    };
+    let is_pdf =
+        |part: &ContentPart| matches!(part, ContentPart::File(file) if file.media_type == PDF);
+    if provider.capabilities.documents || !parts.iter().any(is_pdf) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "`{model}` takes no PDF documents, as far as is known; name another model with `--model`, convert the PDF \
+         to text, or set `documents = true` for `{}` in agent.toml if its model reads them",
+        provider.name
+    )))
+}
+
+/// Builds the input, with files before the text: a model reads about what it has seen.
+pub(super) fn input(text: String, mut parts: Vec<ContentPart>) -> AgentInput {
+    if parts.is_empty() {
+        return AgentInput::Text(text);
+    }
+    parts.push(ContentPart::Text { text });
+    AgentInput::Message(Message::parts(Role::User, parts))
+}
+
+fn refuse(what: &str, file: &Path, why: &str) -> Failure {
+    Failure::usage(format!("cannot use the {what} {}: {why}", file.display()))
+}
