@@ -287,12 +287,18 @@ pub(crate) async fn make(
         ModelConfig::Replay(path) => {
             HttpModel::replayed(&recording::read(path)?).map_err(ModelError::from)?
         }
-        ModelConfig::Served { name, provider } => {
+        ModelConfig::Served {
+            name,
+            provider,
+            settings,
+        } => {
             let endpoint = provider.open().await?;
             let capabilities = provider.capabilities;
             let model = HttpModel::new(provider.provider, name, endpoint, capabilities)
                 .map_err(ModelError::from)?;
-            let model = model.with_retry(provider.retry);
+            let model = model
+                .with_retry(provider.retry)
+                .with_settings((**settings).clone());
             Arc::new(match recorder {
                 Some(recorder) => model.recorded(recorder),
                 None => model,

@@ -19,11 +19,14 @@ pub(crate) mod request;
 mod results;
 pub(crate) mod schema;
 mod server_error;
+pub(crate) mod settings;
 mod turns;
 
 pub(crate) use framing::{FrameDecoder, FrameTooLong, Framing};
 pub(crate) use server_error::ServerError;
 
+use self::settings::Mapping;
+use crate::settings::ModelSettings;
 use agent_host_engine::model::DeltaSink;
 use agent_host_types::{
     message::Message,
@@ -132,6 +135,9 @@ pub(crate) struct Wire {
     pub(crate) framing: Framing,
     /// Encodes a request to this model.
     pub(crate) encode: fn(model: &str, &ModelRequest, Capabilities) -> Encoded,
+    /// Sets the fields of settings in a request to this model. It destructures the settings, so that
+    /// a new one does not compile before every wire says what becomes of it.
+    pub(crate) settings: fn(model: &str, &ModelSettings, &mut Mapping<'_>),
     /// Creates a decoder for a response of this model; ids that it assigns are new to the
     /// conversation.
     pub(crate) decoder: for<'a> fn(model: &'a str, &'a [Message]) -> Box<dyn Decode + 'a>,

@@ -8,7 +8,7 @@ use super::{
     raw::RawConfig,
     resolve::resolve_all,
 };
-use agent_host_models::Provider;
+use agent_host_models::{ModelSettings, Provider};
 use std::{
     fmt,
     path::{Path, PathBuf},
@@ -57,6 +57,8 @@ pub enum ModelConfig {
         name: String,
         /// The provider of the server.
         provider: Box<ProviderConfig>,
+        /// The settings of its replies.
+        settings: Box<ModelSettings>,
     },
 }
 
@@ -156,7 +158,7 @@ impl fmt::Display for ModelConfig {
             Self::BuiltinScript(name) => write!(f, "{SCRIPT}:{name}"),
             Self::Script(path) => write!(f, "{SCRIPT}:{}", path.display()),
             Self::Replay(path) => write!(f, "{REPLAY}:{}", path.display()),
-            Self::Served { name, provider } => write!(f, "{}:{name}", provider.provider.name()),
+            Self::Served { name, provider, .. } => write!(f, "{}:{name}", provider.provider.name()),
         }
     }
 }
@@ -180,6 +182,7 @@ impl ModelConfig {
             return Ok(Self::Served {
                 name: name.to_owned(),
                 provider: Box::new(provider.clone()),
+                settings: Box::default(),
             });
         }
         match kind {

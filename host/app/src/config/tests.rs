@@ -14,6 +14,7 @@ mod mcp;
 mod models;
 mod secrets;
 mod session;
+mod settings;
 mod suggestions;
 mod untrusted_files;
 

@@ -14,7 +14,8 @@ impl HttpModel {
     #[must_use]
     pub fn recorded(mut self, recorder: &Arc<Recorder>) -> Self {
         let provider = self.wire.name;
-        let entry = ModelEntry::new(provider, &self.server, self.capabilities, self.retry);
+        let mut entry = ModelEntry::new(provider, &self.server, self.capabilities, self.retry);
+        entry.settings = self.settings.clone();
         self.server.record(recorder, entry);
         self
     }
@@ -50,6 +51,7 @@ impl HttpModel {
             .ok_or_else(|| RecordingError::Provider(entry.provider.clone()))?;
         let server = Server::replayed(entry, recording, index)?;
         let model = Self::with_server(provider.wire(), &entry.name, server, entry.capabilities);
+        let model = model.with_settings(entry.settings.clone());
         Ok(model.with_retry(entry.retry()))
     }
 }

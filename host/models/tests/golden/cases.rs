@@ -201,7 +201,7 @@ fn echoed(metadata: &Map<String, Value>) -> ModelRequest {
     conversation(messages, vec![definition()])
 }
 
-fn conversation(messages: Vec<Message>, tools: Vec<ToolDefinition>) -> ModelRequest {
+pub(crate) fn conversation(messages: Vec<Message>, tools: Vec<ToolDefinition>) -> ModelRequest {
     ModelRequest {
         system: Some("Be brief.".to_owned()),
         messages,
@@ -209,7 +209,7 @@ fn conversation(messages: Vec<Message>, tools: Vec<ToolDefinition>) -> ModelRequ
     }
 }
 
-fn definition() -> ToolDefinition {
+pub(crate) fn definition() -> ToolDefinition {
     ToolDefinition {
         name: "read".to_owned(),
         title: Some("Read".to_owned()),

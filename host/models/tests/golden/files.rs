@@ -1,5 +1,6 @@
 //! The golden files, and the models and metadata that produce them.
 
+use super::{cases, settings};
 use agent_host_models::{Endpoint, HttpModel, Provider, Timeouts};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -17,6 +18,18 @@ pub(crate) fn directory(provider: Provider) -> PathBuf {
         .join("src/wire")
         .join(wire)
         .join("golden")
+}
+
+/// The bodies of all conversations, and of one with all settings, by the names of their files.
+pub(crate) fn bodies(provider: Provider) -> Vec<(&'static str, Value)> {
+    let plain = model(provider);
+    let conversations = cases::all(&metadata(provider)).into_iter();
+    let conversations = conversations.map(|(name, request)| (name, plain.body(&request)));
+    let settings = settings::all().into_iter().map(|(name, settings)| {
+        let model = model(provider).with_settings(settings);
+        (name, model.body(&settings::request()))
+    });
+    conversations.chain(settings).collect()
 }
 
 /// A model with all capabilities of its provider.

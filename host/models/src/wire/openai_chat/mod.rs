@@ -3,6 +3,7 @@
 
 mod reasoning;
 mod request;
+mod settings;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -34,5 +35,6 @@ pub(crate) static WIRE: Wire = Wire {
     schema_dialect: SchemaDialect::Chat,
     framing: Framing::Events,
     encode: request::encode,
+    settings: settings::map,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),
 };
