@@ -7,6 +7,7 @@
 //! 2. Add a line to the table in `provider.rs`.
 //! 3. Write its golden request bodies: `cargo run --release -p agent-host-models --example golden`.
 
+mod answer;
 pub(crate) mod anthropic;
 pub(crate) mod framing;
 pub(crate) mod gemini;
@@ -25,7 +26,7 @@ mod turns;
 pub(crate) use framing::{FrameDecoder, FrameTooLong, Framing};
 pub(crate) use server_error::ServerError;
 
-use self::settings::Mapping;
+use self::{answer::AnswerForm, settings::Mapping};
 use crate::settings::ModelSettings;
 use agent_host_engine::model::DeltaSink;
 use agent_host_types::{
@@ -138,6 +139,9 @@ pub(crate) struct Wire {
     /// Sets the fields of settings in a request to this model. It destructures the settings, so that
     /// a new one does not compile before every wire says what becomes of it.
     pub(crate) settings: fn(model: &str, &ModelSettings, &mut Mapping<'_>),
+    /// Returns the fields that make this model write an answer of a form; none if it cannot, or not
+    /// beside tools.
+    pub(crate) answer: fn(model: &str, form: AnswerForm, has_tools: bool) -> Option<Value>,
     /// Creates a decoder for a response of this model; ids that it assigns are new to the
     /// conversation.
     pub(crate) decoder: for<'a> fn(model: &'a str, &'a [Message]) -> Box<dyn Decode + 'a>,

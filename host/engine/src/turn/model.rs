@@ -103,6 +103,11 @@ impl Agent {
             system: self.system(session),
             messages: session.conversation()?,
             tools: definitions.map(|tool| tool.definition.clone()).collect(),
+            answer_schema: self
+                .settings
+                .output_schema
+                .as_ref()
+                .map(|schema| schema.schema().clone()),
         };
         let system = request
             .system

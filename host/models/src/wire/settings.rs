@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Capabilities, Wire};
+use super::{Capabilities, Wire, answer::AnswerForm};
 use crate::settings::{
     Effort, HOST_FIELDS, ModelSettings, ServiceTier, SettingsReport, Thinking, ToolChoice,
 };
@@ -47,7 +47,7 @@ impl Mapping<'_> {
     }
 }
 
-/// Sets the fields of settings in the body of a request.
+/// Sets the fields of settings, and of the answer's schema, in the body of a request.
 pub(crate) fn apply(
     wire: &Wire,
     model: &str,
@@ -60,6 +60,13 @@ pub(crate) fn apply(
         tool_choice,
         ..settings.clone()
     };
+    let schema = request.answer_schema.as_ref();
+    let form = schema.and_then(|schema| AnswerForm::of(schema, wire.schema_dialect));
+    let has_tools = !request.tools.is_empty();
+    let answer = form.and_then(|form| (wire.answer)(model, form, has_tools));
+    if let Some(Value::Object(fields)) = answer {
+        merge(body, &fields);
+    }
     map(wire, model, &settings, body);
 }
 
@@ -74,6 +81,7 @@ pub(crate) fn check(
         system: None,
         messages: Vec::new(),
         tools: Vec::new(),
+        answer_schema: None,
     };
     let mut body = (wire.encode)(model, &request, capabilities).body;
     map(wire, model, settings, &mut body)

@@ -206,6 +206,7 @@ pub(crate) fn conversation(messages: Vec<Message>, tools: Vec<ToolDefinition>) -
         system: Some("Be brief.".to_owned()),
         messages,
         tools,
+        answer_schema: None,
     }
 }
 

@@ -25,25 +25,41 @@ pub(crate) fn bodies(provider: Provider) -> Vec<(&'static str, Value)> {
     let plain = model(provider);
     let conversations = cases::all(&metadata(provider)).into_iter();
     let conversations = conversations.map(|(name, request)| (name, plain.body(&request)));
-    let settings = settings::all().into_iter().map(|(name, settings)| {
+    let with_settings = settings::all().into_iter().map(|(name, settings)| {
         let model = model(provider).with_settings(settings);
         (name, model.body(&settings::request()))
     });
-    conversations.chain(settings).collect()
+    let answer = (
+        "answer-schema",
+        structured_model(provider).body(&settings::structured_request()),
+    );
+    conversations.chain(with_settings).chain([answer]).collect()
 }
 
 /// A model with all capabilities of its provider.
 pub(crate) fn model(provider: Provider) -> HttpModel {
+    // Gemini takes files in results from its third generation on.
+    let name = match provider {
+        Provider::Gemini => "gemini-3-pro",
+        _ => "m",
+    };
+    named(provider, name)
+}
+
+/// A model that has structured output where its provider has it.
+fn structured_model(provider: Provider) -> HttpModel {
+    match provider {
+        Provider::Anthropic => named(provider, "claude-sonnet-5-5"),
+        _ => model(provider),
+    }
+}
+
+fn named(provider: Provider, name: &str) -> HttpModel {
     let endpoint = Endpoint {
         base_url: "http://127.0.0.1:1".to_owned(),
         key: None,
         key_source: "THE_KEY".to_owned(),
         timeouts: Timeouts::default(),
-    };
-    // Gemini takes files in results from its third generation on.
-    let name = match provider {
-        Provider::Gemini => "gemini-3-pro",
-        _ => "m",
     };
     HttpModel::new(provider, name, endpoint, provider.capabilities()).expect("it can be made")
 }

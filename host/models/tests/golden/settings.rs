@@ -8,6 +8,7 @@ use agent_host_types::{
     message::{Message, Role},
     model::ModelRequest,
 };
+use serde_json::json;
 
 /// All of them, by the names of their files.
 pub(crate) fn all() -> Vec<(&'static str, ModelSettings)> {
@@ -93,4 +94,17 @@ pub(crate) fn request() -> ModelRequest {
         vec![Message::text(Role::User, "Look.")],
         vec![cases::definition()],
     )
+}
+
+/// A user message to a model without tools, whose answer has a schema.
+pub(crate) fn structured_request() -> ModelRequest {
+    let schema = json!({
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "size": {"type": "integer", "minimum": 0}},
+        "required": ["name", "size"],
+    });
+    ModelRequest {
+        answer_schema: Some(schema),
+        ..cases::conversation(vec![Message::text(Role::User, "Look.")], vec![])
+    }
 }

@@ -35,5 +35,6 @@ pub(crate) static WIRE: Wire = Wire {
     framing: Framing::Events,
     encode: request::encode,
     settings: settings::map,
+    answer: settings::answer,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),
 };

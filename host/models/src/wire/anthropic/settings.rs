@@ -4,7 +4,7 @@
 use super::request::token;
 use crate::{
     settings::{CacheLifetime, Effort, ModelSettings, ServiceTier, Thinking, ToolChoice},
-    wire::settings::Mapping,
+    wire::{answer::AnswerForm, settings::Mapping},
 };
 use serde_json::{Value, json};
 
@@ -139,4 +139,22 @@ fn mark(block: &mut Value, lifetime: &str) {
     if let Some(mark) = block.get_mut("cache_control") {
         mark["ttl"] = json!(lifetime);
     }
+}
+
+/// The fields of structured output, which models have from version 4.5 on. Beside tools, models end
+/// their turn instead of calling them (<https://github.com/anthropics/anthropic-sdk-python/issues/1204>).
+pub(super) fn answer(model: &str, form: AnswerForm, has_tools: bool) -> Option<Value> {
+    let is_able = version(model).is_some_and(|version| version >= (4, 5)) && !has_tools;
+    let format = json!({"type": "json_schema", "schema": form.schema});
+    is_able.then(|| json!({"output_config": {"format": format}}))
+}
+
+/// The version of a model by its name: `claude-opus-4-7`, `claude-sonnet-4-20250514`.
+fn version(model: &str) -> Option<(u32, u32)> {
+    let name = model.rsplit('/').next()?.strip_prefix("claude-")?;
+    let mut parts = name.split(['-', '.', '@']).map(|part| part.parse().ok());
+    let major = parts.find_map(|part| part)?;
+    // A date may follow instead of a second number.
+    let minor = parts.next().flatten().filter(|number| *number < 100);
+    Some((major, minor.unwrap_or(0)))
 }

@@ -4,9 +4,9 @@
 use super::is_third_generation;
 use crate::{
     settings::{Effort, ModelSettings, ServiceTier, Thinking, ToolChoice},
-    wire::settings::Mapping,
+    wire::{answer::AnswerForm, settings::Mapping},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'_>) {
     let ModelSettings {
@@ -109,4 +109,14 @@ fn tokens(effort: Effort) -> i32 {
         Effort::Medium => 8_192,
         Effort::High | Effort::XHigh | Effort::Max => 24_576,
     }
+}
+
+/// The fields of structured output. Models take them beside tools from the third generation on
+/// ("Structured outputs" in Google's documentation).
+pub(super) fn answer(model: &str, form: AnswerForm, has_tools: bool) -> Option<Value> {
+    let config = json!({
+        "responseMimeType": "application/json",
+        "responseJsonSchema": form.schema,
+    });
+    (!has_tools || is_third_generation(model)).then(|| json!({"generationConfig": config}))
 }

@@ -37,5 +37,6 @@ pub(crate) static WIRE: Wire = Wire {
     framing: Framing::Lines,
     encode: request::encode,
     settings: settings::map,
+    answer: settings::answer,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),
 };

@@ -3,7 +3,10 @@
 
 use crate::{
     settings::{Effort, ModelSettings, Thinking, ToolChoice},
-    wire::settings::{Mapping, budget, single_effort},
+    wire::{
+        answer::AnswerForm,
+        settings::{Mapping, budget, single_effort},
+    },
 };
 use serde_json::{Value, json};
 
@@ -62,4 +65,10 @@ fn think(effort: Effort) -> Value {
         Effort::Medium => json!("medium"),
         Effort::High | Effort::XHigh | Effort::Max => json!("high"),
     }
+}
+
+/// The field of structured output. The server applies it to every text of a model, so that a model
+/// with tools could call none.
+pub(super) fn answer(_: &str, form: AnswerForm, has_tools: bool) -> Option<Value> {
+    (!has_tools).then(|| json!({"format": form.schema}))
 }

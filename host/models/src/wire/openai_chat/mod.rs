@@ -36,5 +36,7 @@ pub(crate) static WIRE: Wire = Wire {
     framing: Framing::Events,
     encode: request::encode,
     settings: settings::map,
+    // Compatible servers refuse `response_format`, ignore it, or apply it to calls as well.
+    answer: |_, _, _| None,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),
 };

@@ -4,9 +4,12 @@
 use super::request::reasons;
 use crate::{
     settings::{CacheLifetime, Effort, ModelSettings, ToolChoice},
-    wire::settings::{Mapping, budget, openai_tier, single_effort},
+    wire::{
+        answer::AnswerForm,
+        settings::{Mapping, budget, openai_tier, single_effort},
+    },
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'_>) {
     let ModelSettings {
@@ -63,4 +66,16 @@ pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'
         _ => request.lost("cache-lifetime", cache_lifetime, "OpenAI takes `24h`"),
     }
     request.put("prompt_cache_key", prompt_cache_key.as_ref());
+}
+
+/// The fields of structured output, which all models have but those before GPT-4o.
+pub(super) fn answer(model: &str, form: AnswerForm, _: bool) -> Option<Value> {
+    let is_old = model.starts_with("gpt-3") || model == "gpt-4" || model.starts_with("gpt-4-");
+    let format = json!({
+        "type": "json_schema",
+        "name": "answer",
+        "schema": form.schema,
+        "strict": form.is_strict,
+    });
+    (!is_old).then(|| json!({"text": {"format": format}}))
 }

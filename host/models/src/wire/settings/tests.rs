@@ -150,6 +150,7 @@ fn gemini(model: &str, settings: &ModelSettings) -> Value {
         system: None,
         messages: Vec::new(),
         tools: Vec::new(),
+        answer_schema: None,
     };
     let mut body = json!({});
     apply(
@@ -231,6 +232,7 @@ fn tool_choice_forces_once_for_each_user_message() {
             system: None,
             messages,
             tools,
+            answer_schema: None,
         };
         let settings = ModelSettings {
             tool_choice: Some(choice),
@@ -268,6 +270,7 @@ fn extra_fields_are_merged_except_those_of_the_host() {
         system: None,
         messages: Vec::new(),
         tools: Vec::new(),
+        answer_schema: None,
     };
     let mut body = json!({"model": "m", "stream": true});
     apply(Provider::Ollama.wire(), "m", &settings, &request, &mut body);
