@@ -272,7 +272,7 @@ pub struct SettingsReport {
 
 /// The fields of a request that the host relies on; extra fields do not replace them. They are
 /// those of all wires, so that a change of the model changes nothing.
-pub const HOST_FIELDS: [&str; 10] = [
+pub const HOST_FIELDS: [&str; 12] = [
     "contents",
     "include",
     "input",
@@ -281,6 +281,9 @@ pub const HOST_FIELDS: [&str; 10] = [
     "model",
     "store",
     "stream",
+    // The token counts, on which budgets rely.
+    "stream_options",
     "system",
+    "systemInstruction",
     "tools",
 ];

@@ -259,8 +259,7 @@ fn tool_choice_forces_once_for_each_user_message() {
 
 #[test]
 fn extra_fields_are_merged_except_those_of_the_host() {
-    let extra =
-        json!({"options": {"mirostat": 1}, "model": "other", "messages": [], "stream": false});
+    let extra = json!({"options": {"mirostat": 1}, "model": "other", "messages": [], "stream": false, "stream_options": {}, "systemInstruction": {}});
     let settings = ModelSettings {
         temperature: Some(0.5),
         extra_body: extra.as_object().unwrap().clone(),
