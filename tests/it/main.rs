@@ -43,6 +43,7 @@ mod model;
 mod record;
 mod select;
 mod sessions;
+mod settings;
 mod stdout;
 mod terminal_output;
 mod threads;

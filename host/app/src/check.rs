@@ -84,7 +84,7 @@ pub async fn check_models(config: &Config) -> Vec<CheckedModel> {
 
 async fn check(model: &ModelConfig) -> ModelAnswer {
     match model {
-        ModelConfig::Served { name, provider } => ask(provider, Some(name)).await,
+        ModelConfig::Served { name, provider, .. } => ask(provider, Some(name)).await,
         ModelConfig::BuiltinScript(_) | ModelConfig::Script(_) | ModelConfig::Replay(_) => {
             match crate::host::make(model, None).await {
                 Ok(_) => ModelAnswer::Local,

@@ -20,6 +20,7 @@ mod mcp;
 mod model;
 mod parse;
 mod paths;
+mod patterns;
 mod problem;
 mod provider;
 mod raw;
@@ -27,6 +28,7 @@ mod resolve;
 mod resolved;
 mod secrets;
 mod session;
+mod settings;
 mod source;
 #[cfg(test)]
 mod tests;

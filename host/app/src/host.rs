@@ -292,14 +292,19 @@ pub(crate) async fn make(
         ModelConfig::Replay(path) => {
             HttpModel::replayed(&recording::read(path)?).map_err(ModelError::from)?
         }
-        ModelConfig::Served { name, provider } => {
+        ModelConfig::Served {
+            name,
+            provider,
+            settings,
+        } => {
             let endpoint = provider.open().await?;
             let capabilities = provider.capabilities;
             let wire = provider.preset.provider;
             let model = HttpModel::new(wire, name, endpoint, capabilities)
                 .map_err(ModelError::from)?
                 .with_provider_name(&provider.name)
-                .with_retry(provider.retry);
+                .with_retry(provider.retry)
+                .with_settings((**settings).clone());
             Arc::new(match recorder {
                 Some(recorder) => model.recorded(recorder),
                 None => model,

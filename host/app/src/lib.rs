@@ -26,6 +26,7 @@ mod store;
 mod trust;
 mod trusted_file;
 
+pub use agent_host_models::Effort;
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;

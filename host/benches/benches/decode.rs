@@ -147,6 +147,7 @@ fn decode(criterion: &mut Criterion) {
         system: None,
         messages: vec![Message::text(Role::User, "go")],
         tools: vec![],
+        answer_schema: None,
     };
     for (provider, delta, end) in WIRES {
         let mut group = criterion.benchmark_group(format!("decode {}", provider.name()));

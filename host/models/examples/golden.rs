@@ -7,6 +7,8 @@
 mod cases;
 #[path = "../tests/golden/files.rs"]
 mod files;
+#[path = "../tests/golden/settings.rs"]
+mod settings;
 
 use agent_host_models::Provider;
 use std::fs;
@@ -15,9 +17,8 @@ fn main() {
     for provider in Provider::ALL {
         let directory = files::directory(provider);
         fs::create_dir_all(&directory).unwrap();
-        let model = files::model(provider);
-        for (name, request) in cases::all(&files::metadata(provider)) {
-            let body = serde_json::to_string_pretty(&model.body(&request)).unwrap();
+        for (name, body) in files::bodies(provider) {
+            let body = serde_json::to_string_pretty(&body).unwrap();
             fs::write(directory.join(format!("{name}.json")), body + "\n").unwrap();
         }
     }

@@ -12,9 +12,10 @@ use crate::{
     provider::Provider,
     refused::{MAX_REPAIRS, RefusedFiles, is_about_a_file},
     retry::{self, Retry, RetryPolicy, Schedule},
+    settings::{ModelSettings, SettingsReport},
     wire::{
         Capabilities, Decode, Encoded, FrameDecoder, Wire, reply::MAX_REPLY_BYTES,
-        schema::fit_request,
+        schema::fit_request, settings,
     },
 };
 use agent_host_engine::{
@@ -27,7 +28,10 @@ use agent_host_types::model::{
 use serde_json::Value;
 use std::{
     borrow::Cow,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 /// A model behind a server of any provider.
@@ -56,6 +60,9 @@ pub struct HttpModel {
     images: ImageFitter,
     refused: RefusedFiles,
     retry: RetryPolicy,
+    settings: ModelSettings,
+    /// The settings that the model does not take; reported once.
+    lost: Mutex<SettingsReport>,
     /// The server failed on images and worked without.
     blind: AtomicBool,
 }
@@ -93,6 +100,8 @@ impl HttpModel {
             images: ImageFitter::new(wire.image_limits),
             refused: RefusedFiles::default(),
             retry: RetryPolicy::default(),
+            settings: ModelSettings::default(),
+            lost: Mutex::default(),
             blind: AtomicBool::new(false),
         }
     }
@@ -111,6 +120,17 @@ impl HttpModel {
         self
     }
 
+    /// Sets the settings of replies. Those that the model does not take are left out, and the first
+    /// request says so in a [`ModelDelta::Note`].
+    #[must_use]
+    pub fn with_settings(mut self, settings: ModelSettings) -> Self {
+        let model = &self.provenance.model;
+        let report = settings::check(self.wire, model, &settings, self.capabilities);
+        self.lost = Mutex::new(report);
+        self.settings = settings;
+        self
+    }
+
     /// Returns the URL of requests. It holds no key.
     #[must_use]
     pub fn url(&self) -> &str {
@@ -125,7 +145,21 @@ impl HttpModel {
     }
 
     fn encode(&self, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
-        (self.wire.encode)(&self.provenance.model, request, capabilities)
+        let model = &self.provenance.model;
+        let mut encoded = (self.wire.encode)(model, request, capabilities);
+        settings::apply(self.wire, model, &self.settings, request, &mut encoded.body);
+        encoded
+    }
+
+    /// Notes once which settings the model does not take.
+    fn note_lost(&self, deltas: DeltaSink<'_>) {
+        let report = std::mem::take(&mut *self.lost.lock().unwrap_or_else(PoisonError::into_inner));
+        let model = &self.provenance.model;
+        for (setting, why) in report.lost.iter().chain(&report.refused) {
+            deltas(ModelDelta::Note(&format!(
+                "the setting `{setting}` is not sent to {model}: {why}"
+            )));
+        }
     }
 
     async fn ask(
@@ -133,6 +167,14 @@ impl HttpModel {
         request: &ModelRequest,
         deltas: DeltaSink<'_>,
     ) -> Result<ModelReply, ModelError> {
+        self.note_lost(deltas);
+        let hides_reasoning = self.settings.reasoning_summary == Some(false);
+        let deltas = |delta: ModelDelta<'_>| {
+            if !(hides_reasoning && matches!(delta, ModelDelta::Reasoning(_))) {
+                deltas(delta);
+            }
+        };
+        let deltas: DeltaSink<'_> = &deltas;
         let mut capabilities = self.capabilities;
         capabilities.vision &= !self.blind.load(Ordering::Relaxed);
         let fitted = if capabilities.vision {

@@ -31,6 +31,7 @@ mod provider;
 mod refused;
 mod retry;
 mod scripted;
+mod settings;
 #[cfg(test)]
 mod testing;
 mod wire;
@@ -47,4 +48,8 @@ pub use preset::Preset;
 pub use provider::Provider;
 pub use retry::RetryPolicy;
 pub use scripted::{InvalidScript, ScriptError, Scripted, TemplateError};
+pub use settings::{
+    CacheLifetime, Effort, HOST_FIELDS, ModelSettings, ServiceTier, SettingsReport, Thinking,
+    ToolChoice, UnknownWord, Verbosity,
+};
 pub use wire::Capabilities;

@@ -48,6 +48,7 @@ const PROVIDER: &str = "script";
 ///     system: None,
 ///     messages: vec![Message::text(Role::User, "hi")],
 ///     tools: vec![],
+///     answer_schema: None,
 /// };
 /// let runtime = tokio::runtime::Builder::new_current_thread().build()?;
 /// let reply = runtime.block_on(model.respond(&request, &|_delta| ()))?;

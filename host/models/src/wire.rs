@@ -7,6 +7,7 @@
 //! 2. Add a line to the table in `provider.rs`.
 //! 3. Write its golden request bodies: `cargo run --release -p agent-host-models --example golden`.
 
+mod answer;
 pub(crate) mod anthropic;
 pub(crate) mod framing;
 pub(crate) mod gemini;
@@ -19,11 +20,14 @@ pub(crate) mod request;
 mod results;
 pub(crate) mod schema;
 mod server_error;
+pub(crate) mod settings;
 mod turns;
 
 pub(crate) use framing::{FrameDecoder, FrameTooLong, Framing};
 pub(crate) use server_error::ServerError;
 
+use self::{answer::AnswerForm, settings::Mapping};
+use crate::settings::ModelSettings;
 use agent_host_engine::model::DeltaSink;
 use agent_host_types::{
     message::Message,
@@ -132,6 +136,12 @@ pub(crate) struct Wire {
     pub(crate) framing: Framing,
     /// Encodes a request to this model.
     pub(crate) encode: fn(model: &str, &ModelRequest, Capabilities) -> Encoded,
+    /// Sets the fields of settings in a request to this model. It destructures the settings, so that
+    /// a new one does not compile before every wire says what becomes of it.
+    pub(crate) settings: fn(model: &str, &ModelSettings, &mut Mapping<'_>),
+    /// Returns the fields that make this model write an answer of a form; none if it cannot, or not
+    /// beside tools.
+    pub(crate) answer: fn(model: &str, form: AnswerForm, has_tools: bool) -> Option<Value>,
     /// Creates a decoder for a response of this model; ids that it assigns are new to the
     /// conversation.
     pub(crate) decoder: for<'a> fn(model: &'a str, &'a [Message]) -> Box<dyn Decode + 'a>,

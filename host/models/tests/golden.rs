@@ -7,6 +7,8 @@
 mod cases;
 #[path = "golden/files.rs"]
 mod files;
+#[path = "golden/settings.rs"]
+mod settings;
 
 use agent_host_models::Provider;
 use pretty_assertions::assert_eq;
@@ -16,13 +18,12 @@ use std::{collections::BTreeSet, fs};
 #[test]
 fn bodies_equal_golden_files() {
     for provider in Provider::ALL {
-        let model = files::model(provider);
-        for (name, request) in cases::all(&files::metadata(provider)) {
+        for (name, body) in files::bodies(provider) {
             let path = files::directory(provider).join(format!("{name}.json"));
             let text = fs::read_to_string(&path)
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             let expected: Value = serde_json::from_str(&text).unwrap();
-            assert_eq!(model.body(&request), expected, "{}", path.display());
+            assert_eq!(body, expected, "{}", path.display());
         }
     }
 }
@@ -30,7 +31,7 @@ fn bodies_equal_golden_files() {
 #[test]
 fn golden_files_have_conversations() {
     for provider in Provider::ALL {
-        let cases: BTreeSet<String> = cases::all(&files::metadata(provider))
+        let cases: BTreeSet<String> = files::bodies(provider)
             .into_iter()
             .map(|(name, _)| format!("{name}.json"))
             .collect();

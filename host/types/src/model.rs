@@ -31,6 +31,10 @@ pub struct ModelRequest {
     pub messages: Vec<Message>,
     /// The tools that the model may call.
     pub tools: Vec<ToolDefinition>,
+    /// The JSON Schema of the answer; absent for an answer in text. The system prompt asks for it
+    /// too, and the loop checks the answer, so that a model need not know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_schema: Option<Value>,
 }
 
 impl ModelRequest {

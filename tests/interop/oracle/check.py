@@ -67,6 +67,7 @@ def gemini():
         generationConfig: types.GenerationConfig | None = None
         safetySettings: list[types.SafetySetting] | None = None
         cachedContent: str | None = None
+        serviceTier: types.ServiceTier | None = None
 
     return Request
 

@@ -1,7 +1,7 @@
 //! `max-turns`, `[budgets]`, `[prices]`, and their options of the command line.
 
 use super::{
-    ConfigError, Overrides,
+    ConfigError, Overrides, patterns,
     problem::{Problems, config_error, key_path, resolve_steps},
     raw::{RawBudgets, RawPrice},
 };
@@ -142,17 +142,7 @@ fn highest_price(key: &str, prices: &Prices, models: &[String]) -> Result<Price,
 /// Returns the price of a model: its own, or else that of the longest matching pattern. Scripts
 /// cost nothing unless a price says so.
 fn price(key: &str, prices: &Prices, model: &str) -> Result<Price, ConfigError> {
-    let exact = prices.get_key_value(model);
-    let by_pattern = || {
-        let fits = |pattern: &String| {
-            pattern
-                .strip_suffix('*')
-                .is_some_and(|beginning| model.starts_with(beginning))
-        };
-        let fitting = prices.iter().filter(|(pattern, _)| fits(pattern));
-        fitting.max_by_key(|(pattern, _)| pattern.len())
-    };
-    match exact.or_else(by_pattern) {
+    match patterns::longest_match(prices, model) {
         Some((_, price)) => Ok(*price),
         None if model.starts_with("script:") => Ok(Price::default()),
         None => {
@@ -173,16 +163,8 @@ fn prices(raw: BTreeMap<String, RawPrice>) -> Result<Prices, ConfigError> {
     let mut problems = Problems::default();
     let mut prices = Prices::new();
     for (name, price) in raw {
-        let beginning = name.strip_suffix('*').unwrap_or(&name);
-        if beginning.contains('*') || !beginning.contains(':') {
-            let shown = name.escape_debug();
-            problems.take::<()>(Err(config_error!(
-                &format!("prices.{}", key_path(&name)),
-                "`{shown}` in [prices] is not a model",
-                "write it like \"openai-compat:llama3.2\", or \"openai-compat:*\" for every model \
-                 whose name begins so"
-            )));
-        }
+        let key = format!("prices.{}", key_path(&name));
+        problems.take(patterns::check(&name, "prices").map_err(|error| error.with_key(&key)));
         let price = problems.take(resolve_price(&name, price));
         prices.extend(price.map(|price| (name, price)));
     }

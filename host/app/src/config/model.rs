@@ -8,7 +8,7 @@ use super::{
     raw::{RawConfig, RawProvider},
     resolve::resolve_all,
 };
-use agent_host_models::{Preset, Provider};
+use agent_host_models::{ModelSettings, Preset, Provider};
 use std::{
     collections::BTreeSet,
     fmt,
@@ -58,6 +58,8 @@ pub enum ModelConfig {
         name: String,
         /// The provider of the server.
         provider: Box<ProviderConfig>,
+        /// The settings of its replies.
+        settings: Box<ModelSettings>,
     },
 }
 
@@ -167,7 +169,7 @@ impl fmt::Display for ModelConfig {
             Self::BuiltinScript(name) => write!(f, "{SCRIPT}:{name}"),
             Self::Script(path) => write!(f, "{SCRIPT}:{}", path.display()),
             Self::Replay(path) => write!(f, "{REPLAY}:{}", path.display()),
-            Self::Served { name, provider } => write!(f, "{}:{name}", provider.name),
+            Self::Served { name, provider, .. } => write!(f, "{}:{name}", provider.name),
         }
     }
 }
@@ -191,6 +193,7 @@ impl ModelConfig {
             return Ok(Self::Served {
                 name: name.to_owned(),
                 provider: Box::new(provider.clone()),
+                settings: Box::default(),
             });
         }
         match kind {

@@ -4,7 +4,7 @@
 //! The serialized form is what trust in an untrusted file is bound to: a field is in it unless it
 //! is marked as harmless by `skip_serializing`.
 
-use super::{approval::RawApproval, model::is_file};
+use super::{approval::RawApproval, model::is_file, settings::RawSettings};
 use agent_host_engine::policy::{DirMode, DirQuota};
 use agent_host_models::Provider;
 use agent_host_types::{limits::Limits, tool::Effect};
@@ -52,6 +52,8 @@ pub(super) struct RawConfig {
     pub(super) budgets: RawBudgets,
     /// The prices of models, by `PROVIDER:NAME`, or by the beginning of that and a `*`.
     pub(super) prices: BTreeMap<String, RawPrice>,
+    /// The settings of models' replies.
+    pub(super) settings: RawSettings,
     /// The limits of a conversation.
     pub(super) context: Option<RawContext>,
     /// The storage of sessions.

@@ -1,15 +1,16 @@
 //! Resolves the layers of a configuration (file, environment, command line) to a [`Config`].
 
 use super::{
-    Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelsConfig, SecretSection,
-    budgets, context, external, grants, instructions, mcp,
+    Config, ConfigError, Environment, GrantsSection, LimitsSection, SecretSection, budgets,
+    context, external, grants, instructions, mcp,
     parse::ConfigFile,
     paths::{Scope, canonical},
     problem::{Problems, config_error, resolve_steps},
     raw::{RawConfig, RawPooling, RawPrompts, RawSandbox, RawTiming},
-    secrets, session, tools, untrusted,
+    secrets, session, settings, tools, untrusted,
 };
 use agent_host_engine::turn::{Prompts, Timing};
+use agent_host_models::Effort;
 use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
 use agent_host_types::limits::Limits;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ use std::path::{Path, PathBuf};
 pub struct Overrides {
     /// The model, instead of the configured one.
     pub model: Option<String>,
+    /// The effort of the model, instead of the configured effort and thinking.
+    pub effort: Option<Effort>,
     /// The file to record the exchanges with model servers in; it must not exist.
     pub record: Option<PathBuf>,
     /// Components besides the configured ones: files, or `builtin:NAME`.
@@ -106,7 +109,7 @@ impl Config {
         };
         resolve_steps! {
             directories = directories(&raw, overrides.state_dir.as_deref(), scope);
-            models = ModelsConfig::resolve(&raw, overrides, scope);
+            models = settings::resolve_models(&raw, overrides, scope);
             instructions = instructions::resolve(raw.system, &raw.instructions, scope);
             session = session::resolve(raw.session);
             approval_expiry_ms = approval_expiry_ms(raw.approval_expires_seconds);

@@ -15,6 +15,7 @@ mod models;
 mod named_providers;
 mod secrets;
 mod session;
+mod settings;
 mod suggestions;
 mod untrusted_files;
 

@@ -222,6 +222,7 @@ impl<'a> Review<'a> {
                     identical_repeats: _,
                 },
             prices,
+            settings,
             context,
             session,
             // Those of `RawConfig::provider_section`.
@@ -258,6 +259,10 @@ impl<'a> Review<'a> {
             );
         }
         prices.iter().for_each(|price| self.price(price));
+        self.model_settings("[settings]", settings);
+        for (model, settings) in &settings.models {
+            self.model_settings(&format!("the model {}", quoted(model)), settings);
+        }
         context.iter().for_each(|context| self.context(*context));
         self.session(*session);
         for provider in Provider::ALL {

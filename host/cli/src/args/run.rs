@@ -1,6 +1,7 @@
 //! Arguments of `run`, which `sessions resume` shares.
 
 use super::ConfigArgs;
+use agent_host_app::Effort;
 use clap::{Args as ClapArgs, ValueEnum};
 use std::path::PathBuf;
 
@@ -29,6 +30,10 @@ pub(crate) struct RunArgs {
     /// else a model of the only provider whose key is in the environment, else `script:tour`].
     #[arg(long, value_name = "PROVIDER:NAME")]
     pub(crate) model: Option<String>,
+    /// How much the model reasons: `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`;
+    /// instead of what agent.toml says.
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) effort: Option<Effort>,
     /// Write down what goes between the model and this program, in a new file; `--model
     /// replay:FILE` plays it again. The key is struck out, the conversation is in it.
     #[arg(long, value_name = "FILE")]

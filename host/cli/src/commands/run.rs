@@ -75,6 +75,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     };
     let overrides = Overrides {
         model: args.model.clone(),
+        effort: args.effort,
         record: args.record.clone(),
         tools: args.tools.clone(),
         max_turns: args.max_turns,

@@ -156,6 +156,7 @@ pub(crate) fn request(older: &[Message], tokens: u64) -> ModelRequest {
         system: Some(INSTRUCTION.to_owned()),
         messages: vec![Message::text(Role::User, lines.join("\n"))],
         tools: Vec::new(),
+        answer_schema: None,
     }
 }
 

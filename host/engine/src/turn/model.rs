@@ -116,6 +116,11 @@ impl Agent {
             system: self.system(session),
             messages: session.conversation()?,
             tools: self.offered(session).cloned().collect(),
+            answer_schema: self
+                .settings
+                .output_schema
+                .as_ref()
+                .map(|schema| schema.schema().clone()),
         };
         let system = request
             .system

@@ -74,6 +74,7 @@ async fn ask(model: &Fallback) -> (Result<ModelReply, ModelError>, Vec<String>) 
         system: None,
         messages: vec![Message::text(Role::User, "hi")],
         tools: Vec::new(),
+        answer_schema: None,
     };
     let shown = Mutex::new(Vec::new());
     let sink = |delta: ModelDelta<'_>| {

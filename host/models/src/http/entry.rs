@@ -3,6 +3,7 @@
 use super::failure::AttemptError;
 use crate::{
     retry::{Retry, RetryPolicy},
+    settings::ModelSettings,
     wire::Capabilities,
 };
 use agent_host_types::model::ModelErrorKind;
@@ -63,6 +64,9 @@ pub(crate) struct ModelEntry {
     /// The accepted request.
     #[serde(flatten)]
     pub(crate) capabilities: Capabilities,
+    /// The settings of replies.
+    #[serde(default, skip_serializing_if = "ModelSettings::is_empty")]
+    pub(crate) settings: ModelSettings,
     retries: u32,
     first_wait_ms: u64,
     longest_wait_ms: u64,
@@ -86,6 +90,7 @@ impl ModelEntry {
             has_key: server.has_key(),
             key_source: server.key_source.clone(),
             capabilities,
+            settings: ModelSettings::default(),
             retries: retry.retries,
             first_wait_ms: ms(retry.first_wait),
             longest_wait_ms: ms(retry.longest_wait),

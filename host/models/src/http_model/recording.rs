@@ -22,6 +22,7 @@ impl HttpModel {
         if entry.provider != self.wire.name {
             entry.wire = Some(self.wire.name.to_owned());
         }
+        entry.settings = self.settings.clone();
         self.server.record(recorder, entry);
         self
     }
@@ -60,6 +61,7 @@ impl HttpModel {
         let model = Self::with_server(provider.wire(), &entry.name, server, entry.capabilities);
         Ok(model
             .with_provider_name(&entry.provider)
+            .with_settings(entry.settings.clone())
             .with_retry(entry.retry()))
     }
 }

@@ -49,6 +49,7 @@ fn request() -> ModelRequest {
         system: None,
         messages: vec![Message::text(Role::User, "hi")],
         tools: vec![],
+        answer_schema: None,
     }
 }
 

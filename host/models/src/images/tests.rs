@@ -222,6 +222,7 @@ async fn fitted_requests_are_stable_and_noted_once() {
             }]),
         ],
         tools: Vec::new(),
+        answer_schema: None,
     };
     let fitter = ImageFitter::new(ImageLimits {
         max_bytes: 10_000,
@@ -283,6 +284,7 @@ async fn fitting_request_is_not_copied() {
         system: None,
         messages: vec![Message::parts(Role::User, vec![ContentPart::File(image)])],
         tools: Vec::new(),
+        answer_schema: None,
     };
     let fitted = fitter.fit(&request, &|delta| panic!("{delta:?}")).await;
     assert!(matches!(fitted, Cow::Borrowed(_)));

@@ -37,6 +37,7 @@ fn request() -> ModelRequest {
             ),
         ],
         tools: Vec::new(),
+        answer_schema: None,
     }
 }
 
@@ -139,6 +140,7 @@ async fn request_is_repeated_without_the_refused_file() {
             .map(|byte| Message::parts(Role::User, vec![image(byte)]))
             .into(),
         tools: Vec::new(),
+        answer_schema: None,
     };
     let notes = Mutex::new(Vec::new());
     let sink = |delta: ModelDelta<'_>| {

@@ -29,6 +29,7 @@ fn request(messages: &[Message], tools: &[&str]) -> ModelRequest {
                 effect: Effect::ReadOnly,
             })
             .collect(),
+        answer_schema: None,
     }
 }
 

@@ -271,6 +271,7 @@ pub(crate) async fn ask(
         system: None,
         messages: vec![Message::text(Role::User, "hi")],
         tools: vec![],
+        answer_schema: None,
     };
     let model = model.with_retry(RetryPolicy::NONE);
     let reply = model.respond(&request, &|_| ()).await;

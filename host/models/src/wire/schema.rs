@@ -62,6 +62,7 @@ pub(crate) fn fit_request(
         system: request.system.clone(),
         messages,
         tools,
+        answer_schema: request.answer_schema.clone(),
     };
     (Cow::Owned(request), maps)
 }

@@ -201,15 +201,16 @@ fn echoed(metadata: &Map<String, Value>) -> ModelRequest {
     conversation(messages, vec![definition()])
 }
 
-fn conversation(messages: Vec<Message>, tools: Vec<ToolDefinition>) -> ModelRequest {
+pub(crate) fn conversation(messages: Vec<Message>, tools: Vec<ToolDefinition>) -> ModelRequest {
     ModelRequest {
         system: Some("Be brief.".to_owned()),
         messages,
         tools,
+        answer_schema: None,
     }
 }
 
-fn definition() -> ToolDefinition {
+pub(crate) fn definition() -> ToolDefinition {
     ToolDefinition {
         name: "read".to_owned(),
         title: Some("Read".to_owned()),

@@ -1,5 +1,6 @@
 //! The golden files, and the models and metadata that produce them.
 
+use super::{cases, settings};
 use agent_host_models::{Endpoint, HttpModel, Provider, Timeouts};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -19,19 +20,47 @@ pub(crate) fn directory(provider: Provider) -> PathBuf {
         .join("golden")
 }
 
+/// The bodies of all conversations, and of one with all settings, by the names of their files.
+pub(crate) fn bodies(provider: Provider) -> Vec<(&'static str, Value)> {
+    let plain = model(provider);
+    let conversations = cases::all(&metadata(provider)).into_iter();
+    let conversations = conversations.map(|(name, request)| (name, plain.body(&request)));
+    let with_settings = settings::all().into_iter().map(|(name, settings)| {
+        let model = model(provider).with_settings(settings);
+        (name, model.body(&settings::request()))
+    });
+    let answer = (
+        "answer-schema",
+        structured_model(provider).body(&settings::structured_request()),
+    );
+    conversations.chain(with_settings).chain([answer]).collect()
+}
+
 /// A model with all capabilities of its provider.
 pub(crate) fn model(provider: Provider) -> HttpModel {
+    // Gemini takes files in results from its third generation on.
+    let name = match provider {
+        Provider::Gemini => "gemini-3-pro",
+        _ => "m",
+    };
+    named(provider, name)
+}
+
+/// A model that has structured output where its provider has it.
+fn structured_model(provider: Provider) -> HttpModel {
+    match provider {
+        Provider::Anthropic => named(provider, "claude-sonnet-5-5"),
+        _ => model(provider),
+    }
+}
+
+fn named(provider: Provider, name: &str) -> HttpModel {
     let endpoint = Endpoint {
         base_url: "http://127.0.0.1:1".to_owned(),
         key: None,
         key_source: "THE_KEY".to_owned(),
         extras: agent_host_models::RequestExtras::default(),
         timeouts: Timeouts::default(),
-    };
-    // Gemini takes files in results from its third generation on.
-    let name = match provider {
-        Provider::Gemini => "gemini-3-pro",
-        _ => "m",
     };
     HttpModel::new(provider, name, endpoint, provider.capabilities()).expect("it can be made")
 }

@@ -18,6 +18,7 @@ fn model_request_digest_is_of_its_canonical_json() {
         system: Some("Be brief.".into()),
         messages: vec![Message::text(Role::User, "hi")],
         tools: vec![definition],
+        answer_schema: None,
     };
     let canonical = concat!(
         r#"{"system":"Be brief.","messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}],"tools":[{"#,

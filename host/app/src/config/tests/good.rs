@@ -176,7 +176,7 @@ fn raw_config_every_key_is_read() {
     assert_eq!(config.cache_dir, PathBuf::from("/var/cache/agent"));
     assert_eq!(config.system.as_deref(), Some("Be brief."));
     assert_eq!((config.budgets.turns, config.prompts), (3, Prompts::Deny));
-    let Some(ModelConfig::Served { name, provider }) = &config.models.first else {
+    let Some(ModelConfig::Served { name, provider, .. }) = &config.models.first else {
         panic!("{:?}", config.models);
     };
     let capabilities = Capabilities {
@@ -437,6 +437,7 @@ fn configuration_reference_names_every_key() {
         "[context]",
         "[session]",
         "[prices.x]",
+        "[settings]",
         "[openai-compat]",
         "[[provider]]",
         "[[tool]]",
@@ -452,7 +453,8 @@ fn configuration_reference_names_every_key() {
         for key in known_keys(table) {
             let is_named = example.contains(&format!("{key} = "))
                 || example.contains(&format!("[{key}"))
-                || example.contains(&format!(".{key}]"));
+                || example.contains(&format!(".{key}]"))
+                || example.contains(&format!(".{key}.\""));
             assert!(is_named, "{table} {key}");
         }
     }

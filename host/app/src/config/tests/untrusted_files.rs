@@ -65,6 +65,11 @@ fn demanding() -> Vec<(String, &'static str)> {
         ("max-turns = 51\n".to_owned(), "raises max-turns to 51 (the default is 50)"),
         ("approval-timing = \"in-order\"\n".to_owned(), "runs calls that need no approval before the other calls of a reply are decided (approval-timing = \"in-order\")"),
         ("[prices.\"openai-compat:*\"]\ninput = 0\noutput = 0.5\n".to_owned(), "has budgets of money count \"openai-compat:*\" at 0 (cached 0, output 0.5) US dollars for a million tokens"),
+        ("[settings]\neffort = \"xhigh\"\n".to_owned(), "raises the effort of [settings] to \"xhigh\""),
+        ("[settings]\nservice-tier = \"priority\"\n".to_owned(), "buys the service tier \"priority\" for [settings]"),
+        ("[settings]\ncache-lifetime = \"1h\"\n".to_owned(), "has prompts of [settings] cached for \"1h\""),
+        ("[settings]\nprompt-cache-key = \"k\"\n".to_owned(), "shares cached prompts of [settings] by \"k\""),
+        ("[settings.models.\"openai:*\"]\nextra-body = { user = \"u\" }\n".to_owned(), "adds the fields \"user\" to the requests of the model \"openai:*\""),
         ("[context]\nwindow-tokens = 128001\n".to_owned(), "raises window-tokens to 128001 (the default is 128000)"),
         ("[context]\ncompact-at = 81\n".to_owned(), "raises compact-at to 81 (the default is 80)"),
         ("[context]\ncompact-to = 51\n".to_owned(), "raises compact-to to 51 (the default is 50)"),
@@ -213,6 +218,8 @@ fn untrusted_file_within_the_defaults_is_used_at_once() {
         approval-expires-seconds = 60\n\
         [budgets]\ntokens = 1000\nwall-clock-seconds = 10\ntool-calls = 5\nidentical-repeats = 2\n\
         [context]\nwindow-tokens = 32000\ncompact-at = 70\n\
+        [settings]\neffort = \"high\"\nthinking = 2048\ntemperature = 0.5\nreasoning-summary = false\n\
+        [settings.models.\"openai-compat:*\"]\nstop = [\"END\"]\ntool-choice = { tool = \"read_file\" }\n\
         [openai-compat]\nvision = false\nretries = 1\ntotal-timeout-seconds = 10\n\
         [[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\napproval = \"always\"\nconcurrent-calls = 2\n\
         [tool.limits]\ndeadline-ms = 4\n[[tool.env]]\nname = \"A\"\nvalue = \"1\"\n\

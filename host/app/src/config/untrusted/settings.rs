@@ -1,9 +1,12 @@
 //! Demands of the model, session, context and sandbox sections of an untrusted file.
 
 use super::{Review, quoted};
-use crate::config::raw::{RawContext, RawKeep, RawProvider, RawSandbox, RawSession};
+use crate::config::{
+    raw::{RawContext, RawKeep, RawProvider, RawSandbox, RawSession},
+    settings::RawSettings,
+};
 use agent_host_journal::SqliteOptions;
-use agent_host_models::{RetryPolicy, Timeouts};
+use agent_host_models::{Effort, RetryPolicy, Timeouts};
 use agent_host_sandbox::{CompileLimits, SandboxConfig};
 use agent_host_types::context::ContextLimits;
 use std::{num::NonZeroU64, time::Duration};
@@ -76,6 +79,51 @@ impl Review<'_> {
         timeout("total", *total_timeout_seconds, default.total);
         let key = format!("retries of {name}");
         self.at_most(&key, *retries, RetryPolicy::default().retries);
+    }
+
+    /// Demands settings that cost more or go around the other keys. Those of single models are
+    /// demanded by the caller.
+    pub(super) fn model_settings(&mut self, of: &str, raw: &RawSettings) {
+        let RawSettings {
+            effort,
+            // They change answers, as the system prompt does. Thoughts count as tokens of the reply.
+            thinking: _,
+            reasoning_summary: _,
+            temperature: _,
+            top_p: _,
+            seed: _,
+            stop: _,
+            // A call passes the policy whether the model was made to make it or not.
+            tool_choice: _,
+            verbosity: _,
+            service_tier,
+            cache_lifetime,
+            prompt_cache_key,
+            extra_body,
+            models: _,
+        } = raw;
+        if let Some(effort) = effort.filter(|effort| *effort > Effort::High) {
+            self.demand(format!(
+                "raises the effort of {of} to \"{}\"",
+                effort.name()
+            ));
+        }
+        if let Some(tier) = service_tier {
+            let tier = tier.name();
+            self.demand(format!("buys the service tier \"{tier}\" for {of}"));
+        }
+        if let Some(lifetime) = cache_lifetime {
+            let lifetime = lifetime.name();
+            self.demand(format!("has prompts of {of} cached for \"{lifetime}\""));
+        }
+        if let Some(key) = prompt_cache_key {
+            self.demand(format!("shares cached prompts of {of} by {}", quoted(key)));
+        }
+        if !extra_body.is_empty() {
+            let names: Vec<&str> = extra_body.keys().map(String::as_str).collect();
+            let names = quoted(&names.join(", "));
+            self.demand(format!("adds the fields {names} to the requests of {of}"));
+        }
     }
 
     pub(super) fn session(&mut self, raw: RawSession) {

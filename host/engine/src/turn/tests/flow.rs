@@ -52,6 +52,7 @@ async fn text_alone_is_the_answer() {
         system: Some("Be brief.".into()),
         messages: vec![Message::text(Role::User, "hi")],
         tools: tools.map(|tool| tool.definition.clone()).collect(),
+        answer_schema: None,
     };
     assert_eq!(bench.requests(), vec![request]);
     assert_eq!(

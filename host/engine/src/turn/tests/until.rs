@@ -188,5 +188,14 @@ async fn answer_must_fit_its_schema() {
         let system = bench.requests()[0].system.clone().unwrap();
         let asked = "Be brief.\n\nYour final answer must be one JSON value that fits this JSON Schema, and nothing else:\n";
         assert_eq!(system, format!("{asked}{schema}"));
+        let schemas = bench
+            .requests()
+            .into_iter()
+            .map(|request| request.answer_schema);
+        assert!(
+            schemas
+                .into_iter()
+                .all(|asked| asked.as_ref() == Some(&schema))
+        );
     }
 }

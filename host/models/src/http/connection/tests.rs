@@ -26,6 +26,7 @@ async fn error_of(base_url: &str) -> ModelError {
         system: None,
         messages: Vec::new(),
         tools: Vec::new(),
+        answer_schema: None,
     };
     model.respond(&request, &|_| {}).await.unwrap_err()
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::settings::{ModelSettings, Thinking};
 use pretty_assertions::assert_eq;
 
 #[tokio::test]
@@ -39,6 +40,34 @@ async fn request_matches_wire() {
             "stream_options": {"include_usage": true},
         })]
     );
+}
+
+#[tokio::test]
+async fn lost_settings_are_noted_once_and_reasoning_can_be_hidden() {
+    let thought = json!({"choices": [{"index": 0, "delta": {"reasoning_content": "hm"}}]});
+    let stream = format!("data: {thought}\n\n{}", events("Hello"));
+    for (summary, shown) in [
+        (Some(false), "Hello"),
+        (Some(true), "(hm)Hello"),
+        (None, "(hm)Hello"),
+    ] {
+        let server = serve(event_stream(stream.clone())).await;
+        let settings = ModelSettings {
+            reasoning_summary: summary,
+            thinking: Some(Thinking::Budget(2048)),
+            ..ModelSettings::default()
+        };
+        let model = model(endpoint(&base_url(&server), None)).with_settings(settings);
+        let (_, deltas) = ask(&model, &request()).await;
+        let (note, rest) = deltas.split_first().unwrap();
+        assert!(
+            note.starts_with("<the setting `thinking` is not sent to m1: "),
+            "{note}"
+        );
+        assert_eq!(rest.concat(), shown, "{summary:?}");
+        let (_, deltas) = ask(&model, &request()).await;
+        assert_eq!(deltas.concat(), shown, "{summary:?}");
+    }
 }
 
 #[tokio::test]

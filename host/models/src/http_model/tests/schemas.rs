@@ -39,6 +39,7 @@ fn request() -> ModelRequest {
             output_schema: None,
             effect: Effect::ReadOnly,
         }],
+        answer_schema: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod reasoning;
 mod request;
+mod settings;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -33,5 +34,7 @@ pub(crate) static WIRE: Wire = Wire {
     schema_dialect: SchemaDialect::Anthropic,
     framing: Framing::Events,
     encode: request::encode,
+    settings: settings::map,
+    answer: settings::answer,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),
 };

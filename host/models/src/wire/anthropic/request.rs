@@ -215,7 +215,7 @@ fn non_blank(text: &str) -> Option<Value> {
 
 /// Encodes an id or a name in the alphabet of the wire, `[a-zA-Z0-9_-]`. Other providers allow
 /// more; each other byte becomes `_` and its hex value, so that distinct ones stay distinct.
-fn token(text: &str) -> String {
+pub(super) fn token(text: &str) -> String {
     let mut token = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

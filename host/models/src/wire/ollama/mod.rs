@@ -2,6 +2,7 @@
 //! line of JSON per piece.
 
 mod request;
+mod settings;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -35,5 +36,7 @@ pub(crate) static WIRE: Wire = Wire {
     schema_dialect: SchemaDialect::Ollama,
     framing: Framing::Lines,
     encode: request::encode,
+    settings: settings::map,
+    answer: settings::answer,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),
 };

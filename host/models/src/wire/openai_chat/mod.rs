@@ -3,6 +3,7 @@
 
 mod reasoning;
 mod request;
+mod settings;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -34,5 +35,8 @@ pub(crate) static WIRE: Wire = Wire {
     schema_dialect: SchemaDialect::Chat,
     framing: Framing::Events,
     encode: request::encode,
+    settings: settings::map,
+    // Compatible servers refuse `response_format`, ignore it, or apply it to calls as well.
+    answer: |_, _, _| None,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),
 };

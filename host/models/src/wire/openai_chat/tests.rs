@@ -49,6 +49,7 @@ async fn last_messages(turns: &[&str], answers: Vec<Answer>) -> Vec<Value> {
         system: None,
         messages: Vec::new(),
         tools: Vec::new(),
+        answer_schema: None,
     };
     for turn in turns {
         request.messages.push(Message::text(Role::User, *turn));

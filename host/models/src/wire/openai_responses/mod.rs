@@ -3,6 +3,7 @@
 
 mod reasoning;
 mod request;
+mod settings;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -30,5 +31,7 @@ pub(crate) static WIRE: Wire = Wire {
     schema_dialect: SchemaDialect::Responses,
     framing: Framing::Events,
     encode: request::encode,
+    settings: settings::map,
+    answer: settings::answer,
     decoder: |model, history| Box::new(stream::Decoder::new(model, history)),
 };

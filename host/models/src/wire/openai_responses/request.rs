@@ -48,7 +48,7 @@ pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabili
 
 /// True if a model reasons, by its name. Models that do not reason refuse a request for encrypted
 /// reasoning (400); they are listed because OpenAI makes no new ones.
-fn reasons(model: &str) -> bool {
+pub(super) fn reasons(model: &str) -> bool {
     // Gateways prefix the maker, and OpenAI marks fine-tuned models with `ft:`.
     let name = model.rsplit('/').next().unwrap_or(model);
     let name = name.strip_prefix("ft:").unwrap_or(name);

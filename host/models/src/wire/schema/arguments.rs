@@ -34,7 +34,7 @@ enum To {
 
 impl ArgumentMap {
     /// True if both sides have the same arguments.
-    pub(super) fn is_identity(&self) -> bool {
+    pub(in crate::wire) fn is_identity(&self) -> bool {
         *self == Self::default()
     }
 

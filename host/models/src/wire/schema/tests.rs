@@ -119,6 +119,7 @@ fn arguments_are_converted_to_the_tool_and_back() {
             system: None,
             messages: Vec::new(),
             tools: vec![tool(schema.clone())],
+            answer_schema: None,
         };
         let (_, maps) = fit_request(SchemaDialect::Anthropic, &request);
         let mut reply = ModelReply {
@@ -162,6 +163,7 @@ fn description_of_an_ollama_root_is_the_tools() {
         system: None,
         messages: Vec::new(),
         tools: vec![tool(schema)],
+        answer_schema: None,
     };
     let (fitted, _) = fit_request(SchemaDialect::Ollama, &request);
     let expected = ToolDefinition {

@@ -12,6 +12,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         system: None,
         messages,
         tools: vec![],
+        answer_schema: None,
     }
 }
 
@@ -204,6 +205,7 @@ fn request_reads_previous_one_from_cache() {
             system: Some("Be brief.".to_owned()),
             messages: session[..length].to_vec(),
             tools: vec![tool("list"), tool("read")],
+            answer_schema: None,
         };
         let body = encoded(&request, Provider::Anthropic.capabilities()).body;
         let mut found = Vec::new();

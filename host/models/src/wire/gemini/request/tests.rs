@@ -12,6 +12,7 @@ fn contents_for(model: &str, messages: Vec<Message>, capabilities: Capabilities)
         system: None,
         messages,
         tools: vec![],
+        answer_schema: None,
     };
     encode(model, &request, capabilities).body["contents"].take()
 }
@@ -110,6 +111,7 @@ fn requests_differ_by_generation() {
             system: None,
             messages: vec![Message::text(Role::User, "a")],
             tools: vec![],
+            answer_schema: None,
         };
         let body = encode(model, &request, Provider::Gemini.capabilities()).body;
         let thinks = json!({"thinkingConfig": {"includeThoughts": true}});

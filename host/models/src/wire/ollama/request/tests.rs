@@ -23,6 +23,7 @@ fn encoded(messages: Vec<Message>, capabilities: Capabilities) -> (Value, usize)
         system: None,
         messages,
         tools: vec![],
+        answer_schema: None,
     };
     let Encoded { body, images } = encode("m", &request, capabilities);
     (body, images)

@@ -138,6 +138,7 @@ fn conversation() -> ModelRequest {
             output_schema: Some(json!({"type": "object"})),
             effect: Effect::ReadOnly,
         }],
+        answer_schema: None,
     }
 }
 
@@ -288,6 +289,7 @@ fn files_in_user_message_are_encoded() {
             system: None,
             messages: vec![Message::parts(Role::User, vec![part])],
             tools: vec![],
+            answer_schema: None,
         };
         assert_eq!(
             encode("m", &request, capabilities).body,

@@ -22,6 +22,7 @@ fn input(model: &str, messages: Vec<Message>, capabilities: Capabilities) -> Val
         system: None,
         messages,
         tools: vec![],
+        answer_schema: None,
     };
     encode(model, &request, capabilities).body["input"].take()
 }
@@ -32,6 +33,7 @@ fn reasoning_is_requested_only_of_reasoning_models() {
         system: None,
         messages: vec![],
         tools: vec![],
+        answer_schema: None,
     };
     for (model, expected) in [
         ("gpt-5.1", true),

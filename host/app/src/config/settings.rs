@@ -1,0 +1,257 @@
+//! `[settings]`: the settings of models' replies, and `--effort`.
+
+use super::{
+    ConfigError, ModelConfig, ModelsConfig, Overrides,
+    paths::Scope,
+    patterns,
+    problem::{Problems, config_error, key_path},
+    raw::RawConfig,
+};
+use agent_host_models::{
+    CacheLifetime, Effort, HOST_FIELDS, ModelSettings, ServiceTier, Thinking, ToolChoice, Verbosity,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// The most texts that end a reply, which every provider takes (`stop` in OpenAI's documentation).
+const MAX_STOPS: usize = 4;
+
+/// The highest seed that every provider takes: Gemini's is a signed number of 32 bits.
+const MAX_SEED: u32 = i32::MAX.unsigned_abs();
+
+/// `[settings]`, and each of `[settings.models]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(super) struct RawSettings {
+    /// How much the model reasons, writes and calls.
+    pub(super) effort: Option<Effort>,
+    /// Whether the model thinks before it answers.
+    #[serde(skip_serializing)]
+    pub(super) thinking: Option<Thinking>,
+    /// Whether summaries of the reasoning are asked for and shown.
+    #[serde(skip_serializing)]
+    pub(super) reasoning_summary: Option<bool>,
+    /// The randomness of the choice of words.
+    #[serde(skip_serializing)]
+    pub(super) temperature: Option<f64>,
+    /// The share of probability from which words are chosen.
+    #[serde(skip_serializing)]
+    pub(super) top_p: Option<f64>,
+    /// The seed of random choices.
+    #[serde(skip_serializing)]
+    pub(super) seed: Option<u32>,
+    /// The texts that end a reply.
+    #[serde(skip_serializing)]
+    pub(super) stop: Option<Vec<String>>,
+    /// Whether the model calls tools.
+    #[serde(skip_serializing)]
+    pub(super) tool_choice: Option<ToolChoice>,
+    /// The length of answers.
+    #[serde(skip_serializing)]
+    pub(super) verbosity: Option<Verbosity>,
+    /// The provider's service tier.
+    pub(super) service_tier: Option<ServiceTier>,
+    /// How long the provider keeps the prompt in its cache.
+    pub(super) cache_lifetime: Option<CacheLifetime>,
+    /// The key of the requests that share a cached prompt.
+    pub(super) prompt_cache_key: Option<String>,
+    /// Fields that are merged over the request.
+    pub(super) extra_body: Map<String, Value>,
+    /// The settings of models, by `PROVIDER:NAME`, or by the beginning of that and a `*`.
+    pub(super) models: BTreeMap<String, RawSettings>,
+}
+
+/// The settings of all models.
+#[derive(Debug)]
+struct SettingsConfig {
+    general: ModelSettings,
+    models: BTreeMap<String, ModelSettings>,
+    /// That of the command line.
+    effort: Option<Effort>,
+}
+
+/// Resolves the models with their settings. The second value is that of [`ModelsConfig::resolve`].
+pub(super) fn resolve_models(
+    raw: &RawConfig,
+    overrides: &Overrides,
+    scope: Scope<'_>,
+) -> Result<(ModelsConfig, Vec<String>), ConfigError> {
+    let mut problems = Problems::default();
+    let settings = problems.take(resolve(raw.settings.clone(), overrides));
+    let models = problems.take(ModelsConfig::resolve(raw, overrides, scope));
+    match (settings, models) {
+        (Some(settings), Some((models, names))) => Ok((apply(&settings, models)?, names)),
+        _ => Err(problems.into_error()),
+    }
+}
+
+/// Checks every setting, also of models that are not used now.
+fn resolve(mut raw: RawSettings, overrides: &Overrides) -> Result<SettingsConfig, ConfigError> {
+    let mut problems = Problems::default();
+    let of_models = std::mem::take(&mut raw.models);
+    let general = problems.take(resolve_one(raw).map_err(|error| error.within("settings")));
+    let mut models = BTreeMap::new();
+    for (name, raw) in of_models {
+        let resolved = patterns::check(&name, "settings.models").and_then(|()| resolve_one(raw));
+        let table = format!("settings.models.{}", key_path(&name));
+        let resolved = problems.take(resolved.map_err(|error| error.within(&table)));
+        models.extend(resolved.map(|settings| (name, settings)));
+    }
+    let general = general.unwrap_or_default();
+    problems.or(SettingsConfig {
+        general,
+        models,
+        effort: overrides.effort,
+    })
+}
+
+/// Sets the settings of the models that may be asked.
+fn apply(settings: &SettingsConfig, mut models: ModelsConfig) -> Result<ModelsConfig, ConfigError> {
+    let mut problems = Problems::default();
+    for model in models.first.iter_mut().chain(&mut models.fallback) {
+        let full_name = model.to_string();
+        if let ModelConfig::Served {
+            name,
+            provider,
+            settings: target,
+        } = model
+        {
+            **target = settings.of(&full_name);
+            let report = target.check(provider.preset.provider, name, provider.capabilities);
+            for (setting, why) in report.refused {
+                let key = settings.key_of(&full_name, setting);
+                let shown = full_name.escape_debug();
+                problems.take::<()>(Err(config_error!(
+                    &key,
+                    "`{setting}` cannot be used with the model `{shown}`: {why}",
+                    "change it, or set another one in [settings.models.\"{shown}\"]"
+                )));
+            }
+        }
+    }
+    problems.or(models)
+}
+
+impl SettingsConfig {
+    /// Returns the settings of a model: its own over the general ones. The effort of the command
+    /// line replaces all that was said of reasoning.
+    fn of(&self, model: &str) -> ModelSettings {
+        let own = patterns::longest_match(&self.models, model);
+        let own = own.map(|(_, settings)| settings.clone());
+        let settings = own.unwrap_or_default().over(self.general.clone());
+        match self.effort {
+            Some(_) => ModelSettings {
+                effort: self.effort,
+                thinking: None,
+                ..settings
+            },
+            None => settings,
+        }
+    }
+
+    /// Returns the key of a setting that holds for a model.
+    fn key_of(&self, model: &str, setting: &str) -> String {
+        let own = patterns::longest_match(&self.models, model);
+        let has_own = |settings: &ModelSettings| {
+            serde_json::to_value(settings).is_ok_and(|value| value.get(setting).is_some())
+        };
+        match own.filter(|(_, settings)| has_own(settings)) {
+            Some((name, _)) => format!("settings.models.{}.{setting}", key_path(name)),
+            None => format!("settings.{setting}"),
+        }
+    }
+}
+
+/// Checks one table. Keys of problems begin in it.
+fn resolve_one(raw: RawSettings) -> Result<ModelSettings, ConfigError> {
+    let RawSettings {
+        effort,
+        thinking,
+        reasoning_summary,
+        temperature,
+        top_p,
+        seed,
+        stop,
+        tool_choice,
+        verbosity,
+        service_tier,
+        cache_lifetime,
+        prompt_cache_key,
+        extra_body,
+        models,
+    } = raw;
+    let mut problems = Problems::default();
+    let mut check = |is_right: bool, key: &str, wrong: &str, fix: &str| {
+        if !is_right {
+            let reason = format!("`{key}` {wrong}");
+            problems.take::<()>(Err(ConfigError::new(key, reason, fix)));
+        }
+    };
+    let or_out = "or leave it out";
+    check(
+        models.is_empty(),
+        "models",
+        "is in the settings of a model, which have no models of their own",
+        "write it below [settings]",
+    );
+    check(
+        thinking != Some(Thinking::Budget(0)),
+        "thinking",
+        "is 0 tokens",
+        "write \"off\", or the most tokens of thinking",
+    );
+    check(
+        temperature.is_none_or(|value| (0.0..=2.0).contains(&value)),
+        "temperature",
+        "is not between 0 and 2",
+        &format!("write a number like 0.2, {or_out}"),
+    );
+    check(
+        top_p.is_none_or(|value| value > 0.0 && value <= 1.0),
+        "top-p",
+        "is not above 0 and up to 1",
+        &format!("write a number like 0.9, {or_out}"),
+    );
+    check(
+        seed.is_none_or(|seed| seed <= MAX_SEED),
+        "seed",
+        "is higher than some provider takes",
+        &format!("write a number up to {MAX_SEED}, {or_out}"),
+    );
+    let is_stop = |stops: &Vec<String>| {
+        (1..=MAX_STOPS).contains(&stops.len()) && !stops.iter().any(String::is_empty)
+    };
+    check(
+        stop.as_ref().is_none_or(is_stop),
+        "stop",
+        "has no text, an empty one, or too many",
+        &format!("write 1 to {MAX_STOPS} texts, {or_out}"),
+    );
+    for field in extra_body
+        .keys()
+        .filter(|key| HOST_FIELDS.contains(&key.as_str()))
+    {
+        check(
+            false,
+            &format!("extra-body.{field}"),
+            "would replace what the host relies on",
+            "remove it",
+        );
+    }
+    problems.or(ModelSettings {
+        effort,
+        thinking,
+        reasoning_summary,
+        temperature,
+        top_p,
+        seed,
+        stop,
+        tool_choice,
+        verbosity,
+        service_tier,
+        cache_lifetime,
+        prompt_cache_key,
+        extra_body,
+    })
+}

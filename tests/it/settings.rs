@@ -1,0 +1,64 @@
+//! Tests the settings of models' replies through the program: what reaches the server, and what the
+//! user is told.
+
+use agent_host_test_support::{
+    TestEnv,
+    chat::{Answer, ChatServer, ask},
+};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+const SETTINGS: &str = r#"
+[settings]
+effort = "low"
+temperature = 0.25
+cache-lifetime = "1h"
+extra-body = { top_k = 40 }
+
+[settings.models."openai-compat:*"]
+seed = 7
+"#;
+
+#[test]
+fn settings_and_effort_option_reach_the_server() {
+    for (args, effort) in [(&["hi"][..], "low"), (&["hi", "--effort", "high"], "high")] {
+        let env = TestEnv::new();
+        env.write("agent.toml", SETTINGS);
+        let server = ChatServer::start(vec![Answer::text("Hello.")]);
+        let args = [&["--config", "agent.toml"], args].concat();
+        let ran = ask(&env, &server, &args);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(0), "Hello.\n"),
+            "{}",
+            ran.stderr
+        );
+        let request = &server.requests()[0];
+        let sent = ["reasoning_effort", "temperature", "seed", "top_k"].map(|key| &request[key]);
+        assert_eq!(sent, [&json!(effort), &json!(0.25), &json!(7), &json!(40)]);
+    }
+}
+
+#[test]
+fn setting_that_is_not_sent_is_told_once() {
+    let env = TestEnv::new();
+    env.write("agent.toml", SETTINGS);
+    env.write("a.txt", "alpha\n");
+    let server = ChatServer::start(vec![
+        Answer::calls(&[("read_file", json!({ "path": "a.txt" }))]),
+        Answer::text("Alpha."),
+    ]);
+    let ran = ask(&env, &server, &["--config", "agent.toml", "read a.txt"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let told = "the setting `cache-lifetime` is not sent to m: OpenAI takes `24h`";
+    assert_eq!(ran.stderr.matches(told).count(), 1, "{}", ran.stderr);
+}
+
+#[test]
+fn unknown_effort_is_refused_with_the_levels() {
+    let env = TestEnv::new();
+    let ran = env.run(&["run", "--effort", "huge", "hi"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    let levels = "write one of `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`";
+    assert!(ran.stderr.contains(levels), "{}", ran.stderr);
+}
