@@ -148,6 +148,17 @@ fn answer_must_match_output_schema() {
 }
 
 #[test]
+fn answer_of_output_schema_is_printed_as_bare_json() {
+    for text in [r#"{"n": 3}"#, "```json\n{\"n\":3}\n```\n"] {
+        let env = TestEnv::new();
+        env.write("schema.json", SCHEMA);
+        let server = ChatServer::start(vec![Answer::text(text)]);
+        let ran = ask(&env, &server, &["--output-schema", "schema.json", "go"]);
+        assert_eq!(ran.stdout, "{\"n\":3}\n", "{ran:?}");
+    }
+}
+
+#[test]
 fn unusable_output_schema_is_refused_first() {
     let env = TestEnv::new();
     env.write("broken.json", "{");

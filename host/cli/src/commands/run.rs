@@ -312,11 +312,17 @@ impl Run<'_> {
         }
         let id = session.id();
         match &report.end {
-            TurnEnd::Done { text, result, .. } => {
-                match result {
-                    Some(result) => self.answer(&full_text(&result.output)),
-                    None if self.view.streams_text() => {}
-                    None => self.answer(text),
+            TurnEnd::Done {
+                text,
+                result,
+                output,
+            } => {
+                match (result, output) {
+                    (Some(result), _) => self.answer(&full_text(&result.output)),
+                    (None, _) if self.view.streams_text() => {}
+                    // The value alone, whatever the model wrote around it.
+                    (None, Some(value)) => self.answer(&value.to_string()),
+                    (None, None) => self.answer(text),
                 }
                 match report.summary.stop_reason {
                     Some(StopReason::MaxTokens) => self.terminal.note("The answer is cut off: the model reached its limit of tokens for one answer."),
