@@ -106,6 +106,7 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
         input_tokens: 12_345,
         output_tokens: 67,
         cached_input_tokens: 12_000,
+        cache_write_tokens: 0,
     };
     let requested = |turn| Event::ModelRequested {
         turn,

@@ -268,5 +268,6 @@ fn usage_at(pointers: [&str; 3], usage: &Value) -> Usage {
         input_tokens,
         output_tokens,
         cached_input_tokens,
+        cache_write_tokens: 0,
     }
 }

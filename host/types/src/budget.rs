@@ -50,10 +50,12 @@ pub struct UsdBudget {
 /// The price of a million tokens of each kind, in millionths of a US dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Price {
-    /// Tokens read that were not in the provider's cache.
+    /// Tokens read that were neither read from the provider's cache nor written to it.
     pub input_micros: u64,
     /// Tokens read from the provider's cache.
     pub cached_input_micros: u64,
+    /// Tokens written to the provider's cache.
+    pub cache_write_micros: u64,
     /// Tokens written.
     pub output_micros: u64,
 }
@@ -63,10 +65,13 @@ impl Price {
     /// budget.
     #[must_use]
     pub fn micros(&self, usage: Usage) -> u64 {
-        let fresh = usage.input_tokens.saturating_sub(usage.cached_input_tokens);
+        let (cached, stored) = (usage.cached_input_tokens, usage.cache_write_tokens);
+        let fresh = usage.input_tokens.saturating_sub(cached);
+        let fresh = fresh.saturating_sub(stored);
         let cost = |tokens: u64, micros: u64| u128::from(tokens) * u128::from(micros);
         let sum = cost(fresh, self.input_micros)
-            .saturating_add(cost(usage.cached_input_tokens, self.cached_input_micros))
+            .saturating_add(cost(cached, self.cached_input_micros))
+            .saturating_add(cost(stored, self.cache_write_micros))
             .saturating_add(cost(usage.output_tokens, self.output_micros));
         u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }

@@ -134,6 +134,7 @@ fn highest_price(key: &str, prices: &Prices, models: &[String]) -> Result<Price,
         Ok(Price {
             input_micros: highest.input_micros.max(price.input_micros),
             cached_input_micros: highest.cached_input_micros.max(price.cached_input_micros),
+            cache_write_micros: highest.cache_write_micros.max(price.cache_write_micros),
             output_micros: highest.output_micros.max(price.output_micros),
         })
     })
@@ -178,8 +179,16 @@ fn resolve_price(name: &str, raw: RawPrice) -> Result<Price, ConfigError> {
             not_an_amount(&format!("prices.{}.{key}", key_path(name)), dollars, &what)
         })
     };
+    let input_micros = micros(raw.input, "input")?;
+    let cache_write_micros = match raw.cache_write {
+        Some(dollars) => micros(dollars, "cache-write")?,
+        // 1.25 times the input, which is Anthropic's price of the five minutes that are the default
+        // ("Prompt caching" in its documentation). No other provider counts such tokens.
+        None => input_micros.saturating_add(input_micros.div_ceil(4)),
+    };
     Ok(Price {
-        input_micros: micros(raw.input, "input")?,
+        input_micros,
+        cache_write_micros,
         cached_input_micros: micros(raw.cached_input.unwrap_or(raw.input), "cached-input")?,
         output_micros: micros(raw.output, "output")?,
     })

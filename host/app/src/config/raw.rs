@@ -133,6 +133,8 @@ pub(super) struct RawPrice {
     pub(super) input: f64,
     /// Tokens read from the provider's cache; absent for the price of `input`.
     pub(super) cached_input: Option<f64>,
+    /// Tokens written to the provider's cache; absent for 1.25 times the price of `input`.
+    pub(super) cache_write: Option<f64>,
     /// Tokens written.
     pub(super) output: f64,
 }

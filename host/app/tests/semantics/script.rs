@@ -20,6 +20,7 @@ pub(super) const USAGE: Usage = Usage {
     input_tokens: 10,
     output_tokens: 5,
     cached_input_tokens: 2,
+    cache_write_tokens: 0,
 };
 
 /// Plays its replies in order.

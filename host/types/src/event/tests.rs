@@ -33,6 +33,7 @@ fn usage() -> Usage {
         input_tokens: 3,
         output_tokens: 2,
         cached_input_tokens: 1,
+        cache_write_tokens: 0,
     }
 }
 

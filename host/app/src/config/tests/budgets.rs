@@ -12,16 +12,18 @@ const PRICES: &str = r#"
     [prices."openai-compat:m*"]
     input = 0.15
     cached-input = 0.075
+    cache-write = 0.3
     output = 0.6
     [prices."openai-compat:mini"]
     input = 0.000001
     output = 0
 "#;
 
-fn price(input: u64, cached_input: u64, output: u64) -> Price {
+fn price(input: u64, cached_input: u64, cache_write: u64, output: u64) -> Price {
     Price {
         input_micros: input,
         cached_input_micros: cached_input,
+        cache_write_micros: cache_write,
         output_micros: output,
     }
 }
@@ -46,7 +48,7 @@ fn budgets_of_file_and_command_line() {
         tokens: Some(100_000),
         usd: Some(UsdBudget {
             micros: 2_500_000,
-            price: price(150_000, 75_000, 600_000),
+            price: price(150_000, 75_000, 300_000, 600_000),
         }),
         wall_ms: Some(90_000),
         tool_calls: Some(20),
@@ -68,7 +70,7 @@ fn budgets_of_file_and_command_line() {
         tokens: Some(2),
         usd: Some(UsdBudget {
             micros: 3,
-            price: price(3_000_000, 3_000_000, 15_000_001),
+            price: price(3_000_000, 3_000_000, 3_750_000, 15_000_001),
         }),
         tool_calls: Some(4),
         ..expected
@@ -94,7 +96,7 @@ fn usd_budget_uses_the_highest_price() {
     );
     assert_eq!(
         config.unwrap().budgets.usd.unwrap().price,
-        price(150_000, 100_000, 2_000_000)
+        price(150_000, 100_000, 300_000, 2_000_000)
     );
     let refusal = tree.refusal(&toml("\"ollama:x\""), &Overrides::default());
     assert!(
@@ -109,18 +111,22 @@ fn usd_budget_uses_the_highest_price() {
 fn price_of_longest_match_is_used() {
     let tree = Tree::new();
     for (model, own, expected) in [
-        ("openai-compat:mini", "", price(1, 1, 0)),
-        ("openai-compat:m", "", price(150_000, 75_000, 600_000)),
+        ("openai-compat:mini", "", price(1, 1, 2, 0)),
+        (
+            "openai-compat:m",
+            "",
+            price(150_000, 75_000, 300_000, 600_000),
+        ),
         (
             "openai-compat:x",
             "",
-            price(3_000_000, 3_000_000, 15_000_001),
+            price(3_000_000, 3_000_000, 3_750_000, 15_000_001),
         ),
         ("script:tour", "", Price::default()),
         (
             "script:tour",
             "[prices.\"script:*\"]\ninput = 1\noutput = 2\n",
-            price(1_000_000, 1_000_000, 2_000_000),
+            price(1_000_000, 1_000_000, 1_250_000, 2_000_000),
         ),
     ] {
         let toml = format!("model = \"{model}\"\n[budgets]\nusd = 1\n{own}{PRICES}");

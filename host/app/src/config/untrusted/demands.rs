@@ -42,11 +42,13 @@ impl Review<'_> {
         let RawPrice {
             input,
             cached_input,
+            cache_write,
             output,
         } = raw;
         let cached = cached_input.unwrap_or(*input);
+        let stored = cache_write.map_or(String::new(), |price| format!(", cache write {price}"));
         self.demand(format!(
-            "has budgets of money count {} at {input} (cached {cached}, output {output}) US dollars for a million tokens",
+            "has budgets of money count {} at {input} (cached {cached}{stored}, output {output}) US dollars for a million tokens",
             quoted(model)
         ));
     }

@@ -198,10 +198,12 @@ fn tokens(usage: Usage) -> String {
         input_tokens,
         output_tokens,
         cached_input_tokens,
+        cache_write_tokens,
     } = usage;
-    let cached = match cached_input_tokens {
-        0 => String::new(),
-        cached => format!(" ({cached} cached)"),
+    let cached = match (cached_input_tokens, cache_write_tokens) {
+        (0, 0) => String::new(),
+        (cached, 0) => format!(" ({cached} cached)"),
+        (cached, stored) => format!(" ({cached} cached, {stored} written to the cache)"),
     };
     format!("{input_tokens} tokens in{cached}, {output_tokens} out")
 }

@@ -17,6 +17,7 @@ fn replied(ids: &[&str], stop_reason: Option<StopReason>) -> Event {
                 input_tokens: u64::MAX,
                 output_tokens: 1,
                 cached_input_tokens: 0,
+                cache_write_tokens: 0,
             },
             ..ModelReply::default()
         },
@@ -132,6 +133,7 @@ fn turns_and_tokens_are_counted() {
         input_tokens: u64::MAX,
         output_tokens: 2,
         cached_input_tokens: 0,
+        cache_write_tokens: 0,
     };
     assert_eq!(state.usage(), usage);
     state.apply(&message());

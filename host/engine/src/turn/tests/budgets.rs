@@ -21,6 +21,7 @@ fn budget(outcome: TurnReport) -> Budget {
 const PRICE: Price = Price {
     input_micros: 3_000_000,
     cached_input_micros: 1_000_000,
+    cache_write_micros: 4_000_000,
     output_micros: 10_000_000,
 };
 
@@ -30,6 +31,7 @@ fn prices_are_exact_and_rounded_up() {
         input_tokens,
         output_tokens,
         cached_input_tokens,
+        cache_write_tokens: 0,
     };
     let cheap = Price {
         input_micros: 1,
@@ -37,6 +39,14 @@ fn prices_are_exact_and_rounded_up() {
     };
     let table = [
         (PRICE, USAGE, 76),
+        (
+            PRICE,
+            Usage {
+                cache_write_tokens: 3,
+                ..USAGE
+            },
+            5 * 3 + 2 + 3 * 4 + 50,
+        ),
         (PRICE, usage(0, 0, 0), 0),
         // A server that counts more cached tokens than tokens is charged for the cached ones alone.
         (PRICE, usage(1, 0, 4), 4),

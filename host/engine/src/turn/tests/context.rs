@@ -44,6 +44,7 @@ fn counted(input_tokens: u64, reply: ModelReply) -> ModelReply {
             input_tokens,
             output_tokens: 5,
             cached_input_tokens: 2,
+            cache_write_tokens: 0,
         },
         ..reply
     }

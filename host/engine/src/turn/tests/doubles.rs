@@ -33,6 +33,7 @@ pub(super) const USAGE: Usage = Usage {
     input_tokens: 10,
     output_tokens: 5,
     cached_input_tokens: 2,
+    cache_write_tokens: 0,
 };
 
 /// Replays its replies in order and records its requests.

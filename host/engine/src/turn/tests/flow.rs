@@ -94,6 +94,7 @@ async fn calls_lead_to_another_turn() {
             input_tokens: 20,
             output_tokens: 10,
             cached_input_tokens: 4,
+            cache_write_tokens: 0,
         },
         ..summary(&bench)
     };

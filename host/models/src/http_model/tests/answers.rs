@@ -104,7 +104,8 @@ async fn unstreamed_response_is_decoded() {
         Usage {
             input_tokens: 5,
             output_tokens: 2,
-            cached_input_tokens: 0
+            cached_input_tokens: 0,
+            cache_write_tokens: 0,
         }
     );
     assert_eq!(answer.raw, Some(body));

@@ -301,6 +301,7 @@ impl Decode for Decoder<'_> {
             input_tokens: fresh.saturating_add(stored).saturating_add(cached),
             output_tokens,
             cached_input_tokens: cached,
+            cache_write_tokens: stored,
         };
         self.builder.finish(canonical(&stop_reason))
     }

@@ -24,6 +24,7 @@ async fn exchange_matches_wire() {
             input_tokens: 5,
             output_tokens: 2,
             cached_input_tokens: 0,
+            cache_write_tokens: 0,
         },
         response_id: Some("msg_3".to_owned()),
         ..ModelReply::default()

@@ -258,6 +258,7 @@ impl Decode for Decoder<'_> {
             input_tokens: prompt.saturating_add(tools),
             output_tokens: text.saturating_add(thoughts),
             cached_input_tokens,
+            cache_write_tokens: 0,
         };
         self.builder.finish(stop_reason)
     }

@@ -107,6 +107,7 @@ impl Decode for Decoder<'_> {
                 input_tokens: line.prompt_eval_count.unwrap_or(0),
                 output_tokens: line.eval_count.unwrap_or(0),
                 cached_input_tokens: 0,
+                cache_write_tokens: 0,
             };
         }
         Ok(())

@@ -22,6 +22,7 @@ async fn exchange_matches_wire() {
             input_tokens: 26,
             output_tokens: 4,
             cached_input_tokens: 0,
+            cache_write_tokens: 0,
         },
         ..ModelReply::default()
     };

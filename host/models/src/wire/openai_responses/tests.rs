@@ -20,6 +20,7 @@ fn reply() -> ModelReply {
             input_tokens: 11,
             output_tokens: 5,
             cached_input_tokens: 4,
+            cache_write_tokens: 0,
         },
         response_id: Some("resp_1".to_owned()),
         ..ModelReply::default()

@@ -27,6 +27,7 @@ fn usage(input_tokens: u64, output_tokens: u64, cached_input_tokens: u64) -> Usa
         input_tokens,
         output_tokens,
         cached_input_tokens,
+        cache_write_tokens: 0,
     }
 }
 
@@ -59,7 +60,10 @@ fn recorded_streams_decode_alike_however_cut() {
                     call("toolu_b", "list", "{}"),
                 ],
                 stop_reason: Some(StopReason::ToolUse),
-                usage: usage(3211, 42, 3000),
+                usage: Usage {
+                    cache_write_tokens: 200,
+                    ..usage(3211, 42, 3000)
+                },
                 response_id: Some("msg_1".to_owned()),
                 metadata: stored(&thoughts),
                 ..ModelReply::default()

@@ -32,6 +32,7 @@ fn recorded_stream_decodes_alike_however_cut() {
             input_tokens,
             output_tokens,
             cached_input_tokens: 0,
+            cache_write_tokens: 0,
         },
         ..ModelReply::default()
     };

@@ -89,6 +89,7 @@ fn stream_decodes_alike_however_cut() {
             input_tokens: 7,
             output_tokens: 3,
             cached_input_tokens: 2,
+            cache_write_tokens: 0,
         },
         response_id: Some("r1".to_owned()),
         metadata: Map::from_iter([(
