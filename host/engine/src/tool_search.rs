@@ -1,8 +1,8 @@
 //! Search of tools, for more tools than a model chooses well from: it is offered one tool that
 //! finds the others, and those that it has found in this session.
 //!
-//! What was found is part of the session's state, by the results of the search, so a resumed or
-//! copied session offers the same tools. Nothing is granted or withheld: a call of a tool that was
+//! The tools found are part of the session's state, by the results of the search, so a resumed or
+//! copied session offers the same ones. Nothing is granted or withheld: a call of a tool that was
 //! not found passes the same checks.
 
 mod index;
@@ -97,9 +97,10 @@ pub(crate) fn found_in(output: &ToolResultOutput) -> BTreeSet<String> {
         return BTreeSet::new();
     };
     let value = json.to_value();
-    let found = value["tools"].as_array().into_iter().flatten();
-    found
-        .filter_map(|tool| Some(tool["name"].as_str()?.to_owned()))
+    let found = value.get("tools").and_then(Value::as_array);
+    let names = found.into_iter().flatten();
+    names
+        .filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned()))
         .collect()
 }
 

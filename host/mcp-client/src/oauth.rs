@@ -171,14 +171,14 @@ impl ServerLogin {
     }
 }
 
-fn store_error(error: io::Error) -> AuthError {
+fn store_error(error: &io::Error) -> AuthError {
     AuthError::CredentialStoreError(error.to_string())
 }
 
 #[async_trait::async_trait]
 impl CredentialStore for ServerLogin {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        let stored = Self::load(self).map_err(store_error)?;
+        let stored = Self::load(self).map_err(|error| store_error(&error))?;
         if let Some(credentials) = &stored.credentials {
             self.oauth.tokens.set(credentials);
         }
@@ -188,18 +188,21 @@ impl CredentialStore for ServerLogin {
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
         self.oauth.tokens.set(&credentials);
         self.update(|stored| stored.credentials = Some(credentials))
-            .map_err(store_error)
+            .map_err(|error| store_error(&error))
     }
 
     async fn clear(&self) -> Result<(), AuthError> {
-        self.oauth.store.clear().map_err(store_error)
+        self.oauth
+            .store
+            .clear()
+            .map_err(|error| store_error(&error))
     }
 
     async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
         let store = Arc::clone(&self.oauth.store);
         let locked = tokio::task::spawn_blocking(move || store.lock()).await;
         let locked = locked.map_err(io::Error::other).and_then(|locked| locked);
-        let guard = locked.map_err(store_error)?;
+        let guard = locked.map_err(|error| store_error(&error))?;
         Ok(Some(CredentialRefreshGuard::new(guard)))
     }
 }

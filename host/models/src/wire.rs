@@ -141,7 +141,7 @@ pub(crate) struct Wire {
     pub(crate) settings: fn(model: &str, &ModelSettings, &mut Mapping<'_>),
     /// Returns the fields that make this model write an answer of a form; none if it cannot, or not
     /// beside tools.
-    pub(crate) answer: fn(model: &str, form: AnswerForm, has_tools: bool) -> Option<Value>,
+    pub(crate) answer: fn(model: &str, form: &AnswerForm, has_tools: bool) -> Option<Value>,
     /// Creates a decoder for a response of this model; ids that it assigns are new to the
     /// conversation.
     pub(crate) decoder: for<'a> fn(model: &'a str, &'a [Message]) -> Box<dyn Decode + 'a>,

@@ -182,11 +182,9 @@ def call(behaviour, message, called, cancelled):
             return answer(message, text(json.dumps(json.loads(sys.stdin.readline())["result"])))
         case "denies":
             # In the form of agent-host's own server.
-            denied = {"content": [{"type": "text", "text": "Tool call execution denied."}], "isError": True,
-                      "_meta": {"agent-host/output": "execution-denied"}}
-            if arguments:
-                denied["content"].append({"type": "text", "text": arguments["reason"]})
-            return answer(message, denied)
+            said = " ".join(["Tool call execution denied.", *arguments.values()])
+            return answer(message, {"content": [{"type": "text", "text": said}], "isError": True,
+                                    "_meta": {"agent-host/output": "execution-denied"}})
         case "echoes":
             return echo(message, arguments["how"], os.environ["API_TOKEN"])
         case "refuses":

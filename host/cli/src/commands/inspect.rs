@@ -182,9 +182,9 @@ fn producer_lines(producers: &Result<Producers, String>) -> Vec<String> {
 
 /// Returns the definition of a tool with the effect that is enforced.
 fn tool_json(tool: &RegisteredTool) -> Value {
-    let mut definition = json!(tool.definition);
-    definition["effect"] = json!(tool.effect);
-    definition
+    let mut definition = tool.definition.clone();
+    definition.effect = tool.effect;
+    json!(definition)
 }
 
 /// Formats a tool with the enforced effect and its input and output schemas.

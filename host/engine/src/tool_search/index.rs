@@ -84,7 +84,10 @@ impl Document {
         add(&tool.name, NAME_WEIGHT);
         add(tool.title.as_deref().unwrap_or_default(), 1.0);
         add(&tool.description, 1.0);
-        let parameters = tool.input_schema["properties"].as_object();
+        let parameters = tool
+            .input_schema
+            .get("properties")
+            .and_then(Value::as_object);
         for (name, schema) in parameters.into_iter().flatten() {
             add(name, 1.0);
             let description = schema.get("description").and_then(Value::as_str);

@@ -3,7 +3,7 @@ use agent_host_types::tool::{Effect, ToolDefinition};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-fn tool(name: &str, description: &str, properties: Value) -> ToolDefinition {
+fn tool(name: &str, description: &str, properties: &Value) -> ToolDefinition {
     ToolDefinition {
         name: name.to_owned(),
         title: None,
@@ -15,28 +15,28 @@ fn tool(name: &str, description: &str, properties: Value) -> ToolDefinition {
 }
 
 #[test]
-fn query_finds_tools_by_words_of_names_descriptions_and_parameters() {
+fn query_finds_tools_by_words_of_names_and_texts() {
     let tools = [
         tool(
             "github_create_issue",
             "Opens an issue in a repository.",
-            json!({}),
+            &json!({}),
         ),
         tool(
             "github_list_issues",
             "Lists the issues of a repository.",
-            json!({}),
+            &json!({}),
         ),
-        tool("sendEmail", "Sends a message to a person.", json!({})),
+        tool("sendEmail", "Sends a message to an address.", &json!({})),
         tool(
             "convert",
             "Converts an amount.",
-            json!({ "currency": { "description": "Such as EUR." } }),
+            &json!({ "currency": { "description": "Such as EUR." } }),
         ),
         tool(
             "weather",
             "Says how the weather will be in a city.",
-            json!({}),
+            &json!({}),
         ),
     ];
     let index = Index::new(tools.iter());

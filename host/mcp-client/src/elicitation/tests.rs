@@ -2,7 +2,7 @@ use super::{Elicitation, ElicitationKind, Field, FieldKind, MAX_CHOICES, MAX_FIE
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
 
-fn form(properties: Value, required: &[&str]) -> Result<Vec<Field>, String> {
+fn form(properties: &Value, required: &[&str]) -> Result<Vec<Field>, String> {
     form_of_text(&properties.to_string(), required)
 }
 
@@ -20,8 +20,8 @@ fn form_of_text(properties: &str, required: &[&str]) -> Result<Vec<Field>, Strin
     }
 }
 
-fn field(schema: Value, required: &[&str]) -> Field {
-    form(json!({ "f": schema }), required).unwrap().remove(0)
+fn field(schema: &Value, required: &[&str]) -> Field {
+    form(&json!({ "f": schema }), required).unwrap().remove(0)
 }
 
 #[test]
@@ -66,10 +66,10 @@ fn field_takes_values_that_fit_its_schema() {
         (&bad_default, "", None),
     ];
     for (schema, typed, expected) in cases {
-        let parsed = field(schema.clone(), &["f"]).parse(typed);
+        let parsed = field(schema, &["f"]).parse(typed);
         assert_eq!(parsed.ok().flatten(), expected, "{schema} {typed}");
     }
-    assert_eq!(field(text, &[]).parse(""), Ok(None));
+    assert_eq!(field(&text, &[]).parse(""), Ok(None));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn form_beyond_a_bound_is_refused() {
         ),
     ];
     for (properties, why) in cases {
-        let error = form(properties, &[]).unwrap_err();
+        let error = form(&properties, &[]).unwrap_err();
         assert!(error.contains(why), "{error}");
     }
 }

@@ -54,7 +54,7 @@ impl Reachable {
         let is_local = literal.map(classify) == Some(AddressClass::Loopback)
             || url.host_str() == Some("localhost");
         let is_encrypted = url.scheme() == "https";
-        if !is_encrypted && !(is_local && url.scheme() == "http") {
+        if !(is_encrypted || is_local && url.scheme() == "http") {
             return Err(format!("`{url}` is neither https nor on this machine"));
         }
         if literal.is_some_and(|address| !self.allows(address)) {

@@ -30,7 +30,7 @@ pub(super) enum RecordingEntry {
     Recording {
         version: u32,
     },
-    Model(ModelEntry),
+    Model(Box<ModelEntry>),
     Request {
         /// The index of the model that was asked.
         model: usize,

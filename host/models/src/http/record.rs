@@ -88,7 +88,7 @@ impl ModelRecorder {
             state.models += 1;
             state.models - 1
         };
-        recorder.write(&RecordingEntry::Model(model));
+        recorder.write(&RecordingEntry::Model(Box::new(model)));
         Self {
             recorder: Arc::clone(recorder),
             model: index,

@@ -201,7 +201,7 @@ fn add(
 ) -> Result<(), RecordingLineError> {
     let last = exchanges.back_mut();
     match (entry, last) {
-        (RecordingEntry::Model(model), None) => models.push(model),
+        (RecordingEntry::Model(model), None) => models.push(*model),
         (RecordingEntry::Request { model, body }, _) if model < models.len() => {
             exchanges.push_back(Exchange {
                 model,

@@ -39,14 +39,14 @@ fn settings_of_longest_match_win_over_general_ones() {
     let general = ModelSettings {
         effort: Some(Effort::High),
         temperature: Some(0.25),
-        extra_body: fields(json!({"top_k": 40, "options": {"a": 1}})),
+        extra_body: fields(&json!({"top_k": 40, "options": {"a": 1}})),
         ..ModelSettings::default()
     };
     let config = tree.load(LAYERS, &Overrides::default()).unwrap();
     let expected = vec![
         ModelSettings {
             effort: Some(Effort::Medium),
-            extra_body: fields(json!({"top_k": 40, "options": {"a": 1, "b": 2}})),
+            extra_body: fields(&json!({"top_k": 40, "options": {"a": 1, "b": 2}})),
             ..general.clone()
         },
         general.clone(),
@@ -76,7 +76,7 @@ fn effort_of_the_command_line_replaces_effort_and_thinking() {
     );
 }
 
-fn fields(value: serde_json::Value) -> serde_json::Map<String, serde_json::Value> {
+fn fields(value: &serde_json::Value) -> serde_json::Map<String, serde_json::Value> {
     value.as_object().unwrap().clone()
 }
 

@@ -42,7 +42,7 @@ async fn session_lists_calls_and_ends() {
     let session = connection.begin().await;
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let answer = connection.ask(&to(&session, &ready)).await;
-    assert_eq!(answer.brief(), (204, ""));
+    assert_eq!(answer.brief(), (202, ""));
 
     let listed = connection
         .events(&to(&session, &request(1, "tools/list", &json!({}))))
@@ -67,7 +67,7 @@ async fn session_lists_calls_and_ends() {
     assert_eq!(seen, [said(3, "head, token: false")]);
 
     let end = Ask::bare("DELETE").and("Mcp-Session-Id", &session);
-    assert_eq!(connection.ask(&end).await.brief(), (202, ""));
+    assert_eq!(connection.ask(&end).await.brief(), (204, ""));
     let gone = connection.ask(&to(&session, &call(4, "tell"))).await;
     assert_eq!(gone.brief(), (404, "Not Found: Session not found"));
 }

@@ -76,7 +76,7 @@ fn level(effort: Effort) -> Option<&'static str> {
 /// and adaptive is the one of all newer models.
 fn thinking(thinking: Option<Thinking>, summary: Option<bool>, request: &mut Mapping<'_>) {
     let thinking = thinking.or((summary == Some(true)).then_some(Thinking::Adaptive));
-    let mut object = match thinking {
+    let kind = match thinking {
         None => return,
         Some(Thinking::Off) => return request.put("thinking", Some(json!({"type": "disabled"}))),
         Some(Thinking::Adaptive) => json!({"type": "adaptive"}),
@@ -94,10 +94,9 @@ fn thinking(thinking: Option<Thinking>, summary: Option<bool>, request: &mut Map
             json!({"type": "enabled", "budget_tokens": tokens})
         }
     };
-    if let Some(summary) = summary {
-        object["display"] = json!(if summary { "summarized" } else { "omitted" });
-    }
-    request.put("thinking", Some(object));
+    request.put("thinking", Some(kind));
+    let display = summary.map(|summary| if summary { "summarized" } else { "omitted" });
+    request.put("thinking.display", display);
 }
 
 /// Sets the kind of tool choice and leaves its other members. Models that think refuse to be forced.
@@ -143,7 +142,7 @@ fn mark(block: &mut Value, lifetime: &str) {
 
 /// The fields of structured output, which models have from version 4.5 on. Beside tools, models end
 /// their turn instead of calling them (<https://github.com/anthropics/anthropic-sdk-python/issues/1204>).
-pub(super) fn answer(model: &str, form: AnswerForm, has_tools: bool) -> Option<Value> {
+pub(super) fn answer(model: &str, form: &AnswerForm, has_tools: bool) -> Option<Value> {
     let is_able = version(model).is_some_and(|version| version >= (4, 5)) && !has_tools;
     let format = json!({"type": "json_schema", "schema": form.schema});
     is_able.then(|| json!({"output_config": {"format": format}}))

@@ -113,7 +113,7 @@ fn tokens(effort: Effort) -> i32 {
 
 /// The fields of structured output. Models take them beside tools from the third generation on
 /// ("Structured outputs" in Google's documentation).
-pub(super) fn answer(model: &str, form: AnswerForm, has_tools: bool) -> Option<Value> {
+pub(super) fn answer(model: &str, form: &AnswerForm, has_tools: bool) -> Option<Value> {
     let config = json!({
         "responseMimeType": "application/json",
         "responseJsonSchema": form.schema,

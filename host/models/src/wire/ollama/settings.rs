@@ -69,6 +69,6 @@ fn think(effort: Effort) -> Value {
 
 /// The field of structured output. The server applies it to every text of a model, so that a model
 /// with tools could call none.
-pub(super) fn answer(_: &str, form: AnswerForm, has_tools: bool) -> Option<Value> {
+pub(super) fn answer(_: &str, form: &AnswerForm, has_tools: bool) -> Option<Value> {
     (!has_tools).then(|| json!({"format": form.schema}))
 }

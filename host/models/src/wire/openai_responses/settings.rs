@@ -69,7 +69,7 @@ pub(super) fn map(model: &str, settings: &ModelSettings, request: &mut Mapping<'
 }
 
 /// The fields of structured output, which all models have but those before GPT-4o.
-pub(super) fn answer(model: &str, form: AnswerForm, _: bool) -> Option<Value> {
+pub(super) fn answer(model: &str, form: &AnswerForm, _: bool) -> Option<Value> {
     let is_old = model.starts_with("gpt-3") || model == "gpt-4" || model.starts_with("gpt-4-");
     let format = json!({
         "type": "json_schema",
