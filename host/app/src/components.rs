@@ -63,6 +63,12 @@ pub(crate) async fn load_one(
             component: tool.source.clone(),
             source,
         })?;
+    // A plain component has functions that are no tools; a tool that is declared should be usable.
+    if component.declares_effects() {
+        for note in component.notes() {
+            tracing::warn!("the component `{}`: {note}", tool.name);
+        }
+    }
     let component = match tool.concurrent_calls {
         Some(calls) => component.with_concurrent_calls(calls),
         None => component,

@@ -121,6 +121,11 @@ impl Candidate {
         let entry = registry.components().first().ok_or_else(|| {
             AuthorError::Failed(format!("the sandbox loaded nothing from {path}"))
         })?;
+        if let [first, ..] = entry.component.notes() {
+            return Err(AuthorError::Usage(format!(
+                "the component's tools cannot all be used: {first}. Correct its source"
+            )));
+        }
         let component = self.project.component();
         publish(&self.path, &component)?;
         Ok(Built {

@@ -4,7 +4,7 @@ mod select;
 #[cfg(test)]
 mod tests;
 
-pub use select::ToolNote;
+pub use select::{InputChecks, ToolNote};
 
 use crate::{
     schema::{InputSchema, OutputSchema, SchemaError},
@@ -13,7 +13,7 @@ use crate::{
 use agent_host_types::tool::{Effect, ToolDefinition, is_tool_name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// The most tools of one source. Every request to a model lists all of them.
 const MAX_TOOLS: usize = 128;
@@ -46,29 +46,12 @@ pub enum DefinitionsError {
     /// The list has this number of tools.
     #[error("it defines {0} tools, more than {MAX_TOOLS}")]
     TooManyTools(usize),
-    /// The schemas have this length together.
-    #[error("its schemas have {0} bytes together, more than {MAX_ALL_SCHEMAS_BYTES}")]
-    SchemasTooLong(usize),
-    /// The schemas have too many patterns together.
-    #[error("its schemas have more than {MAX_ALL_PATTERNS} patterns together")]
-    TooManyPatterns,
-    /// Two names are equal when case is ignored; this is the second.
-    #[error("it defines two tools `{0}`, which differ in capital letters at most")]
-    DuplicateTool(String),
     /// None of several definitions can be used.
     #[error("none of its tools can be used: {0}")]
     NoneUsable(
         /// The reasons, at most 5.
         String,
     ),
-    /// One definition cannot be used.
-    #[error("tool `{tool}`: {source}")]
-    Tool {
-        /// The tool's name, escaped and cut to 80 bytes.
-        tool: String,
-        /// The reason.
-        source: DefinitionError,
-    },
 }
 
 /// A definition that cannot be used.
@@ -137,12 +120,6 @@ pub struct Schemas {
     pub output: Option<OutputSchema>,
 }
 
-impl Schemas {
-    fn patterns(&self) -> usize {
-        self.input.patterns() + self.output.as_ref().map_or(0, OutputSchema::patterns)
-    }
-}
-
 /// A definition whose texts and schemas are not checked yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RawDefinition {
@@ -180,80 +157,14 @@ impl RawDefinition {
         }
     }
 
-    /// Checks the definition alone, as [`Definitions::check`] does for each of a list.
-    ///
-    /// # Errors
-    /// The first field that cannot be used.
-    pub fn check(self) -> Result<(), DefinitionError> {
-        check_one(self).map(drop)
-    }
-
-    /// Returns the length of its schemas, in bytes.
-    fn schema_bytes(&self) -> usize {
-        self.input_schema.len() + self.output_schema.as_ref().map_or(0, String::len)
-    }
-
     /// Returns the tool's name.
     #[must_use]
     pub fn into_name(self) -> String {
         self.name
     }
-
-    /// Returns the form that the cache stores; it is checked again when it is read.
-    #[must_use]
-    pub fn from_checked(definition: &ToolDefinition) -> Self {
-        Self {
-            title: definition.title.clone(),
-            ..Self::new(
-                definition.name.clone(),
-                definition.description.clone(),
-                &definition.input_schema,
-                definition.output_schema.as_ref(),
-                definition.effect,
-            )
-        }
-    }
 }
 
 impl Definitions {
-    /// Checks all definitions of one source.
-    ///
-    /// # Errors
-    /// The first bound that the list exceeds, or the first definition that cannot be used.
-    pub fn check(raw: Vec<RawDefinition>) -> Result<Self, DefinitionsError> {
-        if raw.is_empty() {
-            return Err(DefinitionsError::NoTools);
-        }
-        if raw.len() > MAX_TOOLS {
-            return Err(DefinitionsError::TooManyTools(raw.len()));
-        }
-        let bytes = raw.iter().map(RawDefinition::schema_bytes).sum();
-        if bytes > MAX_ALL_SCHEMAS_BYTES {
-            return Err(DefinitionsError::SchemasTooLong(bytes));
-        }
-        let mut all = Vec::with_capacity(raw.len());
-        let mut schemas = HashMap::with_capacity(raw.len());
-        let mut names = HashSet::with_capacity(raw.len());
-        let mut patterns = 0;
-        for raw in raw {
-            let tool = text::sanitize(&raw.name, 80);
-            let (definition, own) = match check_one(raw) {
-                Ok(checked) => checked,
-                Err(source) => return Err(DefinitionsError::Tool { tool, source }),
-            };
-            if !names.insert(definition.name.to_ascii_lowercase()) {
-                return Err(DefinitionsError::DuplicateTool(tool));
-            }
-            patterns += own.patterns();
-            if patterns > MAX_ALL_PATTERNS {
-                return Err(DefinitionsError::TooManyPatterns);
-            }
-            schemas.insert(definition.name.clone(), own);
-            all.push(definition);
-        }
-        Ok(Self { all, schemas })
-    }
-
     /// Returns all definitions in the order of the source.
     #[must_use]
     pub fn all(&self) -> &[ToolDefinition] {
@@ -265,26 +176,6 @@ impl Definitions {
     pub fn schemas(&self, tool: &str) -> Option<&Schemas> {
         self.schemas.get(tool)
     }
-}
-
-fn check_one(raw: RawDefinition) -> Result<(ToolDefinition, Schemas), DefinitionError> {
-    check_texts(&raw)?;
-    let (input_schema, input) =
-        parse_schema("input schema", &raw.input_schema, InputSchema::compile)?;
-    let (output_schema, output) = raw
-        .output_schema
-        .map(|schema| parse_schema("output schema", &schema, OutputSchema::compile))
-        .transpose()?
-        .unzip();
-    let definition = ToolDefinition {
-        name: raw.name,
-        title: raw.title,
-        description: raw.description,
-        input_schema,
-        output_schema,
-        effect: raw.effect,
-    };
-    Ok((definition, Schemas { input, output }))
 }
 
 /// Checks the name, the title and the description.
@@ -320,17 +211,6 @@ fn check_text(field: &'static str, content: &str, max_bytes: usize) -> Result<()
         return Err(DefinitionError::Deceptive(field));
     }
     Ok(())
-}
-
-/// Parses and compiles a schema.
-fn parse_schema<T>(
-    field: &'static str,
-    json: &str,
-    compile: fn(&Value) -> Result<T, SchemaError>,
-) -> Result<(Value, T), DefinitionError> {
-    let schema = parse_json(field, json)?;
-    let compiled = compile(&schema).map_err(|source| DefinitionError::Schema { field, source })?;
-    Ok((schema, compiled))
 }
 
 /// Parses a schema within the bounds of its text.

@@ -2,7 +2,7 @@
 
 use crate::{config::ServerConfig, names::offered_name};
 use agent_host_engine::{
-    definitions::{Definitions, RawDefinition, ToolNote},
+    definitions::{Definitions, InputChecks, RawDefinition, ToolNote},
     text,
 };
 use agent_host_types::tool::Effect;
@@ -133,7 +133,8 @@ impl ToolOffer {
         if let (true, Some(note)) = (raw.is_empty(), notes.first()) {
             return Err(note.to_string());
         }
-        let (definitions, more) = Definitions::select(raw).map_err(|error| error.to_string())?;
+        let selected = Definitions::select(raw, InputChecks::Source);
+        let (definitions, more) = selected.map_err(|error| error.to_string())?;
         notes.extend(more);
         Ok(Self {
             definitions,

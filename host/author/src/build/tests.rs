@@ -103,15 +103,15 @@ async fn invalid_component_keeps_the_last_build() {
     let cases = [
         (
             defining(&[("twice", object), ("twice", object)]),
-            "the component's tool definitions cannot be used: it defines two tools `twice`, which differ in capital letters at most. They have to be corrected in its source; until then, use another version of it (contract-mismatch)",
+            "the component's tools cannot all be used: tool `twice`: another tool has this name, or differs in capital letters at most; the tool is left out. Correct its source",
         ),
         (
             defining(&[("numbers", r#"{"type":"array"}"#)]),
-            "the component's tool definitions cannot be used: tool `numbers`: the input schema: the root of an input schema must have `\"type\": \"object\"`. They have to be corrected in its source; until then, use another version of it (contract-mismatch)",
+            "the component's tool definitions cannot be used: none of its tools can be used: tool `numbers`: the input schema: the root of an input schema must have `\"type\": \"object\"`; the tool is left out. They have to be corrected in its source; until then, use another version of it (contract-mismatch)",
         ),
         (
             defining(&[("not a name", object)]),
-            "the component's tool definitions cannot be used: tool `not a name`: a name has 1 to 64 letters, digits, `_` and `-`. They have to be corrected in its source; until then, use another version of it (contract-mismatch)",
+            "the component's tool definitions cannot be used: none of its tools can be used: tool `not a name`: a name has 1 to 64 letters, digits, `_` and `-`; the tool is left out. They have to be corrected in its source; until then, use another version of it (contract-mismatch)",
         ),
         (
             wat::parse_str("(component)").unwrap(),

@@ -176,6 +176,13 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         ("compiler", compiler),
         ("tools", Finding::Ok(tool_names(&registry))),
     ];
+    for entry in registry.components() {
+        let notes = entry.component.notes().iter();
+        findings.extend(notes.map(|note| {
+            let text = format!("{}: {note}", entry.name);
+            ("component", Finding::Warning(text))
+        }));
+    }
     for entry in registry.servers() {
         findings.push(("MCP server", Finding::Ok(server(entry).await)));
         let notes = entry.server.notes().iter();

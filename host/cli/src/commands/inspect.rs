@@ -72,7 +72,7 @@ fn as_json(
         "imports": component.imports(),
         "permissions": permissions(component.imports()),
         "tools": tools.iter().map(tool_json).collect::<Vec<_>>(),
-        "refused_functions": component.refused_functions(),
+        "notes": component.notes(),
         "grants": entry.grants.to_json(),
         "limits": entry.limits,
         "loading": loading_limits(sandbox),
@@ -141,10 +141,10 @@ fn as_text(
     for tool in tools {
         lines.extend(tool_lines(&tool.definition, tool.effect));
     }
-    if !component.refused_functions().is_empty() {
-        let refused = component.refused_functions().iter();
-        let refused = refused.map(|reason| format!("  {}", escape_line(reason)));
-        section(&mut lines, "Functions that are no tools", refused);
+    if !component.notes().is_empty() {
+        let notes = component.notes().iter();
+        let notes = notes.map(|note| format!("  {}", escape_line(note)));
+        section(&mut lines, "Not offered", notes);
     }
     let wit = match &described.wit {
         Ok(wit) => indented(wit),

@@ -55,26 +55,34 @@ impl ToolNote {
     }
 }
 
+/// Who checks the arguments of calls against the input schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputChecks {
+    /// This host alone, and the results, too: a tool is left out if any part of its schemas cannot
+    /// be used.
+    Host,
+    /// The source itself, so that a check here is only an earlier answer: patterns of input schemas
+    /// that cannot be run here and output schemas that cannot be used are left out, not the tool.
+    Source,
+}
+
 impl Definitions {
-    /// Selects the usable definitions of a source that checks its input itself. Left out with a
-    /// note are tools that cannot be used, output schemas that cannot be used, and patterns of input
-    /// schemas that cannot be run here.
+    /// Selects the usable definitions of a source. Those that are left out, or a part of which is,
+    /// have a note.
     ///
     /// # Errors
     /// There are none, too many, or none is usable.
-    pub fn select(raw: Vec<RawDefinition>) -> Result<(Self, Vec<ToolNote>), DefinitionsError> {
+    pub fn select(
+        raw: Vec<RawDefinition>,
+        checks: InputChecks,
+    ) -> Result<(Self, Vec<ToolNote>), DefinitionsError> {
         if raw.is_empty() {
             return Err(DefinitionsError::NoTools);
         }
         if raw.len() > MAX_TOOLS {
             return Err(DefinitionsError::TooManyTools(raw.len()));
         }
-        let mut selection = Selection {
-            bytes_left: MAX_ALL_SCHEMAS_BYTES,
-            patterns_left: MAX_ALL_PATTERNS,
-            names: HashSet::new(),
-            notes: Vec::new(),
-        };
+        let mut selection = Selection::new(checks);
         let mut all = Vec::with_capacity(raw.len());
         let mut schemas = HashMap::with_capacity(raw.len());
         for raw in raw {
@@ -96,8 +104,19 @@ impl Definitions {
     }
 }
 
+impl RawDefinition {
+    /// Checks the definition alone, as [`Definitions::select`] does those of a component.
+    ///
+    /// # Errors
+    /// The first part that cannot be used.
+    pub fn check(self) -> Result<(), DefinitionError> {
+        Selection::new(InputChecks::Host).take(self).map(drop)
+    }
+}
+
 /// The bounds that the tools of a list share.
 struct Selection {
+    checks: InputChecks,
     bytes_left: usize,
     patterns_left: usize,
     /// The names of the selected tools, in lower case.
@@ -106,32 +125,41 @@ struct Selection {
 }
 
 impl Selection {
+    fn new(checks: InputChecks) -> Self {
+        Self {
+            checks,
+            bytes_left: MAX_ALL_SCHEMAS_BYTES,
+            patterns_left: MAX_ALL_PATTERNS,
+            names: HashSet::new(),
+            notes: Vec::new(),
+        }
+    }
+
     fn take(&mut self, raw: RawDefinition) -> Result<(ToolDefinition, Schemas), DefinitionError> {
         check_texts(&raw)?;
         let lower = raw.name.to_ascii_lowercase();
         if self.names.contains(&lower) {
             return Err(DefinitionError::Duplicate);
         }
-        let bytes_left = self.spend(INPUT, &raw.input_schema)?;
-        let input_schema = typed(parse_json(INPUT, &raw.input_schema)?);
-        let compiled = InputSchema::compile_relaxed(&input_schema, self.patterns_left);
-        let (input, removed) = compiled.map_err(|source| DefinitionError::Schema {
-            field: INPUT,
-            source,
-        })?;
-        self.bytes_left = bytes_left;
-        self.patterns_left = self.patterns_left.saturating_sub(input.patterns());
+        let before = (self.bytes_left, self.patterns_left);
+        let (input_schema, input, removed) = self.take_input(&raw.input_schema)?;
+        let output = raw.output_schema.map(|json| self.take_output(&json));
+        let output = match (self.checks, output.transpose()) {
+            (_, Ok(output)) => output,
+            (InputChecks::Host, Err(why)) => {
+                (self.bytes_left, self.patterns_left) = before;
+                return Err(why);
+            }
+            (InputChecks::Source, Err(why)) => {
+                let note = format!(
+                    "{why}; the tool is offered without it, and its results are not checked"
+                );
+                self.notes.push(ToolNote::new(&raw.name, note));
+                None
+            }
+        };
         self.names.insert(lower);
         self.note_patterns(&raw.name, &removed);
-        let output = raw.output_schema.and_then(|json| {
-            let taken = self.take_output(&json);
-            let why = taken.as_ref().err().map(|why| {
-                format!("{why}; the tool is offered without it, and its results are not checked")
-            });
-            self.notes
-                .extend(why.map(|note| ToolNote::new(&raw.name, note)));
-            taken.ok()
-        });
         let (output_schema, output) = output.unzip();
         let definition = ToolDefinition {
             name: raw.name,
@@ -142,6 +170,35 @@ impl Selection {
             effect: raw.effect,
         };
         Ok((definition, Schemas { input, output }))
+    }
+
+    /// Returns a schema with its patterns that are left out.
+    fn take_input(
+        &mut self,
+        json: &str,
+    ) -> Result<(Value, InputSchema, Vec<String>), DefinitionError> {
+        let bytes_left = self.spend(INPUT, json)?;
+        let schema = parse_json(INPUT, json)?;
+        let (schema, compiled) = match self.checks {
+            InputChecks::Host => {
+                let compiled = InputSchema::compile(&schema).map(|input| (input, Vec::new()));
+                (schema, compiled)
+            }
+            InputChecks::Source => {
+                let schema = typed(schema);
+                let compiled = InputSchema::compile_relaxed(&schema, self.patterns_left);
+                (schema, compiled)
+            }
+        };
+        let schema_error = |source| DefinitionError::Schema {
+            field: INPUT,
+            source,
+        };
+        let (input, removed) = compiled.map_err(schema_error)?;
+        let patterns_left = self.patterns_left.checked_sub(input.patterns());
+        self.patterns_left = patterns_left.ok_or(schema_error(SchemaError::TooManyPatterns))?;
+        self.bytes_left = bytes_left;
+        Ok((schema, input, removed))
     }
 
     fn take_output(&mut self, json: &str) -> Result<(Value, OutputSchema), DefinitionError> {

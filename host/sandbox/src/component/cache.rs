@@ -19,7 +19,7 @@ pub(crate) use sealed::Sealed;
 
 use crate::engine::fingerprint;
 use agent_host_engine::definitions::RawDefinition;
-use agent_host_types::{id::Digest, tool::ToolDefinition};
+use agent_host_types::id::Digest;
 use entry::{EntryHeader, KEY_BYTES, Key};
 use files::CacheDir;
 use std::{fs::FileTimes, io, path::Path, time::SystemTime};
@@ -39,7 +39,7 @@ pub(crate) struct Cache {
 /// An entry with a valid hash.
 pub(crate) struct CacheEntry {
     pub(crate) digest: Digest,
-    /// The caller validates them again.
+    /// As the component gave them: the caller validates them.
     pub(crate) definitions: Vec<RawDefinition>,
     pub(crate) code: Sealed,
 }
@@ -99,14 +99,10 @@ impl Cache {
         &self,
         component: blake3::Hash,
         digest: Digest,
-        definitions: &[ToolDefinition],
+        definitions: &[RawDefinition],
         code: &[u8],
     ) {
-        let raw: Vec<RawDefinition> = definitions
-            .iter()
-            .map(RawDefinition::from_checked)
-            .collect();
-        let stored = serde_json::to_vec(&raw)
+        let stored = serde_json::to_vec(definitions)
             .map_err(io::Error::from)
             .and_then(|definitions| {
                 let header = EntryHeader {

@@ -19,7 +19,7 @@ use crate::{
     engine::fingerprint,
     mutex::lock,
 };
-use agent_host_engine::definitions::Definitions;
+use agent_host_engine::definitions::{Definitions, InputChecks, ToolNote};
 use agent_host_types::id::Digest;
 use bytes::Bytes;
 use std::{
@@ -72,8 +72,8 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
         hash, size_bytes, ..
     } = component;
     let cached = blocking(shared, move |shared| from_cache(shared, hash)).await?;
-    let (linked, definitions, digest, compiled) = match cached {
-        Some((linked, definitions, digest)) => (linked, definitions, digest, Compiled::FromCache),
+    let (linked, (definitions, notes), digest, compiled) = match cached {
+        Some((linked, selected, digest)) => (linked, selected, digest, Compiled::FromCache),
         None => {
             let bytes = blocking(shared, move |_| component.into_bytes()).await??;
             let machine_code = compile(shared, bytes.clone()).await?;
@@ -83,27 +83,32 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
                 EntryPoint::Contract(pre) => Some(definitions::query(shared, pre).await?),
                 EntryPoint::Plain(_) => None,
             };
-            let (linked, definitions, digest) = blocking(shared, move |shared| {
+            let (linked, selected, digest) = blocking(shared, move |shared| {
                 let raw = match (queried, &linked.entry_point) {
                     (None, EntryPoint::Plain(plain)) => plain.definitions(&Docs::read(&bytes)),
                     (queried, _) => queried.unwrap_or_default(),
                 };
-                let definitions = Definitions::check(raw)
+                let selected = Definitions::select(raw.clone(), InputChecks::Host)
                     .map_err(|error| LoadError::Definitions(error.to_string()))?;
                 let digest = Digest::of(&bytes);
                 if let Some(cache) = &shared.cache {
-                    cache.put(hash, digest, definitions.all(), &machine_code);
+                    cache.put(hash, digest, &raw, &machine_code);
                 }
-                Ok::<_, LoadError>((linked, definitions, digest))
+                Ok::<_, LoadError>((linked, selected, digest))
             })
             .await??;
-            (linked, definitions, digest, Compiled::Now)
+            (linked, selected, digest, Compiled::Now)
         }
     };
+    let mut notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
+    if let EntryPoint::Plain(plain) = &linked.entry_point {
+        notes.extend_from_slice(&plain.refused);
+    }
     Ok(Loaded {
         digest,
         size_bytes,
         definitions,
+        notes,
         compiled,
         linked,
         handle: HandleState::new(shared, None, None),
@@ -158,20 +163,20 @@ fn host_failed(error: &dyn Display) -> LoadError {
 fn from_cache(
     shared: &Shared,
     hash: blake3::Hash,
-) -> Option<(LinkedComponent, Definitions, Digest)> {
+) -> Option<(LinkedComponent, (Definitions, Vec<ToolNote>), Digest)> {
     let entry = shared.cache.as_ref()?.get(hash)?;
     let load = || -> Result<_, Box<dyn Error>> {
         let code = TrustedCode::sealed(&entry.code);
         let (component, allocator) = code::instantiate(&shared.engines, &code)
             .map_err(|error| error.root_cause().to_string())?;
         let linked = link(&component, allocator)?;
-        let definitions = Definitions::check(entry.definitions)?;
-        match &linked.entry_point {
-            EntryPoint::Plain(plain) if !plain.has_all(definitions.all()) => {
-                Err("this version names its functions differently".into())
-            }
-            _ => Ok((linked, definitions, entry.digest)),
+        if let EntryPoint::Plain(plain) = &linked.entry_point
+            && !plain.has_all(&entry.definitions)
+        {
+            return Err("this version names its functions differently".into());
         }
+        let selected = Definitions::select(entry.definitions, InputChecks::Host)?;
+        Ok((linked, selected, entry.digest))
     };
     let loaded = load().map_err(|reason| {
         tracing::warn!("a compiled tool in the cache does not load and is made anew: {reason}");

@@ -23,7 +23,7 @@ use crate::{
 use agent_host_engine::definitions::{MAX_DESCRIPTION_BYTES, RawDefinition};
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
-    tool::{Effect, ToolDefinition},
+    tool::Effect,
 };
 use names::FunctionPath;
 use serde_json::{Map, Value};
@@ -144,7 +144,7 @@ impl PlainComponent {
 
     /// Returns whether these are the definitions of this component's tools; another version of this
     /// host may have cached them under other names.
-    pub(crate) fn has_all(&self, definitions: &[ToolDefinition]) -> bool {
+    pub(crate) fn has_all(&self, definitions: &[RawDefinition]) -> bool {
         let functions = self.functions.iter().map(|function| &function.tool);
         functions.eq(definitions.iter().map(|definition| &definition.name))
     }

@@ -84,6 +84,8 @@ pub(crate) struct Loaded {
     pub(crate) digest: Digest,
     pub(crate) size_bytes: u64,
     pub(crate) definitions: Definitions,
+    /// What of it is no tool, with the reason.
+    pub(crate) notes: Vec<String>,
     pub(crate) compiled: Compiled,
     pub(crate) linked: LinkedComponent,
     pub(crate) handle: Arc<HandleState>,
@@ -177,14 +179,11 @@ impl ToolComponent {
         !matches!(self.loaded.linked.entry_point, EntryPoint::Plain(_))
     }
 
-    /// The functions of a plain component that are not tools, each with the reason. Empty for a
-    /// component that exports `agent:tool/tool`.
+    /// The tools that are left out, and the functions of a plain component that are no tools, each
+    /// with the reason.
     #[must_use]
-    pub fn refused_functions(&self) -> &[String] {
-        match &self.loaded.linked.entry_point {
-            EntryPoint::Contract(_) => &[],
-            EntryPoint::Plain(plain) => &plain.refused,
-        }
+    pub fn notes(&self) -> &[String] {
+        &self.loaded.notes
     }
 
     /// Where the machine code came from.

@@ -64,7 +64,7 @@ fn one_unusable_tool_or_part_leaves_the_others() {
         let name = tool.name.clone();
         let is_left_out = note.ends_with("the tool is left out");
         let list = vec![at("first", raw()), tool, at("last", raw())];
-        let (definitions, notes) = Definitions::select(list).unwrap();
+        let (definitions, notes) = Definitions::select(list, InputChecks::Source).unwrap();
         let expected = ToolNote {
             tool: name.clone(),
             note: note.to_owned(),
@@ -87,7 +87,8 @@ fn one_unusable_tool_or_part_leaves_the_others() {
 
 #[test]
 fn missing_type_of_arguments_is_added() {
-    let (definitions, notes) = Definitions::select(vec![schema(r#"{"properties":{}}"#)]).unwrap();
+    let (definitions, notes) =
+        Definitions::select(vec![schema(r#"{"properties":{}}"#)], InputChecks::Source).unwrap();
     assert_eq!(notes, []);
     let schemas: Vec<&Value> = definitions.all().iter().map(|t| &t.input_schema).collect();
     assert_eq!(schemas, [&json!({"type": "object", "properties": {}})]);
@@ -98,7 +99,7 @@ fn missing_type_of_arguments_is_added() {
 #[test]
 fn tools_beyond_the_bounds_of_the_list_are_left_out() {
     let list = (0..10).map(|n| large(&format!("t{n}"))).collect();
-    let (definitions, notes) = Definitions::select(list).unwrap();
+    let (definitions, notes) = Definitions::select(list, InputChecks::Source).unwrap();
     assert_eq!(definitions.all().len(), 8);
     let note = "with the input schema, the schemas of all tools would have more than 524288 bytes together; the tool is left out";
     let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
@@ -108,10 +109,42 @@ fn tools_beyond_the_bounds_of_the_list_are_left_out() {
     );
 
     let list = (0..5).map(|n| patterns(&format!("t{n}"), 32)).collect();
-    let (definitions, notes) = Definitions::select(list).unwrap();
-    let kept = |tool: &ToolDefinition| definitions.schemas(&tool.name).map(Schemas::patterns);
+    let (definitions, notes) = Definitions::select(list, InputChecks::Source).unwrap();
+    let kept = |tool: &ToolDefinition| {
+        definitions
+            .schemas(&tool.name)
+            .map(|own| own.input.patterns())
+    };
     let kept: Vec<_> = definitions.all().iter().filter_map(kept).collect();
     assert_eq!((kept, notes.len()), (vec![32, 32, 32, 32, 0], 1));
+}
+
+/// A component's arguments and results are checked by this host alone, so nothing of a schema is
+/// dropped: the tool is.
+#[test]
+fn component_tool_with_unusable_schema_is_left_out() {
+    let cases = [
+        schema(r#"{"type":"object","properties":{"a":{"pattern":"(?=a)"}}}"#),
+        schema(r#"{"properties":{}}"#),
+        output(r#"{"pattern":"(?=a)"}"#),
+        large_output(71_000),
+        at("first", raw()),
+    ];
+    for tool in cases {
+        let name = tool.name.clone();
+        let list = vec![at("first", raw()), tool, at("last", patterns("p", 32))];
+        let (definitions, notes) = Definitions::select(list, InputChecks::Host).unwrap();
+        let names: Vec<&str> = definitions.all().iter().map(|t| t.name.as_str()).collect();
+        assert_eq!(names, ["first", "last"]);
+        let [note] = notes.as_slice() else {
+            panic!("{notes:?}");
+        };
+        assert_eq!(note.tool, name);
+        assert!(note.note.ends_with("; the tool is left out"), "{note}");
+    }
+    let list = (0..5).map(|n| patterns(&format!("t{n}"), 32)).collect();
+    let (definitions, notes) = Definitions::select(list, InputChecks::Host).unwrap();
+    assert_eq!((definitions.all().len(), notes.len()), (4, 1));
 }
 
 #[test]
@@ -128,6 +161,11 @@ fn list_without_a_usable_tool_is_refused_with_the_reasons() {
         ),
     ];
     for (raw, says) in cases {
-        assert_eq!(Definitions::select(raw).unwrap_err().to_string(), says);
+        assert_eq!(
+            Definitions::select(raw, InputChecks::Source)
+                .unwrap_err()
+                .to_string(),
+            says
+        );
     }
 }

@@ -211,8 +211,8 @@ async fn unusable_function_is_refused_with_reason() {
         let core = format!(r#"{core} (func (export "g"))"#);
         let tool = load(&beside, &core).await.unwrap();
         assert_eq!(names(&tool), ["g"]);
-        let [reason] = tool.refused_functions() else {
-            panic!("{:?}", tool.refused_functions());
+        let [reason] = tool.notes() else {
+            panic!("{:?}", tool.notes());
         };
         assert!(reason.ends_with(why), "{why}: {reason}");
     }
@@ -230,7 +230,7 @@ async fn functions_of_resources_or_wasi_are_refused() {
     let why = "it belongs to a resource, which has no JSON form";
     assert_eq!(names(&tool), ["plain"]);
     assert_eq!(
-        tool.refused_functions(),
+        tool.notes(),
         [
             format!("`test:made/api#[constructor]counter`: {why}"),
             format!("`test:made/api#[method]counter.next`: {why}"),
@@ -256,7 +256,7 @@ async fn duplicate_tool_name_is_refused() {
     let tool = load(wit, core).await.unwrap();
     assert_eq!(names(&tool), ["api_f"]);
     assert_eq!(
-        tool.refused_functions(),
+        tool.notes(),
         ["`other:two/api#f`: another function is the tool `api_f` already"]
     );
     assert_eq!(
