@@ -81,6 +81,37 @@ fn tokens_and_dollars() {
     }
 }
 
+/// The cost of each reply and of the session is in the JSON of a run and in `sessions show`.
+#[test]
+fn cost_is_in_the_output() {
+    let env = TestEnv::new();
+    env.write(
+        "agent.toml",
+        "[prices.\"openai-compat:*\"]\ninput = 100\noutput = 1000\n",
+    );
+    let server = ChatServer::start(vec![Answer::calls(&[list()]), Answer::text("Done.")]);
+    let args = ["--config", "agent.toml", "--output-format", "json", "go"];
+    let ran = ask(&env, &server, &args);
+    let summary = &ran.json()["outcome"]["summary"];
+    let usage = |replies: u64| {
+        json!({
+            "input_tokens": 11 * replies,
+            "output_tokens": 7 * replies,
+            "cached_input_tokens": 0,
+            "cost_micros": 8_100 * replies,
+        })
+    };
+    assert_eq!(summary["total_usage"], usage(2), "{ran:?}");
+    let shown = env.run(&["sessions", "show", "latest"]);
+    let lines: Vec<&str> = shown
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_once("(11 tokens in, 7 out, ")?.1.split_once(')'))
+        .map(|(cost, _)| cost)
+        .collect();
+    assert_eq!(lines, ["0.0081 USD", "0.0081 USD"], "{}", shown.stdout);
+}
+
 /// A call beyond the budget is answered without running; the model sees that when the run resumes.
 #[test]
 fn tool_calls() {

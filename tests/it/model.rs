@@ -1,7 +1,7 @@
 //! Tests the program against an OpenAI-compatible server, with the real tools.
 
 use agent_host_test_support::{
-    Ran, TestEnv,
+    TestEnv,
     chat::{Answer, ChatServer, ask},
     of_kind,
     pictures::png,
@@ -182,30 +182,4 @@ fn server_and_key_come_from_agent_toml() {
     ]);
     assert_eq!(of_kind(&shown.json_lines(), "model-replied").len(), 1);
     assert!(!shown.stdout.contains("from-a-file"), "{}", shown.stdout);
-}
-
-/// The proxy is a server that is sent the whole address, so it answers as the model would.
-#[test]
-fn model_requests_use_the_proxy_except_on_this_machine() {
-    let ask_through = |proxy: &ChatServer, base_url: &str| {
-        let env = TestEnv::new();
-        let mut command = env.command(&["run", "--model", "openai-compat:m", "hi"]);
-        command
-            .env("HTTP_PROXY", proxy.base_url.trim_end_matches("/v1"))
-            .env("OPENAI_COMPAT_BASE_URL", base_url);
-        Ran::from(command.output().unwrap())
-    };
-    let proxy = ChatServer::start(vec![Answer::text("From the proxy.")]);
-    let ran = ask_through(&proxy, "http://model.invalid/v1");
-    assert_eq!(
-        (ran.code, ran.stdout.as_str()),
-        (Some(0), "From the proxy.\n"),
-        "{}",
-        ran.stderr
-    );
-    let proxy = ChatServer::start(vec![Answer::text("From the proxy.")]);
-    let server = ChatServer::start(vec![Answer::text("From the server.")]);
-    let ran = ask_through(&proxy, &server.base_url);
-    assert_eq!(ran.stdout, "From the server.\n", "{}", ran.stderr);
-    assert_eq!((proxy.requests().len(), server.requests().len()), (0, 1));
 }

@@ -16,7 +16,7 @@ use agent_host_engine::{
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
 use agent_host_journal::{JournalStore, ProjectApproval};
-use agent_host_models::{Fallback, HttpModel, Recorder, Scripted};
+use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
 use agent_host_types::{approval::ApprovalRule, id::SessionId, model::ModelError};
 use std::sync::Arc;
 
@@ -296,6 +296,7 @@ pub(crate) async fn make(
             name,
             provider,
             settings,
+            price,
         } => {
             let endpoint = provider.open().await?;
             let capabilities = provider.capabilities;
@@ -305,10 +306,14 @@ pub(crate) async fn make(
                 .with_provider_name(&provider.name)
                 .with_retry(provider.retry)
                 .with_settings((**settings).clone());
-            Arc::new(match recorder {
+            let model: Arc<dyn Model> = Arc::new(match recorder {
                 Some(recorder) => model.recorded(recorder),
                 None => model,
-            })
+            });
+            match price {
+                Some(price) => Arc::new(Priced::new(model, *price)),
+                None => model,
+            }
         }
     })
 }

@@ -19,7 +19,7 @@ pub(crate) use prompt::Review;
 pub(crate) use question::ask_question;
 pub(crate) use result::{full_text, outcome_style, summary};
 pub(crate) use text::{
-    audit_line, bytes, date, json_lines, json_text, micros, one_line, path_text, section,
+    audit_line, bytes, date, dollars, json_lines, json_text, micros, one_line, path_text, section,
     size_change, tool_name, truncated,
 };
 

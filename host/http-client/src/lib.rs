@@ -12,9 +12,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod proxy;
+mod roots;
+
 use reqwest::{Client, ClientBuilder, StatusCode, Url, redirect::Policy};
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use rustls::{ClientConfig, crypto::ring};
 use std::sync::Arc;
+
+pub use proxy::{ProxySetting, is_loopback};
 
 /// The `User-Agent` of requests that the host makes for itself, not for a tool.
 pub const USER_AGENT: &str = concat!("agent-host/", env!("CARGO_PKG_VERSION"));
@@ -22,19 +27,16 @@ pub const USER_AGENT: &str = concat!("agent-host/", env!("CARGO_PKG_VERSION"));
 /// The maximum of redirects that [`same_origin_redirects`] follows.
 const MAX_REDIRECTS: usize = 3;
 
-/// Returns the TLS configuration: ring, and the roots in the program, so that neither the process
-/// default nor the machine's trust store changes anything.
+/// Returns the TLS configuration: ring, whatever the process default is, and the authorities of the
+/// program and of the machine.
 ///
 /// # Errors
 /// The provider does not support the protocol versions.
 pub fn tls_config() -> Result<ClientConfig, rustls::Error> {
-    let roots = RootCertStore {
-        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-    };
     Ok(
         ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots)
+            .with_root_certificates(roots::roots())
             .with_no_client_auth(),
     )
 }

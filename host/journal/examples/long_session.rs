@@ -107,6 +107,7 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
         output_tokens: 67,
         cached_input_tokens: 12_000,
         cache_write_tokens: 0,
+        cost_micros: None,
     };
     let requested = |turn| Event::ModelRequested {
         turn,

@@ -2,6 +2,7 @@
 
 use crate::{elicitation::Elicitor, oauth::OAuth};
 use agent_host_engine::secrets::Secrets;
+use agent_host_http_client::ProxySetting;
 use secrecy::SecretString;
 use std::{
     collections::BTreeSet, ffi::OsString, num::NonZeroUsize, path::PathBuf, sync::Arc,
@@ -77,6 +78,8 @@ pub struct Endpoint {
     pub headers: Vec<(String, SecretString)>,
     /// How to log in; absent if there is a token.
     pub oauth: Option<Arc<OAuth>>,
+    /// The proxy of its requests.
+    pub proxy: ProxySetting,
 }
 
 /// The command line of a server that is a child process.

@@ -1,12 +1,14 @@
-//! The HTTP transport: bundled roots, no proxy, and no redirection to another origin, which would
-//! receive the token and the conversation.
+//! The HTTP transport. It follows no redirection to another origin, which would receive the token
+//! and the conversation.
 
 use crate::{
     config::{Endpoint, ServerConfig},
     headers,
 };
-use agent_host_http_client::{USER_AGENT, builder, same_origin_redirects, tls_config};
-use reqwest::{Client, Url};
+use agent_host_http_client::{
+    ProxySetting, USER_AGENT, builder, same_origin_redirects, tls_config,
+};
+use reqwest::{Client, ClientBuilder, Url};
 use rmcp::transport::{
     StreamableHttpClientTransport,
     auth::{AuthClient, AuthError, AuthorizationManager},
@@ -65,7 +67,7 @@ fn settings(
         .url
         .parse()
         .map_err(|error| format!("its address: {error}"))?;
-    let client = client(&url)?;
+    let client = client(&url, &endpoint.proxy)?;
     let mut backoff = ExponentialBackoff::default();
     backoff.max_times = Some(STREAM_ATTEMPTS);
     backoff.max_delay = Some(LONGEST_PAUSE);
@@ -110,7 +112,7 @@ pub(crate) fn challenge(error: &(dyn std::error::Error + 'static)) -> Option<Cha
 pub(crate) async fn speaks_http_sse(endpoint: &Endpoint) -> bool {
     let probe = async {
         let url: Url = endpoint.url.parse().ok()?;
-        let mut request = client(&url).ok()?.get(url);
+        let mut request = client(&url, &endpoint.proxy).ok()?.get(url);
         request = request.header("accept", "text/event-stream");
         for (name, value) in headers::sent(&endpoint.headers).ok()? {
             request = request.header(name, value);
@@ -137,12 +139,11 @@ pub(crate) async fn speaks_http_sse(endpoint: &Endpoint) -> bool {
 }
 
 /// Returns the client for the server at `url`.
-pub(crate) fn client(url: &Url) -> Result<Client, String> {
-    builder(tls_config().map_err(|error| error.to_string())?)
+pub(crate) fn client(url: &Url, proxy: &ProxySetting) -> Result<Client, String> {
+    let builder = builder(tls_config().map_err(|error| error.to_string())?)
         .user_agent(USER_AGENT)
         .connect_timeout(CONNECT_TIMEOUT)
-        .redirect(same_origin_redirects(url))
-        .no_proxy()
-        .build()
-        .map_err(|error| error.without_url().to_string())
+        .redirect(same_origin_redirects(url));
+    let client = proxy.apply(builder, url).and_then(ClientBuilder::build);
+    client.map_err(|error| error.without_url().to_string())
 }

@@ -8,6 +8,7 @@ pub use login::{Login, LoginError};
 
 use crate::config::Endpoint;
 use agent_host_engine::secrets::Secrets;
+use agent_host_http_client::ProxySetting;
 use client::OAuthHttp;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, CredentialRefreshGuard, CredentialStore, OAuthClientConfig,
@@ -125,6 +126,7 @@ struct Stored {
 struct ServerLogin {
     oauth: Arc<OAuth>,
     url: String,
+    proxy: ProxySetting,
 }
 
 impl ServerLogin {
@@ -132,6 +134,7 @@ impl ServerLogin {
         Self {
             oauth: Arc::clone(oauth),
             url: endpoint.url.clone(),
+            proxy: endpoint.proxy.clone(),
         }
     }
 
@@ -163,7 +166,7 @@ impl ServerLogin {
 
     /// Returns the state of OAuth with the store of this login.
     async fn manager(&self) -> Result<AuthorizationManager, String> {
-        let http = Arc::new(OAuthHttp::new(&self.url).await?);
+        let http = Arc::new(OAuthHttp::new(&self.url, &self.proxy).await?);
         let manager = AuthorizationManager::new_with_oauth_http_client(self.url.as_str(), http);
         let mut manager = manager.await.map_err(|error| error.to_string())?;
         manager.set_credential_store(self.clone());

@@ -5,10 +5,11 @@
 mod tests;
 
 use crate::{provider::Provider, wire::KeyHeader};
+use agent_host_http_client::{ProxySetting, is_loopback};
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use reqwest::{Url, header::HeaderName};
 use secrecy::SecretString;
-use std::{net::IpAddr, str::FromStr, time::Duration};
+use std::{str::FromStr, time::Duration};
 
 /// A model server.
 #[derive(Clone, Debug)]
@@ -36,6 +37,8 @@ pub struct RequestExtras {
     pub headers: Vec<(String, SecretString)>,
     /// The parameters of the query, by name.
     pub query: Vec<(String, SecretString)>,
+    /// The proxy of its requests.
+    pub proxy: ProxySetting,
 }
 
 /// The headers that the transport and the host set, in lower case; those of the key and of each
@@ -171,16 +174,6 @@ impl From<EndpointError> for ModelError {
 #[must_use]
 pub fn is_on_this_machine(base_url: &str) -> bool {
     Url::parse(base_url.trim()).is_ok_and(|url| is_loopback(&url))
-}
-
-/// True if requests to this URL do not leave this machine.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or("");
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || host
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
 }
 
 impl Endpoint {

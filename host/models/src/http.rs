@@ -14,18 +14,20 @@ pub(crate) use replay::Recording;
 pub use replay::{RecordingError, RecordingLineError};
 
 use crate::{
-    endpoint::{Endpoint, EndpointError, Timeouts, is_loopback},
+    endpoint::{Endpoint, EndpointError, Timeouts},
     retry::{self, Retry},
     wire::{KeyHeader, ServerError, Wire},
 };
-use agent_host_http_client::{USER_AGENT, builder, same_origin_redirects, tls_config};
+use agent_host_http_client::{
+    ProxySetting, USER_AGENT, builder, same_origin_redirects, tls_config,
+};
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use bytes::Bytes;
 use failure::AttemptError;
 use record::{ModelRecorder, ResponseRecorder};
 use replay::RecordedResponse;
 use reqwest::{
-    Client, RequestBuilder, Response, StatusCode, Url,
+    Client, ClientBuilder, RequestBuilder, Response, StatusCode, Url,
     header::{
         ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
         LOCATION, RETRY_AFTER,
@@ -123,7 +125,9 @@ impl Server {
         let values = extras.headers.iter().chain(&extras.query);
         let extra_secrets = values.map(|(_, value)| value.clone()).collect();
         Ok(Self {
-            transport: Transport::Network(client(&url, timeouts).map_err(EndpointError::Client)?),
+            transport: Transport::Network(
+                client(&url, timeouts, &extras.proxy).map_err(EndpointError::Client)?,
+            ),
             recorder: None,
             key,
             headers,
@@ -466,21 +470,16 @@ fn key_header(
 }
 
 /// Sets up the client. `retry.rs` alone repeats requests.
-fn client(url: &Url, timeouts: Timeouts) -> Result<Client, ModelError> {
+fn client(url: &Url, timeouts: Timeouts, proxy: &ProxySetting) -> Result<Client, ModelError> {
     let failed = |why: String| {
         let text = format!("The HTTP client for {url} could not be set up: {why}.");
         ModelError::new(ModelErrorKind::Unreachable, text)
     };
     let tls = tls_config().map_err(|error| failed(error.to_string()))?;
-    let mut builder = builder(tls)
+    let builder = builder(tls)
         .user_agent(USER_AGENT)
         .connect_timeout(timeouts.connect)
         .redirect(same_origin_redirects(url));
-    if is_loopback(url) {
-        // A proxy of the environment cannot reach this machine's own servers.
-        builder = builder.no_proxy();
-    }
-    builder
-        .build()
-        .map_err(|error| failed(error.without_url().to_string()))
+    let client = proxy.apply(builder, url).and_then(ClientBuilder::build);
+    client.map_err(|error| failed(error.without_url().to_string()))
 }

@@ -27,6 +27,7 @@ mod listing;
 #[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
 mod preset;
+mod priced;
 mod provider;
 mod refused;
 mod retry;
@@ -45,6 +46,7 @@ pub use http::{Recorder, RecordingError, RecordingLineError};
 pub use http_model::HttpModel;
 pub use listing::ModelList;
 pub use preset::Preset;
+pub use priced::Priced;
 pub use provider::Provider;
 pub use retry::RetryPolicy;
 pub use scripted::{InvalidScript, ScriptError, Scripted, TemplateError};

@@ -258,16 +258,22 @@ fn update_counts<const N: usize>(counts: &mut [u64; N], pointers: [&str; N], usa
     }
 }
 
-/// Returns the usage whose input, output and cached input tokens are at these JSON pointers in a
-/// server's `usage`.
-fn usage_at(pointers: [&str; 3], usage: &Value) -> Usage {
-    let mut counts = [0; 3];
+/// Returns the usage whose input, output, cached input and cache write tokens are at these JSON
+/// pointers in a server's `usage`.
+fn usage_at(pointers: [&str; 4], usage: &Value) -> Usage {
+    let mut counts = [0; 4];
     update_counts(&mut counts, pointers, usage);
-    let [input_tokens, output_tokens, cached_input_tokens] = counts;
+    let [
+        input_tokens,
+        output_tokens,
+        cached_input_tokens,
+        cache_write_tokens,
+    ] = counts;
     Usage {
         input_tokens,
         output_tokens,
         cached_input_tokens,
-        cache_write_tokens: 0,
+        cache_write_tokens,
+        cost_micros: None,
     }
 }

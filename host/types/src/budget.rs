@@ -43,13 +43,31 @@ impl Default for Budgets {
 pub struct UsdBudget {
     /// The budget, in millionths of a dollar.
     pub micros: u64,
-    /// The price of tokens.
+    /// The price of tokens whose cost was not known when they were used.
     pub price: Price,
+}
+
+/// The price of a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Price {
+    /// The price of tokens.
+    pub tokens: TokenPrices,
+    /// That of all tokens of a long request; absent where they have the same.
+    pub long_context: Option<LongContext>,
+}
+
+/// The price of long requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongContext {
+    /// The number of read tokens above which it holds.
+    pub above_tokens: u64,
+    /// The price of tokens.
+    pub tokens: TokenPrices,
 }
 
 /// The price of a million tokens of each kind, in millionths of a US dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Price {
+pub struct TokenPrices {
     /// Tokens read that were neither read from the provider's cache nor written to it.
     pub input_micros: u64,
     /// Tokens read from the provider's cache.
@@ -61,10 +79,53 @@ pub struct Price {
 }
 
 impl Price {
-    /// Returns the cost in millionths of a dollar, rounded up, so that rounding never exceeds a
-    /// budget.
+    /// Returns the cost of a request and its reply in millionths of a dollar, rounded up, so that
+    /// rounding never exceeds a budget.
     #[must_use]
     pub fn micros(&self, usage: Usage) -> u64 {
+        let long = self
+            .long_context
+            .filter(|long| usage.input_tokens > long.above_tokens);
+        long.map_or(self.tokens, |long| long.tokens).micros(usage)
+    }
+
+    /// Returns a price that neither exceeds.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        let long = |price: Self| {
+            let above_tokens = price
+                .long_context
+                .map_or(u64::MAX, |long| long.above_tokens);
+            (
+                above_tokens,
+                price.long_context.map_or(price.tokens, |long| long.tokens),
+            )
+        };
+        let ((above, tokens), (other_above, other_tokens)) = (long(self), long(other));
+        Self {
+            tokens: self.tokens.max(other.tokens),
+            long_context: self
+                .long_context
+                .or(other.long_context)
+                .map(|_| LongContext {
+                    above_tokens: above.min(other_above),
+                    tokens: tokens.max(other_tokens),
+                }),
+        }
+    }
+}
+
+impl TokenPrices {
+    fn max(self, other: Self) -> Self {
+        Self {
+            input_micros: self.input_micros.max(other.input_micros),
+            cached_input_micros: self.cached_input_micros.max(other.cached_input_micros),
+            cache_write_micros: self.cache_write_micros.max(other.cache_write_micros),
+            output_micros: self.output_micros.max(other.output_micros),
+        }
+    }
+
+    fn micros(&self, usage: Usage) -> u64 {
         let (cached, stored) = (usage.cached_input_tokens, usage.cache_write_tokens);
         let fresh = usage.input_tokens.saturating_sub(cached);
         let fresh = fresh.saturating_sub(stored);

@@ -121,7 +121,7 @@ pub enum StopReason {
     PauseTurn,
 }
 
-/// Tokens. Providers that do not count report zeros.
+/// Tokens and their cost. Providers that do not count report zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens read, cached ones included.
@@ -135,6 +135,10 @@ pub struct Usage {
     /// `input_tokens`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write_tokens: u64,
+    /// The cost in millionths of a US dollar, rounded up for each reply; absent if the price of
+    /// some of the tokens is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
 }
 
 #[expect(
@@ -149,12 +153,24 @@ impl Usage {
     /// Whether nothing was used, or the provider does not count.
     #[must_use]
     pub fn is_none(&self) -> bool {
-        *self == Self::default()
+        let tokens = Self {
+            cost_micros: None,
+            ..*self
+        };
+        tokens == Self::default()
     }
 }
 
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
+        self.cost_micros = match (self.is_none(), other.is_none()) {
+            (true, _) => other.cost_micros,
+            (false, true) => self.cost_micros,
+            (false, false) => {
+                let costs = self.cost_micros.zip(other.cost_micros);
+                costs.map(|(one, other)| one.saturating_add(other))
+            }
+        };
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.cached_input_tokens = self

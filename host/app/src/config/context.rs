@@ -1,25 +1,32 @@
 //! `[context]`: the limits of a conversation within the model's window.
 
-use super::{ConfigError, problem::config_error, raw::RawContext};
+use super::{ConfigError, model::Chosen, prices::Prices, problem::config_error, raw::RawContext};
 use agent_host_types::context::ContextLimits;
 
 /// The smallest usable window, in tokens.
 const LEAST_WINDOW_TOKENS: u64 = 1_000;
 
-/// Resolves the limits of a conversation with these models, `PROVIDER:NAME`. A script has no window
-/// unless it is given one.
+/// Resolves the limits of a conversation with these models, any of which may answer. A script has
+/// no window unless it is given one.
 pub(super) fn resolve(
     raw: Option<RawContext>,
-    models: &[String],
+    models: &Chosen<'_>,
+    prices: &Prices,
 ) -> Result<Option<ContextLimits>, ConfigError> {
-    let default = ContextLimits::default();
+    let mut default = ContextLimits::default();
+    // The smallest one, if all are known.
+    let windows = models.iter().map(|(_, model)| prices.window((*model)?));
+    if let Some(windows) = windows.collect::<Option<Vec<u64>>>() {
+        default.window_tokens = windows.into_iter().min().unwrap_or(default.window_tokens);
+        default.is_known = true;
+    }
     let Some(raw) = raw else {
-        let scripts = models.iter().all(|model| model.starts_with("script:"));
+        let scripts = models.iter().all(|(name, _)| name.starts_with("script:"));
         return Ok((!scripts).then_some(default));
     };
     let limits = ContextLimits {
         window_tokens: raw.window_tokens.unwrap_or(default.window_tokens),
-        is_known: raw.window_tokens.is_some(),
+        is_known: raw.window_tokens.is_some() || default.is_known,
         compact_at: raw.compact_at.unwrap_or(default.compact_at),
         compact_to: raw.compact_to.unwrap_or(default.compact_to),
         keep_results: raw.keep_results.unwrap_or(default.keep_results),

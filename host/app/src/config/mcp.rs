@@ -4,6 +4,8 @@ mod http;
 
 use super::{
     ConfigError, Confirmations, env_grants,
+    headers::{self, Headers},
+    network::NetworkConfig,
     paths::Scope,
     problem::{config_error, resolve_steps},
     raw::{RawEnvGrant, RawMcp, RawOAuth},
@@ -16,7 +18,7 @@ use agent_host_mcp_client::{
 };
 use agent_host_models::is_on_this_machine;
 use agent_host_types::{limits::Limits, tool::is_tool_name};
-use http::{HeaderSource, OAuthSettings, read_headers, resolve_headers, resolve_oauth};
+use http::{OAuthSettings, resolve_headers, resolve_oauth};
 use secrecy::{ExposeSecret as _, SecretString};
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -46,6 +48,7 @@ pub struct McpConfig {
     /// True if nothing runs without it.
     pub required: bool,
     address: Address,
+    pub(super) network: NetworkConfig,
     roots: Vec<PathBuf>,
     tools: Option<BTreeSet<String>>,
     read_only: BTreeSet<String>,
@@ -63,7 +66,7 @@ enum Address {
     Http {
         url: String,
         token: Option<Source>,
-        headers: Vec<(String, HeaderSource)>,
+        headers: Headers,
         /// Absent if `Authorization` is configured.
         oauth: Option<OAuthSettings>,
     },
@@ -97,11 +100,12 @@ impl McpConfig {
                     Some(source) => Some(source.read().await?),
                     None => None,
                 },
-                headers: read_headers(headers).await?,
+                headers: headers::read(headers).await?,
                 oauth: match oauth {
                     Some(oauth) => Some(Arc::new(oauth.open(url, state_dir).await?)),
                     None => None,
                 },
+                proxy: self.network.open().await?,
             }),
         };
         Ok(ServerConfig {
@@ -127,7 +131,7 @@ impl McpConfig {
             return false;
         };
         let mut headers = headers.iter();
-        headers.any(|(name, value)| name == header && matches!(value, HeaderSource::Literal(_)))
+        headers.any(|(name, text)| name == header && text.source().is_none())
     }
 
     /// Returns the files that no guest may reach: the program, where it is named by a path, the
@@ -145,10 +149,7 @@ impl McpConfig {
                 oauth,
                 ..
             } => {
-                let headers = headers.iter().filter_map(|(_, value)| match value {
-                    HeaderSource::Secret(source) => Some(source),
-                    HeaderSource::Literal(_) => None,
-                });
+                let headers = headers.iter().filter_map(|(_, text)| text.source());
                 let client = oauth.iter().flat_map(|oauth| &oauth.client_secret);
                 let sources = token.iter().chain(headers).chain(client);
                 sources
@@ -218,7 +219,7 @@ const SECRET_PARTS: [&str; 7] = [
 const SECRET_WORDS: [&str; 7] = ["KEY", "PASS", "AUTH", "BEARER", "COOKIE", "JWT", "PAT"];
 
 /// True if the name of a variable says that its value is a secret.
-fn names_secret(name: &str) -> bool {
+pub(super) fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
     words.any(|word| {
@@ -319,6 +320,7 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
         confirmations,
         required: raw.required.unwrap_or(true),
         address,
+        network: NetworkConfig::default(),
         roots,
         tools: raw.tools,
         read_only: raw.read_only,
@@ -401,9 +403,8 @@ fn http_address(
     if is_bare && token.is_some() {
         return refuse("the token would be sent unencrypted", "write `https://`");
     }
-    let headers = resolve_headers(name, headers, token.is_some(), scope)?;
-    let has_secret = |(_, value): &(_, HeaderSource)| matches!(value, HeaderSource::Secret(_));
-    if is_bare && headers.iter().any(has_secret) {
+    let headers = resolve_headers(name, &headers, token.is_some(), scope)?;
+    if is_bare && headers.iter().any(|(_, text)| text.source().is_some()) {
         return refuse(
             "a secret header would be sent unencrypted",
             "write `https://`",

@@ -2,13 +2,16 @@
 
 use super::{
     ConfigError, Overrides, ProviderConfig,
+    network::NetworkConfig,
     parse::nearest,
     paths::Scope,
+    prices::Prices,
     problem::{Problems, config_error},
     raw::{RawConfig, RawProvider},
     resolve::resolve_all,
 };
 use agent_host_models::{ModelSettings, Preset, Provider};
+use agent_host_types::budget::Price;
 use std::{
     collections::BTreeSet,
     fmt,
@@ -43,6 +46,10 @@ pub struct ModelsConfig {
     pub providers: Vec<ProviderConfig>,
 }
 
+/// The models that may be asked, by the names with which they were chosen; one without a
+/// configuration is the scripted tour.
+pub(super) type Chosen<'a> = [(&'a str, Option<&'a ModelConfig>)];
+
 /// A selected model.
 #[derive(Clone, Debug)]
 pub enum ModelConfig {
@@ -60,6 +67,8 @@ pub enum ModelConfig {
         provider: Box<ProviderConfig>,
         /// The settings of its replies.
         settings: Box<ModelSettings>,
+        /// The price of its tokens, if it is known.
+        price: Option<Price>,
     },
 }
 
@@ -146,6 +155,42 @@ impl ModelsConfig {
         Ok((models, names))
     }
 
+    /// Returns the models with the names of [`Self::resolve`].
+    pub(super) fn chosen<'a>(
+        &'a self,
+        names: &'a [String],
+    ) -> Vec<(&'a str, Option<&'a ModelConfig>)> {
+        let models = std::iter::once(self.first.as_ref()).chain(self.fallback.iter().map(Some));
+        names.iter().map(String::as_str).zip(models).collect()
+    }
+
+    /// Sets the proxy of every provider.
+    pub(super) fn set_network(&mut self, network: &NetworkConfig) {
+        let models = self.first.iter_mut().chain(&mut self.fallback);
+        let of_models = models.filter_map(|model| match model {
+            ModelConfig::Served { provider, .. } => Some(&mut **provider),
+            _ => None,
+        });
+        for provider in of_models.chain(&mut self.providers) {
+            provider.network = network.clone();
+        }
+    }
+
+    /// Sets the prices of the models with the names of [`Self::resolve`].
+    pub(super) fn set_prices(&mut self, names: &[String], prices: &Prices) {
+        let found: Vec<Option<Price>> = self
+            .chosen(names)
+            .into_iter()
+            .map(|(name, model)| prices.of(name, model))
+            .collect();
+        let models = std::iter::once(self.first.as_mut()).chain(self.fallback.iter_mut().map(Some));
+        for (model, found) in models.zip(found) {
+            if let Some(ModelConfig::Served { price, .. }) = model {
+                *price = found;
+            }
+        }
+    }
+
     /// Returns all models that may be asked, in order.
     pub fn all(&self) -> impl Iterator<Item = &ModelConfig> {
         self.first.iter().chain(&self.fallback)
@@ -194,6 +239,7 @@ impl ModelConfig {
                 name: name.to_owned(),
                 provider: Box::new(provider.clone()),
                 settings: Box::default(),
+                price: None,
             });
         }
         match kind {

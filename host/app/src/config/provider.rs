@@ -6,9 +6,11 @@ mod tests;
 
 use super::{
     ConfigError, Environment,
+    headers::{self, Headers},
+    network::NetworkConfig,
     parse::nearest,
     paths::Scope,
-    problem::{config_error, key_path},
+    problem::config_error,
     raw::RawProvider,
     source::{Purpose, Source},
 };
@@ -50,8 +52,9 @@ pub struct ProviderConfig {
     /// Absent where none is configured; not every server needs one.
     key: Option<Source>,
     key_header: Option<String>,
-    headers: Vec<(String, HeaderText)>,
+    headers: Headers,
     query: Vec<(String, SecretString)>,
+    pub(super) network: NetworkConfig,
     /// Its section in messages, such as "under [openai-compat]".
     section: String,
     /// True if the configuration has its section.
@@ -185,14 +188,6 @@ impl ProviderConfig {
             }
             None => None,
         };
-        let mut headers = Vec::with_capacity(self.headers.len());
-        for (name, text) in &self.headers {
-            let value = match text {
-                HeaderText::Literal(value) => value.clone(),
-                HeaderText::Source(source) => source.read().await?,
-            };
-            headers.push((name.clone(), value));
-        }
         Ok(Endpoint {
             base_url: base_url.to_owned(),
             key,
@@ -200,8 +195,9 @@ impl ProviderConfig {
             timeouts: self.timeouts,
             extras: RequestExtras {
                 key_header: self.key_header.clone(),
-                headers,
+                headers: headers::read(&self.headers).await?,
                 query: self.query.clone(),
+                proxy: self.network.open().await?,
             },
         })
     }
@@ -235,23 +231,22 @@ impl ProviderConfig {
         }
     }
 
-    /// Returns the files with the key and with headers, which no guest may see.
-    pub(super) fn key_files(&self) -> impl Iterator<Item = &Path> {
-        let headers = self.headers.iter().filter_map(|(_, text)| match text {
-            HeaderText::Source(source) => Some(source),
-            HeaderText::Literal(_) => None,
-        });
-        self.key.iter().chain(headers).filter_map(Source::file)
+    /// True if requests go to the service's own address.
+    pub(super) fn has_default_address(&self) -> bool {
+        self.base_url() == self.preset.base_url
     }
-}
 
-/// The value of a configured header.
-#[derive(Clone, Debug)]
-enum HeaderText {
-    /// As it is written.
-    Literal(SecretString),
-    /// From a source.
-    Source(Source),
+    /// Sends these headers, too, instead of those of the same names.
+    pub(super) fn add_headers(&mut self, headers: &Headers) {
+        self.headers.extend_from_slice(headers);
+    }
+
+    /// Returns the files with the key, headers and the proxy's address, which no guest may see.
+    pub(super) fn key_files(&self) -> impl Iterator<Item = &Path> {
+        let headers = self.headers.iter().filter_map(|(_, text)| text.source());
+        let files = self.key.iter().chain(headers).filter_map(Source::file);
+        files.chain(self.network.file())
+    }
 }
 
 /// The section of a provider.
@@ -293,7 +288,7 @@ impl Section<'_> {
         };
         let default = preset.provider.capabilities();
         let retry = RetryPolicy::default();
-        let headers = self.headers(scope)?;
+        let headers = headers::resolve(&raw.headers, &self.of, check_header, scope)?;
         let query = raw.query.iter();
         let query = query.map(|(name, value)| (name.clone(), SecretString::from(value.as_str())));
         Ok(ProviderConfig {
@@ -318,6 +313,7 @@ impl Section<'_> {
             key_header: self.key_header(preset)?,
             headers,
             query: query.collect(),
+            network: NetworkConfig::default(),
             section: self.of,
             has_section: self.has_section,
         })
@@ -343,39 +339,16 @@ impl Section<'_> {
             None => Ok(preset.key_header.map(str::to_owned)),
         }
     }
+}
 
-    /// Resolves `headers`. Errors do not repeat a value, which may be a secret.
-    fn headers(&self, scope: Scope<'_>) -> Result<Vec<(String, HeaderText)>, ConfigError> {
-        let of = &self.of;
-        let mut headers = Vec::with_capacity(self.raw.headers.len());
-        for (name, text) in &self.raw.headers {
-            let key = format!("headers.{}", key_path(name));
-            let shown = name.escape_debug();
-            if !is_header_name(name) || is_reserved_header(name) {
-                return Err(config_error!(
-                    &key,
-                    "the header `{shown}` {of} cannot be set: it is no name of a header, or is one that \
-                     the host sets",
-                    "remove it; a key belongs in `api-key`, and its header in `key-header`",
-                ));
-            }
-            let is_source = text
-                .split_once(':')
-                .is_some_and(|(kind, _)| ["env", "file", "cmd"].contains(&kind));
-            let text = if is_source {
-                let purpose = Purpose {
-                    what: format!("the header `{shown}`"),
-                    setting: "headers",
-                    of: self.of.clone(),
-                };
-                HeaderText::Source(Source::parse(text, &key, purpose, scope)?)
-            } else {
-                HeaderText::Literal(SecretString::from(text.as_str()))
-            };
-            headers.push((name.clone(), text));
-        }
-        Ok(headers)
+/// Says why no model server can be sent this header.
+pub(super) fn check_header(name: &str) -> Result<(), &'static str> {
+    if is_header_name(name) && !is_reserved_header(name) {
+        return Ok(());
     }
+    Err(
+        "it is no name of a header, or is one that the host sets; a key belongs in `api-key`, and its header in `key-header`",
+    )
 }
 
 /// Returns the first of the service's key variables that is set.

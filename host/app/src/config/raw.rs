@@ -4,7 +4,7 @@
 //! The serialized form is what trust in an untrusted file is bound to: a field is in it unless it
 //! is marked as harmless by `skip_serializing`.
 
-use super::{approval::RawApproval, model::is_file, settings::RawSettings};
+use super::{approval::RawApproval, model::is_file, network::RawNetwork, settings::RawSettings};
 use agent_host_engine::policy::{DirMode, DirQuota};
 use agent_host_models::Provider;
 use agent_host_types::{limits::Limits, tool::Effect};
@@ -54,6 +54,8 @@ pub(super) struct RawConfig {
     pub(super) prices: BTreeMap<String, RawPrice>,
     /// The settings of models' replies.
     pub(super) settings: RawSettings,
+    /// The proxy of requests to models and MCP servers.
+    pub(super) network: RawNetwork,
     /// The limits of a conversation.
     pub(super) context: Option<RawContext>,
     /// The storage of sessions.
@@ -137,6 +139,37 @@ pub(super) struct RawPrice {
     pub(super) cache_write: Option<f64>,
     /// Tokens written.
     pub(super) output: f64,
+    /// The price of long requests.
+    pub(super) long_context: Option<RawLongContext>,
+}
+
+/// `long-context` of one of `[prices]`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawLongContext {
+    /// The number of read tokens above which these prices hold.
+    pub(super) above_tokens: u64,
+    /// As of [`RawPrice`].
+    pub(super) input: f64,
+    /// As of [`RawPrice`].
+    pub(super) cached_input: Option<f64>,
+    /// As of [`RawPrice`].
+    pub(super) cache_write: Option<f64>,
+    /// As of [`RawPrice`].
+    pub(super) output: f64,
+}
+
+impl RawLongContext {
+    /// Returns these prices as those of all requests.
+    pub(super) fn tokens(self) -> RawPrice {
+        RawPrice {
+            input: self.input,
+            cached_input: self.cached_input,
+            cache_write: self.cache_write,
+            output: self.output,
+            long_context: None,
+        }
+    }
 }
 
 /// `[context]`.

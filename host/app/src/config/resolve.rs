@@ -1,10 +1,11 @@
 //! Resolves the layers of a configuration (file, environment, command line) to a [`Config`].
 
 use super::{
-    Config, ConfigError, Environment, GrantsSection, LimitsSection, SecretSection, budgets,
-    context, external, grants, instructions, mcp,
+    Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig, ModelsConfig,
+    SecretSection, budgets, context, external, grants, instructions, mcp, network,
     parse::ConfigFile,
     paths::{Scope, canonical},
+    prices,
     problem::{Problems, config_error, resolve_steps},
     raw::{RawConfig, RawPooling, RawPrompts, RawSandbox, RawTiming},
     secrets, session, settings, tools, untrusted,
@@ -116,13 +117,17 @@ impl Config {
             limits = tools::limits(raw.limits, &Limits::default(), "[limits]");
             secrets = secrets::resolve(raw.secret, scope);
             external_tools = external::resolve(raw.external_tool, scope);
-            budgets = {
+            prices = prices::resolve(raw.prices);
+            network = network::resolve(raw.network, scope);
+            budgets = after(&prices, |prices| {
                 // Without models, none lacks a price.
-                let names = models.as_ref().map(|(_, names)| names.as_slice());
-                let names = names.unwrap_or_default();
-                budgets::resolve(raw.max_turns, raw.budgets, raw.prices, overrides, names)
+                let chosen = chosen(&models);
+                budgets::resolve(raw.max_turns, raw.budgets, prices, overrides, &chosen)
+            });
+            context = match (&models, &prices) {
+                (Some(_), Some(prices)) => context::resolve(raw.context, &chosen(&models), prices),
+                _ => Err(ConfigError::reported()),
             };
-            context = after(&models, |(_, names)| context::resolve(raw.context, names));
             grants = after(&secrets, |secrets| grants::resolve(raw.grants, overrides, secrets, scope));
             servers = after(&limits, |limits| mcp::resolve(raw.mcp, limits, scope));
             tools = match (&grants, &limits, &secrets, &servers) {
@@ -135,12 +140,19 @@ impl Config {
             };
         }
         let (state_dir, cache_dir) = directories;
+        let (mut models, names) = models;
+        models.set_prices(&names, &prices);
+        models.set_network(&network);
+        let mut servers = servers;
+        for server in &mut servers {
+            server.network = network.clone();
+        }
         Ok(Self {
             working_dir: canonical(cwd),
             state_dir: canonical(&state_dir),
             session,
             cache_dir: canonical(&cache_dir),
-            models: models.0,
+            models,
             system: instructions.system,
             instruction_files: instructions.files,
             context,
@@ -215,6 +227,12 @@ fn approval_expiry_ms(seconds: Option<u64>) -> Result<Option<u64>, ConfigError> 
         .with_value(0)),
         seconds => Ok(seconds.map(|seconds| seconds.saturating_mul(1000))),
     }
+}
+
+/// Returns the models that may be asked; none where they could not be resolved.
+fn chosen(models: &Option<(ModelsConfig, Vec<String>)>) -> Vec<(&str, Option<&ModelConfig>)> {
+    let chosen = models.as_ref().map(|(models, names)| models.chosen(names));
+    chosen.unwrap_or_default()
 }
 
 /// Runs a step that needs the value of an earlier one.

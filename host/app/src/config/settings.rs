@@ -2,9 +2,11 @@
 
 use super::{
     ConfigError, ModelConfig, ModelsConfig, Overrides,
+    headers::{self, Headers},
     paths::Scope,
     patterns,
     problem::{Problems, config_error, key_path},
+    provider::check_header,
     raw::RawConfig,
 };
 use agent_host_models::{
@@ -58,15 +60,20 @@ pub(super) struct RawSettings {
     pub(super) prompt_cache_key: Option<String>,
     /// Fields that are merged over the request.
     pub(super) extra_body: Map<String, Value>,
+    /// Headers of requests, by name.
+    pub(super) headers: BTreeMap<String, String>,
     /// The settings of models, by `PROVIDER:NAME`, or by the beginning of that and a `*`.
     pub(super) models: BTreeMap<String, RawSettings>,
 }
 
+/// The settings and the headers of requests.
+type Settings = (ModelSettings, Headers);
+
 /// The settings of all models.
 #[derive(Debug)]
 struct SettingsConfig {
-    general: ModelSettings,
-    models: BTreeMap<String, ModelSettings>,
+    general: Settings,
+    models: BTreeMap<String, Settings>,
     /// That of the command line.
     effort: Option<Effort>,
 }
@@ -78,7 +85,7 @@ pub(super) fn resolve_models(
     scope: Scope<'_>,
 ) -> Result<(ModelsConfig, Vec<String>), ConfigError> {
     let mut problems = Problems::default();
-    let settings = problems.take(resolve(raw.settings.clone(), overrides));
+    let settings = problems.take(resolve(raw.settings.clone(), overrides, scope));
     let models = problems.take(ModelsConfig::resolve(raw, overrides, scope));
     match (settings, models) {
         (Some(settings), Some((models, names))) => Ok((apply(&settings, models)?, names)),
@@ -87,13 +94,20 @@ pub(super) fn resolve_models(
 }
 
 /// Checks every setting, also of models that are not used now.
-fn resolve(mut raw: RawSettings, overrides: &Overrides) -> Result<SettingsConfig, ConfigError> {
+fn resolve(
+    mut raw: RawSettings,
+    overrides: &Overrides,
+    scope: Scope<'_>,
+) -> Result<SettingsConfig, ConfigError> {
     let mut problems = Problems::default();
     let of_models = std::mem::take(&mut raw.models);
-    let general = problems.take(resolve_one(raw).map_err(|error| error.within("settings")));
+    let general = problems
+        .take(resolve_one(raw, "of [settings]", scope).map_err(|error| error.within("settings")));
     let mut models = BTreeMap::new();
     for (name, raw) in of_models {
-        let resolved = patterns::check(&name, "settings.models").and_then(|()| resolve_one(raw));
+        let of = format!("of [settings.models.\"{}\"]", name.escape_debug());
+        let resolved = patterns::check(&name, "settings.models");
+        let resolved = resolved.and_then(|()| resolve_one(raw, &of, scope));
         let table = format!("settings.models.{}", key_path(&name));
         let resolved = problems.take(resolved.map_err(|error| error.within(&table)));
         models.extend(resolved.map(|settings| (name, settings)));
@@ -115,9 +129,12 @@ fn apply(settings: &SettingsConfig, mut models: ModelsConfig) -> Result<ModelsCo
             name,
             provider,
             settings: target,
+            ..
         } = model
         {
-            **target = settings.of(&full_name);
+            let (of_model, headers) = settings.of(&full_name);
+            **target = of_model;
+            provider.add_headers(&headers);
             let report = target.check(provider.preset.provider, name, provider.capabilities);
             for (setting, why) in report.refused {
                 let key = settings.key_of(&full_name, setting);
@@ -136,18 +153,21 @@ fn apply(settings: &SettingsConfig, mut models: ModelsConfig) -> Result<ModelsCo
 impl SettingsConfig {
     /// Returns the settings of a model: its own over the general ones. The effort of the command
     /// line replaces all that was said of reasoning.
-    fn of(&self, model: &str) -> ModelSettings {
+    fn of(&self, model: &str) -> Settings {
+        let (general, mut headers) = self.general.clone();
         let own = patterns::longest_match(&self.models, model);
-        let own = own.map(|(_, settings)| settings.clone());
-        let settings = own.unwrap_or_default().over(self.general.clone());
-        match self.effort {
+        let (own, own_headers) = own.map(|(_, own)| own.clone()).unwrap_or_default();
+        headers.extend(own_headers);
+        let settings = own.over(general);
+        let settings = match self.effort {
             Some(_) => ModelSettings {
                 effort: self.effort,
                 thinking: None,
                 ..settings
             },
             None => settings,
-        }
+        };
+        (settings, headers)
     }
 
     /// Returns the key of a setting that holds for a model.
@@ -156,15 +176,15 @@ impl SettingsConfig {
         let has_own = |settings: &ModelSettings| {
             serde_json::to_value(settings).is_ok_and(|value| value.get(setting).is_some())
         };
-        match own.filter(|(_, settings)| has_own(settings)) {
+        match own.filter(|(_, (settings, _))| has_own(settings)) {
             Some((name, _)) => format!("settings.models.{}.{setting}", key_path(name)),
             None => format!("settings.{setting}"),
         }
     }
 }
 
-/// Checks one table. Keys of problems begin in it.
-fn resolve_one(raw: RawSettings) -> Result<ModelSettings, ConfigError> {
+/// Checks one table, which is named `of` in messages. Keys of problems begin in it.
+fn resolve_one(raw: RawSettings, of: &str, scope: Scope<'_>) -> Result<Settings, ConfigError> {
     let RawSettings {
         effort,
         thinking,
@@ -179,6 +199,7 @@ fn resolve_one(raw: RawSettings) -> Result<ModelSettings, ConfigError> {
         cache_lifetime,
         prompt_cache_key,
         extra_body,
+        headers,
         models,
     } = raw;
     let mut problems = Problems::default();
@@ -239,7 +260,8 @@ fn resolve_one(raw: RawSettings) -> Result<ModelSettings, ConfigError> {
             "remove it",
         );
     }
-    problems.or(ModelSettings {
+    let headers = problems.take(headers::resolve(&headers, of, check_header, scope));
+    let settings = ModelSettings {
         effort,
         thinking,
         reasoning_summary,
@@ -253,5 +275,6 @@ fn resolve_one(raw: RawSettings) -> Result<ModelSettings, ConfigError> {
         cache_lifetime,
         prompt_cache_key,
         extra_body,
-    })
+    };
+    problems.or((settings, headers.unwrap_or_default()))
 }

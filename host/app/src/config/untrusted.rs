@@ -223,6 +223,7 @@ impl<'a> Review<'a> {
                 },
             prices,
             settings,
+            network,
             context,
             session,
             // Those of `RawConfig::provider_section`.
@@ -260,6 +261,7 @@ impl<'a> Review<'a> {
         }
         prices.iter().for_each(|price| self.price(price));
         self.model_settings("[settings]", settings);
+        self.network(network);
         for (model, settings) in &settings.models {
             self.model_settings(&format!("the model {}", quoted(model)), settings);
         }

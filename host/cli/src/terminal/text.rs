@@ -50,6 +50,14 @@ pub(crate) fn size_change(size: CompactionStats) -> String {
     format!("about {before_tokens} tokens before, {after_tokens} after")
 }
 
+/// Formats millionths of a US dollar, such as `0.0042 USD`.
+pub(crate) fn dollars(micros: u64) -> String {
+    let (whole, fraction) = (micros / 1_000_000, micros % 1_000_000);
+    let places = format!("{fraction:06}");
+    let shown = places.trim_end_matches('0');
+    format!("{whole}.{shown:0<2} USD")
+}
+
 /// Formats a time in UTC, such as `2026-11-21 04:12:35.120`.
 pub(crate) fn date(at_ms: u64) -> String {
     let millis = i64::try_from(at_ms).unwrap_or(i64::MAX);
@@ -125,7 +133,7 @@ pub(crate) fn section(
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, micros, one_line};
+    use super::{bytes, dollars, micros, one_line};
     use pretty_assertions::assert_eq;
 
     #[test]
@@ -133,6 +141,22 @@ mod tests {
         assert_eq!(one_line("日本語テキスト", 3), "日本語…");
         assert_eq!(one_line("日本語", 3), "日本語");
         assert_eq!(one_line("a\nb\u{1b}c", 3), "a b…");
+    }
+
+    #[test]
+    fn dollars_have_at_least_two_places() {
+        let shown = [0, 1, 4_200, 120_000, 1_000_000, 12_345_678].map(dollars);
+        assert_eq!(
+            shown,
+            [
+                "0.00 USD",
+                "0.000001 USD",
+                "0.0042 USD",
+                "0.12 USD",
+                "1.00 USD",
+                "12.345678 USD"
+            ]
+        );
     }
 
     #[test]

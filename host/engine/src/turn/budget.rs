@@ -28,7 +28,8 @@ pub(super) fn exceeded(
         return Some(Budget::Tokens { limit, used });
     }
     if let Some(budget) = budgets.usd {
-        let used_micros = budget.price.micros(spent.usage);
+        let known = spent.usage.cost_micros;
+        let used_micros = known.unwrap_or_else(|| budget.price.micros(spent.usage));
         if used_micros >= budget.micros {
             return Some(Budget::Usd {
                 limit_micros: budget.micros,

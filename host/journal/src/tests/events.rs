@@ -97,6 +97,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
                     output_tokens: 2,
                     cached_input_tokens: 1,
                     cache_write_tokens: 0,
+                    cost_micros: None,
                 },
                 response_id: Some("resp_1".to_owned()),
                 metadata: map.clone(),

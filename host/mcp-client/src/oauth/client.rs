@@ -3,9 +3,9 @@
 //! network in which the MCP server itself is.
 
 use agent_host_engine::policy::{AddressClass, classify};
-use agent_host_http_client::{USER_AGENT, builder, tls_config};
+use agent_host_http_client::{ProxySetting, USER_AGENT, builder, tls_config};
 use reqwest::{
-    Client, Url,
+    Client, ClientBuilder, Url,
     dns::{Addrs, Name, Resolve, Resolving},
 };
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
@@ -27,12 +27,18 @@ pub(super) struct OAuthHttp {
     reachable: Arc<Reachable>,
 }
 
-/// The classes of addresses that may be connected to.
-struct Reachable(Vec<AddressClass>);
+/// What may be connected to.
+#[derive(Clone)]
+struct Reachable {
+    /// The classes of addresses.
+    classes: Vec<AddressClass>,
+    /// The proxies, whatever their addresses are: the user named them.
+    proxies: Vec<String>,
+}
 
 impl Reachable {
-    /// Returns those for the server at `url`.
-    async fn of(url: &Url) -> Result<Self, String> {
+    /// Returns that for the server at `url`.
+    async fn of(url: &Url, proxy: &ProxySetting) -> Result<Self, String> {
         let mut classes = vec![AddressClass::Public];
         let own = addresses(url).await;
         let own = own.map_err(|error| format!("its address is not known: {error}"))?;
@@ -41,11 +47,14 @@ impl Reachable {
                 .map(classify)
                 .filter(|class| matches!(class, AddressClass::Loopback | AddressClass::Private)),
         );
-        Ok(Self(classes))
+        Ok(Self {
+            classes,
+            proxies: proxy.hosts(),
+        })
     }
 
     fn allows(&self, address: IpAddr) -> bool {
-        self.0.contains(&classify(address))
+        self.classes.contains(&classify(address))
     }
 
     /// Checks an address before a request: a host name is checked once it is resolved.
@@ -68,11 +77,12 @@ impl Reachable {
 
 impl Resolve for Reachable {
     fn resolve(&self, name: Name) -> Resolving {
-        let allowed = Self(self.0.clone());
+        let allowed = self.clone();
         Box::pin(async move {
+            let is_proxy = allowed.proxies.iter().any(|host| host == name.as_str());
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let found: Vec<SocketAddr> = found
-                .filter(|address| allowed.allows(address.ip()))
+                .filter(|address| is_proxy || allowed.allows(address.ip()))
                 .collect();
             if found.is_empty() {
                 let why = "it has no address in a network that may be reached";
@@ -106,20 +116,19 @@ impl OAuthHttp {
     ///
     /// # Errors
     /// The address is invalid or unknown, as a fragment.
-    pub(super) async fn new(url: &str) -> Result<Self, String> {
+    pub(super) async fn new(url: &str, proxy: &ProxySetting) -> Result<Self, String> {
         let url: Url = url
             .parse()
             .map_err(|error| format!("its address: {error}"))?;
-        let reachable = Arc::new(Reachable::of(&url).await?);
+        let reachable = Arc::new(Reachable::of(&url, proxy).await?);
         // Follows no redirection: rmcp does, for metadata and within an origin.
-        let client = builder(tls_config().map_err(|error| error.to_string())?)
+        let builder = builder(tls_config().map_err(|error| error.to_string())?)
             .user_agent(USER_AGENT)
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(TIMEOUT)
-            .dns_resolver(Arc::clone(&reachable))
-            .no_proxy()
-            .build()
-            .map_err(|error| error.without_url().to_string())?;
+            .dns_resolver(Arc::clone(&reachable));
+        let client = proxy.apply(builder, &url).and_then(ClientBuilder::build);
+        let client = client.map_err(|error| error.without_url().to_string())?;
         Ok(Self { client, reachable })
     }
 }
@@ -148,7 +157,7 @@ impl OAuthHttpClient for OAuthHttp {
 
 #[cfg(test)]
 mod tests {
-    use super::{AddressClass, Reachable};
+    use super::{AddressClass, ProxySetting, Reachable};
     use pretty_assertions::assert_eq;
     use reqwest::Url;
 
@@ -177,7 +186,9 @@ mod tests {
             (private, "http://10.0.0.2/", false),
         ];
         for (server, url, expected) in cases {
-            let reachable = Reachable::of(&server.parse().unwrap()).await.unwrap();
+            let server_url = server.parse().unwrap();
+            let reachable = Reachable::of(&server_url, &ProxySetting::Off);
+            let reachable = reachable.await.unwrap();
             let url: Url = url.parse().unwrap();
             assert_eq!(reachable.check(&url).is_ok(), expected, "{server} {url}");
         }
@@ -188,9 +199,21 @@ mod tests {
     async fn name_of_another_network_is_not_connected_to() {
         use reqwest::dns::Resolve as _;
         let name = || "localhost".parse().unwrap();
-        let public = Reachable(vec![AddressClass::Public]);
+        let public = Reachable {
+            classes: vec![AddressClass::Public],
+            proxies: vec!["proxy.example".to_owned()],
+        };
         assert!(public.resolve(name()).await.is_err());
-        let local = Reachable(vec![AddressClass::Public, AddressClass::Loopback]);
+        let local = Reachable {
+            classes: vec![AddressClass::Public, AddressClass::Loopback],
+            ..public.clone()
+        };
         assert!(local.resolve(name()).await.is_ok());
+        // The proxy may be anywhere.
+        let proxied = Reachable {
+            proxies: vec!["localhost".to_owned()],
+            ..public
+        };
+        assert!(proxied.resolve(name()).await.is_ok());
     }
 }

@@ -285,7 +285,7 @@ async fn scopes(
 /// Returns the challenge with which the server answers a request without a token, if it does.
 async fn challenge(endpoint: &Endpoint) -> Result<Option<String>, LoginError> {
     let url: Url = endpoint.url.parse().map_err(failed)?;
-    let client = crate::http::client(&url).map_err(failed)?;
+    let client = crate::http::client(&url, &endpoint.proxy).map_err(failed)?;
     let mut request = client
         .post(url)
         .header("accept", "application/json, text/event-stream")

@@ -1,5 +1,6 @@
 use super::{LoginStore, LoginTokens, OAuth, ServerLogin, want_scopes};
 use crate::config::Endpoint;
+use agent_host_http_client::ProxySetting;
 use pretty_assertions::assert_eq;
 use rmcp::transport::auth::{CredentialStore as _, StoredCredentials};
 use secrecy::SecretString;
@@ -34,6 +35,7 @@ impl LoginStore for Memory {
 
 fn endpoint(url: &str, store: &Arc<Memory>) -> Endpoint {
     Endpoint {
+        proxy: ProxySetting::default(),
         url: url.to_owned(),
         token: None,
         headers: Vec::new(),

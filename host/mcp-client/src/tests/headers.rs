@@ -2,6 +2,7 @@
 
 use super::config;
 use crate::{Endpoint, McpServer, Reach, ServerConfig};
+use agent_host_http_client::ProxySetting;
 use pretty_assertions::assert_eq;
 use std::{
     io::{Read as _, Write as _},
@@ -50,6 +51,7 @@ async fn headers_are_sent_and_not_to_another_origin() {
     );
     let config = ServerConfig {
         reach: Reach::Http(Endpoint {
+            proxy: ProxySetting::default(),
             url: own_url,
             token: None,
             headers: vec![("X-Api-Key".to_owned(), "key-0123456789".into())],

@@ -2,6 +2,7 @@
 
 use super::config;
 use crate::{ConnectError, Endpoint, McpServer, Reach, ServerConfig};
+use agent_host_http_client::ProxySetting;
 use pretty_assertions::assert_eq;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -50,6 +51,7 @@ async fn server_of_the_old_transport_is_named_as_such() {
     for (get, is_old) in cases {
         let config = ServerConfig {
             reach: Reach::Http(Endpoint {
+                proxy: ProxySetting::default(),
                 url: serve(get).await,
                 token: None,
                 headers: Vec::new(),

@@ -34,6 +34,7 @@ fn usage() -> Usage {
         output_tokens: 2,
         cached_input_tokens: 1,
         cache_write_tokens: 0,
+        cost_micros: None,
     }
 }
 

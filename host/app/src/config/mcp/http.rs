@@ -1,9 +1,9 @@
 //! Headers and login settings of a server with an address.
 
-use super::names_secret;
 use crate::{
     config::{
         ConfigError,
+        headers::{self, Headers},
         paths::Scope,
         problem::config_error,
         raw::RawOAuth,
@@ -11,14 +11,8 @@ use crate::{
     },
     login_file::LoginFile,
 };
-use agent_host_mcp_client::{LoginTokens, OAuth, check_header_name, check_header_value};
-use secrecy::{ExposeSecret as _, SecretString};
-use std::{
-    collections::{BTreeMap, HashSet},
-    num::NonZeroU16,
-    path::Path,
-    sync::Arc,
-};
+use agent_host_mcp_client::{LoginTokens, OAuth, check_header_name};
+use std::{collections::BTreeMap, num::NonZeroU16, path::Path, sync::Arc};
 
 /// How to log in to a server.
 #[derive(Clone, Debug)]
@@ -45,32 +39,6 @@ impl OAuthSettings {
             tokens: LoginTokens::default(),
         })
     }
-}
-
-/// The value of a header.
-#[derive(Clone, Debug)]
-pub(super) enum HeaderSource {
-    Literal(String),
-    Secret(Source),
-}
-
-/// Reads the values of headers.
-pub(super) async fn read_headers(
-    headers: &[(String, HeaderSource)],
-) -> Result<Vec<(String, SecretString)>, ConfigError> {
-    let mut read = Vec::new();
-    for (name, value) in headers {
-        let value = match value {
-            HeaderSource::Literal(value) => SecretString::from(value.as_str()),
-            HeaderSource::Secret(source) => {
-                let value = source.read().await?;
-                check_header_value(value.expose_secret()).map_err(|why| source.unusable(&why))?;
-                value
-            }
-        };
-        read.push((name.clone(), value));
-    }
-    Ok(read)
 }
 
 /// Resolves `[mcp.oauth]`.
@@ -123,48 +91,20 @@ pub(super) fn resolve_oauth(
 /// token's.
 pub(super) fn resolve_headers(
     server: &str,
-    headers: BTreeMap<String, String>,
+    raw: &BTreeMap<String, String>,
     has_token: bool,
     scope: Scope<'_>,
-) -> Result<Vec<(String, HeaderSource)>, ConfigError> {
-    let mut names = HashSet::new();
-    let resolve_one = |(name, value): (String, String)| {
-        let shown = name.escape_debug();
-        let refuse = |why: &str, fix: &str| {
-            Err(config_error!(
-                "headers",
-                "the header `{shown}` of the MCP server `{server}` cannot be set: {why}",
-                "{fix}"
-            ))
-        };
-        let lower = name.to_ascii_lowercase();
-        if let Err(why) = check_header_name(&name) {
-            return refuse(why, "remove it");
+) -> Result<Headers, ConfigError> {
+    let check_name = |name: &str| match check_header_name(name) {
+        Ok(()) if has_token && name.eq_ignore_ascii_case("authorization") => {
+            Err("`token` is sent in it; write one of them")
         }
-        if has_token && lower == "authorization" {
-            return refuse("`token` is sent in it", "write one of them");
-        }
-        if !names.insert(lower) {
-            return refuse("it is there twice", "remove one");
-        }
-        let kinds = ["env:", "file:", "cmd:"];
-        let value = if kinds.iter().any(|kind| value.starts_with(kind)) {
-            let purpose = Purpose {
-                what: format!("the header `{shown}` of the MCP server `{server}`"),
-                setting: "headers",
-                of: format!("of the MCP server `{server}`"),
-            };
-            HeaderSource::Secret(Source::parse(&value, "headers", purpose, scope)?)
-        } else if names_secret(&name) {
-            let why = "by its name it is a secret, which has no place in a file that is shared and committed";
-            let fix = "write `env:NAME`, `file:PATH` or `cmd:COMMAND` (and replace what was there)";
-            return refuse(why, fix);
-        } else if let Err(why) = check_header_value(&value) {
-            return refuse(why, "correct its value");
-        } else {
-            HeaderSource::Literal(value)
-        };
-        Ok((name, value))
+        checked => checked,
     };
-    headers.into_iter().map(resolve_one).collect()
+    headers::resolve(
+        raw,
+        &format!("of the MCP server `{server}`"),
+        check_name,
+        scope,
+    )
 }

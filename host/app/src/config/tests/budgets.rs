@@ -2,7 +2,7 @@
 
 use super::Tree;
 use crate::config::Overrides;
-use agent_host_types::budget::{Budgets, Price, UsdBudget};
+use agent_host_types::budget::{Budgets, LongContext, Price, TokenPrices, UsdBudget};
 use pretty_assertions::assert_eq;
 
 const PRICES: &str = r#"
@@ -21,6 +21,13 @@ const PRICES: &str = r#"
 
 fn price(input: u64, cached_input: u64, cache_write: u64, output: u64) -> Price {
     Price {
+        tokens: tokens(input, cached_input, cache_write, output),
+        long_context: None,
+    }
+}
+
+fn tokens(input: u64, cached_input: u64, cache_write: u64, output: u64) -> TokenPrices {
+    TokenPrices {
         input_micros: input,
         cached_input_micros: cached_input,
         cache_write_micros: cache_write,
@@ -218,5 +225,92 @@ fn budget_and_price_keys_are_checked() {
             tree.refusal(toml, &Overrides::default()),
             format!("cannot use ROOT/home/ann/project/agent.toml: {expected}")
         );
+    }
+}
+
+/// A known model has its price at its service's own address, unless `[prices]` has another.
+#[test]
+fn known_models_have_a_price_and_a_window() {
+    let haiku = Price {
+        tokens: tokens(100_000, 10_000, 125_000, 500_000),
+        long_context: Some(LongContext {
+            above_tokens: 100_000,
+            tokens: tokens(500_000, 50_000, 625_000, 2_500_000),
+        }),
+    };
+    let own = Price {
+        tokens: tokens(1_000_000, 1_000_000, 1_250_000, 2_000_000),
+        long_context: Some(LongContext {
+            above_tokens: 9,
+            tokens: tokens(3_000_000, 500_000, 3_750_000, 4_000_000),
+        }),
+    };
+    let opus = price(4_000_000, 200_000, 5_000_000, 20_000_000);
+    let both = Price {
+        tokens: opus.tokens,
+        long_context: Some(LongContext {
+            above_tokens: 100_000,
+            tokens: opus.tokens,
+        }),
+    };
+    let tree = Tree::new();
+    let own_toml = "[prices.\"anthropic:*\"]\ninput = 1\noutput = 2\n\
+        long-context = { above-tokens = 9, input = 3, cached-input = 0.5, output = 4 }";
+    let cases = [
+        ("anthropic:claude-haiku-5-5", "", haiku, 1_000_000),
+        ("anthropic:claude-haiku-5-5-20261001", "", haiku, 1_000_000),
+        (
+            "anthropic:claude-haiku-5-5-2026-10-01",
+            "",
+            haiku,
+            1_000_000,
+        ),
+        ("anthropic:claude-haiku-5-5", own_toml, own, 1_000_000),
+        (
+            "anthropic:claude-opus-5-5",
+            "fallback = [\"anthropic:claude-haiku-5-5\"]",
+            both,
+            1_000_000,
+        ),
+        (
+            "groq:qwen/qwen3.8-27b",
+            "fallback = [\"mistral:mistral-small-2603\"]",
+            price(800_000, 800_000, 1_000_000, 4_000_000),
+            131_072,
+        ),
+        (
+            "claude:claude-opus-5-5",
+            "[[provider]]\nname = \"claude\"\nkind = \"anthropic\"",
+            opus,
+            1_000_000,
+        ),
+    ];
+    for (model, more, expected, window) in cases {
+        let toml = format!("model = \"{model}\"\n{more}\n");
+        let overrides = Overrides {
+            max_usd: Some(1.0),
+            ..Overrides::default()
+        };
+        let config = tree.load(&toml, &overrides).unwrap();
+        assert_eq!(config.budgets.usd.unwrap().price, expected, "{toml}");
+        let context = config.context.unwrap();
+        assert_eq!(
+            (context.window_tokens, context.is_known),
+            (window, true),
+            "{toml}"
+        );
+    }
+    for (model, more) in [
+        ("anthropic:claude-haiku-9", ""),
+        ("anthropic:claude-haiku-5-5-latest", ""),
+        (
+            "anthropic:claude-haiku-5-5",
+            "[anthropic]\nbase-url = \"https://gateway.example/v1\"",
+        ),
+    ] {
+        let toml = format!("model = \"{model}\"\n[budgets]\nusd = 1\n{more}\n");
+        let refusal = tree.refusal(&toml, &Overrides::default());
+        let expected = format!("no price of the model `{model}`");
+        assert!(refusal.contains(&expected), "{refusal}");
     }
 }

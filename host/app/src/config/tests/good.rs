@@ -438,6 +438,7 @@ fn configuration_reference_names_every_key() {
         "[session]",
         "[prices.x]",
         "[settings]",
+        "[network]",
         "[openai-compat]",
         "[[provider]]",
         "[[tool]]",

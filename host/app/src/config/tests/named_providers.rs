@@ -149,12 +149,12 @@ fn provider_of_an_invalid_form_is_refused() {
         (
             named("headers = { Authorization = \"sk-live-123\" }"),
             "the header `Authorization` of the [[provider]] `a` cannot be set: it is no name of a header, or is one that the \
-             host sets; remove it; a key belongs in `api-key`, and its header in `key-header`",
+             host sets; a key belongs in `api-key`, and its header in `key-header`; remove it",
         ),
         (
             named("headers = { \"a b\" = \"sk-live-123\" }"),
             "the header `a b` of the [[provider]] `a` cannot be set: it is no name of a header, or is one that the host sets; \
-             remove it; a key belongs in `api-key`, and its header in `key-header`",
+             a key belongs in `api-key`, and its header in `key-header`; remove it",
         ),
         (
             named("key-header = \"a b\""),

@@ -4,6 +4,7 @@ use super::Tree;
 use crate::config::{Config, ModelConfig, Overrides};
 use agent_host_models::{Effort, ModelSettings, Thinking, ToolChoice};
 use pretty_assertions::assert_eq;
+use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 /// The settings of the first model and of the fallback models.
@@ -57,6 +58,34 @@ fn settings_of_longest_match_win_over_general_ones() {
         },
     ];
     assert_eq!(settings(&config), expected);
+}
+
+/// Those of the settings go out with those of the server, and the model's own after them.
+#[tokio::test]
+async fn headers_of_the_model_follow_the_others() {
+    let mut tree = Tree::new();
+    tree.set("TEAM", "team-secret");
+    let toml = "model = \"openai-compat:gpt-x\"\n[openai-compat]\nbase-url = \"http://127.0.0.1:9\"\n\
+        headers = { x-app = \"server\" }\n[settings]\nheaders = { x-beta = \"all\", X-Team = \"env:TEAM\" }\n\
+        [settings.models.\"openai-compat:gpt-*\"]\nheaders = { x-beta = \"gpt\" }";
+    let config = tree.load(toml, &Overrides::default()).unwrap();
+    let Some(ModelConfig::Served { provider, .. }) = config.models.first else {
+        panic!("no model");
+    };
+    let headers = provider.open().await.unwrap().extras.headers;
+    let shown: Vec<(&str, &str)> = headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.expose_secret()))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("x-app", "server"),
+            ("X-Team", "team-secret"),
+            ("x-beta", "all"),
+            ("x-beta", "gpt")
+        ]
+    );
 }
 
 #[test]
@@ -123,6 +152,17 @@ fn unusable_settings_are_refused_with_their_line() {
         (
             "[settings.models.\"openai:*\".extra-body]\nstream = false",
             "line 2, column 10: `extra-body.stream` would replace what the host relies on; remove it",
+        ),
+        (
+            "[settings]\nheaders = { host = \"a\" }",
+            "line 2, column 20: the header `host` of [settings] cannot be set: it is no name of a header, or is one that the \
+             host sets; a key belongs in `api-key`, and its header in `key-header`; remove it",
+        ),
+        (
+            "[settings.models.\"openai:*\"]\nheaders = { x-api-token = \"sk-live-123\" }",
+            "line 2, column 27: the header `x-api-token` of [settings.models.\"openai:*\"] cannot be set: by its name it is a \
+             secret, which has no place in a file that is shared and committed; write `env:NAME`, `file:PATH` or \
+             `cmd:COMMAND` (and replace what was there)",
         ),
         (
             "[settings.models.gpt]\nseed = 1",

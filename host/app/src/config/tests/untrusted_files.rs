@@ -70,6 +70,8 @@ fn demanding() -> Vec<(String, &'static str)> {
         ("[settings]\ncache-lifetime = \"1h\"\n".to_owned(), "has prompts of [settings] cached for \"1h\""),
         ("[settings]\nprompt-cache-key = \"k\"\n".to_owned(), "shares cached prompts of [settings] by \"k\""),
         ("[settings.models.\"openai:*\"]\nextra-body = { user = \"u\" }\n".to_owned(), "adds the fields \"user\" to the requests of the model \"openai:*\""),
+        ("[settings]\nheaders = { x-a = \"env:HOME\" }\n".to_owned(), "sends the header \"x-a\" with the requests of [settings]: \"env:HOME\""),
+        ("[prices.\"openai:*\"]\ninput = 1\noutput = 2\nlong-context = { above-tokens = 9, input = 3, output = 4 }\n".to_owned(), "has budgets of money count \"openai:*\" at 1 (cached 1, output 2) US dollars for a million tokens, of requests above 9 tokens at 3 (cached 3, output 4)"),
         ("[context]\nwindow-tokens = 128001\n".to_owned(), "raises window-tokens to 128001 (the default is 128000)"),
         ("[context]\ncompact-at = 81\n".to_owned(), "raises compact-at to 81 (the default is 80)"),
         ("[context]\ncompact-to = 51\n".to_owned(), "raises compact-to to 51 (the default is 50)"),

@@ -39,17 +39,14 @@ impl Review<'_> {
     }
 
     pub(super) fn price(&mut self, (model, raw): (&String, &RawPrice)) {
-        let RawPrice {
-            input,
-            cached_input,
-            cache_write,
-            output,
-        } = raw;
-        let cached = cached_input.unwrap_or(*input);
-        let stored = cache_write.map_or(String::new(), |price| format!(", cache write {price}"));
+        let long = raw.long_context.map_or(String::new(), |long| {
+            let (tokens, above) = (token_prices(&long.tokens()), long.above_tokens);
+            format!(", of requests above {above} tokens at {tokens}")
+        });
         self.demand(format!(
-            "has budgets of money count {} at {input} (cached {cached}{stored}, output {output}) US dollars for a million tokens",
-            quoted(model)
+            "has budgets of money count {} at {} US dollars for a million tokens{long}",
+            quoted(model),
+            token_prices(raw)
         ));
     }
 
@@ -370,4 +367,17 @@ impl Review<'_> {
 fn all_quoted<'t>(texts: impl IntoIterator<Item = &'t String>, separator: &str) -> String {
     let texts: Vec<String> = texts.into_iter().map(|text| quoted(text)).collect();
     texts.join(separator)
+}
+
+fn token_prices(raw: &RawPrice) -> String {
+    let RawPrice {
+        input,
+        cached_input,
+        cache_write,
+        output,
+        long_context: _,
+    } = raw;
+    let cached = cached_input.unwrap_or(*input);
+    let stored = cache_write.map_or(String::new(), |price| format!(", cache write {price}"));
+    format!("{input} (cached {cached}{stored}, output {output})")
 }

@@ -2,6 +2,7 @@
 
 use super::{Review, quoted};
 use crate::config::{
+    network::RawNetwork,
     raw::{RawContext, RawKeep, RawProvider, RawSandbox, RawSession},
     settings::RawSettings,
 };
@@ -81,6 +82,20 @@ impl Review<'_> {
         self.at_most(&key, *retries, RetryPolicy::default().retries);
     }
 
+    pub(super) fn network(&mut self, raw: &RawNetwork) {
+        let RawNetwork { proxy, no_proxy } = raw;
+        if let Some(proxy) = proxy {
+            let except = match no_proxy.as_slice() {
+                [] => String::new(),
+                hosts => format!(", except to {}", quoted(&hosts.join(", "))),
+            };
+            self.demand(format!(
+                "sends requests to models and MCP servers through the proxy {}{except}",
+                quoted(proxy)
+            ));
+        }
+    }
+
     /// Demands settings that cost more or go around the other keys. Those of single models are
     /// demanded by the caller.
     pub(super) fn model_settings(&mut self, of: &str, raw: &RawSettings) {
@@ -100,6 +115,7 @@ impl Review<'_> {
             cache_lifetime,
             prompt_cache_key,
             extra_body,
+            headers,
             models: _,
         } = raw;
         if let Some(effort) = effort.filter(|effort| *effort > Effort::High) {
@@ -123,6 +139,12 @@ impl Review<'_> {
             let names: Vec<&str> = extra_body.keys().map(String::as_str).collect();
             let names = quoted(&names.join(", "));
             self.demand(format!("adds the fields {names} to the requests of {of}"));
+        }
+        for (name, value) in headers {
+            let (name, value) = (quoted(name), quoted(value));
+            self.demand(format!(
+                "sends the header {name} with the requests of {of}: {value}"
+            ));
         }
     }
 

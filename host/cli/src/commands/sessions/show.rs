@@ -1,8 +1,8 @@
 //! Formats a journal event as text.
 
 use crate::terminal::{
-    BOLD, DIM, RED, YELLOW, audit_line, bytes, date, escape, escape_line, micros, one_line,
-    outcome_style, size_change, summary, tool_name, truncated,
+    BOLD, DIM, RED, YELLOW, audit_line, bytes, date, dollars, escape, escape_line, micros,
+    one_line, outcome_style, size_change, summary, tool_name, truncated,
 };
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
@@ -199,13 +199,15 @@ fn tokens(usage: Usage) -> String {
         output_tokens,
         cached_input_tokens,
         cache_write_tokens,
+        cost_micros,
     } = usage;
     let cached = match (cached_input_tokens, cache_write_tokens) {
         (0, 0) => String::new(),
         (cached, 0) => format!(" ({cached} cached)"),
         (cached, stored) => format!(" ({cached} cached, {stored} written to the cache)"),
     };
-    format!("{input_tokens} tokens in{cached}, {output_tokens} out")
+    let cost = cost_micros.map_or(String::new(), |micros| format!(", {}", dollars(micros)));
+    format!("{input_tokens} tokens in{cached}, {output_tokens} out{cost}")
 }
 
 fn replied(reply: &ModelReply, discarded: Usage, duration_ms: u64) -> String {

@@ -18,6 +18,7 @@ fn replied(ids: &[&str], stop_reason: Option<StopReason>) -> Event {
                 output_tokens: 1,
                 cached_input_tokens: 0,
                 cache_write_tokens: 0,
+                cost_micros: None,
             },
             ..ModelReply::default()
         },
@@ -134,6 +135,7 @@ fn turns_and_tokens_are_counted() {
         output_tokens: 2,
         cached_input_tokens: 0,
         cache_write_tokens: 0,
+        cost_micros: None,
     };
     assert_eq!(state.usage(), usage);
     state.apply(&message());

@@ -2,7 +2,7 @@
 
 use super::harness::*;
 use agent_host_types::{
-    budget::{Budget, Budgets, Price, UsdBudget},
+    budget::{Budget, Budgets, LongContext, Price, TokenPrices, UsdBudget},
     model::Usage,
     tool::{Approval, Effect},
     turn::{AgentInput, TurnEnd, TurnReport},
@@ -19,10 +19,13 @@ fn budget(outcome: TurnReport) -> Budget {
 /// A price at which one reply of [`USAGE`] (8 fresh tokens, 2 cached, 5 written) costs 8 * 3 + 2 *
 /// 1 + 5 * 10 = 76 micros.
 const PRICE: Price = Price {
-    input_micros: 3_000_000,
-    cached_input_micros: 1_000_000,
-    cache_write_micros: 4_000_000,
-    output_micros: 10_000_000,
+    tokens: TokenPrices {
+        input_micros: 3_000_000,
+        cached_input_micros: 1_000_000,
+        cache_write_micros: 4_000_000,
+        output_micros: 10_000_000,
+    },
+    long_context: None,
 };
 
 #[test]
@@ -31,11 +34,21 @@ fn prices_are_exact_and_rounded_up() {
         input_tokens,
         output_tokens,
         cached_input_tokens,
-        cache_write_tokens: 0,
+        ..Usage::default()
+    };
+    let cheap = TokenPrices {
+        input_micros: 1,
+        ..TokenPrices::default()
     };
     let cheap = Price {
-        input_micros: 1,
-        ..Price::default()
+        tokens: cheap,
+        long_context: Some(LongContext {
+            above_tokens: 2_000_000,
+            tokens: TokenPrices {
+                output_micros: 1_000_000,
+                ..cheap
+            },
+        }),
     };
     let table = [
         (PRICE, USAGE, 76),
@@ -52,6 +65,8 @@ fn prices_are_exact_and_rounded_up() {
         (PRICE, usage(1, 0, 4), 4),
         (cheap, usage(1, 0, 0), 1),
         (cheap, usage(1_000_001, 0, 0), 2),
+        (cheap, usage(2_000_000, 7, 0), 2),
+        (cheap, usage(2_000_001, 7, 0), 10),
         (PRICE, usage(u64::MAX, u64::MAX, 0), u64::MAX),
     ];
     for (price, usage, micros) in table {

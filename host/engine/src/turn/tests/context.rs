@@ -45,6 +45,7 @@ fn counted(input_tokens: u64, reply: ModelReply) -> ModelReply {
             output_tokens: 5,
             cached_input_tokens: 2,
             cache_write_tokens: 0,
+            cost_micros: None,
         },
         ..reply
     }

@@ -34,6 +34,7 @@ pub(super) const USAGE: Usage = Usage {
     output_tokens: 5,
     cached_input_tokens: 2,
     cache_write_tokens: 0,
+    cost_micros: None,
 };
 
 /// Replays its replies in order and records its requests.

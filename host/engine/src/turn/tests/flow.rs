@@ -95,6 +95,7 @@ async fn calls_lead_to_another_turn() {
             output_tokens: 10,
             cached_input_tokens: 4,
             cache_write_tokens: 0,
+            cost_micros: None,
         },
         ..summary(&bench)
     };

@@ -106,6 +106,7 @@ async fn unstreamed_response_is_decoded() {
             output_tokens: 2,
             cached_input_tokens: 0,
             cache_write_tokens: 0,
+            cost_micros: None,
         }
     );
     assert_eq!(answer.raw, Some(body));

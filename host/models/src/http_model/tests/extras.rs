@@ -15,6 +15,7 @@ fn with_extras(base_url: &str) -> Endpoint {
             key_header: Some("api-key".to_owned()),
             headers: vec![("x-team".to_owned(), TEAM.into())],
             query: vec![("api-version".to_owned(), VERSION.into())],
+            ..RequestExtras::default()
         },
         ..endpoint(base_url, Some(KEY))
     }

@@ -302,6 +302,7 @@ impl Decode for Decoder<'_> {
             output_tokens,
             cached_input_tokens: cached,
             cache_write_tokens: stored,
+            cost_micros: None,
         };
         self.builder.finish(canonical(&stop_reason))
     }

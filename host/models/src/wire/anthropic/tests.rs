@@ -25,6 +25,7 @@ async fn exchange_matches_wire() {
             output_tokens: 2,
             cached_input_tokens: 0,
             cache_write_tokens: 0,
+            cost_micros: None,
         },
         response_id: Some("msg_3".to_owned()),
         ..ModelReply::default()

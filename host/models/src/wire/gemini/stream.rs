@@ -259,6 +259,7 @@ impl Decode for Decoder<'_> {
             output_tokens: text.saturating_add(thoughts),
             cached_input_tokens,
             cache_write_tokens: 0,
+            cost_micros: None,
         };
         self.builder.finish(stop_reason)
     }

@@ -39,6 +39,7 @@ async fn exchange_matches_wire() {
             output_tokens: 3,
             cached_input_tokens: 0,
             cache_write_tokens: 0,
+            cost_micros: None,
         },
         response_id: Some("r1".to_owned()),
         metadata: Map::from_iter([("gemini".to_owned(), stored)]),

@@ -108,6 +108,7 @@ impl Decode for Decoder<'_> {
                 output_tokens: line.eval_count.unwrap_or(0),
                 cached_input_tokens: 0,
                 cache_write_tokens: 0,
+                cost_micros: None,
             };
         }
         Ok(())

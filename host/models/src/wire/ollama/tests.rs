@@ -23,6 +23,7 @@ async fn exchange_matches_wire() {
             output_tokens: 4,
             cached_input_tokens: 0,
             cache_write_tokens: 0,
+            cost_micros: None,
         },
         ..ModelReply::default()
     };

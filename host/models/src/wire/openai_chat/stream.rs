@@ -74,11 +74,12 @@ struct FunctionDelta {
     arguments: Option<Value>,
 }
 
-/// Where `usage` has the input, output and cached input tokens.
-const USAGE: [&str; 3] = [
+/// Where `usage` has the input, output, cached input and cache write tokens.
+const USAGE: [&str; 4] = [
     "/prompt_tokens",
     "/completion_tokens",
     "/prompt_tokens_details/cached_tokens",
+    "/prompt_tokens_details/cache_write_tokens",
 ];
 
 /// Decodes one reply.

@@ -74,11 +74,12 @@ struct IncompleteDetails {
     reason: Option<String>,
 }
 
-/// Where `usage` has the input, output and cached input tokens.
-const USAGE: [&str; 3] = [
+/// Where `usage` has the input, output, cached input and cache write tokens.
+const USAGE: [&str; 4] = [
     "/input_tokens",
     "/output_tokens",
     "/input_tokens_details/cached_tokens",
+    "/input_tokens_details/cache_write_tokens",
 ];
 
 /// The progress of an item.

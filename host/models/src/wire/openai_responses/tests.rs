@@ -21,6 +21,7 @@ fn reply() -> ModelReply {
             output_tokens: 5,
             cached_input_tokens: 4,
             cache_write_tokens: 0,
+            cost_micros: None,
         },
         response_id: Some("resp_1".to_owned()),
         ..ModelReply::default()

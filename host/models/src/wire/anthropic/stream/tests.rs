@@ -28,6 +28,7 @@ fn usage(input_tokens: u64, output_tokens: u64, cached_input_tokens: u64) -> Usa
         output_tokens,
         cached_input_tokens,
         cache_write_tokens: 0,
+        cost_micros: None,
     }
 }
 
@@ -62,6 +63,7 @@ fn recorded_streams_decode_alike_however_cut() {
                 stop_reason: Some(StopReason::ToolUse),
                 usage: Usage {
                     cache_write_tokens: 200,
+                    cost_micros: None,
                     ..usage(3211, 42, 3000)
                 },
                 response_id: Some("msg_1".to_owned()),

@@ -33,6 +33,7 @@ fn recorded_stream_decodes_alike_however_cut() {
             output_tokens,
             cached_input_tokens: 0,
             cache_write_tokens: 0,
+            cost_micros: None,
         },
         ..ModelReply::default()
     };

@@ -79,7 +79,7 @@ fn stream_decodes_alike_however_cut() {
         calls(&json!([{"index": 0, "function": {"arguments": "1}"}}])),
         finish("tool_calls"),
         json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3,
-               "prompt_tokens_details": {"cached_tokens": 2}}}),
+               "prompt_tokens_details": {"cached_tokens": 2, "cache_write_tokens": 4}}}),
     ]);
     let reply = ModelReply {
         text: "Grüße 🙂".to_owned(),
@@ -89,7 +89,8 @@ fn stream_decodes_alike_however_cut() {
             input_tokens: 7,
             output_tokens: 3,
             cached_input_tokens: 2,
-            cache_write_tokens: 0,
+            cache_write_tokens: 4,
+            cost_micros: None,
         },
         response_id: Some("r1".to_owned()),
         metadata: Map::from_iter([(

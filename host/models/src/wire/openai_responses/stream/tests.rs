@@ -36,6 +36,7 @@ fn usage(input_tokens: u64, cached_input_tokens: u64, output_tokens: u64) -> Usa
         output_tokens,
         cached_input_tokens,
         cache_write_tokens: 0,
+        cost_micros: None,
     }
 }
 

@@ -1,0 +1,128 @@
+//! `[network]`: the proxy of requests to models and MCP servers.
+
+use super::{
+    ConfigError,
+    paths::Scope,
+    problem::config_error,
+    source::{Purpose, Source},
+};
+use agent_host_http_client::ProxySetting;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// `[network]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(super) struct RawNetwork {
+    /// The address of the proxy, its source as in `api-key`, or `off`.
+    pub(super) proxy: Option<String>,
+    /// Hosts, domains and networks that are asked directly.
+    pub(super) no_proxy: Vec<String>,
+}
+
+/// The proxy as it is configured. Its address is not read yet.
+#[derive(Clone, Debug, Default)]
+pub(super) enum NetworkConfig {
+    #[default]
+    Environment,
+    Off,
+    Proxy {
+        address: Address,
+        except: Vec<String>,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Address {
+    Literal(String),
+    /// It may have a password.
+    Source(Source),
+}
+
+impl NetworkConfig {
+    /// Reads the address of the proxy.
+    ///
+    /// # Errors
+    /// It is not where it should be, or is not an address.
+    pub(super) async fn open(&self) -> Result<ProxySetting, ConfigError> {
+        let (address, except) = match self {
+            Self::Environment => return Ok(ProxySetting::Environment),
+            Self::Off => return Ok(ProxySetting::Off),
+            Self::Proxy { address, except } => (address, except),
+        };
+        let url = match address {
+            Address::Literal(url) => SecretString::from(url.as_str()),
+            Address::Source(source) => source.read().await?,
+        };
+        Ok(ProxySetting::Url {
+            url,
+            except: except.clone(),
+        })
+    }
+
+    /// Returns the file with the address, which no guest may see.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Proxy {
+                address: Address::Source(source),
+                ..
+            } => source.file(),
+            _ => None,
+        }
+    }
+}
+
+/// Resolves `[network]`.
+pub(super) fn resolve(raw: RawNetwork, scope: Scope<'_>) -> Result<NetworkConfig, ConfigError> {
+    let address = match raw.proxy {
+        Some(text) if text == "off" => return Ok(NetworkConfig::Off),
+        None if raw.no_proxy.is_empty() => return Ok(NetworkConfig::Environment),
+        None => {
+            return Err(config_error!(
+                "network.no-proxy",
+                "`no-proxy` belongs to `proxy`, which is not there",
+                "write `proxy`, too; of a proxy of the environment, NO_PROXY has the exceptions"
+            ));
+        }
+        Some(text)
+            if ["env:", "file:", "cmd:"]
+                .iter()
+                .any(|kind| text.starts_with(kind)) =>
+        {
+            let purpose = Purpose {
+                what: "the proxy's address".to_owned(),
+                setting: "proxy",
+                of: "of [network]".to_owned(),
+            };
+            Address::Source(Source::parse(&text, "network.proxy", purpose, scope)?)
+        }
+        Some(text) => literal(text)?,
+    };
+    Ok(NetworkConfig::Proxy {
+        address,
+        except: raw.no_proxy,
+    })
+}
+
+/// Checks an address that is written in the configuration. Errors do not repeat it, because it may
+/// have a password.
+fn literal(text: String) -> Result<Address, ConfigError> {
+    let rest = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"));
+    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+    match authority {
+        Some(authority) if authority.contains('@') => Err(config_error!(
+            "network.proxy",
+            "`proxy` has a name or a password, which has no place in a file that is shared and committed",
+            "write `env:NAME`, `file:PATH` or `cmd:COMMAND` for the whole address"
+        )),
+        Some(authority) if !authority.is_empty() => Ok(Address::Literal(text)),
+        _ => Err(config_error!(
+            "network.proxy",
+            "`proxy` is not the address of an HTTP proxy",
+            "write it like `http://proxy.example:3128`, or `off` for none"
+        )),
+    }
+}
