@@ -85,7 +85,7 @@ pub(crate) fn output(
 }
 
 /// Returns the bytes of all texts and data in a result.
-fn size_bytes(output: &wit::ToolResultOutput) -> u64 {
+pub(crate) fn size_bytes(output: &wit::ToolResultOutput) -> u64 {
     let bytes = match output {
         wit::ToolResultOutput::Text(text)
         | wit::ToolResultOutput::Json(text)
