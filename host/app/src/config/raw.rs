@@ -252,6 +252,9 @@ pub(super) struct RawProvider {
     /// True if the model reads PDF documents.
     #[serde(skip_serializing)]
     pub(super) documents: Option<bool>,
+    /// True if the model hears recordings of sound.
+    #[serde(skip_serializing)]
+    pub(super) audio: Option<bool>,
     /// True if results of tools may contain files.
     #[serde(skip_serializing)]
     pub(super) files_in_results: Option<bool>,
