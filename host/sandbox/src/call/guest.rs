@@ -59,7 +59,9 @@ pub(super) async fn run(job: Box<GuestJob>) -> GuestResult {
     let mut store = configure_store(job.target.engine(), job.setup).await?;
     match job.target.call(&mut store).await {
         Ok(mut output) => {
-            store.data().http.fetch_links(&mut output).await;
+            let state = store.data();
+            let left = convert::bytes_left(&output, &state.limits);
+            state.http.fetch_links(&mut output, left).await;
             // Small results are bounded by the number of running calls.
             let memory = if convert::takes_long(&output) {
                 yield_slice().await;

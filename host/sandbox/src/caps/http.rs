@@ -121,9 +121,9 @@ impl HttpCtx {
         }
     }
 
-    /// Fetches the files that a result names by URL.
-    pub(crate) async fn fetch_links(&self, output: &mut wit::ToolResultOutput) {
-        links::fetch(output, &self.hooks).await;
+    /// Fetches the files that a result names by URL, at most `left` bytes of them.
+    pub(crate) async fn fetch_links(&self, output: &mut wit::ToolResultOutput, left: u64) {
+        links::fetch(output, &self.hooks, left).await;
     }
 }
 

@@ -3,7 +3,7 @@
 //! the guest may not.
 
 use super::{GatedHttp, OutgoingRequest};
-use crate::{bindings::types as wit, instance::convert::size_bytes};
+use crate::bindings::types as wit;
 use agent_host_types::{
     media,
     output::{FileData, FilePart},
@@ -15,9 +15,8 @@ use reqwest::Url;
 use wasmtime_wasi_http::{Error, RequestOptions};
 
 /// Replaces each file at an `http` or `https` URL by the file, or by a note that says why it was
-/// not fetched.
-pub(super) async fn fetch(output: &mut wit::ToolResultOutput, http: &GatedHttp) {
-    let mut left = http.limits.output_bytes.saturating_sub(size_bytes(output));
+/// not fetched. `left` is the size that all of them may have, in bytes.
+pub(super) async fn fetch(output: &mut wit::ToolResultOutput, http: &GatedHttp, mut left: u64) {
     let wit::ToolResultOutput::Content(parts) = output else {
         return;
     };

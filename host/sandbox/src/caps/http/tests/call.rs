@@ -192,7 +192,8 @@ impl Running {
     }
 
     pub(super) async fn fetch_links(&self, output: &mut wit::ToolResultOutput) {
-        self.http.fetch_links(output).await;
+        let left = self.http.hooks.limits.output_bytes;
+        self.http.fetch_links(output, left).await;
     }
 
     pub(super) fn stats(&self) -> CallStats {
