@@ -46,6 +46,7 @@ mod record;
 mod select;
 mod sessions;
 mod settings;
+mod skills;
 mod stdout;
 mod terminal_output;
 mod threads;

@@ -6,6 +6,7 @@ use crate::{
     no_model::NoModel,
     recording,
     registry::Registry,
+    skill::SkillTools,
     store::{open_store, project},
 };
 use agent_host_engine::{
@@ -48,7 +49,7 @@ use std::sync::Arc;
 pub struct Host {
     config: Config,
     registry: Arc<Registry>,
-    /// The tools for the model: those of the registry, or a search of them.
+    /// The tools for the model: those of the registry, or a search of them, and the reader of skills.
     tools: Arc<dyn ToolRunner>,
     model: Arc<dyn Model>,
     store: Arc<dyn JournalStore>,
@@ -97,7 +98,10 @@ impl Host {
         store.approvals().await?;
         let registry = Arc::new(Registry::open(&config).await?);
         Ok(Self {
-            tools: SearchedTools::wrap(registry.clone(), config.search_tools_from),
+            tools: SkillTools::wrap(
+                SearchedTools::wrap(registry.clone(), config.search_tools_from),
+                &config.skills,
+            ),
             config,
             registry,
             model,

@@ -30,6 +30,9 @@ pub(super) struct RawConfig {
     /// Files with more of the system prompt.
     #[serde(skip_serializing)]
     pub(super) instructions: Vec<String>,
+    /// Folders with skills.
+    #[serde(skip_serializing)]
+    pub(super) skills: Vec<String>,
     /// The directory of sessions.
     pub(super) state_dir: Option<String>,
     /// The directory of compiled components.
