@@ -25,7 +25,7 @@ fn model_is_told_of_a_skill_and_reads_it() {
     let server = ChatServer::start(vec![
         read(json!({ "skill": "greet" })),
         read(json!({ "skill": "greet", "path": "words.md" })),
-        // No grant comes with a skill, and no guest sees its folder.
+        // No grant comes with a skill, and no guest sees its directory.
         Answer::calls(&[("read_file", json!({ "path": "skills/greet/SKILL.md" }))]),
         Answer::text("Good day."),
     ]);

@@ -1,4 +1,4 @@
-//! Agent skills: folders of instructions for a kind of task, which the model reads when it needs
+//! Agent skills: directories of instructions for a kind of task, which the model reads when it needs
 //! them (<https://agentskills.io/specification>). A skill is text: nothing in it runs, and nothing
 //! that it says grants anything.
 
@@ -6,7 +6,8 @@ mod runner;
 #[cfg(test)]
 mod tests;
 
-pub use runner::{READ_SKILL, SkillTools};
+pub use runner::READ_SKILL;
+pub(crate) use runner::SkillTools;
 
 use crate::trusted_file;
 use agent_host_engine::text::is_deceptive;
@@ -19,7 +20,7 @@ use std::{
 };
 
 /// The file with the front matter and the instructions.
-pub const SKILL_FILE: &str = "SKILL.md";
+pub(crate) const SKILL_FILE: &str = "SKILL.md";
 
 /// The maximum of files in a skill.
 const MAX_FILES: usize = 256;
@@ -106,7 +107,7 @@ impl Skill {
         let text = files.get(SKILL_FILE).ok_or_else(|| {
             SkillError::new(
                 format!("it has no {SKILL_FILE}"),
-                "write one, or name another folder",
+                "write one, or name another directory",
             )
         })?;
         let text = std::str::from_utf8(text).map_err(|_| {
@@ -116,8 +117,8 @@ impl Skill {
             )
         })?;
         let (front_matter, instructions) = parse(text)?;
-        let folder = directory.file_name().unwrap_or_default();
-        check(&front_matter, &folder.to_string_lossy())?;
+        let last = directory.file_name().unwrap_or_default();
+        check(&front_matter, &last.to_string_lossy())?;
         let allowed_tools = match front_matter.allowed_tools {
             None => Vec::new(),
             Some(AllowedTools::Text(text)) => text.split_whitespace().map(str::to_owned).collect(),
@@ -253,7 +254,7 @@ fn parse(text: &str) -> Result<(FrontMatter, &str), SkillError> {
 }
 
 /// Checks the name and the description by the rules of the specification.
-fn check(front_matter: &FrontMatter, folder: &str) -> Result<(), SkillError> {
+fn check(front_matter: &FrontMatter, last: &str) -> Result<(), SkillError> {
     let name = &front_matter.name;
     let is_word = |part: &str| {
         let is_good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -268,9 +269,9 @@ fn check(front_matter: &FrontMatter, folder: &str) -> Result<(), SkillError> {
             "correct `name` in its front matter",
         ));
     }
-    if name != folder {
+    if name != last {
         return Err(SkillError::new(
-            format!("its name is `{shown}`, and its folder is {folder:?}"),
+            format!("its name is `{shown}`, and its directory is {last:?}"),
             "give both the same name",
         ));
     }

@@ -75,7 +75,7 @@ pub struct LockedServer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedSkill {
-    /// What the model is told of it before it reads it.
+    /// The text that the model is told before it reads the skill.
     pub description: String,
     /// The digests of its files, by their paths in it.
     pub files: BTreeMap<String, Digest>,

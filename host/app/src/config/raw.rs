@@ -30,7 +30,7 @@ pub(super) struct RawConfig {
     /// Files with more of the system prompt.
     #[serde(skip_serializing)]
     pub(super) instructions: Vec<String>,
-    /// Folders with skills.
+    /// Directories with skills.
     #[serde(skip_serializing)]
     pub(super) skills: Vec<String>,
     /// The directory of sessions.

@@ -1,4 +1,4 @@
-//! `skills`: folders with skills. They are read once, with the configuration.
+//! `skills`: directories with skills. They are read once, with the configuration.
 
 use super::{
     ConfigError,
@@ -18,21 +18,21 @@ const MAX_SKILLS: usize = 64;
 /// Reads the skills. Relative paths begin at the directory of the configuration and stay in it.
 /// `others` are the names of components and MCP servers.
 pub(super) fn resolve(
-    folders: &[String],
+    named: &[String],
     others: &BTreeSet<&str>,
     scope: Scope<'_>,
 ) -> Result<Vec<Arc<Skill>>, ConfigError> {
     let mut problems = Problems::default();
     let mut skills: Vec<Arc<Skill>> = Vec::new();
-    for (index, folder) in folders.iter().enumerate() {
+    for (index, written) in named.iter().enumerate() {
         let key = format!("skills[{index}]");
         let fault = |path: &Path, why: &dyn std::fmt::Display, fix: &str| {
             let path = path.display().to_string();
             let path = path.escape_debug();
             config_error!(&key, "the skill in {path} cannot be used: {why}", "{fix}")
-                .with_value(folder)
+                .with_value(written)
         };
-        let found = directories(&key, folder, scope).map_err(|error| error.with_value(folder));
+        let found = directories(&key, written, scope).map_err(|error| error.with_value(written));
         for directory in problems.take(found).unwrap_or_default() {
             let skill = match Skill::read(&directory) {
                 Ok(skill) => skill,
@@ -58,11 +58,11 @@ pub(super) fn resolve(
     problems.or(skills)
 }
 
-/// Returns the directory of a skill, or those of the skills in a folder, without links in their
+/// Returns the directory of a skill, or those of the skills in a directory, without links in their
 /// paths.
-fn directories(key: &str, folder: &str, scope: Scope<'_>) -> Result<Vec<PathBuf>, ConfigError> {
-    let path = scope.resolve_path(key, folder)?;
-    let shown = folder.escape_debug();
+fn directories(key: &str, named: &str, scope: Scope<'_>) -> Result<Vec<PathBuf>, ConfigError> {
+    let path = scope.resolve_path(key, named)?;
+    let shown = named.escape_debug();
     let fault = |why: &str, fix: &str| {
         config_error!(
             key,
@@ -71,7 +71,7 @@ fn directories(key: &str, folder: &str, scope: Scope<'_>) -> Result<Vec<PathBuf>
         )
     };
     let real = canonical(&path);
-    let is_relative = !Path::new(folder).is_absolute() && !folder.starts_with('~');
+    let is_relative = !Path::new(named).is_absolute() && !named.starts_with('~');
     if is_relative && !real.starts_with(canonical(scope.base)) {
         let why = format!(
             "they are in {}, outside of the directory of agent.toml",
@@ -83,8 +83,12 @@ fn directories(key: &str, folder: &str, scope: Scope<'_>) -> Result<Vec<PathBuf>
     if is_skill(&real) {
         return Ok(vec![real]);
     }
-    let entries = std::fs::read_dir(&real)
-        .map_err(|error| fault(&error.to_string(), "correct `skills`, or create the folder"))?;
+    let entries = std::fs::read_dir(&real).map_err(|error| {
+        fault(
+            &error.to_string(),
+            "correct `skills`, or create the directory",
+        )
+    })?;
     let mut directories: Vec<PathBuf> = entries
         .filter_map(Result::ok)
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
@@ -93,10 +97,10 @@ fn directories(key: &str, folder: &str, scope: Scope<'_>) -> Result<Vec<PathBuf>
         .collect();
     directories.sort();
     if directories.is_empty() {
-        let why = format!("there is no {SKILL_FILE} in it, and in no folder in it");
+        let why = format!("there is no {SKILL_FILE} in it, and in no directory in it");
         return Err(fault(
             &why,
-            "name the folder of a skill, or one with such folders",
+            "name the directory of a skill, or one with such directories",
         ));
     }
     Ok(directories)

@@ -30,7 +30,7 @@ const PAGE_BYTES: usize = 40 * 1024;
 const IMAGE_BYTES: usize = 3 * 1024 * 1024;
 
 /// Tools of a runner, and one that reads skills.
-pub struct SkillTools {
+pub(crate) struct SkillTools {
     inner: Arc<dyn ToolRunner>,
     /// The reader, and then the tools of `inner`.
     tools: Vec<RegisteredTool>,
@@ -42,7 +42,7 @@ impl SkillTools {
     /// Puts a reader of these skills before the tools of a runner. Returns the runner if there are
     /// none, or it has a tool of the reader's name.
     #[must_use]
-    pub fn wrap(inner: Arc<dyn ToolRunner>, skills: &[Arc<Skill>]) -> Arc<dyn ToolRunner> {
+    pub(crate) fn wrap(inner: Arc<dyn ToolRunner>, skills: &[Arc<Skill>]) -> Arc<dyn ToolRunner> {
         let is_taken = inner
             .tools()
             .iter()

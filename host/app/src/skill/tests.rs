@@ -14,7 +14,7 @@ use tempfile::TempDir;
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
 /// Writes a skill `pdf` with this `SKILL.md`.
-fn folder(text: impl AsRef<[u8]>) -> (TempDir, PathBuf) {
+fn skill_in(text: impl AsRef<[u8]>) -> (TempDir, PathBuf) {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().canonicalize().unwrap().join("pdf");
     fs::create_dir(&directory).unwrap();
@@ -33,7 +33,7 @@ const SKILL: &str = "---\nname: pdf\ndescription: >\n  Fills forms.\n  Use it fo
 
 #[test]
 fn skill_is_read_with_its_files() {
-    let (_root, directory) = folder(SKILL);
+    let (_root, directory) = skill_in(SKILL);
     write(&directory, "forms.md", "Fill them.");
     write(&directory, "scripts/fill.py", "print()");
     write(&directory, ".git/HEAD", "hidden");
@@ -59,7 +59,7 @@ fn skill_is_read_with_its_files() {
     // Windows' line ends, a mark of the byte order and a list of tools.
     let text =
         "\u{feff}---\r\nname: pdf\r\ndescription: D\r\nallowed-tools: [a, b]\r\n---\r\nDo.\r\n";
-    let (_root, directory) = folder(text);
+    let (_root, directory) = skill_in(text);
     let skill = Skill::read(&directory).unwrap();
     assert_eq!(skill.allowed_tools, ["a", "b"]);
     assert_eq!(skill.instructions, "Do.");
@@ -107,7 +107,7 @@ fn unusable_front_matter_is_refused() {
         ),
         (
             with("name: other\ndescription: d"),
-            "its name is `other`, and its folder is \"pdf\"",
+            "its name is `other`, and its directory is \"pdf\"",
         ),
         (
             with("name: pdf\ndescription: \" \""),
@@ -130,7 +130,7 @@ fn unusable_front_matter_is_refused() {
         ),
     ];
     for (text, says) in cases {
-        let (_root, directory) = folder(&text);
+        let (_root, directory) = skill_in(&text);
         let error = Skill::read(&directory).unwrap_err();
         assert!(error.reason.starts_with(says), "{says}: {error}");
         assert!(error.to_string().len() < 600, "{error}");
@@ -140,7 +140,7 @@ fn unusable_front_matter_is_refused() {
 #[test]
 fn files_that_are_not_plain_are_refused() {
     let refused = |make: &dyn Fn(&Path)| {
-        let (_root, directory) = folder(SKILL);
+        let (_root, directory) = skill_in(SKILL);
         make(&directory);
         Skill::read(&directory).unwrap_err().reason
     };
@@ -231,7 +231,7 @@ fn read(runner: &dyn ToolRunner, input: Value) -> ToolResultOutput {
 
 #[test]
 fn reader_returns_instructions_and_files() {
-    let (_root, directory) = folder(SKILL);
+    let (_root, directory) = skill_in(SKILL);
     let long = "é".repeat(30_000);
     for (path, bytes) in [
         ("a/long.txt", long.as_bytes()),

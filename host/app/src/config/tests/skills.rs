@@ -1,4 +1,4 @@
-//! `skills`: which folders are read, and which are refused.
+//! `skills`: which directories are read, and which are refused.
 
 use super::Tree;
 use crate::config::Overrides;
@@ -60,7 +60,7 @@ fn unusable_folders_are_refused_with_their_line() {
         ),
         (
             "skills = [\"empty\"]",
-            "there is no SKILL.md in it, and in no folder in it",
+            "there is no SKILL.md in it, and in no directory in it",
         ),
         (
             "skills = [\"out\"]",

@@ -5,7 +5,7 @@ use crate::terminal::{BOLD, DIM, Terminal, bytes, escape_line, section};
 use agent_host_app::Skill;
 use serde_json::{Value, json};
 
-/// What `allowed-tools` does here.
+/// The effect of `allowed-tools` here.
 const ALLOWED: &str = "named by its author; this allows nothing";
 
 pub(super) fn show(skill: &Skill, json: bool, terminal: &Terminal) {

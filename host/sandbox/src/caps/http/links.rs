@@ -1,6 +1,6 @@
 //! Fetches the files that a result names by URL, as a request of the guest's own: through its gate,
-//! within its limits. An address that is handed on expires, and whoever reads it then reaches what
-//! the guest may not.
+//! within its limits. An address that is handed on expires, and its reader may reach what the
+//! guest may not.
 
 use super::{GatedHttp, OutgoingRequest};
 use crate::bindings::types as wit;

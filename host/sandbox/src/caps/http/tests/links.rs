@@ -135,7 +135,7 @@ async fn other_references_are_kept() {
     }
 }
 
-/// What a server sends instead of the file is never taken for it.
+/// An answer that is not the file is never taken for it.
 #[tokio::test]
 async fn server_without_the_file_leaves_a_note() {
     let large = vec![b'a'; 2_000];
