@@ -1,23 +1,14 @@
 //! Resources and prompts of a server: how many it has, and the tools of this host that list and read
 //! them. The definitions are this host's own, so nothing of a server is in them.
 
-use crate::{
-    config::ServerConfig,
-    connection::{Connection, RequestError},
-    names::offered_name,
-    request::ToolRequest,
-    resources::{self, COUNTED, FeatureList},
-};
-use agent_host_engine::{definitions::RawDefinition, tool::ProgressSink};
+use crate::{config::ServerConfig, names::offered_name};
+use agent_host_engine::definitions::RawDefinition;
 use agent_host_types::tool::Effect;
-use rmcp::model::JsonObject;
-use serde_json::{Value, json};
-use std::{fmt, time::Duration};
-use tokio::time::timeout;
+use serde_json::json;
+use std::fmt;
 
-/// The time in which a server should have counted its resources and prompts. One that takes longer
-/// is used without the counts.
-const COUNT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The number of entries of a list after which no further page is requested.
+pub(crate) const COUNTED: usize = 100;
 
 /// The resources and prompts of a server when it was first connected. A field is absent if the
 /// server does not declare the capability.
@@ -49,49 +40,6 @@ impl fmt::Display for Count {
             Self::AtLeast(count) => write!(f, "{count} or more"),
             Self::Unknown => f.write_str("an unknown number, since it did not list them"),
         }
-    }
-}
-
-impl Features {
-    /// Counts what a connected server declares, on the first page of each list, within this time.
-    pub(crate) async fn count(connection: &Connection, left: Duration) -> Self {
-        let limit = left.min(COUNT_TIMEOUT);
-        let count = async |list: FeatureList, declared: bool| {
-            if !declared {
-                return None;
-            }
-            let page = timeout(limit, connection.page(list.request(None))).await;
-            Some(match page {
-                Ok(Ok(page)) => count_of(&page, list),
-                // Servers with resources may have no templates, and not know the request.
-                Ok(Err(RequestError::Protocol(_))) if list == FeatureList::Templates => {
-                    Count::All(0)
-                }
-                Ok(Err(_)) | Err(_) => Count::Unknown,
-            })
-        };
-        let declared = connection.capabilities();
-        let (resources, prompts) = (declared.resources.is_some(), declared.prompts.is_some());
-        let (resources, templates, prompts) = tokio::join!(
-            count(FeatureList::Resources, resources),
-            count(FeatureList::Templates, resources),
-            count(FeatureList::Prompts, prompts),
-        );
-        Self {
-            resources,
-            templates,
-            prompts,
-        }
-    }
-}
-
-fn count_of(page: &Value, list: FeatureList) -> Count {
-    let Some(items) = page.get(list.field()).and_then(Value::as_array) else {
-        return Count::Unknown;
-    };
-    match page.get("nextCursor") {
-        Some(Value::String(_)) => Count::AtLeast(items.len()),
-        _ => Count::All(items.len()),
     }
 }
 
@@ -136,26 +84,6 @@ impl FeatureTool {
             Self::ListPrompts => "list_prompts",
             Self::GetPrompt => "get_prompt",
         }
-    }
-
-    /// Makes the requests of a call with a validated input, whose list has at most `most` bytes. The
-    /// answer is in the form of the result of a tool.
-    pub(crate) async fn run(
-        self,
-        connection: &Connection,
-        input: JsonObject,
-        progress: ProgressSink<'_>,
-        most: u64,
-    ) -> Result<Value, RequestError> {
-        let list = match self {
-            Self::ReadResource => {
-                return connection.call(ToolRequest::read(&input), progress).await;
-            }
-            Self::GetPrompt => return connection.call(ToolRequest::prompt(input), progress).await,
-            Self::ListResources => FeatureList::Resources,
-            Self::ListPrompts => FeatureList::Prompts,
-        };
-        resources::list(connection, list, &input, most).await
     }
 
     pub(crate) fn definition(self, config: &ServerConfig) -> RawDefinition {

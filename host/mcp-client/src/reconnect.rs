@@ -3,7 +3,7 @@
 
 use crate::{
     config::ServerConfig, connection::Connection, error::ConnectError, features::Features,
-    handshake::timeout_error, listing::ToolOffer,
+    handshake::timeout_error, listing::ToolOffer, resources,
 };
 use std::{
     sync::Arc,
@@ -121,7 +121,7 @@ pub(crate) async fn connect(config: Arc<ServerConfig>, features: Option<Features
         Some(known) => known,
         None => {
             let left = config.connect_timeout.saturating_sub(began.elapsed());
-            Features::count(&connection, left).await
+            resources::count(&connection, left).await
         }
     };
     let offer = ToolOffer::of(&config, listing, features).map_err(fault)?;

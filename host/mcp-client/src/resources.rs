@@ -1,18 +1,26 @@
-//! Lists resources, their templates and prompts, within bounds, as JSON for the model.
+//! Counts and lists resources, their templates and prompts, within bounds, and runs the tools for
+//! them.
 
 #[cfg(test)]
 mod tests;
 
-use crate::connection::{Connection, RequestError};
-use agent_host_engine::text;
+use crate::{
+    connection::{Connection, RequestError},
+    features::{COUNTED, Count, FeatureTool, Features},
+    request::ToolRequest,
+};
+use agent_host_engine::{text, tool::ProgressSink};
 use rmcp::model::{
-    ClientRequest, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
-    PaginatedRequestParams,
+    ClientRequest, JsonObject, ListPromptsRequest, ListResourceTemplatesRequest,
+    ListResourcesRequest, PaginatedRequestParams,
 };
 use serde_json::{Map, Value, json};
+use std::time::Duration;
+use tokio::time::timeout;
 
-/// The number of entries after which no further page is requested.
-pub(crate) const COUNTED: usize = 100;
+/// The time in which a server should have counted its resources and prompts. One that takes longer
+/// is used without the counts.
+const COUNT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The maximum of pages requested for one call; with a query most entries may be of no use.
 const MAX_PAGES: usize = 32;
@@ -142,12 +150,73 @@ impl Entries {
     }
 }
 
+/// Counts what a connected server declares, on the first page of each list, within this time.
+pub(crate) async fn count(connection: &Connection, left: Duration) -> Features {
+    let limit = left.min(COUNT_TIMEOUT);
+    let count = async |list: FeatureList, declared: bool| {
+        if !declared {
+            return None;
+        }
+        let page = timeout(limit, connection.page(list.request(None))).await;
+        Some(match page {
+            Ok(Ok(page)) => count_of(&page, list),
+            // Servers with resources may have no templates, and not know the request.
+            Ok(Err(RequestError::Protocol(_))) if list == FeatureList::Templates => Count::All(0),
+            Ok(Err(_)) | Err(_) => Count::Unknown,
+        })
+    };
+    let declared = connection.capabilities();
+    let (resources, prompts) = (declared.resources.is_some(), declared.prompts.is_some());
+    let (resources, templates, prompts) = tokio::join!(
+        count(FeatureList::Resources, resources),
+        count(FeatureList::Templates, resources),
+        count(FeatureList::Prompts, prompts),
+    );
+    Features {
+        resources,
+        templates,
+        prompts,
+    }
+}
+
+fn count_of(page: &Value, list: FeatureList) -> Count {
+    let Some(items) = page.get(list.field()).and_then(Value::as_array) else {
+        return Count::Unknown;
+    };
+    match page.get("nextCursor") {
+        Some(Value::String(_)) => Count::AtLeast(items.len()),
+        _ => Count::All(items.len()),
+    }
+}
+
+/// Makes the requests of a call with a validated input, whose list has at most `most` bytes. The
+/// answer is in the form of the result of a tool.
+pub(crate) async fn run(
+    tool: FeatureTool,
+    connection: &Connection,
+    input: JsonObject,
+    progress: ProgressSink<'_>,
+    most: u64,
+) -> Result<Value, RequestError> {
+    let which = match tool {
+        FeatureTool::ReadResource => {
+            return connection.call(ToolRequest::read(&input), progress).await;
+        }
+        FeatureTool::GetPrompt => {
+            return connection.call(ToolRequest::prompt(input), progress).await;
+        }
+        FeatureTool::ListResources => FeatureList::Resources,
+        FeatureTool::ListPrompts => FeatureList::Prompts,
+    };
+    list(connection, which, &input, most).await
+}
+
 /// Lists resources with their templates, or prompts, as the result of a tool.
 ///
 /// # Errors
 /// Those of the first request. Templates that cannot be listed are none, since many servers with
 /// resources do not know that request.
-pub(crate) async fn list(
+async fn list(
     connection: &Connection,
     list: FeatureList,
     input: &Map<String, Value>,

@@ -11,6 +11,7 @@ use crate::{
     listing::ToolOffer,
     reconnect::{ConnState, ReconnectError, connect},
     request::ToolRequest,
+    resources,
     result::{self, size},
 };
 use agent_host_engine::{
@@ -288,7 +289,7 @@ impl McpServer {
             }
             Some(feature) => {
                 let most = self.config.output_bytes;
-                feature.run(connection, input, progress, most).await
+                resources::run(*feature, connection, input, progress, most).await
             }
         };
         let answer = match answer {
