@@ -205,7 +205,7 @@ fn mcp_resources_are_listed_within_bounds() {
 
 #[test]
 fn mcp_resource_is_read_as_what_its_bytes_are() {
-    let Some(env) = scripted("resources_server.py", "behaves", "output-bytes = 100000") else {
+    let Some(env) = scripted("resources_server.py", "behaves", "") else {
         return;
     };
     let code = |output: &Value| output["value"]["code"].as_str().map(str::to_owned);
@@ -243,7 +243,7 @@ fn mcp_resource_is_read_as_what_its_bytes_are() {
         let output = call(&env, "read_resource", &json!({ "uri": uri })).json();
         let parts = output["value"].as_array().unwrap().iter();
         let found: Vec<&str> = parts
-            .map(|part| part["media-type"].as_str().unwrap())
+            .map(|part| part["media_type"].as_str().unwrap())
             .collect();
         assert_eq!(found, types, "{output}");
     }
@@ -268,7 +268,7 @@ fn mcp_prompt_is_listed_and_its_messages_are_returned() {
     let parts = output["value"].as_array().unwrap();
     assert_eq!(parts[0]["text"], "user: Review {\"what\": \"it\"}.");
     assert_eq!(parts[1]["text"], "assistant:");
-    assert_eq!(parts[2]["media-type"], "image/gif");
+    assert_eq!(parts[2]["media_type"], "image/gif");
     assert_eq!(parts.len(), 3);
 }
 
@@ -295,8 +295,8 @@ fn mcp_server_error_is_an_error_text() {
 
 /// The approvals of a server are by its names of tools, and these are among them.
 #[test]
-fn mcp_feature_tool_is_denied_by_the_operator() {
-    let more = "[mcp.approvals]\nread_resource = \"deny\"";
+fn mcp_feature_tool_needs_the_configured_approval() {
+    let more = "[mcp.approvals]\nread_resource = \"always\"";
     let Some(env) = scripted("resources_server.py", "behaves", more) else {
         return;
     };

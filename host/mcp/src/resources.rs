@@ -46,7 +46,7 @@ pub(crate) struct DirEntry {
     /// Relative to the directory.
     pub(crate) name: String,
     pub(crate) kind: String,
-    size: Option<u64>,
+    pub(crate) size: Option<u64>,
 }
 
 /// Returns the guest paths of the directories whose files are resources; none without the built-in
