@@ -6,6 +6,7 @@ use agent_host_test_support::{
     chat::ChatServer,
     has_python,
     installed::here,
+    mcp_client::{Client, call as mcp_call},
     terminal::{on_a_terminal, plain},
 };
 use pretty_assertions::assert_eq;
@@ -300,10 +301,13 @@ fn mcp_feature_tool_needs_the_configured_approval() {
     let Some(env) = scripted("resources_server.py", "behaves", more) else {
         return;
     };
-    let output = call(&env, "read_resource", &json!({"uri": "note://one"})).json();
-    assert_eq!(output["type"], "execution-denied", "{output}");
-    let output = call(&env, "list_resources", &json!({})).json();
-    assert_eq!(output["type"], "json", "{output}");
+    let mut client = Client::start(&env, &["--config", "agent.toml"], json!({}));
+    let read = client.ask(mcp_call(1, "s_read_resource", json!({"uri": "note://one"})));
+    let why = read["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(why.contains("needs the user's approval"), "{read}");
+    let listed = client.ask(mcp_call(2, "s_list_resources", json!({})));
+    assert_eq!(listed["result"]["isError"], false, "{listed}");
+    assert_eq!(client.close().code, Some(0));
 }
 
 /// A call that needs an address opened first is sent once more when the user agreed.

@@ -288,14 +288,15 @@ fn argument(argument: &Value) -> Value {
         let text = argument.get(key).and_then(Value::as_str);
         text.map(|text| text::sanitize(text, max_bytes))
     };
-    let mut shown = json!({
-        "name": text("name", MAX_NAME_BYTES),
-        "required": argument.get("required") == Some(&Value::Bool(true)),
-    });
+    let required = argument.get("required") == Some(&Value::Bool(true));
+    let mut shown = Map::from_iter([
+        ("name".to_owned(), json!(text("name", MAX_NAME_BYTES))),
+        ("required".to_owned(), required.into()),
+    ]);
     if let Some(description) = text("description", MAX_DESCRIPTION_BYTES) {
-        shown["description"] = description.into();
+        shown.insert("description".to_owned(), description.into());
     }
-    shown
+    Value::Object(shown)
 }
 
 /// Whether a text of an entry contains the lower-case query.

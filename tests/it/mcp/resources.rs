@@ -11,7 +11,7 @@ use std::os::unix::fs::symlink;
 fn project() -> TestEnv {
     let env = TestEnv::new();
     env.write(
-        "agent.toml",
+        "served.toml",
         "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n\
          [[grants.dir]]\nhost = \"data\"\nmask = [\"masked/**\"]\ndeny = [\"denied.txt\"]\n",
     );
@@ -44,7 +44,7 @@ fn names(listed: &Value) -> Vec<&str> {
 #[test]
 fn mcp_files_are_resources_as_far_as_the_tools_see_them() {
     let env = project();
-    let mut client = Client::start(&env, &["--config", "agent.toml"], json!({}));
+    let mut client = Client::start(&env, &["--config", "served.toml"], json!({}));
     let listed = client.ask(request(1, "resources/list", json!({})));
     let expected = [
         "file:///workspace/a%20b.txt",
@@ -82,7 +82,7 @@ fn mcp_files_are_resources_as_far_as_the_tools_see_them() {
 #[test]
 fn mcp_resource_outside_of_the_grants_is_not_found() {
     let env = project();
-    let mut client = Client::start(&env, &["--config", "agent.toml"], json!({}));
+    let mut client = Client::start(&env, &["--config", "served.toml"], json!({}));
     let outside = env.work().join("outside.txt");
     let uris = [
         "file:///etc/passwd",
@@ -126,7 +126,7 @@ fn mcp_resources_are_listed_in_pages() {
     for n in 0..230 {
         env.write(&format!("data/many/{n:03}.txt"), "x");
     }
-    let mut client = Client::start(&env, &["--config", "agent.toml"], json!({}));
+    let mut client = Client::start(&env, &["--config", "served.toml"], json!({}));
     let mut params = json!({});
     let mut seen = Vec::new();
     for (id, expected) in (1..).zip([100, 100, 34]) {
@@ -145,7 +145,7 @@ fn mcp_resources_are_listed_in_pages() {
 #[test]
 fn mcp_template_arguments_are_completed_within_the_grants() {
     let env = project();
-    let mut client = Client::start(&env, &["--config", "agent.toml"], json!({}));
+    let mut client = Client::start(&env, &["--config", "served.toml"], json!({}));
     let listed = client.ask(request(1, "resources/templates/list", json!({})));
     let templates = listed["result"]["resourceTemplates"]
         .as_array()
@@ -194,7 +194,7 @@ fn mcp_artifact_is_a_resource_of_its_own_connection() {
         uris.retain(|uri| uri.starts_with("artifact:"));
         uris
     };
-    let mut client = Client::start(&env, &["--config", "agent.toml"], json!({}));
+    let mut client = Client::start(&env, &["--config", "served.toml"], json!({}));
     assert_eq!(list(&mut client, 1), Vec::<String>::new());
     client.ask(call(2, "read_file", json!({ "path": "dot.gif" })));
     assert_eq!(list(&mut client, 3), ["artifact:///dot.gif"]);
@@ -206,7 +206,7 @@ fn mcp_artifact_is_a_resource_of_its_own_connection() {
     assert_eq!(artifact["mimeType"], "image/gif");
     assert_eq!(client.close().code, Some(0));
     // A later connection has a session of its own.
-    let mut client = Client::start(&env, &["--config", "agent.toml"], json!({}));
+    let mut client = Client::start(&env, &["--config", "served.toml"], json!({}));
     assert_eq!(list(&mut client, 1), Vec::<String>::new());
     assert_eq!(
         client.ask(read(2, "artifact:///dot.gif"))["error"]["code"],
