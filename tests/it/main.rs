@@ -40,6 +40,7 @@ mod mcp_client;
 mod mcp_http;
 mod mcp_login;
 mod mcp_notes;
+mod mcp_resources;
 mod model;
 mod network;
 mod record;

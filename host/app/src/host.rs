@@ -10,6 +10,7 @@ use crate::{
     store::{open_store, project},
 };
 use agent_host_engine::{
+    artifact::Artifacts,
     model::Model,
     session::{ClientSession, Session, SessionStart, now_ms},
     tool::ToolRunner,
@@ -18,7 +19,11 @@ use agent_host_engine::{
 };
 use agent_host_journal::{JournalStore, ProjectApproval};
 use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
-use agent_host_types::{approval::ApprovalRule, id::SessionId, model::ModelError};
+use agent_host_types::{
+    approval::ApprovalRule,
+    id::{Digest, SessionId},
+    model::ModelError,
+};
 use std::sync::Arc;
 
 /// A running host.
@@ -183,6 +188,27 @@ impl Host {
             at_ms,
         });
         Ok(self.store.remember_approvals(approvals.collect()).await?)
+    }
+
+    /// Returns the files that the durable calls of a session returned.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub async fn artifacts(&self, session: SessionId) -> Result<Artifacts, HostError> {
+        let mut artifacts = Artifacts::default();
+        let read = self
+            .store
+            .for_each_record(session, |record| artifacts.add(record.event));
+        read.await?;
+        Ok(artifacts)
+    }
+
+    /// Returns the bytes of an artifact.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub async fn read_blob(&self, digest: Digest) -> Result<Vec<u8>, HostError> {
+        Ok(self.store.read_blob(digest).await?)
     }
 
     /// Starts a session.

@@ -31,7 +31,9 @@ pub use agent_host_models::Effort;
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
-pub use config::{Config, ConfigError, ConfigProblem, Environment, ModelConfig, Overrides};
+pub use config::{
+    ComponentSource, Config, ConfigError, ConfigProblem, Environment, ModelConfig, Overrides,
+};
 pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
 pub use host::{Host, model};
