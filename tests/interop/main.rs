@@ -11,6 +11,7 @@
 
 mod conformance;
 mod examples;
+mod json_schema;
 mod mcp_clients;
 mod mcp_conformance;
 mod oracle;

@@ -61,6 +61,38 @@ pub fn mcp_sdk() -> Option<PathBuf> {
     usable(found, "the Model Context Protocol's SDK").map(|directory| directory.join("bin/python"))
 }
 
+/// The official test suite of JSON Schema, from the source distribution that
+/// `json_schema/requirements.txt` names.
+pub fn json_schema_suite() -> Option<PathBuf> {
+    static SUITE: OnceLock<Installed> = OnceLock::new();
+    let wanted = here("interop/json_schema/requirements.txt");
+    let found = SUITE.get_or_init(|| {
+        installed("json-schema", &wanted, |directory| {
+            run(Command::new("python3")
+                .args([
+                    "-m",
+                    "pip",
+                    "download",
+                    "--quiet",
+                    "--no-deps",
+                    "--retries",
+                    "1",
+                ])
+                .args(["--no-binary", "jsonschema", "--dest"])
+                .arg(directory)
+                .arg("--requirement")
+                .arg(&wanted))?;
+            let archive = only_entry(directory)?;
+            run(Command::new("tar")
+                .args(["--extract", "--strip-components=1", "--file"])
+                .arg(archive)
+                .arg("--directory")
+                .arg(directory))
+        })
+    });
+    usable(found, "the test suite of JSON Schema").map(|directory| directory.join("json"))
+}
+
 /// Packages of the Model Context Protocol that run on Node.js.
 #[derive(Clone)]
 pub struct McpPackages {
@@ -161,6 +193,15 @@ fn installed(
     install(&directory)?;
     fs::write(stamp, wanted).map_err(io)?;
     Ok(directory)
+}
+
+/// The only entry of a directory.
+fn only_entry(directory: &Path) -> Result<PathBuf, String> {
+    let mut entries = fs::read_dir(directory).map_err(|error| error.to_string())?;
+    match (entries.next(), entries.next()) {
+        (Some(Ok(entry)), None) => Ok(entry.path()),
+        _ => Err(format!("{} should have one entry", directory.display())),
+    }
 }
 
 /// Runs a command and waits for its end; the error is its output.
