@@ -53,6 +53,12 @@ pub fn aimock() -> Option<PathBuf> {
     usable(found, "aimock").map(|directory| directory.join("node_modules/.bin/llmock"))
 }
 
+/// The proxy of litellm (`wires/litellm.txt`).
+pub fn litellm() -> Option<PathBuf> {
+    let found = python_environment("litellm", &here("interop/wires/litellm.txt"));
+    usable(&found, "litellm").map(|directory| directory.join("bin/litellm"))
+}
+
 /// A Python with MCP servers and clients; `interop/python/NAME.txt` lists them.
 pub fn mcp_python(name: &str) -> Option<PathBuf> {
     let wanted = here(&format!("interop/python/{name}.txt"));
