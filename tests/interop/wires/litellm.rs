@@ -3,7 +3,7 @@
 
 use super::{
     mock::{Answered, Mock},
-    rows::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, Wire},
+    rows::{ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, Wire},
     story::{ANSWER, assert_kept, conversation, replies},
     tap::Tap,
 };
@@ -59,15 +59,14 @@ fn bodies(heard: &[Received]) -> Vec<Value> {
         .collect()
 }
 
-/// Plays a turn with calls on one wire, through the proxy.
-fn play(wire: &Wire, provider: &str) {
+/// Plays a turn with calls on one wire, through the proxy, which finds this path at the provider.
+fn play(wire: &Wire, provider: &str, path: &str) {
     let [_, calling, _, answer] = replies();
     let Some(mock) = Mock::start(&[calling, answer]) else {
         return;
     };
     let upstream = Tap::before(mock.address);
     let env = TestEnv::new();
-    let (_, path) = wire.base_url;
     let url = format!("http://{}{path}", upstream.address);
     let Some(proxy) = Proxy::before(&env, provider, &url) else {
         return;
@@ -102,15 +101,20 @@ fn play(wire: &Wire, provider: &str) {
 
 #[test]
 fn openai_chat() {
-    play(&OPENAI_CHAT, "openai");
+    play(&OPENAI_CHAT, "openai", "/v1");
 }
 
 #[test]
 fn openai_responses() {
-    play(&OPENAI_RESPONSES, "openai");
+    play(&OPENAI_RESPONSES, "openai", "/v1");
 }
 
 #[test]
 fn anthropic() {
-    play(&ANTHROPIC, "anthropic");
+    play(&ANTHROPIC, "anthropic", "");
+}
+
+#[test]
+fn gemini() {
+    play(&GEMINI, "gemini", "/v1beta");
 }
