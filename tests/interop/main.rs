@@ -11,7 +11,10 @@
 
 mod conformance;
 mod examples;
+mod json_schema;
+mod mcp_adapters;
 mod mcp_clients;
 mod mcp_conformance;
+mod mcp_servers;
 mod oracle;
 mod wires;

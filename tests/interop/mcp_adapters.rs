@@ -1,0 +1,215 @@
+//! Client libraries of several languages, releases and agent frameworks against our server, over
+//! stdio and HTTP: each lists the tools, makes the same calls, and shows what it makes of them.
+
+use agent_host_test_support::{
+    Ran, TestEnv,
+    installed::{here, mcp_python, mcp_servers},
+    mcp::{Served, TOKEN, TOKEN_VARIABLE, serve},
+    program,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::{Seek as _, Write as _},
+    process::{Command, Stdio},
+};
+
+/// The served component.
+const GUESTS: [&str; 1] = ["conformance"];
+
+/// The number of its tools, and of the built-in ones.
+const TOOLS: usize = 22 + 9;
+
+/// An image of one pixel, in base64.
+const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/// The text of the denied call.
+const DENIED: &str = "Tool call execution denied. not on a Sunday";
+
+/// The calls: a text, JSON, an image, a denial and an error.
+fn calls() -> [Value; 5] {
+    [
+        json!({ "name": "give_text", "arguments": { "text": "hello" } }),
+        json!({ "name": "add", "arguments": { "numbers": [1, 2, 3] } }),
+        json!({ "name": "give_image", "arguments": {} }),
+        json!({ "name": "deny", "arguments": { "reason": "not on a Sunday" } }),
+        json!({ "name": "give_error", "arguments": { "message": "no" } }),
+    ]
+}
+
+/// Runs a client on our server over both transports, and compares what it prints of each call.
+fn talks(client: impl Fn() -> Option<Command>, results: &[Value; 5]) {
+    let env = TestEnv::new();
+    let served = Served::start(&env, &GUESTS);
+    let mut spawned = vec![program().to_owned()];
+    spawned.extend(serve(&GUESTS));
+    for target in [spawned, vec![served.url.clone()]] {
+        let Some(mut client) = client() else {
+            return;
+        };
+        let mut input = tempfile::tempfile().unwrap();
+        for call in calls() {
+            writeln!(input, "{call}").unwrap();
+        }
+        input.rewind().unwrap();
+        let output = env
+            .prepare(client.args(&target))
+            .env(TOKEN_VARIABLE, TOKEN)
+            .stdin(Stdio::from(input))
+            .output();
+        let ran: Ran = output.unwrap().into();
+        assert_eq!(ran.code, Some(0), "{target:?}: {}", ran.stderr);
+        let lines = ran.json_lines();
+        let [names, found @ .., closed] = &lines[..] else {
+            panic!("{target:?}: {lines:?}");
+        };
+        let names = names.as_array().unwrap();
+        assert_eq!(names.len(), TOOLS, "{names:?}");
+        assert!(calls().iter().all(|call| names.contains(&call["name"])));
+        assert_eq!(found, results, "{target:?}");
+        assert_eq!(closed, "closed");
+    }
+}
+
+/// A Python library of one list of packages.
+fn python(packages: &str, library: &str, results: &[Value; 5]) {
+    talks(
+        || {
+            let mut command = Command::new(mcp_python(packages)?);
+            let script = here("interop/mcp_clients/adapters.py");
+            command.arg("-B").arg(script).arg(library);
+            Some(command)
+        },
+        results,
+    );
+}
+
+/// A release of the TypeScript SDK.
+fn typescript(release: &str) {
+    talks(
+        || {
+            let packages = mcp_servers()?;
+            let script = format!("client-{release}.mjs");
+            let copy = packages.directory.join(&script);
+            fs::copy(here("interop/mcp_clients/typescript.mjs"), &copy).unwrap();
+            let mut command = Command::new(packages.node);
+            command.arg(copy).arg(release);
+            Some(command)
+        },
+        &wire(),
+    );
+}
+
+fn text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+fn image() -> Value {
+    json!({ "type": "image", "data": DOT, "mimeType": "image/png" })
+}
+
+/// The results as they are on the wire, which the official SDKs return.
+fn wire() -> [Value; 5] {
+    let result = |output: &str, content: Value| {
+        let is_error = !["text", "json", "content"].contains(&output);
+        json!({
+            "content": [content], "isError": is_error, "_meta": { "agent-host/output": output },
+        })
+    };
+    let mut sum = result("json", text(r#"{"count":3,"sum":6}"#));
+    sum["structuredContent"] = json!({ "sum": 6, "count": 3 });
+    [
+        result("text", text("hello")),
+        sum,
+        result("content", image()),
+        result("execution-denied", text(DENIED)),
+        result("error-text", text("no")),
+    ]
+}
+
+/// The results as FastMCP returns or raises them.
+fn of_fastmcp() -> [Value; 5] {
+    let result = |content: Value, structured: Value| json!({ "content": [content], "structured": structured });
+    [
+        result(text("hello"), Value::Null),
+        result(
+            text(r#"{"count":3,"sum":6}"#),
+            json!({ "sum": 6, "count": 3 }),
+        ),
+        result(image(), Value::Null),
+        raised("ToolError", DENIED),
+        raised("ToolError", "no"),
+    ]
+}
+
+fn raised(exception: &str, message: &str) -> Value {
+    json!({ "raised": exception, "message": message })
+}
+
+fn data_url() -> String {
+    format!("data:image/png;base64,{DOT}")
+}
+
+#[test]
+fn typescript_sdk_1() {
+    typescript("1");
+}
+
+#[test]
+fn typescript_sdk_2() {
+    typescript("2");
+}
+
+#[test]
+fn python_sdk_1() {
+    python("sdk-1", "mcp", &wire());
+}
+
+#[test]
+fn fastmcp_2_3_and_4() {
+    for packages in ["fastmcp-2", "sdk-1", "sdk-2"] {
+        python(packages, "fastmcp", &of_fastmcp());
+    }
+}
+
+/// It returns values, and asks the model to try again after an error.
+#[test]
+fn pydantic_ai() {
+    let results = [
+        json!("hello"),
+        json!({ "sum": 6, "count": 3 }),
+        json!(data_url()),
+        raised("ModelRetry", DENIED),
+        raised("ModelRetry", "no"),
+    ];
+    python("sdk-1", "pydantic_ai", &results);
+}
+
+/// It gives the content to the model, an error as any other text.
+#[test]
+fn openai_agents() {
+    let results = [
+        text("hello"),
+        text(r#"{"count":3,"sum":6}"#),
+        json!({ "type": "image", "image_url": data_url() }),
+        text(DENIED),
+        text("no"),
+    ];
+    python("sdk-1", "agents", &results);
+}
+
+#[test]
+fn langchain() {
+    let message = |status: &str, content: Value, artifact: Value| json!({ "status": status, "content": [content], "artifact": artifact });
+    let picture = json!({ "type": "image", "base64": DOT, "mime_type": "image/png" });
+    let sum = json!({ "structured_content": { "sum": 6, "count": 3 } });
+    let results = [
+        message("success", text("hello"), Value::Null),
+        message("success", text(r#"{"count":3,"sum":6}"#), sum),
+        message("success", picture, Value::Null),
+        message("error", text(DENIED), Value::Null),
+        message("error", text("no"), Value::Null),
+    ];
+    python("sdk-1", "langchain", &results);
+}
