@@ -206,7 +206,7 @@ at_part at_part_bytes(const char *media_type, at_str bytes, at_str filename);
 /* A file whose content is text. */
 at_part at_part_text_file(const char *media_type, at_str text, at_str filename);
 
-/* A file by the absolute URL at which the reader finds it. */
+/* A file by its absolute URL, from which the host fetches it if the tool may reach it. */
 at_part at_part_url(const char *media_type, at_str url, at_str filename);
 
 /* The result of a call. Made by the functions below. */

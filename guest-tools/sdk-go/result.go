@@ -119,7 +119,7 @@ func TextFilePart(mediaType, s string) Part {
 	return Part{file: true, data: dataText, content: s, mediaType: mediaType}
 }
 
-// URLPart is a file by the absolute URL at which the reader finds it.
+// URLPart is a file by its absolute URL, from which the host fetches it if the tool may reach it.
 func URLPart(mediaType, url string) Part {
 	return Part{file: true, data: dataURL, content: url, mediaType: mediaType}
 }

@@ -189,7 +189,7 @@ export function file(
   filename?: string,
 ): Part;
 
-/** A file by its absolute URL, at which the reader can fetch it. */
+/** A file by its absolute URL, from which the host fetches it if the tool may reach it. */
 export function fileUrl(url: string | URL, mediaType: string, filename?: string): Part;
 
 /**

@@ -306,7 +306,7 @@ fn knows_the_tools(tools: &Value) {
             "name": "test_simple_text",
             "title": "Simple text",
             "description": "Returns a text.",
-            "inputSchema": { "type": "object", "additionalProperties": false },
+            "inputSchema": { "type": "object", "properties": {}, "additionalProperties": false },
             "annotations": read_only,
         }),
         json!({

@@ -5,3 +5,4 @@ mod config;
 mod elicitation;
 mod lifecycle;
 mod reload;
+mod resources;

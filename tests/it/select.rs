@@ -388,9 +388,14 @@ fn file_arguments_reach_the_model() {
     let text = format!("```\n{}\n", "long ".repeat(50_000));
     env.write("notes.txt", &text);
     env.write("one.png", png(9, 4));
-    let files = "--file notes.txt --file paper.bin --file one.png read";
+    let sound = b"ID3\x04\0\0\0\0\0\0";
+    env.write("a.mp3", sound);
+    let files = "--file notes.txt --file paper.bin --file one.png --file a.mp3 read";
     let args: Vec<&str> = files.split(' ').collect();
-    env.write("agent.toml", "[openai-compat]\ndocuments = true\n");
+    env.write(
+        "agent.toml",
+        "[openai-compat]\ndocuments = true\naudio = true\n",
+    );
     let server = ChatServer::start(vec![Answer::text("Read.")]);
     let ran = ask(&env, &server, &args);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -402,14 +407,18 @@ fn file_arguments_reach_the_model() {
     assert_eq!(content[1]["file"]["file_data"], data);
     assert_eq!(content[1]["file"]["filename"], "paper.bin");
     assert_eq!(images(request), [png(9, 4)]);
-    assert_eq!(content[3], json!({ "type": "text", "text": "read" }));
-    // Without documents nothing is asked; other files have no part in any prompt.
+    let data = STANDARD.encode(sound);
+    let heard = json!({ "type": "input_audio", "input_audio": { "data": data, "format": "mp3" } });
+    assert_eq!(content[3], heard);
+    assert_eq!(content[4], json!({ "type": "text", "text": "read" }));
+    // Without documents or sound nothing is asked; other files have no part in any prompt.
     env.write("agent.toml", "");
-    env.write("a.mp3", b"ID3\x04\0\0\0\0\0\0");
+    env.write("a.zip", b"PK\x03\x04\0\0\0\0\0\0");
     env.write("zeros", [0; 9]);
     for (file, says) in [
         ("paper.bin", "`openai-compat:m` takes no PDF documents"),
-        ("a.mp3", "cannot use the file a.mp3: it is audio/mpeg"),
+        ("a.mp3", "`openai-compat:m` takes no recordings of sound"),
+        ("a.zip", "cannot use the file a.zip: it is application/zip"),
         ("zeros", "it is of no known type"),
     ] {
         let ran = ask(&env, &server, &["--file", file, "read"]);

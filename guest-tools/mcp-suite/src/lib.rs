@@ -1,5 +1,5 @@
 //! The tools that the conformance suite of the Model Context Protocol expects of a server under
-//! test. The suite defines their names and behaviour; `tests/mcp_conformance/` lists what it
+//! test. The suite defines their names and behaviour; `tests/interop/mcp_conformance/` lists what it
 //! expects and no tool of this host can do.
 
 mod asks;

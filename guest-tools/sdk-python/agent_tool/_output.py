@@ -66,7 +66,7 @@ def file(data: bytes | str, media_type: str, filename: str | None = None) -> Par
 
 
 def file_url(url: str, media_type: str, filename: str | None = None) -> Part:
-    """A file by its absolute URL, at which the reader can fetch it."""
+    """A file by its absolute URL, from which the host fetches it if the tool may reach it."""
     return _file(Data("url", _string(url, "file_url")), media_type, filename)
 
 

@@ -99,7 +99,7 @@ pub enum Part {
 pub enum Data {
     /// The content itself.
     Bytes(Vec<u8>),
-    /// An absolute URL at which the reader can fetch the content.
+    /// An absolute URL, whose content the host fetches if the call may reach it.
     Url(String),
     /// The content itself, as text.
     Text(String),

@@ -4,7 +4,7 @@
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::prose::reflow;
 
@@ -33,6 +33,9 @@ fn input_of(write: Writer) -> Value {
         // code.
         root.remove("description");
         root.entry("type").or_insert_with(|| "object".into());
+        // OpenAI refuses an object without them, such as that of a tool without input.
+        root.entry("properties")
+            .or_insert_with(|| Value::Object(Map::new()));
     }
     schema
 }

@@ -32,6 +32,7 @@ mod resolved;
 mod secrets;
 mod session;
 mod settings;
+mod skills;
 mod source;
 #[cfg(test)]
 mod tests;

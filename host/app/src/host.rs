@@ -6,9 +6,11 @@ use crate::{
     no_model::NoModel,
     recording,
     registry::Registry,
+    skill::SkillTools,
     store::{open_store, project},
 };
 use agent_host_engine::{
+    artifact::Artifacts,
     model::Model,
     session::{ClientSession, Session, SessionStart, now_ms},
     tool::ToolRunner,
@@ -17,7 +19,11 @@ use agent_host_engine::{
 };
 use agent_host_journal::{JournalStore, ProjectApproval};
 use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
-use agent_host_types::{approval::ApprovalRule, id::SessionId, model::ModelError};
+use agent_host_types::{
+    approval::ApprovalRule,
+    id::{Digest, SessionId},
+    model::ModelError,
+};
 use std::sync::Arc;
 
 /// A running host.
@@ -48,7 +54,7 @@ use std::sync::Arc;
 pub struct Host {
     config: Config,
     registry: Arc<Registry>,
-    /// The tools for the model: those of the registry, or a search of them.
+    /// The tools for the model: those of the registry, or a search of them, and the reader of skills.
     tools: Arc<dyn ToolRunner>,
     model: Arc<dyn Model>,
     store: Arc<dyn JournalStore>,
@@ -97,7 +103,10 @@ impl Host {
         store.approvals().await?;
         let registry = Arc::new(Registry::open(&config).await?);
         Ok(Self {
-            tools: SearchedTools::wrap(registry.clone(), config.search_tools_from),
+            tools: SkillTools::wrap(
+                SearchedTools::wrap(registry.clone(), config.search_tools_from),
+                &config.skills,
+            ),
             config,
             registry,
             model,
@@ -179,6 +188,27 @@ impl Host {
             at_ms,
         });
         Ok(self.store.remember_approvals(approvals.collect()).await?)
+    }
+
+    /// Returns the files that the durable calls of a session returned.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub async fn artifacts(&self, session: SessionId) -> Result<Artifacts, HostError> {
+        let mut artifacts = Artifacts::default();
+        let read = self
+            .store
+            .for_each_record(session, |record| artifacts.add(record.event));
+        read.await?;
+        Ok(artifacts)
+    }
+
+    /// Returns the bytes of an artifact.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub async fn read_blob(&self, digest: Digest) -> Result<Vec<u8>, HostError> {
+        Ok(self.store.read_blob(digest).await?)
     }
 
     /// Starts a session.

@@ -22,6 +22,7 @@ mod no_model;
 mod recording;
 mod registry;
 mod servers;
+mod skill;
 mod store;
 mod trust;
 mod trusted_file;
@@ -30,7 +31,9 @@ pub use agent_host_models::Effort;
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
-pub use config::{Config, ConfigError, ConfigProblem, Environment, ModelConfig, Overrides};
+pub use config::{
+    ComponentSource, Config, ConfigError, ConfigProblem, Environment, ModelConfig, Overrides,
+};
 pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
 pub use host::{Host, model};
@@ -39,6 +42,7 @@ pub use lock_file::{InvalidLock, LockError, LockFile};
 pub use recording::RecordingFileError;
 pub use registry::Registry;
 pub use servers::ServerEntry;
+pub use skill::{READ_SKILL, Skill, SkillError};
 pub use store::{open_store, project};
 pub use trust::{TrustError, TrustFile, Trusted};
 pub use trusted_file::read_secret;

@@ -56,7 +56,7 @@ pub enum LockError {
         path.display(), ToolErrorCode::ChangedSinceApproval
     )]
     Changed {
-        /// "component" or "MCP server".
+        /// [`LockEntry::kind`].
         kind: &'static str,
         /// Its name in the configuration.
         name: String,
@@ -155,10 +155,7 @@ impl LockFile {
     }
 
     fn refusal(&self, name: &str, current: &LockEntry, changes: &[Change]) -> LockError {
-        let kind = match current {
-            LockEntry::Component(_) => "component",
-            LockEntry::Server(_) => "MCP server",
-        };
+        let kind = current.kind();
         let mut lines = difference(changes);
         let more = lines.len().saturating_sub(SHOWN_LINES);
         if more > 0 {

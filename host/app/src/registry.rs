@@ -161,6 +161,9 @@ impl Registry {
         for entry in self.servers() {
             lock.admit(&entry.config.name, LockEntry::Server(entry.locked()))?;
         }
+        for skill in &config.skills {
+            lock.admit(&skill.name, LockEntry::Skill(skill.locked()))?;
+        }
         Ok(())
     }
 

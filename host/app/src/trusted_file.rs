@@ -70,6 +70,14 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<String, FileError> {
     read_unless(path, max_bytes, |found| refusal(found, geteuid().as_raw()))
 }
 
+/// Reads such a file, whose content may be anything.
+///
+/// # Errors
+/// Those of [`read`], except that it is not text.
+pub(crate) fn read_bytes(path: &Path, max_bytes: u64) -> Result<Vec<u8>, FileError> {
+    read_bytes_unless(path, max_bytes, |found| refusal(found, geteuid().as_raw()))
+}
+
 /// Returns why a file may not decide what this user runs.
 fn refusal(found: &Metadata, user: u32) -> Option<FileError> {
     let (mode, owner) = (found.mode() & 0o7777, found.uid());
@@ -136,6 +144,16 @@ fn read_unless(
     max_bytes: u64,
     refuse: impl Fn(&Metadata) -> Option<FileError>,
 ) -> Result<String, FileError> {
+    let bytes = read_bytes_unless(path, max_bytes, refuse)?;
+    String::from_utf8(bytes)
+        .map_err(|_| FileError::refused("it is not UTF-8 text", "save it as UTF-8"))
+}
+
+fn read_bytes_unless(
+    path: &Path,
+    max_bytes: u64,
+    refuse: impl Fn(&Metadata) -> Option<FileError>,
+) -> Result<Vec<u8>, FileError> {
     let file = open(path)?;
     // Of the open file, so that it is the file that is read.
     let found = file.metadata()?;
@@ -150,8 +168,7 @@ fn read_unless(
             "is it the right file?",
         ));
     }
-    String::from_utf8(bytes)
-        .map_err(|_| FileError::refused("it is not UTF-8 text", "save it as UTF-8"))
+    Ok(bytes)
 }
 
 /// Writes a file in one step: a reader sees the old text or the new one, also after a power

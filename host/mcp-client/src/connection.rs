@@ -11,15 +11,17 @@ use crate::{
     lines::Lines,
     listing::Listing,
     oauth,
+    request::ToolRequest,
+    result::redact,
 };
-use agent_host_engine::{secrets::Secrets, text, tool::ProgressSink};
+use agent_host_engine::{text, tool::ProgressSink};
 use futures_util::FutureExt as _;
 use rmcp::{
     RoleClient, ServiceError,
     model::{
-        CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-        ClientRequest, ErrorCode, ErrorData, InputRequest, InputRequiredResult, InputResponses,
-        JsonObject, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId,
+        CancelledNotification, CancelledNotificationParam, ClientRequest, ElicitRequestParams,
+        ElicitationAction, ErrorCode, ErrorData, InputRequest, InputRequiredResult, InputResponses,
+        ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId, ServerCapabilities,
         ServerResult, SubscriptionFilter,
     },
     service::{
@@ -38,6 +40,9 @@ pub(crate) const SHOWN_BYTES: usize = 500;
 
 /// The maximum of requests for one call: each may ask the user.
 const MAX_ROUNDS: u32 = 16;
+
+/// The error of a call before which the user has to open addresses; it names them.
+const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32_042);
 
 /// The pause before a call is sent again at the server's wish, times the number of rounds.
 const ROUND_PAUSE: Duration = Duration::from_millis(50);
@@ -193,12 +198,34 @@ impl Connection {
         Some(info.protocol_version.to_string())
     }
 
-    /// Lists the server's tools, redacted.
+    /// Returns what the server declares.
+    pub(crate) fn capabilities(&self) -> ServerCapabilities {
+        let info = self.service.peer_info();
+        info.map(|info| info.capabilities.clone())
+            .unwrap_or_default()
+    }
+
+    /// Requests a page of a list, redacted.
+    pub(crate) async fn page(&self, request: ClientRequest) -> Result<Value, RequestError> {
+        let mut page = self.ask(request, &|_, _| {}).await?.result()?;
+        for secrets in self.config.redacted() {
+            secrets.json(&mut page);
+        }
+        Ok(page)
+    }
+
+    /// Lists the server's tools, redacted. A server that declares something else and no tools has
+    /// none.
     ///
     /// # Errors
     /// The reason, as a fragment.
     pub(crate) async fn list(&self) -> Result<Listing, String> {
         let mut listing = Listing::default();
+        let declared = self.capabilities();
+        let has_others = declared.resources.is_some() || declared.prompts.is_some();
+        if declared.tools.is_none() && has_others {
+            return Ok(listing);
+        }
         let mut cursor = None;
         loop {
             let from =
@@ -207,21 +234,12 @@ impl Connection {
                 params: from,
                 ..ListToolsRequest::default()
             };
-            let answer = self.ask(ClientRequest::ListToolsRequest(request), &|_, _| {});
-            let page = match answer.await.and_then(Answer::result) {
-                Ok(mut page) => {
-                    for secrets in self.config.redacted() {
-                        secrets.json(&mut page);
-                    }
-                    page
-                }
-                Err(RequestError::Closed(why)) => return Err(why),
-                Err(RequestError::Protocol(error)) => {
-                    return Err(text::sanitize(&error.message, SHOWN_BYTES));
-                }
-                Err(RequestError::Unsupported(what)) => return Err(what.to_owned()),
-                Err(RequestError::Login(what)) => return Err(what),
-            };
+            let page = self.page(ClientRequest::ListToolsRequest(request)).await;
+            let page = page.map_err(|error| match error {
+                RequestError::Closed(why) | RequestError::Login(why) => why,
+                RequestError::Protocol(error) => text::sanitize(&error.message, SHOWN_BYTES),
+                RequestError::Unsupported(what) => what.to_owned(),
+            })?;
             cursor = listing.take(page)?;
             if cursor.is_none() {
                 return Ok(listing);
@@ -229,28 +247,34 @@ impl Connection {
         }
     }
 
-    /// Calls a tool by the server's own name. Dropping the future cancels the call at the server.
-    /// The result is redacted except for base64 in it.
+    /// Makes the request of a tool call. Dropping the future cancels it at the server. The answer is
+    /// in the form of the result of a tool, redacted except for base64 in it.
     pub(crate) async fn call(
         &self,
-        tool: &str,
-        input: JsonObject,
+        mut request: ToolRequest,
         progress: ProgressSink<'_>,
     ) -> Result<Value, RequestError> {
-        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
         // Before it is sent, since the server may ask at once.
         let _running = self.signals.begin_call();
+        let mut has_opened = false;
         for round in 0..MAX_ROUNDS {
-            let request = CallToolRequest::new(params.clone());
-            let request = ClientRequest::CallToolRequest(request);
-            let required = match self.ask(request, progress).await? {
-                Answer::Result(mut result) => {
+            let required = match self.ask(request.to_client_request(), progress).await {
+                Ok(Answer::Result(result)) => {
+                    let mut result = request.tool_result(result);
                     for secrets in self.config.redacted() {
                         redact(&mut result, &secrets);
                     }
                     return Ok(result);
                 }
-                Answer::InputRequired(required) => required,
+                Ok(Answer::InputRequired(required)) => required,
+                Err(RequestError::Protocol(error))
+                    if error.code == URL_ELICITATION_REQUIRED && !has_opened =>
+                {
+                    has_opened = true;
+                    self.open_addresses(error).await?;
+                    continue;
+                }
+                Err(error) => return Err(error),
             };
             let requests = required.input_requests.unwrap_or_default();
             if requests.is_empty() {
@@ -261,12 +285,36 @@ impl Connection {
             for (key, request) in requests {
                 responses.insert(key, self.input(request).await?);
             }
-            params.input_responses = (!responses.is_empty()).then_some(responses);
-            params.request_state = required.request_state;
+            request.set_input(responses, required.request_state);
         }
         Err(RequestError::Unsupported(
             "it asked for input again and again",
         ))
+    }
+
+    /// Asks the user to open the addresses that a server requires before it runs a call.
+    async fn open_addresses(&self, mut error: ErrorData) -> Result<(), RequestError> {
+        let addresses = error.data.as_mut().and_then(|data| {
+            let addresses = data.get_mut("elicitations")?.take();
+            serde_json::from_value::<Vec<ElicitRequestParams>>(addresses).ok()
+        });
+        let is_url = |asked: &ElicitRequestParams| {
+            matches!(asked, ElicitRequestParams::UrlElicitationParams { .. })
+        };
+        let Some(addresses) = addresses.filter(|all| !all.is_empty() && all.iter().all(is_url))
+        else {
+            return Err(RequestError::Protocol(error));
+        };
+        for address in addresses {
+            let asked = self.service.service().elicit(address).await;
+            let answer = asked.map_err(|error| cannot_ask(&error))?;
+            if answer.action != ElicitationAction::Accept {
+                return Err(RequestError::Unsupported(
+                    "it wants the user to open an address first, and the user did not agree",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Answers a request of the server that came as the result of a call.
@@ -275,14 +323,7 @@ impl Connection {
         let answer = match request {
             InputRequest::Elicitation(request) => {
                 let answer = handler.elicit(request.params).await;
-                let answer = answer.map_err(|error| {
-                    RequestError::Unsupported(if error.code == ErrorCode::INVALID_PARAMS {
-                        "it asks the user a question that cannot be shown"
-                    } else {
-                        "it asks the user a question first, and no one can be asked in this run; use `agent-host run` at a terminal"
-                    })
-                });
-                serde_json::to_value(answer?)
+                serde_json::to_value(answer.map_err(|error| cannot_ask(&error))?)
             }
             InputRequest::ListRoots(_) => serde_json::to_value(handler.roots()),
             _ => {
@@ -444,27 +485,11 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Redacts the result of a call except for base64, whose content is redacted once decoded.
-fn redact(result: &mut Value, secrets: &Secrets) {
-    if secrets.is_empty() {
-        return;
-    }
-    let encoded: Vec<Value> = base64(result).map(Value::take).collect();
-    secrets.json(result);
-    for (place, text) in base64(result).zip(encoded) {
-        *place = text;
-    }
-}
-
-/// Iterates over the base64 strings in a result.
-fn base64(result: &mut Value) -> impl Iterator<Item = &mut Value> {
-    let blocks = result.get_mut("content").and_then(Value::as_array_mut);
-    blocks.into_iter().flatten().filter_map(|block| {
-        let place = match block.get("type").and_then(Value::as_str)? {
-            "image" | "audio" => "/data",
-            "resource" => "/resource/blob",
-            _ => return None,
-        };
-        block.pointer_mut(place)
+/// Returns the reason why a question of the server was not asked.
+fn cannot_ask(error: &ErrorData) -> RequestError {
+    RequestError::Unsupported(if error.code == ErrorCode::INVALID_PARAMS {
+        "it asks the user a question that cannot be shown"
+    } else {
+        "it asks the user a question first, and no one can be asked in this run; use `agent-host run` at a terminal"
     })
 }

@@ -2,11 +2,13 @@
 //! validates and bounds everything the untrusted server sends. It never decides whether a call may
 //! run.
 
+mod changes;
 mod child;
 mod config;
 mod connection;
 mod elicitation;
 mod error;
+mod features;
 mod handler;
 mod handshake;
 mod headers;
@@ -16,6 +18,8 @@ mod listing;
 mod names;
 mod oauth;
 mod reconnect;
+mod request;
+mod resources;
 mod result;
 mod server;
 mod supervisor;
@@ -27,6 +31,7 @@ pub use elicitation::{
     Choice, Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, Field, FieldKind,
 };
 pub use error::ConnectError;
+pub use features::{Count, Features};
 pub use headers::{check_header_name, check_header_value};
 pub use names::{MAX_SERVER_NAME, offered_name};
 pub use oauth::{Login, LoginError, LoginStore, LoginTokens, OAuth};

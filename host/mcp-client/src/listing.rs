@@ -1,6 +1,10 @@
 //! Collects the pages of `tools/list`, and selects and validates the offered tools.
 
-use crate::{config::ServerConfig, names::offered_name};
+use crate::{
+    config::ServerConfig,
+    features::{FeatureTool, Features},
+    names::offered_name,
+};
 use agent_host_engine::{
     definitions::{Definitions, InputChecks, RawDefinition, ToolNote},
     text,
@@ -77,16 +81,23 @@ pub(crate) struct ToolOffer {
     pub(crate) definitions: Definitions,
     /// The server's own names, by the names for models, also of tools that are left out.
     pub(crate) own_names: HashMap<String, String>,
+    /// The tools of this host for the resources and prompts, by the names for models.
+    pub(crate) feature_tools: HashMap<String, FeatureTool>,
+    pub(crate) features: Features,
     /// The tools that are left out, or offered in part.
     pub(crate) notes: Vec<ToolNote>,
 }
 
 impl ToolOffer {
-    /// Selects and validates the configured tools.
+    /// Selects and validates the configured tools, and adds those for resources and prompts.
     ///
     /// # Errors
     /// The tool and its defect, as a fragment.
-    pub(crate) fn of(config: &ServerConfig, listing: Listing) -> Result<Self, String> {
+    pub(crate) fn of(
+        config: &ServerConfig,
+        listing: Listing,
+        features: Features,
+    ) -> Result<Self, String> {
         let mut raw = Vec::new();
         let mut notes = Vec::new();
         let mut own_names = HashMap::new();
@@ -115,6 +126,20 @@ impl ToolOffer {
                 }
             }
         }
+        let mut feature_tools = HashMap::new();
+        let mut feature_definitions = Vec::new();
+        for (tool, is_offered) in FeatureTool::of(config, features) {
+            let name = offered_name(&config.name, tool.own_name());
+            // A tool of the server with this name is the server's.
+            if own_names.contains_key(&name) {
+                continue;
+            }
+            own_names.insert(name.clone(), tool.own_name().to_owned());
+            if is_offered {
+                feature_definitions.push(tool.definition(config));
+                feature_tools.insert(name, tool);
+            }
+        }
         let own: BTreeSet<&str> = own_names.values().map(String::as_str).collect();
         for (setting, wanted) in [
             ("tools", config.tools.as_ref()),
@@ -133,12 +158,15 @@ impl ToolOffer {
         if let (true, Some(note)) = (raw.is_empty(), notes.first()) {
             return Err(note.to_string());
         }
+        raw.extend(feature_definitions);
         let selected = Definitions::select(raw, InputChecks::Source);
         let (definitions, more) = selected.map_err(|error| error.to_string())?;
         notes.extend(more);
         Ok(Self {
             definitions,
             own_names,
+            feature_tools,
+            features,
             notes,
         })
     }

@@ -2,8 +2,8 @@
 //! that needed it, so that a server that starts slowly is ready for a later call.
 
 use crate::{
-    config::ServerConfig, connection::Connection, error::ConnectError, handshake::timeout_error,
-    listing::ToolOffer,
+    config::ServerConfig, connection::Connection, error::ConnectError, features::Features,
+    handshake::timeout_error, listing::ToolOffer, resources,
 };
 use std::{
     sync::Arc,
@@ -61,6 +61,7 @@ impl ConnState {
     pub(crate) async fn reconnect(
         &mut self,
         config: &Arc<ServerConfig>,
+        features: Features,
     ) -> Result<(Arc<Connection>, ToolOffer), ReconnectError> {
         if let (Some(failed), None) = (&self.failure, &self.attempt)
             && Instant::now() < failed.until
@@ -68,7 +69,7 @@ impl ConnState {
             return Err(ReconnectError::Paused(failed.why.clone()));
         }
         let attempt = self.attempt.get_or_insert_with(|| {
-            AbortOnDropHandle::new(tokio::spawn(connect(Arc::clone(config))))
+            AbortOnDropHandle::new(tokio::spawn(connect(Arc::clone(config), Some(features))))
         });
         let connected = attempt.await;
         self.attempt = None;
@@ -102,8 +103,9 @@ impl ConnState {
     }
 }
 
-/// Connects and lists the tools within the connect timeout.
-pub(crate) async fn connect(config: Arc<ServerConfig>) -> Connected {
+/// Connects and lists the tools within the connect timeout. Resources and prompts are counted unless
+/// `features` are known, so that the tools for them stay the same.
+pub(crate) async fn connect(config: Arc<ServerConfig>, features: Option<Features>) -> Connected {
     let began = Instant::now();
     let connection = Connection::open(&config).await?;
     let left = config.connect_timeout.saturating_sub(began.elapsed());
@@ -115,6 +117,13 @@ pub(crate) async fn connect(config: Arc<ServerConfig>) -> Connected {
         .await
         .map_err(|_| timeout_error(&config, ", it did not say what its tools are"))?
         .map_err(fault)?;
-    let offer = ToolOffer::of(&config, listing).map_err(fault)?;
+    let features = match features {
+        Some(known) => known,
+        None => {
+            let left = config.connect_timeout.saturating_sub(began.elapsed());
+            resources::count(&connection, left).await
+        }
+    };
+    let offer = ToolOffer::of(&config, listing, features).map_err(fault)?;
     Ok((connection, offer))
 }

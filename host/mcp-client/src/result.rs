@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_engine::text;
+use agent_host_engine::{secrets::Secrets, text};
 use agent_host_types::{
     failure::ToolFailure,
     json::JsonText,
@@ -20,6 +20,9 @@ pub const OUTPUT_META: &str = "agent-host/output";
 
 /// The key in a content block's `_meta` for the file name, set by agent-host's own server.
 const FILENAME_META: &str = "agent-host/filename";
+
+/// The text of a resource without content.
+pub(crate) const EMPTY_RESOURCE: &str = "[the resource has no content]";
 
 /// The maximum of bytes shown of a link's name and address.
 const LINK_SHOWN: usize = 2 * 1024;
@@ -282,6 +285,28 @@ pub(crate) fn replace_links(output: &mut ToolResultOutput) {
     }
 }
 
+/// Returns the size of a result in bytes.
+pub(crate) fn size(output: &ToolResultOutput) -> u64 {
+    let bytes = match output {
+        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.len(),
+        ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json) => json.as_str().len(),
+        ToolResultOutput::ExecutionDenied(reason) => reason.as_ref().map_or(0, String::len),
+        ToolResultOutput::Content(parts) => parts.iter().map(part_size).sum(),
+    };
+    bytes as u64
+}
+
+fn part_size(part: &ContentPart) -> usize {
+    match part {
+        ContentPart::Text { text } => text.len(),
+        ContentPart::File(file) => match &file.data {
+            FileData::Bytes(bytes) => bytes.len(),
+            FileData::Url(text) | FileData::Text(text) => text.len(),
+            FileData::Blob(_) => 0,
+        },
+    }
+}
+
 fn name_of(author: Author, name: Option<&str>) -> Option<String> {
     match author {
         Author::AgentHost => None,
@@ -342,4 +367,29 @@ fn invalid(why: &str) -> ToolFailure {
     ToolFailure::invalid_output(format!(
         "The MCP server answered, but its result cannot be used: {why}."
     ))
+}
+
+/// Redacts the result of a call except for base64, whose content is redacted once decoded.
+pub(crate) fn redact(result: &mut Value, secrets: &Secrets) {
+    if secrets.is_empty() {
+        return;
+    }
+    let encoded: Vec<Value> = base64(result).map(Value::take).collect();
+    secrets.json(result);
+    for (place, text) in base64(result).zip(encoded) {
+        *place = text;
+    }
+}
+
+/// Iterates over the base64 strings in a result.
+fn base64(result: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let blocks = result.get_mut("content").and_then(Value::as_array_mut);
+    blocks.into_iter().flatten().filter_map(|block| {
+        let place = match block.get("type").and_then(Value::as_str)? {
+            "image" | "audio" => "/data",
+            "resource" => "/resource/blob",
+            _ => return None,
+        };
+        block.pointer_mut(place)
+    })
 }

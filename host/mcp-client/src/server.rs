@@ -1,14 +1,18 @@
 //! A server whose tools are offered: calls, deadlines, reconnection and changed tools.
 
 use crate::{
+    changes::ToolChanges,
     config::{Endpoint, Reach, ServerConfig},
     connection::{Connection, RequestError},
     error::ConnectError,
+    features::{FeatureTool, Features},
     handler::Signals,
     lines::{MALFORMED, TOO_LARGE},
     listing::ToolOffer,
     reconnect::{ConnState, ReconnectError, connect},
-    result,
+    request::ToolRequest,
+    resources,
+    result::{self, size},
 };
 use agent_host_engine::{
     definitions::{Definitions, ToolNote},
@@ -19,15 +23,15 @@ use agent_host_types::{
     accounting::{Accounting, AuditEntry, AuditVerdict},
     failure::{ToolErrorCode, ToolFailure},
     lock::LockedServer,
-    output::{ContentPart, FileData, ToolResultOutput},
+    output::ToolResultOutput,
     tool::{Effect, ToolDefinition},
 };
 use serde_json::{Map, Value};
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::HashMap,
     fmt,
     pin::pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::{
@@ -48,14 +52,14 @@ pub struct McpServer {
     definitions: Definitions,
     /// The server's own names, by the names for models.
     own_names: HashMap<String, String>,
+    /// The tools of this host among them.
+    feature_tools: HashMap<String, FeatureTool>,
+    features: Features,
     notes: Vec<ToolNote>,
     permits: Semaphore,
     /// Locked during a reconnection, so that concurrent calls share one attempt.
     state: tokio::sync::Mutex<ConnState>,
-    /// The tools that changed since they were first listed, under the names for models.
-    changed: Mutex<BTreeSet<String>>,
-    /// The tools that were added since, of which the operator was told.
-    added: Mutex<BTreeSet<String>>,
+    changes: ToolChanges,
 }
 
 /// A server that is ready for a call.
@@ -82,15 +86,16 @@ impl McpServer {
     /// invalid.
     pub async fn connect(config: ServerConfig) -> Result<Self, ConnectError> {
         let config = Arc::new(config);
-        let (connection, offer) = connect(Arc::clone(&config)).await?;
+        let (connection, offer) = connect(Arc::clone(&config), None).await?;
         Ok(Self {
             definitions: offer.definitions,
             own_names: offer.own_names,
+            feature_tools: offer.feature_tools,
+            features: offer.features,
             notes: offer.notes,
             permits: Semaphore::new(config.concurrent_calls.get()),
             state: tokio::sync::Mutex::new(ConnState::new(connection)),
-            changed: Mutex::default(),
-            added: Mutex::default(),
+            changes: ToolChanges::default(),
             config,
         })
     }
@@ -113,7 +118,14 @@ impl McpServer {
         &self.notes
     }
 
-    /// Returns the server's own names of all listed tools, also of those that are left out.
+    /// Returns the resources and prompts as first counted.
+    #[must_use]
+    pub fn features(&self) -> Features {
+        self.features
+    }
+
+    /// Returns the server's own names of all listed tools, also of those that are left out, and the
+    /// names of the tools for its resources and prompts.
     pub fn own_names(&self) -> impl Iterator<Item = &str> {
         self.own_names.values().map(String::as_str)
     }
@@ -131,10 +143,14 @@ impl McpServer {
             .map_or(Effect::Effectful, |definition| definition.effect)
     }
 
-    /// Returns the entry for `agent.lock`.
+    /// Returns the entry for `agent.lock`. The tools for resources and prompts are not the server's
+    /// to change, so they have no pins.
     #[must_use]
     pub fn locked(&self) -> LockedServer {
-        LockedServer::new(self.config.reach.identity(), self.definitions())
+        let definitions = self.definitions().iter();
+        let own = definitions.filter(|tool| !self.feature_tools.contains_key(&tool.name));
+        let own: Vec<ToolDefinition> = own.cloned().collect();
+        LockedServer::new(self.config.reach.identity(), &own)
     }
 
     /// Returns the negotiated protocol version; `None` while disconnected.
@@ -245,7 +261,7 @@ impl McpServer {
         // The semaphore is never closed.
         let permit = self.permits.acquire().await.ok();
         let connection = self.connection().await?;
-        if self.changed().contains(tool) {
+        if self.changes.is_changed(tool) {
             let what = format!(
                 "changed the tool `{tool}` since it was accepted, so it did not run. The operator can accept it as it is now."
             );
@@ -265,8 +281,18 @@ impl McpServer {
         input: Map<String, Value>,
         progress: ProgressSink<'_>,
     ) -> Result<ToolResultOutput, ToolFailure> {
-        let called = ready.connection.call(ready.own_name, input, progress);
-        let answer = match called.await {
+        let connection = &ready.connection;
+        let answer = match self.feature_tools.get(tool) {
+            None => {
+                let request = ToolRequest::call(ready.own_name, input);
+                connection.call(request, progress).await
+            }
+            Some(feature) => {
+                let most = self.config.output_bytes;
+                resources::run(*feature, connection, input, progress, most).await
+            }
+        };
+        let answer = match answer {
             Ok(answer) => answer,
             Err(RequestError::Protocol(error)) if error.code == TOO_LARGE => {
                 return Err(self.too_large(&error.message));
@@ -348,10 +374,9 @@ impl McpServer {
             self.refresh_tools(&connection).await;
             return Ok(connection);
         }
-        match state.reconnect(&self.config).await {
+        match state.reconnect(&self.config, self.features).await {
             Ok((connection, offer)) => {
                 self.record_changes(Some(&offer.definitions));
-                self.announce_added(&offer.definitions);
                 Ok(connection)
             }
             Err(ReconnectError::Paused(why)) => {
@@ -372,10 +397,9 @@ impl McpServer {
             return;
         };
         let listed = connection.list().await;
-        match listed.and_then(|listing| ToolOffer::of(&self.config, listing)) {
+        match listed.and_then(|listing| ToolOffer::of(&self.config, listing, self.features)) {
             Ok(offer) => {
                 self.record_changes(Some(&offer.definitions));
-                self.announce_added(&offer.definitions);
             }
             // The next call reconnects.
             Err(_) if connection.is_closed() => return,
@@ -390,40 +414,8 @@ impl McpServer {
 
     /// Records which tools changed; all of them if `now` is `None`.
     fn record_changes(&self, now: Option<&Definitions>) {
-        let now = now.map_or(&[][..], Definitions::all);
-        let others = self.definitions().iter().filter(|tool| !now.contains(tool));
-        let others: BTreeSet<String> = others.map(|tool| tool.name.clone()).collect();
-        let mut changed = self.changed();
-        if !others.is_empty() && *changed != others {
-            let names: Vec<&str> = others.iter().map(String::as_str).collect();
-            tracing::warn!(
-                "the MCP server `{name}` changed these tools while it was used, and they are not called any more: {}. Look at them with `agent-host lock`, and accept them with `agent-host lock --accept {name}`",
-                names.join(", "),
-                name = self.config.name,
-            );
-        }
-        *changed = others;
-    }
-
-    /// Tells the operator once of each tool that is not offered since the lock does not have it.
-    fn announce_added(&self, now: &Definitions) {
-        let mut told = self.added.lock().unwrap_or_else(PoisonError::into_inner);
-        let names = now.all().iter().map(|tool| tool.name.as_str());
-        let added: Vec<&str> = names
-            .filter(|name| self.definitions.schemas(name).is_none())
-            .filter(|name| told.insert((*name).to_owned()))
-            .collect();
-        if !added.is_empty() {
-            tracing::warn!(
-                "the MCP server `{name}` added these tools while it was used, and they are not offered yet: {}. Look at them with `agent-host lock`, accept them with `agent-host lock --accept {name}`, and start anew",
-                added.join(", "),
-                name = self.config.name,
-            );
-        }
-    }
-
-    fn changed(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+        let (server, first) = (&self.config.name, &self.definitions);
+        self.changes.record(server, first, now);
     }
 
     /// Returns the result of a call that the server denied. Its reason is quoted, since this host's
@@ -484,28 +476,6 @@ async fn timeout_without_questions<T>(
         if let Ok(answer) = timeout(left.max(QUESTION_POLL), &mut call).await {
             return Some(answer);
         }
-    }
-}
-
-/// Returns the size of a result in bytes.
-fn size(output: &ToolResultOutput) -> u64 {
-    let bytes = match output {
-        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => text.len(),
-        ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json) => json.as_str().len(),
-        ToolResultOutput::ExecutionDenied(reason) => reason.as_ref().map_or(0, String::len),
-        ToolResultOutput::Content(parts) => parts.iter().map(part_size).sum(),
-    };
-    bytes as u64
-}
-
-fn part_size(part: &ContentPart) -> usize {
-    match part {
-        ContentPart::Text { text } => text.len(),
-        ContentPart::File(file) => match &file.data {
-            FileData::Bytes(bytes) => bytes.len(),
-            FileData::Url(text) | FileData::Text(text) => text.len(),
-            FileData::Blob(_) => 0,
-        },
     }
 }
 

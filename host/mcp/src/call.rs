@@ -19,7 +19,7 @@ use agent_host_engine::{
     tool::ToolRunner as _,
     turn::{ClientCall, ClientCallEnd, ClientCallError, TurnContext},
 };
-use agent_host_types::{approval::ApprovalRule, id::Digest};
+use agent_host_types::{approval::ApprovalRule, id::Digest, output::ToolResultOutput};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
@@ -96,6 +96,47 @@ impl CallRunner {
                 cancel.cancel();
                 response.await
             }
+        }
+    }
+
+    /// Runs a call that no user is asked about, for a request that is not `tools/call`.
+    ///
+    /// # Errors
+    /// Those of [`Self::call`].
+    pub(crate) async fn call_tool(
+        &self,
+        connection: &Connection,
+        tool: &str,
+        input: JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ToolResultOutput, ErrorData> {
+        let _task = self.tasks.token();
+        let cancel = context.ct.child_token();
+        let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
+        let unasked = Elicitation::Unsupported;
+        let mut call = self.start(connection, request, unasked, context).await?;
+        loop {
+            let approvals = self.approvals(&call).await?;
+            let end = {
+                let mut run = std::pin::pin!(call.run(&Unobserved, &approvals, &cancel));
+                tokio::select! {
+                    end = &mut run => end?,
+                    () = self.stop.cancelled() => {
+                        cancel.cancel();
+                        run.await?
+                    }
+                }
+            };
+            self.sessions.schedule_flush(&call.session);
+            let prompt = match end {
+                ClientCallEnd::Settled { output, .. } => return Ok(output),
+                ClientCallEnd::Confirm(pending) => Prompt::Approval(pending),
+                ClientCallEnd::Question(question) => Prompt::Question {
+                    tool: call.tool.clone(),
+                    question,
+                },
+            };
+            call.reply(prompt, &elicitation::no_reply())?;
         }
     }
 

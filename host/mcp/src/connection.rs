@@ -63,6 +63,11 @@ impl Connection {
         Ok(session)
     }
 
+    /// Returns the session, if a call has started it.
+    pub(crate) async fn started_session(&self) -> Option<Arc<ClientSession>> {
+        self.session.lock().await.clone()
+    }
+
     /// Records the handshake; returns false if it was recorded before.
     pub(crate) fn initialize(&self) -> bool {
         !self.initialized.swap(true, Ordering::Relaxed)

@@ -6,18 +6,19 @@
 )]
 
 use crate::{
-    call::CallRunner, connection::Connection, listeners::Listeners, log, result::Structured,
+    call::CallRunner, connection::Connection, listeners::Listeners, log, resources,
+    result::Structured,
 };
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
-        CompleteResult, CustomRequest, CustomResult, ErrorCode, Implementation,
-        InitializeRequestParams, InitializeResult, ListPromptsRequestMethod, ListPromptsResult,
-        ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
-        ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ProtocolVersion, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
-        SetLevelRequestParams, SubscriptionFilter, Tool,
+        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+        CustomRequest, CustomResult, ErrorCode, Implementation, InitializeRequestParams,
+        InitializeResult, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability,
+        ServerCapabilities, ServerConfig, SetLevelRequestMethod, SetLevelRequestParams,
+        SubscriptionFilter, Tool,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -30,12 +31,16 @@ const INSTRUCTIONS: &str = "These tools run as sandboxed WebAssembly components.
 
 /// The request methods of this server. `rmcp` reports one with malformed parameters as a custom
 /// request.
-const METHODS: [&str; 7] = [
+const METHODS: [&str; 11] = [
     "initialize",
     "ping",
     "server/discover",
     "tools/list",
     "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "completion/complete",
     "logging/setLevel",
     "subscriptions/listen",
 ];
@@ -57,13 +62,28 @@ pub struct Handler {
     pub(crate) end: CancellationToken,
 }
 
+impl Handler {
+    /// Returns the connection that a request belongs to.
+    fn connection(&self, context: &RequestContext<RoleServer>) -> &Connection {
+        if is_stateless(context) {
+            &self.stateless
+        } else {
+            &self.own
+        }
+    }
+}
+
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
+        let mut capabilities = ServerCapabilities::builder()
             .enable_logging()
             .enable_tools()
             .enable_tool_list_changed()
             .build();
+        if resources::has_resources(&self.calls.catalog.get().registry) {
+            capabilities.resources = Some(ResourcesCapability::default());
+            capabilities.completions = Some(JsonObject::new());
+        }
         ServerConfig::new(capabilities)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
             .with_server_info(Implementation::new("agent-host", env!("CARGO_PKG_VERSION")))
@@ -103,11 +123,7 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let connection = if is_stateless(&context) {
-            &self.stateless
-        } else {
-            &self.own
-        };
+        let connection = self.connection(&context);
         // rmcp moves the future of a request several times, and this is the largest one.
         Box::pin(self.calls.call(connection, request, context)).await
     }
@@ -135,10 +151,16 @@ impl ServerHandler for Handler {
 
     async fn list_resources(
         &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+        let cursor = request.and_then(|request| request.cursor);
+        let connection = self.connection(&context);
+        Box::pin(
+            self.calls
+                .resources(connection, cursor.as_deref(), &context),
+        )
+        .await
     }
 
     async fn list_resource_templates(
@@ -146,17 +168,26 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<
-            ListResourceTemplatesRequestMethod,
-        >())
+        Ok(resources::templates(&self.calls.catalog.get().registry))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let connection = self.connection(&context);
+        let read = self.calls.read_resource(connection, &request.uri, &context);
+        Box::pin(read).await.map(ReadResourceResponse::from)
     }
 
     async fn complete(
         &self,
-        _request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+        let connection = self.connection(&context);
+        Box::pin(self.calls.complete(connection, request, &context)).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

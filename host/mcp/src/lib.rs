@@ -8,6 +8,7 @@
 
 mod call;
 mod catalog;
+mod completion;
 mod connection;
 mod elicitation;
 mod handler;
@@ -20,6 +21,7 @@ mod open_sessions;
 mod pending;
 mod progress;
 mod reload;
+mod resources;
 mod result;
 mod server;
 mod stdio;

@@ -46,6 +46,10 @@ pub struct Capabilities {
     pub vision: bool,
     /// PDF documents.
     pub documents: bool,
+    /// Recordings of sound; without it, or on a wire that has no form for them, a note takes the
+    /// place of each.
+    #[serde(default)]
+    pub audio: bool,
     /// Files in tool results; without it, they follow in a user message.
     pub files_in_results: bool,
     /// Several calls in one reply.
@@ -74,6 +78,7 @@ impl Capabilities {
     const NATIVE: Self = Self {
         vision: true,
         documents: true,
+        audio: false,
         files_in_results: true,
         parallel_calls: true,
         denied_is_error: false,

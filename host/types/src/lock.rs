@@ -1,7 +1,7 @@
 //! `agent.lock`: what the operator accepted. Of a component it pins the code, the imports and the
 //! definitions of its tools; of an MCP server the address or command line and the definitions of
-//! its tools. A difference blocks the component or server until it is accepted. The app crate
-//! reads, writes and shows the file.
+//! its tools; of a skill its files. A difference blocks what differs until it is accepted. The app
+//! crate reads, writes and shows the file.
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +33,9 @@ pub struct Lock {
     /// The MCP servers by their name in the configuration.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp: BTreeMap<String, LockedServer>,
+    /// The skills by their name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub skill: BTreeMap<String, LockedSkill>,
 }
 
 impl Default for Lock {
@@ -41,6 +44,7 @@ impl Default for Lock {
             version: LOCK_VERSION,
             tool: BTreeMap::new(),
             mcp: BTreeMap::new(),
+            skill: BTreeMap::new(),
         }
     }
 }
@@ -67,6 +71,16 @@ pub struct LockedServer {
     pub tools: BTreeMap<String, LockedTool>,
 }
 
+/// The accepted state of a skill.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LockedSkill {
+    /// The text that the model is told before it reads the skill.
+    pub description: String,
+    /// The digests of its files, by their paths in it.
+    pub files: BTreeMap<String, Digest>,
+}
+
 /// An entry of the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockEntry {
@@ -74,6 +88,8 @@ pub enum LockEntry {
     Component(LockedComponent),
     /// An MCP server.
     Server(LockedServer),
+    /// A skill.
+    Skill(LockedSkill),
 }
 
 /// The accepted definition of a tool.
@@ -131,6 +147,8 @@ pub enum Aspect {
     Server,
     /// One imported interface.
     Import,
+    /// One file of a skill, with its digest.
+    File,
     /// [`LockedTool::title`].
     Title,
     /// [`LockedTool::effect`].
@@ -164,6 +182,7 @@ impl Lock {
         let accepted = match current {
             LockEntry::Component(_) => self.tool.get(name).map(LockedComponent::facts),
             LockEntry::Server(_) => self.mcp.get(name).map(LockedServer::facts),
+            LockEntry::Skill(_) => self.skill.get(name).map(LockedSkill::facts),
         };
         let Some(accepted) = accepted else {
             return LockStatus::New;
@@ -175,12 +194,15 @@ impl Lock {
         }
     }
 
-    /// Returns all entries with their names, components before servers.
+    /// Returns all entries with their names: components, servers and skills.
     pub fn entries(&self) -> impl Iterator<Item = (&String, LockEntry)> {
         let components = self.tool.iter();
         let components = components.map(|(name, of)| (name, LockEntry::Component(of.clone())));
         let servers = self.mcp.iter();
-        components.chain(servers.map(|(name, of)| (name, LockEntry::Server(of.clone()))))
+        let servers = servers.map(|(name, of)| (name, LockEntry::Server(of.clone())));
+        let skills = self.skill.iter();
+        let skills = skills.map(|(name, of)| (name, LockEntry::Skill(of.clone())));
+        components.chain(servers).chain(skills)
     }
 
     /// Pins the current state under this name.
@@ -188,6 +210,7 @@ impl Lock {
         match current {
             LockEntry::Component(current) => drop(self.tool.insert(name, current)),
             LockEntry::Server(current) => drop(self.mcp.insert(name, current)),
+            LockEntry::Skill(current) => drop(self.skill.insert(name, current)),
         }
     }
 
@@ -195,6 +218,7 @@ impl Lock {
     pub fn remove(&mut self, name: &str) {
         self.tool.remove(name);
         self.mcp.remove(name);
+        self.skill.remove(name);
     }
 }
 
@@ -203,7 +227,30 @@ impl LockEntry {
         match self {
             Self::Component(component) => component.facts(),
             Self::Server(server) => server.facts(),
+            Self::Skill(skill) => skill.facts(),
         }
+    }
+
+    /// Names the kind of the entry, for messages.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Component(_) => "component",
+            Self::Server(_) => "MCP server",
+            Self::Skill(_) => "skill",
+        }
+    }
+}
+
+impl LockedSkill {
+    fn facts(&self) -> Facts {
+        let description = (None, Aspect::Description, String::new());
+        let files = self.files.iter().map(|(path, digest)| {
+            let key = (None, Aspect::File, path.clone());
+            (key, format!("{path}, {digest}"))
+        });
+        let description = (description, self.description.clone());
+        files.chain([description]).collect()
     }
 }
 

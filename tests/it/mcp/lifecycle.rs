@@ -40,7 +40,9 @@ fn conversation_lists_and_calls_tools() {
     );
     let server = json!({
         "protocolVersion": "2025-06-18",
-        "capabilities": { "logging": {}, "tools": { "listChanged": true } },
+        "capabilities": {
+            "completions": {}, "logging": {}, "resources": {}, "tools": { "listChanged": true },
+        },
         "serverInfo": { "name": "agent-host", "version": env!("CARGO_PKG_VERSION") },
         "instructions": instructions,
     });
@@ -158,12 +160,16 @@ fn invalid_requests_get_their_error_codes() {
             error(2, -32601, "prompts/list"),
         ),
         (
-            request(3, "resources/list", json!({})),
-            error(3, -32601, "resources/list"),
+            request(3, "resources/subscribe", json!({ "uri": "file:///a" })),
+            error(3, -32601, "resources/subscribe"),
         ),
         (
-            request(4, "resources/templates/list", json!({})),
-            error(4, -32601, "resources/templates/list"),
+            request(4, "resources/read", json!({})),
+            error(
+                4,
+                -32602,
+                "the parameters of resources/read are not those that it takes",
+            ),
         ),
         (
             request(5, "tools/list", json!({ "cursor": "x" })),

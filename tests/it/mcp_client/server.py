@@ -177,6 +177,14 @@ def call(behaviour, message, called, cancelled):
                 "url": "https://pay.example/bill?id=1",
             }})
             return answer(message, text(json.dumps(json.loads(sys.stdin.readline())["result"])))
+        case "requires-to-open" if called > 1:
+            return answer(message, text(f"ran at attempt {called}"))
+        case "requires-to-open" | "always-requires-to-open" | "requires-nothing":
+            address = {"mode": "url", "message": "Log in here.", "elicitationId": "1", "url": "https://login.example/start"}
+            return send({"id": message["id"], "error": {
+                "code": -32042, "message": f"Log in, attempt {called}.",
+                "data": {"elicitations": [] if behaviour == "requires-nothing" else [address]},
+            }})
         case "wants-roots":
             send({"id": "q", "method": "roots/list"})
             return answer(message, text(json.dumps(json.loads(sys.stdin.readline())["result"])))

@@ -59,8 +59,8 @@ pub mod agent {
             pub enum FileData {
                 /// The content itself.
                 Bytes(_rt::Vec<u8>),
-                /// An absolute URL at which the reader can fetch the content. The host never fetches it for
-                /// a tool.
+                /// An absolute URL. The host fetches the content of an `http` or `https` one, if the call
+                /// may reach it; otherwise the reader gets a note.
                 Url(_rt::String),
                 /// The content itself, as text.
                 Text(_rt::String),

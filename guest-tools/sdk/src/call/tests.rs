@@ -64,6 +64,6 @@ fn tool_without_parameters_takes_an_empty_object() {
     );
     assert_eq!(
         input_schema::<NoInput>(),
-        json!({"type": "object", "additionalProperties": false})
+        json!({"type": "object", "properties": {}, "additionalProperties": false})
     );
 }

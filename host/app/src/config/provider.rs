@@ -297,6 +297,7 @@ impl Section<'_> {
             capabilities: Capabilities {
                 vision: raw.vision.unwrap_or(default.vision),
                 documents: raw.documents.unwrap_or(default.documents),
+                audio: raw.audio.unwrap_or(default.audio),
                 files_in_results: raw.files_in_results.unwrap_or(default.files_in_results),
                 parallel_calls: raw.parallel_calls.unwrap_or(default.parallel_calls),
                 denied_is_error: raw.denied_is_error.unwrap_or(default.denied_is_error),

@@ -30,6 +30,9 @@ pub(super) struct RawConfig {
     /// Files with more of the system prompt.
     #[serde(skip_serializing)]
     pub(super) instructions: Vec<String>,
+    /// Directories with skills.
+    #[serde(skip_serializing)]
+    pub(super) skills: Vec<String>,
     /// The directory of sessions.
     pub(super) state_dir: Option<String>,
     /// The directory of compiled components.
@@ -252,6 +255,9 @@ pub(super) struct RawProvider {
     /// True if the model reads PDF documents.
     #[serde(skip_serializing)]
     pub(super) documents: Option<bool>,
+    /// True if the model hears recordings of sound.
+    #[serde(skip_serializing)]
+    pub(super) audio: Option<bool>,
     /// True if results of tools may contain files.
     #[serde(skip_serializing)]
     pub(super) files_in_results: Option<bool>,

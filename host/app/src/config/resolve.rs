@@ -8,7 +8,7 @@ use super::{
     prices,
     problem::{Problems, config_error, resolve_steps},
     raw::{RawConfig, RawPooling, RawPrompts, RawSandbox, RawTiming},
-    secrets, session, settings, tools, untrusted,
+    secrets, session, settings, skills, tools, untrusted,
 };
 use agent_host_engine::turn::{Prompts, Timing};
 use agent_host_models::Effort;
@@ -138,6 +138,14 @@ impl Config {
                 }
                 _ => Err(ConfigError::reported()),
             };
+            skills = match (&tools, &servers) {
+                (Some(tools), Some(servers)) => {
+                    let tools = tools.iter().map(|tool| tool.name.as_str());
+                    let others = tools.chain(servers.iter().map(|server| server.name.as_str()));
+                    skills::resolve(&raw.skills, &others.collect(), scope)
+                }
+                _ => Err(ConfigError::reported()),
+            };
         }
         let (state_dir, cache_dir) = directories;
         let (mut models, names) = models;
@@ -155,6 +163,7 @@ impl Config {
             models,
             system: instructions.system,
             instruction_files: instructions.files,
+            skills,
             context,
             budgets,
             prompts: match raw.permission_prompts {

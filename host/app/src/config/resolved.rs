@@ -4,6 +4,7 @@ use super::{
     ConfigError, ExternalTool, McpConfig, ModelsConfig, SessionConfig, ToolConfig,
     dir_grants::WORKSPACE, paths::canonical, secrets::SecretConfig,
 };
+use crate::skill::Skill;
 use agent_host_engine::{
     policy::Grants,
     turn::{Prompts, Timing},
@@ -15,6 +16,9 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+
+/// The file with instructions that several programs read (<https://agents.md>).
+const AGENTS_FILE: &str = "AGENTS.md";
 
 /// A checked configuration. Paths are absolute.
 ///
@@ -55,6 +59,8 @@ pub struct Config {
     pub system: Option<String>,
     /// The instruction files, without links.
     pub(super) instruction_files: Vec<PathBuf>,
+    /// The skills. Their names differ, also from those of components and servers.
+    pub skills: Vec<Arc<Skill>>,
     /// The limits of a conversation; absent for a model without a window.
     pub context: Option<ContextLimits>,
     /// The budgets of one user message.
@@ -121,12 +127,24 @@ impl Config {
         paths.extend(self.servers.iter().flat_map(McpConfig::files));
         paths.extend(self.schema_files().map(Path::to_owned));
         paths.extend(self.instruction_files.iter().cloned());
+        paths.extend(self.skills.iter().map(|skill| skill.directory.clone()));
         let components = self.tools.iter().filter_map(|tool| tool.source.file());
         paths.extend(components.map(Path::to_owned));
         let mut paths: Vec<PathBuf> = paths.iter().map(|path| canonical(path)).collect();
         paths.sort();
         paths.dedup();
         paths
+    }
+
+    /// Returns the `AGENTS.md` beside the configuration or in the working directory that the model is
+    /// not told, because `instructions` does not name it.
+    #[must_use]
+    pub fn untold_agents_file(&self) -> Option<PathBuf> {
+        let file_dir = self.file.as_deref().and_then(Path::parent);
+        let directory = file_dir.unwrap_or(self.working_dir.as_path());
+        let file = canonical(&directory.join(AGENTS_FILE));
+        let is_told = self.instruction_files.contains(&file);
+        (!is_told && file.is_file()).then_some(file)
     }
 
     /// Returns the lines of `agent.toml` that write the default grant down; absent where there is

@@ -16,6 +16,7 @@ mod named_providers;
 mod secrets;
 mod session;
 mod settings;
+mod skills;
 mod suggestions;
 mod untrusted_files;
 

@@ -201,6 +201,7 @@ impl<'a> Review<'a> {
             // The system prompt. Files are read from the directory alone.
             system: _,
             instructions,
+            skills,
             state_dir,
             cache_dir,
             max_turns,
@@ -243,7 +244,9 @@ impl<'a> Review<'a> {
         } = raw;
         let models = model.iter().chain(fallback);
         models.for_each(|model| self.model(model));
-        instructions.iter().for_each(|file| self.instructions(file));
+        for file in instructions.iter().chain(skills) {
+            self.instructions(file);
+        }
         if let Some(directory) = state_dir {
             self.reach(directory);
             self.demand(format!("keeps sessions in {}", quoted(directory)));

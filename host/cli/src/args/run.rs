@@ -41,8 +41,8 @@ pub(crate) struct RunArgs {
     /// A PNG, JPEG, GIF or WebP file that the model sees with the prompt. Repeatable.
     #[arg(long = "image", value_name = "FILE", conflicts_with_all = ["decide", "submit"])]
     pub(crate) images: Vec<PathBuf>,
-    /// A PDF, an image or UTF-8 text that goes to the model with the prompt; a PDF only to a model
-    /// that reads documents. Repeatable.
+    /// A PDF, an image, a WAV or MP3 recording or UTF-8 text that goes to the model with the prompt;
+    /// a PDF or a recording only to a model that takes it. Repeatable.
     #[arg(long = "file", value_name = "FILE", conflicts_with_all = ["decide", "submit"])]
     pub(crate) files: Vec<PathBuf>,
     /// A component to use besides the configured ones. Repeatable.

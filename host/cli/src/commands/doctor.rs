@@ -1,19 +1,20 @@
 //! `agent-host doctor`: checks whether this machine and configuration can run an agent; prints one
 //! line per check.
 
-use super::{configure, tool_names};
+use super::{configure, run::UNTOLD, tool_names};
 use crate::{
     args::ConfigArgs,
     exit::{Exit, Failure},
-    terminal::{GREEN, RED, Terminal, YELLOW, escape_line},
+    terminal::{GREEN, RED, Terminal, YELLOW, bytes, escape_line},
 };
 use agent_host_app::{
-    CheckedModel, Config, ModelAnswer, Overrides, Registry, Role, ServerEntry, check_models,
+    CheckedModel, Config, ModelAnswer, Overrides, Registry, Role, ServerEntry, Skill, check_models,
     open_store, project,
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_journal::Retention;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
+use std::sync::Arc;
 
 /// The result of a check.
 enum Finding {
@@ -44,6 +45,7 @@ pub(super) async fn doctor(args: ConfigArgs, terminal: &Terminal) -> Result<Exit
     for (name, finding) in findings
         .into_iter()
         .chain(models)
+        .chain(instructions(&config))
         .chain(tools(&config).await)
     {
         let (style, mark, text) = match finding {
@@ -95,6 +97,23 @@ fn cache(config: &Config) -> Finding {
         Ok(None) => Finding::Warning(format!("{dir} does not exist yet; the first run makes it")),
         Err(error) => Finding::Error(format!("{dir} is not used: {error}")),
     }
+}
+
+/// The skills, and instructions that are not read.
+fn instructions(config: &Config) -> Vec<(&'static str, Finding)> {
+    let skill = |skill: &Arc<Skill>| {
+        let (count, size) = (skill.files.len(), bytes(skill.size_bytes()));
+        let text = format!(
+            "{}: {} ({count} files, {size})",
+            skill.name, skill.description
+        );
+        ("skill", Finding::Ok(text))
+    };
+    let mut findings: Vec<_> = config.skills.iter().map(skill).collect();
+    if config.untold_agents_file().is_some() {
+        findings.push(("instructions", Finding::Warning(UNTOLD.to_owned())));
+    }
+    findings
 }
 
 /// Checks the configured models and every other configured provider.

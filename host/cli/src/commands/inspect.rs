@@ -1,6 +1,7 @@
-//! `agent-host inspect`: describes a component or MCP server before it is trusted.
+//! `agent-host inspect`: describes a component, MCP server or skill before it is trusted.
 
 mod server;
+mod skill;
 
 use super::{configure, permission_summary, permissions::permissions};
 use crate::{
@@ -20,6 +21,14 @@ use std::collections::BTreeMap;
 
 pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let config = configure(args.config, Overrides::default())?;
+    if let Some(found) = config
+        .skills
+        .iter()
+        .find(|skill| skill.name == args.component)
+    {
+        skill::show(found, args.json, terminal);
+        return Ok(Exit::Done);
+    }
     let registry = Registry::open_one_unlocked(&config, &args.component).await?;
     if let Some(entry) = registry.servers().first() {
         server::show(entry, args.json, terminal).await;

@@ -1,5 +1,5 @@
-//! `agent-host lock`: compares the configured components and MCP servers with `agent.lock`, and
-//! accepts changes.
+//! `agent-host lock`: compares the configured components, MCP servers and skills with `agent.lock`,
+//! and accepts changes.
 
 use super::configure;
 use crate::{
@@ -12,7 +12,7 @@ use agent_host_types::lock::{Change, Lock, LockEntry, LockStatus};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A component or server in the lock, the configuration, or both.
+/// A component, server or skill in the lock, the configuration, or both.
 struct LockRow {
     name: String,
     /// The present pin, or the locked one if it is no longer configured.
@@ -40,7 +40,9 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
     let servers = registry.servers().iter();
     let servers =
         servers.map(|entry| (entry.config.name.clone(), LockEntry::Server(entry.locked())));
-    let current: BTreeMap<String, LockEntry> = components.chain(servers).collect();
+    let skills = config.skills.iter();
+    let skills = skills.map(|skill| (skill.name.clone(), LockEntry::Skill(skill.locked())));
+    let current: BTreeMap<String, LockEntry> = components.chain(servers).chain(skills).collect();
     let names = args.accept.as_deref();
     check_names(names.unwrap_or_default(), &file.lock, &current)?;
     let lines = lines(names, &file.lock, &current, absent);
@@ -76,7 +78,7 @@ fn check_names(
     };
     let known: Vec<&str> = current.keys().map(String::as_str).collect();
     Err(Failure::usage(format!(
-        "there is no component or MCP server `{name}` to accept; those from files and the servers in agent.toml are: {}",
+        "there is no component, MCP server or skill `{name}` to accept; those from files and the servers in agent.toml are: {}",
         known.join(", ")
     )))
 }
@@ -133,11 +135,12 @@ impl LockRow {
         }
     }
 
-    /// Returns `component` or `server`, and its source.
+    /// Returns `component`, `server` or `skill`, and its source or extent.
     fn kind_and_source(&self) -> (&'static str, String) {
         match &self.pin {
             LockEntry::Component(component) => ("component", component.component.to_string()),
             LockEntry::Server(server) => ("server", server.server.clone()),
+            LockEntry::Skill(skill) => ("skill", format!("{} files", skill.files.len())),
         }
     }
 

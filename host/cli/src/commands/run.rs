@@ -5,6 +5,8 @@ mod attachments;
 mod intro;
 mod reply;
 
+pub(super) use intro::UNTOLD;
+
 use super::configure;
 use crate::{
     args::{OutputFormat, PermissionPrompts, RunArgs},

@@ -55,7 +55,7 @@ impl ToolNote {
     }
 }
 
-/// Who checks the arguments of calls against the input schema.
+/// The side that checks the arguments of calls against the input schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputChecks {
     /// This host alone, and the results, too: a tool is left out if any part of its schemas cannot

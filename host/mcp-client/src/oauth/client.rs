@@ -27,7 +27,7 @@ pub(super) struct OAuthHttp {
     reachable: Arc<Reachable>,
 }
 
-/// What may be connected to.
+/// The addresses that may be connected to.
 #[derive(Clone)]
 struct Reachable {
     /// The classes of addresses.

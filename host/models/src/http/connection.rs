@@ -80,7 +80,7 @@ fn cause(error: &io::Error) -> String {
 fn tls_cause(error: &TlsError) -> &'static str {
     match error {
         TlsError::InvalidCertificate(CertificateError::UnknownIssuer) => {
-            "the server's certificate is of an authority that this program does not trust"
+            "the server's certificate is of an authority that this machine does not trust (SSL_CERT_FILE may name its certificate)"
         }
         TlsError::InvalidCertificate(
             CertificateError::Expired | CertificateError::ExpiredContext { .. },

@@ -2,6 +2,9 @@
 //! what a model cannot take becomes a note that says what is missing, and base64 never enters a
 //! text.
 
+#[cfg(test)]
+mod tests;
+
 use super::Capabilities;
 use agent_host_engine::spill::INLINE_TEXT_BYTES;
 use agent_host_types::{
@@ -18,13 +21,16 @@ const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"]
 /// The only documents that providers accept.
 const PDF: &str = "application/pdf";
 
+/// The recordings that every provider with such models takes, with the formats' names at OpenAI.
+const RECORDINGS: [(&str, &str); 2] = [("audio/wav", "wav"), ("audio/mpeg", "mp3")];
+
 /// A content part as a request carries it.
 pub(super) enum RequestPart<'a> {
     /// Text, or the note in place of a file.
     Text(String),
     /// An image.
     Image(FileRef<'a>),
-    /// A PDF document.
+    /// A PDF document or a recording of sound.
     Document(FileRef<'a>),
 }
 
@@ -49,6 +55,14 @@ pub(super) enum FileContent<'a> {
 }
 
 impl FileRef<'_> {
+    /// Returns the format of a recording of sound.
+    pub(super) fn audio_format(&self) -> Option<&'static str> {
+        let known = RECORDINGS
+            .iter()
+            .find(|(known, _)| *known == self.media_type);
+        known.map(|(_, format)| *format)
+    }
+
     /// Returns the file's URL, or a data URL with its bytes (RFC 2397).
     pub(super) fn url(&self) -> String {
         match self.content {
@@ -93,6 +107,9 @@ impl<'a> RequestPart<'a> {
         match FileRef::of(file) {
             Some(file) if is_image => return Self::Image(file),
             Some(file) if is_document => return Self::Document(file),
+            Some(file) if capabilities.audio && file.audio_format().is_some() => {
+                return Self::Document(file);
+            }
             Some(_) | None => {}
         }
         Self::Text(match inline_text(file) {

@@ -58,7 +58,10 @@ pub(super) async fn run(job: Box<GuestJob>) -> GuestResult {
     // Declared after the job, so the store and its instance drop before the permit.
     let mut store = configure_store(job.target.engine(), job.setup).await?;
     match job.target.call(&mut store).await {
-        Ok(output) => {
+        Ok(mut output) => {
+            let state = store.data();
+            let left = convert::bytes_left(&output, &state.limits);
+            state.http.fetch_links(&mut output, left).await;
             // Small results are bounded by the number of running calls.
             let memory = if convert::takes_long(&output) {
                 yield_slice().await;
@@ -69,8 +72,7 @@ pub(super) async fn run(job: Box<GuestJob>) -> GuestResult {
             };
             let state = store.data_mut();
             let merges = mem::take(&mut state.state.merges);
-            let mut output = convert::output(output, &state.secrets, &state.limits)?;
-            state.http.check_links(&mut output);
+            let output = convert::output(output, &state.secrets, &state.limits)?;
             Ok(GuestEnd::Result(output, merges, memory))
         }
         Err(error) => match error.downcast_ref::<Unwind>() {

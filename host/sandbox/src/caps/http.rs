@@ -21,8 +21,8 @@ pub(crate) mod tests;
 pub(crate) use client::HttpClient;
 pub use recording::{HttpRecordingError, Recording};
 
-use crate::{caps::as_count, gate::Gate, secrets::Redactors};
-use agent_host_types::{limits::Limits, output::ToolResultOutput};
+use crate::{bindings::types as wit, caps::as_count, gate::Gate, secrets::Redactors};
+use agent_host_types::limits::Limits;
 use body::HttpExchange;
 use budget::{ConnectionPermit, HttpBudget};
 use bytes::Bytes;
@@ -121,9 +121,9 @@ impl HttpCtx {
         }
     }
 
-    /// Asks the gate for the files that a result names by URL.
-    pub(crate) fn check_links(&self, output: &mut ToolResultOutput) {
-        links::replace_denied(output, &self.hooks.gate);
+    /// Fetches the files that a result names by URL, at most `left` bytes of them.
+    pub(crate) async fn fetch_links(&self, output: &mut wit::ToolResultOutput, left: u64) {
+        links::fetch(output, &self.hooks, left).await;
     }
 }
 

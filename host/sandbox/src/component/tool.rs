@@ -84,7 +84,7 @@ pub(crate) struct Loaded {
     pub(crate) digest: Digest,
     pub(crate) size_bytes: u64,
     pub(crate) definitions: Definitions,
-    /// What of it is no tool, with the reason.
+    /// The tools and functions that are left out, with the reasons.
     pub(crate) notes: Vec<String>,
     pub(crate) compiled: Compiled,
     pub(crate) linked: LinkedComponent,

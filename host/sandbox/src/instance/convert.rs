@@ -84,6 +84,11 @@ pub(crate) fn output(
     Ok(output)
 }
 
+/// Returns the bytes by which a result may grow.
+pub(crate) fn bytes_left(output: &wit::ToolResultOutput, limits: &Limits) -> u64 {
+    limits.output_bytes.saturating_sub(size_bytes(output))
+}
+
 /// Returns the bytes of all texts and data in a result.
 fn size_bytes(output: &wit::ToolResultOutput) -> u64 {
     let bytes = match output {

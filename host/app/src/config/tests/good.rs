@@ -182,6 +182,7 @@ fn raw_config_every_key_is_read() {
     let capabilities = Capabilities {
         vision: false,
         documents: true,
+        audio: false,
         files_in_results: true,
         parallel_calls: false,
         denied_is_error: true,

@@ -27,6 +27,7 @@ impl Review<'_> {
             // Capabilities of the models. A wrong one leads to a request that the provider refuses.
             vision: _,
             documents: _,
+            audio: _,
             files_in_results: _,
             parallel_calls: _,
             denied_is_error: _,

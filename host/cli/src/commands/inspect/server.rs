@@ -8,12 +8,16 @@ use serde_json::json;
 pub(super) async fn show(entry: &ServerEntry, json: bool, terminal: &Terminal) {
     let server = &entry.server;
     let config = server.config();
+    let features = server.features();
     let (identity, version) = (config.reach.identity(), server.version().await);
     if json {
         return terminal.println(&json_text(&json!({
             "server": identity,
             "protocol": version,
             "tools": server.definitions(),
+            "resources": features.resources.map(|count| count.to_string()),
+            "resource-templates": features.templates.map(|count| count.to_string()),
+            "prompts": features.prompts.map(|count| count.to_string()),
             "notes": server.notes().iter().map(ToString::to_string).collect::<Vec<_>>(),
             "deadline-ms": config.deadline.as_millis() as u64,
             "output-bytes": config.output_bytes,
@@ -30,6 +34,15 @@ pub(super) async fn show(entry: &ServerEntry, json: bool, terminal: &Terminal) {
         format!("  deadline    {} ms", config.deadline.as_millis()),
         format!("  at once     {} calls", config.concurrent_calls),
     ];
+    for (what, count) in [
+        ("resources", features.resources),
+        ("templates", features.templates),
+        ("prompts", features.prompts),
+    ] {
+        if let Some(count) = count {
+            lines.push(format!("  {what:<11} {count}"));
+        }
+    }
     for note in server.notes() {
         lines.push(format!("  note        {}", escape_line(&note.to_string())));
     }

@@ -23,6 +23,9 @@ const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"]
 
 const PDF: &str = "application/pdf";
 
+/// The media types of recordings as they are recognized, with their registered names.
+const RECORDINGS: [(&str, &str); 2] = [("audio/x-wav", "audio/wav"), ("audio/mpeg", "audio/mpeg")];
+
 /// Reads the files of `--image` and of `--file`, in this order; their types come from their bytes,
 /// not their names.
 pub(super) fn read(images: &[PathBuf], files: &[PathBuf]) -> Result<Vec<ContentPart>, Failure> {
@@ -43,7 +46,10 @@ pub(super) fn read(images: &[PathBuf], files: &[PathBuf]) -> Result<Vec<ContentP
         match (what, seen) {
             (_, Some(seen)) if IMAGES.contains(&seen) => parts.push(file_part(file, seen, bytes)),
             ("file", Some(PDF)) => parts.push(file_part(file, PDF, bytes)),
-            ("file", _) => parts.push(text_part(file, seen, bytes).map_err(|why| refuse(&why))?),
+            ("file", seen) => match seen.and_then(recording) {
+                Some(recording) => parts.push(file_part(file, recording, bytes)),
+                None => parts.push(text_part(file, seen, bytes).map_err(|why| refuse(&why))?),
+            },
             (_, seen) => {
                 let seen = seen.unwrap_or("no image");
                 return Err(refuse(&format!(
@@ -53,6 +59,12 @@ pub(super) fn read(images: &[PathBuf], files: &[PathBuf]) -> Result<Vec<ContentP
         }
     }
     Ok(parts)
+}
+
+/// Returns the registered name of the media type of a recording.
+fn recording(seen: &str) -> Option<&'static str> {
+    let known = RECORDINGS.iter().find(|(known, _)| *known == seen);
+    known.map(|(_, registered)| *registered)
 }
 
 fn name(file: &Path) -> Option<String> {
@@ -71,7 +83,8 @@ fn file_part(file: &Path, media_type: &str, bytes: Vec<u8>) -> ContentPart {
 /// Returns the whole of a text file with its name, in a fence that the text cannot end; or why it
 /// cannot be one. `seen` is its media type by its first bytes.
 fn text_part(file: &Path, seen: Option<&str>, bytes: Vec<u8>) -> Result<ContentPart, String> {
-    let accepted = "a prompt takes PNG, JPEG, GIF, WebP, PDF and UTF-8 text, so convert it";
+    let accepted =
+        "a prompt takes PNG, JPEG, GIF, WebP, PDF, WAV, MP3 and UTF-8 text, so convert it";
     if let Some(seen) = seen.filter(|seen| !seen.starts_with("text/")) {
         return Err(format!("it is {seen}; {accepted}"));
     }
@@ -88,19 +101,31 @@ fn text_part(file: &Path, seen: Option<&str>, bytes: Vec<u8>) -> Result<ContentP
     Ok(ContentPart::Text { text })
 }
 
-/// Refuses a PDF for a first model that takes none. A fallback model gets a note instead of it.
+/// Refuses a PDF or a recording for a first model that takes none. A fallback model gets a note
+/// instead of it.
 pub(super) fn check(parts: &[ContentPart], config: &Config) -> Result<(), Failure> {
     let Some(model @ ModelConfig::Served { provider, .. }) = &config.models.first else {
         return Ok(());
     };
-    let is_pdf =
-        |part: &ContentPart| matches!(part, ContentPart::File(file) if file.media_type == PDF);
-    if provider.capabilities.documents || !parts.iter().any(is_pdf) {
+    let has = |wanted: &str| {
+        parts.iter().any(
+            |part| matches!(part, ContentPart::File(file) if file.media_type.starts_with(wanted)),
+        )
+    };
+    let capabilities = provider.capabilities;
+    let (what, fix) = if !capabilities.documents && has(PDF) {
+        (
+            "PDF documents",
+            "convert the PDF to text, or set `documents = true`",
+        )
+    } else if !capabilities.audio && has("audio/") {
+        ("recordings of sound", "or set `audio = true`")
+    } else {
         return Ok(());
-    }
+    };
     Err(Failure::usage(format!(
-        "`{model}` takes no PDF documents, as far as is known; name another model with `--model`, convert the PDF \
-         to text, or set `documents = true` for `{}` in agent.toml if its model reads them",
+        "`{model}` takes no {what}, as far as is known; name another model with `--model`, {fix} for `{}` in agent.toml \
+         if its model reads them",
         provider.name
     )))
 }

@@ -8,6 +8,9 @@ use crate::{
 use agent_host_app::Host;
 use agent_host_engine::session::Session;
 
+/// The hint to instructions that are not read unless the user says so.
+pub(in crate::commands) const UNTOLD: &str = "the model is not told what is in AGENTS.md here; to tell it, write `instructions = [\"AGENTS.md\"]` into agent.toml";
+
 pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
     let models = &host.config().models;
     if models.first.is_none() {
@@ -29,6 +32,14 @@ pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
         row(terminal, "or", &model.to_string());
     }
     row(terminal, "tools", &tool_names(host.registry()));
+    let skills = &host.config().skills;
+    if !skills.is_empty() {
+        let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
+        row(terminal, "skills", &names.join(", "));
+    }
+    if host.config().untold_agents_file().is_some() {
+        row(terminal, "", UNTOLD);
+    }
     for line in permission_summary::for_registry(host.registry()) {
         row(terminal, "reach", &line);
     }

@@ -114,7 +114,7 @@ fn tls_errors_are_plain_words() {
             tls_cause(&TlsError::NoCertificatesPresented),
         ],
         [
-            "the server's certificate is of an authority that this program does not trust",
+            "the server's certificate is of an authority that this machine does not trust (SSL_CERT_FILE may name its certificate)",
             "the server's certificate has expired",
             "the server's certificate is not valid yet; check this machine's clock",
             "the server's certificate is for another name",

@@ -226,9 +226,11 @@ pub(super) fn token(text: &str) -> String {
     token
 }
 
-/// Converts a part. The provider fetches nothing without TLS.
+/// Converts a part. The provider fetches nothing without TLS, and takes no sound.
 fn convert(part: &ContentPart, capabilities: Capabilities) -> RequestPart<'_> {
-    RequestPart::unless(part, capabilities, is_insecure_url)
+    RequestPart::unless(part, capabilities, |file| {
+        is_insecure_url(file) || file.audio_format().is_some()
+    })
 }
 
 fn image_block(image: &FileRef<'_>) -> Value {

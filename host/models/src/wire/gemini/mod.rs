@@ -18,7 +18,10 @@ pub(crate) static WIRE: Wire = Wire {
     sdk_base_url_variable: Some("GOOGLE_GEMINI_BASE_URL"),
     default_base_url: Some("https://generativelanguage.googleapis.com"),
     wants_key: true,
-    capabilities: Capabilities::NATIVE,
+    capabilities: Capabilities {
+        audio: true,
+        ..Capabilities::NATIVE
+    },
     may_be_blind: false,
     // "Image understanding" in Google's documentation: 7 MB per inline file; larger images than
     // 3072 pixels are scaled to that by its servers.

@@ -21,6 +21,7 @@ pub(crate) static WIRE: Wire = Wire {
     wants_key: false,
     capabilities: Capabilities {
         documents: false,
+        audio: false,
         files_in_results: false,
         ..Capabilities::NATIVE
     },

@@ -16,6 +16,7 @@ use crate::wire::{
 use agent_host_types::{
     message::Message, model::ModelRequest, output::ContentPart, tool::ToolCall,
 };
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 /// Encodes a request.
@@ -100,7 +101,7 @@ fn call(call: &ToolCall) -> Value {
     })
 }
 
-/// Converts a part. The wire takes no documents by URL.
+/// Converts a part. The wire takes no documents and no sound by URL.
 fn convert(part: &ContentPart, capabilities: Capabilities) -> RequestPart<'_> {
     RequestPart::unless(part, capabilities, |file| {
         let is_url = matches!(file.content, FileContent::Url(_));
@@ -109,6 +110,10 @@ fn convert(part: &ContentPart, capabilities: Capabilities) -> RequestPart<'_> {
 }
 
 fn document_part(document: &FileRef<'_>) -> Value {
+    if let (Some(format), FileContent::Bytes(bytes)) = (document.audio_format(), document.content) {
+        let data = STANDARD.encode(bytes);
+        return json!({"type": "input_audio", "input_audio": {"data": data, "format": format}});
+    }
     let name = document.filename.unwrap_or("document.pdf");
     json!({"type": "file", "file": {"filename": name, "file_data": document.url()}})
 }

@@ -21,7 +21,9 @@ use serde_json::{Value, json};
 
 /// Encodes a request.
 pub(super) fn encode(model: &str, request: &ModelRequest, capabilities: Capabilities) -> Encoded {
-    let convert = |part| RequestPart::of(part, capabilities);
+    // The wire takes no sound.
+    let convert =
+        |part| RequestPart::unless(part, capabilities, |file| file.audio_format().is_some());
     let (items, images) = items(&request.messages, capabilities.files_in_results, convert);
     let input = items.into_iter().flat_map(|item| wire_items(model, item));
     let mut body = json!({

@@ -1,8 +1,11 @@
-//! A guest without grants cannot send data through a URL that the model's provider would fetch.
+//! A file that a guest names by URL is fetched as a request of its own, if it may reach it.
 
 use super::{call_with, sandbox};
-use crate::guests::{Body, Guest};
-use agent_host_engine::policy::{Grants, HttpGrant};
+use crate::{
+    caps::http::tests::server::Server,
+    guests::{Body, Guest},
+};
+use agent_host_engine::policy::Grants;
 use agent_host_types::{
     accounting::AuditVerdict,
     limits::Limits,
@@ -11,34 +14,31 @@ use agent_host_types::{
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-const URL: &str = "https://example.com/?stolen=words";
-
 #[tokio::test]
 async fn url_in_a_result_needs_the_grant_of_a_request() {
+    let server = Server::start("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello").await;
+    let url = server.url("/?stolen=words");
     let guest = Guest {
-        body: Body::Link("image/png", URL),
+        body: Body::Link("text/plain", &url),
         ..Guest::default()
     };
     let tool = sandbox().load(guest.bytes()).await.unwrap();
     let granted = Grants {
-        http: vec![HttpGrant {
-            host: "example.com".to_owned(),
-            ..HttpGrant::default()
-        }],
+        http: vec![server.grant()],
         ..Grants::default()
     };
-    let note = "[image/png, at https://example.com/?stolen=words; it is not fetched, since this tool may not reach that address]";
-    let text = ContentPart::Text {
-        text: note.to_owned(),
-    };
+    let note = format!(
+        "[text/plain, at {url}; it is not fetched, since this tool may not reach that address]"
+    );
+    let text = ContentPart::Text { text: note };
     let file = ContentPart::File(FilePart {
-        media_type: "image/png".to_owned(),
-        data: FileData::Url(URL.to_owned()),
+        media_type: "text/plain".to_owned(),
+        data: FileData::Bytes(b"hello".to_vec()),
         filename: None,
     });
-    for (grants, part, verdict) in [
-        (Grants::default(), text, AuditVerdict::Denied),
-        (granted, file, AuditVerdict::Allowed),
+    for (grants, part, verdict, requests) in [
+        (Grants::default(), text, AuditVerdict::Denied, 0),
+        (granted, file, AuditVerdict::Allowed, 1),
     ] {
         let report = call_with(&tool, "echo", json!({}), grants, &Limits::default()).await;
         assert_eq!(report.output, ToolResultOutput::Content(vec![part]));
@@ -47,6 +47,7 @@ async fn url_in_a_result_needs_the_grant_of_a_request() {
             .iter()
             .map(|entry| (entry.request.as_str(), entry.verdict))
             .collect();
-        assert_eq!(audit, [("GET https://example.com/?stolen=words", verdict)]);
+        assert_eq!(audit, [(format!("GET {url}").as_str(), verdict)]);
+        assert_eq!(server.seen().len(), requests);
     }
 }

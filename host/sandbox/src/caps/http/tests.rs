@@ -5,6 +5,7 @@ mod call;
 mod denied;
 mod exchange;
 mod fuzz;
+mod links;
 mod memory;
 mod names;
 mod oracle;

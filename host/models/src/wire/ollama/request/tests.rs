@@ -10,6 +10,7 @@ use std::num::NonZeroU32;
 const SEEING: Capabilities = Capabilities {
     vision: true,
     documents: true,
+    audio: false,
     files_in_results: false,
     parallel_calls: true,
     denied_is_error: false,

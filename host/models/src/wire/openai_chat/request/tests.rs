@@ -10,6 +10,7 @@ use pretty_assertions::assert_eq;
 const SEEING: Capabilities = Capabilities {
     vision: true,
     documents: false,
+    audio: false,
     files_in_results: false,
     parallel_calls: true,
     denied_is_error: false,

@@ -10,6 +10,7 @@ use serde_json::Map;
 const ALL: Capabilities = Capabilities {
     vision: true,
     documents: true,
+    audio: false,
     files_in_results: true,
     parallel_calls: true,
     denied_is_error: false,

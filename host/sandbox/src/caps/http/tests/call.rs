@@ -2,6 +2,7 @@
 
 use super::super::{HttpClient, HttpCtx, names::NameLookup};
 use crate::{
+    bindings::types as wit,
     gate::{CallStats, Gate},
     secrets::Redactors,
 };
@@ -188,6 +189,11 @@ impl Running {
 
     pub(super) async fn get(&mut self, url: &str) -> String {
         self.send(request("GET", url)).await
+    }
+
+    pub(super) async fn fetch_links(&self, output: &mut wit::ToolResultOutput) {
+        let left = self.http.hooks.limits.output_bytes;
+        self.http.fetch_links(output, left).await;
     }
 
     pub(super) fn stats(&self) -> CallStats {

@@ -36,18 +36,18 @@ pub(crate) struct Server {
 
 impl Server {
     /// Answers each connection's one request with these bytes and closes.
-    pub(crate) async fn start(response: &str) -> Self {
-        Self::run(response, Hears::Everything, After::Close).await
+    pub(crate) async fn start(response: impl AsRef<[u8]>) -> Self {
+        Self::run(response.as_ref(), Hears::Everything, After::Close).await
     }
 
     /// Sends this, and keeps the connection open.
     pub(crate) async fn silent(response: &str) -> Self {
-        Self::run(response, Hears::Everything, After::Hang).await
+        Self::run(response.as_bytes(), Hears::Everything, After::Hang).await
     }
 
     /// Sends this after the head of a request, and keeps the connection open.
     pub(crate) async fn hasty(response: &str) -> Self {
-        Self::run(response, Hears::Head, After::Hang).await
+        Self::run(response.as_bytes(), Hears::Head, After::Hang).await
     }
 
     /// Sends this, and then something else without end: as fast as possible, or with a pause
@@ -55,10 +55,10 @@ impl Server {
     pub(crate) async fn endless(response: &str, again: &str, pause: Duration) -> Self {
         let at_once = if pause.is_zero() { 1_000 } else { 1 };
         let after = After::Repeat(again.repeat(at_once), pause);
-        Self::run(response, Hears::Everything, after).await
+        Self::run(response.as_bytes(), Hears::Everything, after).await
     }
 
-    async fn run(response: &str, hears: Hears, after: After) -> Self {
+    async fn run(response: &[u8], hears: Hears, after: After) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::<Mutex<Vec<String>>>::default();
@@ -68,7 +68,7 @@ impl Server {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let request = read_request(&mut stream, hears).await;
                 record.lock().unwrap().push(request);
-                let _ = stream.write_all(response.as_bytes()).await;
+                let _ = stream.write_all(&response).await;
                 match &after {
                     After::Close => {
                         let _ = stream.shutdown().await;

@@ -1,0 +1,251 @@
+//! The tool with which the model reads skills. Its description names them; their texts come when
+//! they are asked for, so that skills cost little until one is used.
+
+use super::{SKILL_FILE, Skill};
+use agent_host_engine::{
+    BoxFuture,
+    schema::InputSchema,
+    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
+};
+use agent_host_types::{
+    failure::ToolFailure,
+    limits::Limits,
+    media,
+    output::{ContentPart, FileData, FilePart, ToolResultOutput},
+    tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
+};
+use serde_json::{Map, Value, json};
+use std::{collections::BTreeSet, fmt::Write as _, sync::Arc};
+
+/// The name of the tool.
+pub const READ_SKILL: &str = "read_skill";
+
+/// The length of the list of skills in the tool's description, in bytes: about 4,000 tokens.
+const LIST_BYTES: usize = 16 * 1024;
+
+/// The length of a text in one result, in bytes: less than what is kept of a long result.
+const PAGE_BYTES: usize = 40 * 1024;
+
+/// The largest image in a result, in bytes; providers take 5 MB.
+const IMAGE_BYTES: usize = 3 * 1024 * 1024;
+
+/// Tools of a runner, and one that reads skills.
+pub(crate) struct SkillTools {
+    inner: Arc<dyn ToolRunner>,
+    /// The reader, and then the tools of `inner`.
+    tools: Vec<RegisteredTool>,
+    schema: InputSchema,
+    skills: Vec<Arc<Skill>>,
+}
+
+impl SkillTools {
+    /// Puts a reader of these skills before the tools of a runner. Returns the runner if there are
+    /// none, or it has a tool of the reader's name.
+    #[must_use]
+    pub(crate) fn wrap(inner: Arc<dyn ToolRunner>, skills: &[Arc<Skill>]) -> Arc<dyn ToolRunner> {
+        let is_taken = inner
+            .tools()
+            .iter()
+            .any(|tool| tool.definition.name == READ_SKILL);
+        if is_taken && !skills.is_empty() {
+            tracing::warn!("skills are not offered, since another tool is called `{READ_SKILL}`");
+        }
+        let reader = reader(skills);
+        // It is a constant, and a test compiles it.
+        let Ok(schema) = InputSchema::compile(&reader.definition.input_schema) else {
+            return inner;
+        };
+        if is_taken || skills.is_empty() {
+            return inner;
+        }
+        let tools = std::iter::once(reader).chain(inner.tools().iter().cloned());
+        Arc::new(Self {
+            tools: tools.collect(),
+            inner,
+            schema,
+            skills: skills.to_vec(),
+        })
+    }
+
+    fn read(&self, input: &Map<String, Value>) -> ToolResultOutput {
+        let text = |key: &str| input.get(key).and_then(Value::as_str);
+        let name = text("skill").unwrap_or_default();
+        let Some(skill) = self.skills.iter().find(|skill| skill.name == name) else {
+            let names: Vec<&str> = self
+                .skills
+                .iter()
+                .map(|skill| skill.name.as_str())
+                .collect();
+            return ToolResultOutput::ErrorText(format!(
+                "There is no such skill. There are: {}.",
+                names.join(", ")
+            ));
+        };
+        let offset = input
+            .get("offset")
+            .and_then(Value::as_u64)
+            .unwrap_or_default();
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        let Some(path) = text("path") else {
+            return page(&instructions(skill), offset);
+        };
+        match skill.files.get(path) {
+            Some(bytes) => file(path, bytes, offset),
+            None => ToolResultOutput::ErrorText(format!(
+                "The skill has no such file. It has: {}.",
+                listed(skill).join(", ")
+            )),
+        }
+    }
+}
+
+/// Returns the instructions with the list of the other files.
+fn instructions(skill: &Skill) -> String {
+    let files = listed(skill);
+    let mut text = skill.instructions.clone();
+    if !files.is_empty() {
+        let _ = write!(
+            text,
+            "\n\n[Files of this skill, which `{READ_SKILL}` returns by `path`: {}]",
+            files.join(", ")
+        );
+    }
+    text
+}
+
+/// Returns the files besides the instructions, each with its size.
+fn listed(skill: &Skill) -> Vec<String> {
+    let others = skill.files.iter().filter(|(path, _)| *path != SKILL_FILE);
+    others
+        .map(|(path, bytes)| format!("{path} ({} bytes)", bytes.len()))
+        .collect()
+}
+
+fn file(path: &str, bytes: &[u8], offset: usize) -> ToolResultOutput {
+    let seen = media::sniff(bytes);
+    if let Some(seen) = seen.filter(|seen| seen.starts_with("image/"))
+        && bytes.len() <= IMAGE_BYTES
+    {
+        return ToolResultOutput::Content(vec![ContentPart::File(FilePart {
+            media_type: seen.to_owned(),
+            data: FileData::Bytes(bytes.to_vec()),
+            filename: Some(path.to_owned()),
+        })]);
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => page(text, offset),
+        Err(_) => ToolResultOutput::ErrorText(format!(
+            "The file has {} bytes, and is neither text nor an image.",
+            bytes.len()
+        )),
+    }
+}
+
+/// Returns the text from `offset` on, at most a page of it.
+fn page(text: &str, offset: usize) -> ToolResultOutput {
+    let start = text.ceil_char_boundary(offset.min(text.len()));
+    let end = text.floor_char_boundary(start.saturating_add(PAGE_BYTES).min(text.len()));
+    let mut page = text.get(start..end).unwrap_or_default().to_owned();
+    if end < text.len() {
+        let left = text.len() - end;
+        let _ = write!(page, "\n[{left} bytes more: read on with `offset` {end}]");
+    }
+    ToolResultOutput::Text(page)
+}
+
+/// Returns the tool that reads these skills.
+fn reader(skills: &[Arc<Skill>]) -> RegisteredTool {
+    let mut list = String::new();
+    for (index, skill) in skills.iter().enumerate() {
+        let line = format!(
+            "\n- {}: {}",
+            skill.name,
+            skill.description.replace('\n', " ")
+        );
+        if list.len() + line.len() > LIST_BYTES {
+            let names: Vec<&str> = skills
+                .iter()
+                .skip(index)
+                .map(|skill| skill.name.as_str())
+                .collect();
+            let _ = write!(
+                list,
+                "\n- and without their descriptions: {}",
+                names.join(", ")
+            );
+            break;
+        }
+        list.push_str(&line);
+    }
+    RegisteredTool {
+        definition: ToolDefinition {
+            name: READ_SKILL.to_owned(),
+            title: Some("Read a skill".to_owned()),
+            description: format!(
+                "Returns the instructions of a skill, or a file of it. A skill says how to do a kind of task: read it before you \
+                 begin a task for which it is. The skills:{list}"
+            ),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "skill": { "type": "string", "description": "The name of the skill." },
+                    "path": {
+                        "type": "string",
+                        "description": "A file of the skill, as its instructions name it. Without it, the instructions are returned.",
+                    },
+                    "offset": {
+                        "type": "integer",
+                        "minimum": 0,
+                        "description": "Where to read on in a long text, in bytes.",
+                    },
+                },
+                "required": ["skill"],
+                "additionalProperties": false,
+            }),
+            output_schema: None,
+            effect: Effect::ReadOnly,
+        },
+        effect: Effect::ReadOnly,
+        approval: Approval::Never,
+        decisions: DecisionKind::ALL.to_vec(),
+        runtime: ToolRuntime::Host,
+        component: None,
+    }
+}
+
+impl ToolRunner for SkillTools {
+    fn tools(&self) -> &[RegisteredTool] {
+        &self.tools
+    }
+
+    fn is_offered(&self, tool: &str, found: &BTreeSet<String>) -> bool {
+        tool == READ_SKILL || self.inner.is_offered(tool, found)
+    }
+
+    fn limits(&self, tool: &str) -> Option<&Limits> {
+        self.inner.limits(tool)
+    }
+
+    fn executables(&self, tool: &str, input: &Map<String, Value>) -> Vec<String> {
+        self.inner.executables(tool, input)
+    }
+
+    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        match tool {
+            READ_SKILL => self.schema.validate(input),
+            _ => self.inner.validate(tool, input),
+        }
+    }
+
+    fn run<'a>(
+        &'a self,
+        invocation: Invocation,
+        progress: ProgressSink<'a>,
+    ) -> BoxFuture<'a, RunEnd> {
+        if invocation.tool != READ_SKILL {
+            return self.inner.run(invocation, progress);
+        }
+        let output = self.read(&invocation.input);
+        Box::pin(std::future::ready(CallReport::of(output).into()))
+    }
+}

@@ -1,0 +1,329 @@
+use super::*;
+use agent_host_engine::tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner};
+use agent_host_types::{
+    failure::ToolFailure,
+    id::{CallId, SessionId},
+    output::{ContentPart, FileData, FilePart, ToolResultOutput},
+    tool::RegisteredTool,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Map, Value, json};
+use std::{os::unix::fs::symlink, sync::Arc};
+use tempfile::TempDir;
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+
+/// Writes a skill `pdf` with this `SKILL.md`.
+fn skill_in(text: impl AsRef<[u8]>) -> (TempDir, PathBuf) {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().canonicalize().unwrap().join("pdf");
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join(SKILL_FILE), text).unwrap();
+    (root, directory)
+}
+
+fn write(directory: &Path, path: &str, bytes: impl AsRef<[u8]>) {
+    let file = directory.join(path);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, bytes).unwrap();
+}
+
+const SKILL: &str = "---\nname: pdf\ndescription: >\n  Fills forms.\n  Use it for PDF files.\nlicense: MIT\n\
+    allowed-tools: Bash(git:*) Read\nmetadata:\n  author: ann\n---\n\n# Steps\nRead forms.md.\n";
+
+#[test]
+fn skill_is_read_with_its_files() {
+    let (_root, directory) = skill_in(SKILL);
+    write(&directory, "forms.md", "Fill them.");
+    write(&directory, "scripts/fill.py", "print()");
+    write(&directory, ".git/HEAD", "hidden");
+    let skill = Skill::read(&directory).unwrap();
+    let file = |path: &str, text: &str| (path.to_owned(), text.as_bytes().to_vec());
+    let expected = Skill {
+        name: "pdf".to_owned(),
+        description: "Fills forms. Use it for PDF files.".to_owned(),
+        allowed_tools: vec!["Bash(git:*)".to_owned(), "Read".to_owned()],
+        directory: directory.clone(),
+        instructions: "# Steps\nRead forms.md.".to_owned(),
+        files: BTreeMap::from([
+            file(SKILL_FILE, SKILL),
+            file("forms.md", "Fill them."),
+            file("scripts/fill.py", "print()"),
+        ]),
+    };
+    assert_eq!(skill, expected);
+    assert_eq!(skill.size_bytes(), SKILL.len() as u64 + 17);
+    let locked = skill.locked();
+    assert_eq!(locked.files["forms.md"], Digest::of(b"Fill them."));
+    assert_eq!(locked.description, skill.description);
+    // Windows' line ends, a mark of the byte order and a list of tools.
+    let text =
+        "\u{feff}---\r\nname: pdf\r\ndescription: D\r\nallowed-tools: [a, b]\r\n---\r\nDo.\r\n";
+    let (_root, directory) = skill_in(text);
+    let skill = Skill::read(&directory).unwrap();
+    assert_eq!(skill.allowed_tools, ["a", "b"]);
+    assert_eq!(skill.instructions, "Do.");
+}
+
+#[test]
+fn unusable_front_matter_is_refused() {
+    let with = |fields: &str| format!("---\n{fields}\n---\nDo.").into_bytes();
+    let long = "d".repeat(1_025);
+    let cases = [
+        (b"Do.".to_vec(), "SKILL.md has no front matter"),
+        (
+            b"---\nname: pdf\ndescription: d\n".to_vec(),
+            "SKILL.md has no front matter",
+        ),
+        (vec![0xff, 0xfe], "SKILL.md is not UTF-8 text"),
+        (with("name: pdf"), "the front matter of SKILL.md: "),
+        (
+            with("name: [pdf]\ndescription: d"),
+            "the front matter of SKILL.md: ",
+        ),
+        (
+            with("name: pdf\nname: pdf\ndescription: d"),
+            "the front matter of SKILL.md: ",
+        ),
+        (
+            with("a: &a [x]\nb: [*a, *a, *a, *a]\nname: &n pdf\ndescription: *m"),
+            "the front matter of SKILL.md: ",
+        ),
+        (
+            with("name: PDF\ndescription: d"),
+            "its name \"PDF\" is not 1 to 64 small letters",
+        ),
+        (
+            with("name: -pdf\ndescription: d"),
+            "its name \"-pdf\" is not",
+        ),
+        (
+            with("name: p--f\ndescription: d"),
+            "its name \"p--f\" is not",
+        ),
+        (
+            with("name: \"p\\e[2Jf\"\ndescription: d"),
+            "its name \"p\u{fffd}[2Jf\" is not",
+        ),
+        (
+            with("name: other\ndescription: d"),
+            "its name is `other`, and its directory is \"pdf\"",
+        ),
+        (
+            with("name: pdf\ndescription: \" \""),
+            "its description has 0 characters",
+        ),
+        (
+            with("name: pdf\ndescription: \"a\\u202Eb\""),
+            "its description has 3 characters, or control characters",
+        ),
+        (
+            with(&format!("name: pdf\ndescription: {long}")),
+            "its description has 1025 characters",
+        ),
+        (
+            with(&format!(
+                "name: pdf\ndescription: d\nx: {}",
+                "x".repeat(17_000)
+            )),
+            "the front matter of SKILL.md has more than 16384 bytes",
+        ),
+    ];
+    for (text, says) in cases {
+        let (_root, directory) = skill_in(&text);
+        let error = Skill::read(&directory).unwrap_err();
+        assert!(error.reason.starts_with(says), "{says}: {error}");
+        assert!(error.to_string().len() < 600, "{error}");
+    }
+}
+
+#[test]
+fn files_that_are_not_plain_are_refused() {
+    let refused = |make: &dyn Fn(&Path)| {
+        let (_root, directory) = skill_in(SKILL);
+        make(&directory);
+        Skill::read(&directory).unwrap_err().reason
+    };
+    let link = |directory: &Path| symlink("/etc/passwd", directory.join("passwd")).unwrap();
+    assert_eq!(
+        refused(&link),
+        "\"passwd\" in it is a link or no regular file"
+    );
+    let link = |directory: &Path| symlink("/etc", directory.join("etc")).unwrap();
+    assert_eq!(refused(&link), "\"etc\" in it is a link or no regular file");
+    let pipe = |directory: &Path| {
+        let _listener = std::os::unix::net::UnixListener::bind(directory.join("s")).unwrap();
+    };
+    assert_eq!(refused(&pipe), "\"s\" in it is a link or no regular file");
+    let many = |directory: &Path| (0..256).for_each(|n| write(directory, &format!("{n}"), ""));
+    assert_eq!(refused(&many), "it has more than 256 files");
+    let large = |directory: &Path| write(directory, "large", vec![0; 9 << 20]);
+    assert!(refused(&large).starts_with("\"large\" in it: it is longer than"));
+    let deep = |directory: &Path| write(directory, "1/2/3/4/5/6/7/8/9/a", "");
+    assert_eq!(
+        refused(&deep),
+        "\"1/2/3/4/5/6/7/8/9\" in it is deeper than 8 directories"
+    );
+    let spoof = |directory: &Path| write(directory, "a\u{202e}b", "");
+    assert_eq!(
+        refused(&spoof),
+        "the name of a file in it is not readable text"
+    );
+    let open = |directory: &Path| {
+        use std::os::unix::fs::PermissionsExt as _;
+        write(directory, "open", "");
+        let all = fs::Permissions::from_mode(0o666);
+        fs::set_permissions(directory.join("open"), all).unwrap();
+    };
+    assert!(
+        refused(&open).starts_with("\"open\" in it: every user of this machine may write to it")
+    );
+}
+
+/// A runner of no tools, or of one.
+struct Others(Vec<RegisteredTool>);
+
+impl ToolRunner for Others {
+    fn tools(&self) -> &[RegisteredTool] {
+        &self.0
+    }
+
+    fn validate(&self, tool: &str, _: &Map<String, Value>) -> Result<(), ToolFailure> {
+        Err(ToolFailure::invalid_output(tool.to_owned()))
+    }
+
+    fn run<'a>(
+        &'a self,
+        _: Invocation,
+        _: ProgressSink<'a>,
+    ) -> agent_host_engine::BoxFuture<'a, RunEnd> {
+        let output = ToolResultOutput::Text("another tool".to_owned());
+        Box::pin(std::future::ready(CallReport::of(output).into()))
+    }
+}
+
+fn read(runner: &dyn ToolRunner, input: Value) -> ToolResultOutput {
+    let Value::Object(input) = input else {
+        panic!("no object");
+    };
+    assert_eq!(runner.validate(READ_SKILL, &input), Ok(()));
+    let invocation = Invocation {
+        session: SessionId::new(),
+        call_id: CallId("c".to_owned()),
+        tool: READ_SKILL.to_owned(),
+        input,
+        idempotency_key: String::new(),
+        shared: Arc::default(),
+        answers: Vec::new(),
+        can_ask: false,
+        cancel: tokio_util::sync::CancellationToken::new(),
+    };
+    let mut end = runner.run(invocation, &|_, _| {});
+    let waker = std::task::Waker::noop();
+    let polled = end
+        .as_mut()
+        .poll(&mut std::task::Context::from_waker(waker));
+    let std::task::Poll::Ready(end) = polled else {
+        panic!("it waits");
+    };
+    end.settled().unwrap().output
+}
+
+#[test]
+fn reader_returns_instructions_and_files() {
+    let (_root, directory) = skill_in(SKILL);
+    let long = "é".repeat(30_000);
+    for (path, bytes) in [
+        ("a/long.txt", long.as_bytes()),
+        ("form.png", PNG),
+        ("data.bin", &[0xff, 0xfe]),
+    ] {
+        write(&directory, path, bytes);
+    }
+    let skill = Arc::new(Skill::read(&directory).unwrap());
+    let runner = SkillTools::wrap(Arc::new(Others(Vec::new())), &[skill]);
+    let definition = &runner.tools()[0].definition;
+    assert_eq!(definition.name, READ_SKILL);
+    let list = "The skills:\n- pdf: Fills forms. Use it for PDF files.";
+    assert!(definition.description.ends_with(list), "{definition:?}");
+    assert!(runner.is_offered(READ_SKILL, &std::collections::BTreeSet::new()));
+    let files = "a/long.txt (60000 bytes), data.bin (2 bytes), form.png (16 bytes)";
+    let text = |text: &str| ToolResultOutput::Text(text.to_owned());
+    let error = |text: String| ToolResultOutput::ErrorText(text);
+    let start = "é".repeat(20_480);
+    let cases = [
+        (
+            json!({"skill": "pdf"}),
+            text(&format!(
+                "# Steps\nRead forms.md.\n\n[Files of this skill, which `read_skill` returns by `path`: {files}]"
+            )),
+        ),
+        (json!({"skill": "pdf", "path": SKILL_FILE}), text(SKILL)),
+        (
+            json!({"skill": "pdf", "path": "a/long.txt"}),
+            text(&format!(
+                "{start}\n[19040 bytes more: read on with `offset` 40960]"
+            )),
+        ),
+        (
+            json!({"skill": "pdf", "path": "a/long.txt", "offset": 59_997}),
+            text("é"),
+        ),
+        (
+            json!({"skill": "pdf", "path": "a/long.txt", "offset": u64::MAX}),
+            text(""),
+        ),
+        (
+            json!({"skill": "pdf", "path": "form.png"}),
+            ToolResultOutput::Content(vec![ContentPart::File(FilePart {
+                media_type: "image/png".to_owned(),
+                data: FileData::Bytes(PNG.to_vec()),
+                filename: Some("form.png".to_owned()),
+            })]),
+        ),
+        (
+            json!({"skill": "pdf", "path": "data.bin"}),
+            error("The file has 2 bytes, and is neither text nor an image.".to_owned()),
+        ),
+        (
+            json!({"skill": "pdf", "path": "../../etc/passwd"}),
+            error(format!("The skill has no such file. It has: {files}.")),
+        ),
+        (
+            json!({"skill": "other"}),
+            error("There is no such skill. There are: pdf.".to_owned()),
+        ),
+    ];
+    for (input, expected) in cases {
+        assert_eq!(read(runner.as_ref(), input.clone()), expected, "{input}");
+    }
+}
+
+#[test]
+fn list_of_skills_is_bounded() {
+    let skills: Vec<Arc<Skill>> = (0..64)
+        .map(|n| {
+            Arc::new(Skill {
+                name: format!("skill-{n}"),
+                description: "d".repeat(1_000),
+                allowed_tools: Vec::new(),
+                directory: PathBuf::new(),
+                instructions: String::new(),
+                files: BTreeMap::new(),
+            })
+        })
+        .collect();
+    let runner = SkillTools::wrap(Arc::new(Others(Vec::new())), &skills);
+    let description = &runner.tools()[0].definition.description;
+    assert!(description.len() < 20_000, "{}", description.len());
+    assert!(description.ends_with("skill-62, skill-63"), "{description}");
+    // Another tool of the name keeps it, and without skills there is none.
+    let taken = Others(vec![runner.tools()[0].clone()]);
+    assert_eq!(SkillTools::wrap(Arc::new(taken), &skills).tools().len(), 1);
+    assert_eq!(
+        SkillTools::wrap(Arc::new(Others(Vec::new())), &[])
+            .tools()
+            .len(),
+        0
+    );
+}

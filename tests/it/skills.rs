@@ -1,0 +1,143 @@
+//! Skills: offered to the model, read by it, pinned in `agent.lock`, shown by `inspect` and
+//! `doctor`; and the hint to instructions that are not read.
+
+use agent_host_test_support::{
+    TestEnv,
+    chat::{Answer, ChatServer, ask},
+};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+const SKILL: &str = "---\nname: greet\ndescription: Says how to greet.\nallowed-tools: Bash\n---\nSay hello as in words.md.";
+
+fn project() -> TestEnv {
+    let env = TestEnv::new();
+    env.write("skills/greet/SKILL.md", SKILL);
+    env.write("skills/greet/words.md", "Good day.");
+    env.write("agent.toml", "skills = [\"skills\"]\n");
+    env
+}
+
+#[test]
+fn model_is_told_of_a_skill_and_reads_it() {
+    let env = project();
+    let read = |input| Answer::calls(&[("read_skill", input)]);
+    let server = ChatServer::start(vec![
+        read(json!({ "skill": "greet" })),
+        read(json!({ "skill": "greet", "path": "words.md" })),
+        // No grant comes with a skill, and no guest sees its directory.
+        Answer::calls(&[("read_file", json!({ "path": "skills/greet/SKILL.md" }))]),
+        Answer::text("Good day."),
+    ]);
+    let ran = ask(&env, &server, &["--config", "agent.toml", "greet them"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "Good day.\n"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("skills   greet\n"), "{}", ran.stderr);
+    let requests = server.requests();
+    let tool = &requests[0]["tools"][0]["function"];
+    assert_eq!(tool["name"], "read_skill");
+    let description = tool["description"].as_str().unwrap();
+    assert!(
+        description.ends_with("The skills:\n- greet: Says how to greet."),
+        "{description}"
+    );
+    let told = |index: usize| {
+        let messages = requests[index]["messages"].as_array().unwrap();
+        messages.last().unwrap()["content"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(
+        told(1),
+        "Say hello as in words.md.\n\n[Files of this skill, which `read_skill` returns by `path`: words.md (9 bytes)]"
+    );
+    assert_eq!(told(2), "Good day.");
+    assert!(!told(3).contains("Say hello"), "{}", told(3));
+}
+
+#[test]
+fn changed_skill_is_refused_until_it_is_accepted() {
+    let env = project();
+    let config = ["--config", "agent.toml"];
+    let run = |args: &[&str]| env.run(&[args, &config].concat());
+    // The first run pins it.
+    let first = run(&[
+        "call",
+        "builtin:files",
+        "list_directory",
+        "{\"path\":\".\"}",
+    ]);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    let locked = run(&["lock", "--accept"]);
+    assert_eq!(locked.code, Some(0), "{locked:?}");
+    env.write("skills/greet/words.md", "Bad day.");
+    let server = ChatServer::start(vec![Answer::text("Hi.")]);
+    let refused = ask(&env, &server, &["--config", "agent.toml", "greet them"]);
+    assert_eq!(refused.code, Some(5), "{}", refused.stderr);
+    for says in [
+        "the skill `greet` changed since it was accepted",
+        "words.md, sha256:",
+        "accept it with `agent-host lock --accept greet`",
+    ] {
+        assert!(refused.stderr.contains(says), "{says}: {}", refused.stderr);
+    }
+    assert_eq!(server.requests().len(), 0);
+    let accepted = run(&["lock", "--accept", "greet"]);
+    assert_eq!(accepted.code, Some(0), "{accepted:?}");
+    let again = ask(&env, &server, &["--config", "agent.toml", "greet them"]);
+    assert_eq!(
+        (again.code, again.stdout.as_str()),
+        (Some(0), "Hi.\n"),
+        "{}",
+        again.stderr
+    );
+}
+
+#[test]
+fn skill_is_shown_before_it_is_used() {
+    let env = project();
+    let config = ["--config", "agent.toml"];
+    let shown = env.run(&[&["inspect", "greet", "--json"][..], &config].concat());
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    let shown = shown.json();
+    assert_eq!(shown["description"], "Says how to greet.");
+    assert_eq!(shown["allowed_tools"], json!(["Bash"]));
+    assert_eq!(shown["files"][1]["path"], "words.md");
+    assert_eq!(shown["files"][1]["size_bytes"], 9);
+    let text = env
+        .run(&[&["inspect", "greet"][..], &config].concat())
+        .stdout;
+    assert!(
+        text.contains("tools       Bash (named by its author; this allows nothing)\n"),
+        "{text}"
+    );
+    assert!(text.contains("  Say hello as in words.md."), "{text}");
+    let doctor = env.run(&[&["doctor"][..], &config].concat()).stdout;
+    let size = SKILL.len() + 9;
+    let line = format!("✓ skill          greet: Says how to greet. (2 files, {size} B)\n");
+    assert!(doctor.contains(&line), "{doctor}");
+}
+
+/// It is not read unless the user says so, and the user is told how.
+#[test]
+fn agents_file_is_not_read_unless_it_is_named() {
+    let env = TestEnv::new();
+    env.write("AGENTS.md", "Use tabs.");
+    let hint = "the model is not told what is in AGENTS.md here; to tell it, write `instructions = [\"AGENTS.md\"]` into agent.toml";
+    for (toml, is_told) in [("", false), ("instructions = [\"AGENTS.md\"]\n", true)] {
+        env.write("agent.toml", toml);
+        let server = ChatServer::start(vec![Answer::text("Hi.")]);
+        let ran = ask(&env, &server, &["--config", "agent.toml", "hi"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(ran.stderr.contains(hint), !is_told, "{}", ran.stderr);
+        let request = server.requests()[0].to_string();
+        assert_eq!(request.contains("Use tabs."), is_told, "{request}");
+        let doctor = env.run(&["doctor", "--config", "agent.toml"]).stdout;
+        assert_eq!(doctor.contains(hint), !is_told, "{doctor}");
+    }
+}
