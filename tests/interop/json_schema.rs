@@ -30,7 +30,7 @@ const DRAFTS: [(&str, &str); 5] = [
 /// The number of cases by outcome: `right`, or the name of the refusal.
 type Counts = BTreeMap<&'static str, usize>;
 
-/// What the cases came to.
+/// The counts of all cases.
 #[derive(Default)]
 struct Outcomes {
     outputs: Counts,

@@ -17,4 +17,5 @@ mod mcp_clients;
 mod mcp_conformance;
 mod mcp_servers;
 mod oracle;
+mod table;
 mod wires;

@@ -3,6 +3,7 @@
 
 use agent_host_test_support::{
     Ran, TestEnv,
+    http::Received,
     installed::{here, mcp_python, mcp_servers},
     running::{PATIENCE, Running},
 };
@@ -16,9 +17,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{
     fs::{self, File},
-    io::Read as _,
+    io::{BufReader, Read as _, Write as _},
+    net::TcpListener,
     path::{Path, PathBuf},
     process::Command,
+    thread,
 };
 
 /// A server, what it lists, and the result of one call.
@@ -26,7 +29,7 @@ use std::{
 #[serde(deny_unknown_fields)]
 struct Server {
     name: String,
-    /// What it is made with, for readers of the table.
+    /// The SDK that it is made with, for readers of the table.
     #[serde(rename = "sdk")]
     _sdk: String,
     /// The packages that have it: `node`, or a list of `interop/python`.
@@ -135,11 +138,42 @@ fn servers(env: &TestEnv, from: &[&str]) -> Vec<Server> {
     let table = table
         .replace("{work}", env.work().to_str().unwrap())
         .replace("{tests}", here("interop/mcp_servers").to_str().unwrap())
+        .replace("{page}", &serve_a_page())
         .replace("{date}", &now.strftime("%Y-%m-%d").to_string())
         .replace("{weekday}", &now.strftime("%A").to_string());
     let mut servers: Vec<Server> = serde_json::from_str(&table).unwrap();
     servers.retain(|server| from.contains(&server.from.as_str()));
     servers
+}
+
+/// Serves a page at every address but that of `robots.txt`, until the test's process ends. Returns
+/// its address.
+fn serve_a_page() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/page", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let Some(request) = Received::read(&mut BufReader::new(&stream)) else {
+                continue;
+            };
+            let (status, body) = match request.target() {
+                "/robots.txt" => ("404 Not Found", ""),
+                _ => (
+                    "200 OK",
+                    "<html><body><article><p>alpha</p></article></body></html>",
+                ),
+            };
+            let length = body.len();
+            // The client may have hung up.
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {length}\r\n\
+                 Connection: close\r\n\r\n{body}"
+            );
+        }
+    });
+    address
 }
 
 /// The files that the calls read.
