@@ -1,6 +1,7 @@
 //! Skills: offered to the model, read by it, pinned in `agent.lock`, shown by `inspect` and
 //! `doctor`; and the hint to instructions that are not read.
 
+use agent_host_test_guests::{Body, Guest};
 use agent_host_test_support::{
     TestEnv,
     chat::{Answer, ChatServer, ask},
@@ -121,6 +122,36 @@ fn skill_is_shown_before_it_is_used() {
     let size = SKILL.len() + 9;
     let line = format!("✓ skill          greet: Says how to greet. (2 files, {size} B)\n");
     assert!(doctor.contains(&line), "{doctor}");
+}
+
+/// A component carries its skill, which is offered under the component's name.
+#[test]
+fn skill_of_a_component_is_offered_with_it() {
+    let env = TestEnv::new();
+    let guest = Guest::returning(Body::Text(0, b"fine"));
+    let mut bytes = guest.bytes();
+    let name = "agent-skill";
+    let text = "---\nname: greet\ndescription: Says how.\n---\nSay hello.";
+    let size = u8::try_from(1 + name.len() + text.len()).unwrap();
+    assert!(size < 128, "one byte of LEB128");
+    bytes.extend([0, size, u8::try_from(name.len()).unwrap()]);
+    bytes.extend(name.bytes().chain(text.bytes()));
+    env.write("greeter.wasm", bytes);
+    env.write(
+        "agent.toml",
+        "[[tool]]\nname = \"g\"\ncomponent = \"greeter.wasm\"\n",
+    );
+    // The second run finds the component in the cache.
+    for _ in 0..2 {
+        let read = Answer::calls(&[("read_skill", json!({ "skill": "g/greet" }))]);
+        let server = ChatServer::start(vec![read, Answer::text("Done.")]);
+        let ran = ask(&env, &server, &["--config", "agent.toml", "greet"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.contains("skills   g/greet\n"), "{}", ran.stderr);
+        assert_eq!(server.tool_results(), ["Say hello."]);
+    }
+    let shown = env.run(&["inspect", "g", "--json", "--config", "agent.toml"]);
+    assert_eq!(shown.json()["skills"][0]["skill"], "g/greet", "{shown:?}");
 }
 
 /// It is not read unless the user says so, and the user is told how.

@@ -6,7 +6,7 @@ use crate::{
     no_model::NoModel,
     recording,
     registry::Registry,
-    skill::SkillTools,
+    skill::{Skill, SkillTools},
     store::{open_store, project},
 };
 use agent_host_engine::{
@@ -56,6 +56,7 @@ pub struct Host {
     registry: Arc<Registry>,
     /// The tools for the model: those of the registry, or a search of them, and the reader of skills.
     tools: Arc<dyn ToolRunner>,
+    skills: Vec<Arc<Skill>>,
     model: Arc<dyn Model>,
     store: Arc<dyn JournalStore>,
     key: ContinuationKey,
@@ -102,11 +103,12 @@ impl Host {
         // An error is reported before anything runs.
         store.approvals().await?;
         let registry = Arc::new(Registry::open(&config).await?);
+        let tools = SearchedTools::wrap(registry.clone(), config.search_tools_from);
+        let skills = config.skills.iter().chain(registry.skills());
+        let skills: Vec<Arc<Skill>> = skills.cloned().collect();
         Ok(Self {
-            tools: SkillTools::wrap(
-                SearchedTools::wrap(registry.clone(), config.search_tools_from),
-                &config.skills,
-            ),
+            tools: SkillTools::wrap(tools, &skills),
+            skills,
             config,
             registry,
             model,
@@ -119,6 +121,12 @@ impl Host {
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Returns the skills of the configuration, and those that came in components.
+    #[must_use]
+    pub fn skills(&self) -> &[Arc<Skill>] {
+        &self.skills
     }
 
     /// Returns the tools.

@@ -8,6 +8,7 @@ use crate::{
     executables,
     lock_file::LockFile,
     servers::{self, Connected, ServerEntry},
+    skill::Skill,
 };
 use agent_host_engine::{
     BoxFuture,
@@ -56,6 +57,8 @@ pub struct Registry {
     tools: Vec<RegisteredTool>,
     /// From a tool's name to its index in `tools` and its source.
     index: HashMap<String, (usize, ToolSource)>,
+    /// The skills that came in components.
+    skills: Vec<Arc<Skill>>,
     /// The schemas of external tools, which are in `tools` and have no source.
     external: HashMap<String, Arc<InputSchema>>,
 }
@@ -181,12 +184,38 @@ impl Registry {
             servers: Connected::default(),
             tools: Vec::new(),
             index: HashMap::new(),
+            skills: Vec::new(),
             external: HashMap::new(),
         };
         for (entry, tool) in entries.into_iter().zip(tools) {
+            registry.add_skills(&entry);
             registry.add(entry, tool)?;
         }
         Ok(registry)
+    }
+
+    /// Adds the skills of a component. One that is no skill is left out, as a tool would be.
+    fn add_skills(&mut self, entry: &ComponentEntry) {
+        for text in entry.component.skills() {
+            match Skill::in_component(&entry.name, text) {
+                Ok(skill) if self.skills.iter().all(|other| other.name != skill.name) => {
+                    self.skills.push(Arc::new(skill));
+                }
+                Ok(skill) => {
+                    tracing::warn!("there are two skills `{}`; one is left out", skill.name);
+                }
+                Err(error) => {
+                    let name = &entry.name;
+                    tracing::warn!("a skill of the component `{name}` is left out: {error}");
+                }
+            }
+        }
+    }
+
+    /// Returns the skills that came in components.
+    #[must_use]
+    pub fn skills(&self) -> &[Arc<Skill>] {
+        &self.skills
     }
 
     /// Adds the external tools.

@@ -40,17 +40,18 @@ const MAX_DEPTH: usize = 8;
 const MAX_NAME: usize = 64;
 const MAX_DESCRIPTION: usize = 1_024;
 
-/// A skill as it was when the configuration was read.
+/// A skill as it was when the configuration was read, or its component was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skill {
-    /// Its name, which is that of its directory.
+    /// Its name, which is that of its directory; of one in a component after the component's name
+    /// and a slash.
     pub name: String,
     /// For which tasks it is.
     pub description: String,
     /// The tools that its author names as allowed. They allow nothing.
     pub allowed_tools: Vec<String>,
-    /// Its directory, without links.
-    pub directory: PathBuf,
+    /// Its directory, without links; absent for one in a component.
+    pub directory: Option<PathBuf>,
     /// The text after the front matter.
     pub instructions: String,
     /// The content of all its files, by their paths in it.
@@ -104,21 +105,53 @@ impl Skill {
         };
         reader.take(directory, "", 0)?;
         let files = reader.files;
-        let text = files.get(SKILL_FILE).ok_or_else(|| {
+        let content = files.get(SKILL_FILE).ok_or_else(|| {
             SkillError::new(
                 format!("it has no {SKILL_FILE}"),
                 "write one, or name another directory",
             )
         })?;
-        let text = std::str::from_utf8(text).map_err(|_| {
+        let text = std::str::from_utf8(content).map_err(|_| {
             SkillError::new(
                 format!("{SKILL_FILE} is not UTF-8 text"),
                 "save it as UTF-8",
             )
         })?;
+        let mut skill = Self::parse(text)?;
+        let last = directory.file_name().unwrap_or_default().to_string_lossy();
+        if skill.name != last {
+            return Err(SkillError::new(
+                format!(
+                    "its name is `{}`, and its directory is {last:?}",
+                    skill.name
+                ),
+                "give both the same name",
+            ));
+        }
+        skill.directory = Some(directory.to_owned());
+        skill.files = files;
+        Ok(skill)
+    }
+
+    /// Reads the skill in a component, whose name begins its own.
+    ///
+    /// # Errors
+    /// The text is no valid `SKILL.md`.
+    pub(crate) fn in_component(component: &str, text: &str) -> Result<Self, SkillError> {
+        let mut skill = Self::parse(text)?;
+        skill.name = format!("{component}/{}", skill.name);
+        let file = (SKILL_FILE.to_owned(), text.as_bytes().to_vec());
+        skill.files = BTreeMap::from([file]);
+        Ok(skill)
+    }
+
+    /// Parses the text of a `SKILL.md`, for a skill without a place and files.
+    ///
+    /// # Errors
+    /// The front matter is invalid.
+    pub fn parse(text: &str) -> Result<Self, SkillError> {
         let (front_matter, instructions) = parse(text)?;
-        let last = directory.file_name().unwrap_or_default();
-        check(&front_matter, &last.to_string_lossy())?;
+        check(&front_matter)?;
         let allowed_tools = match front_matter.allowed_tools {
             None => Vec::new(),
             Some(AllowedTools::Text(text)) => text.split_whitespace().map(str::to_owned).collect(),
@@ -128,9 +161,9 @@ impl Skill {
             name: front_matter.name,
             description: front_matter.description.trim().to_owned(),
             allowed_tools,
-            directory: directory.to_owned(),
+            directory: None,
             instructions: instructions.trim().to_owned(),
-            files,
+            files: BTreeMap::new(),
         })
     }
 
@@ -254,7 +287,7 @@ fn parse(text: &str) -> Result<(FrontMatter, &str), SkillError> {
 }
 
 /// Checks the name and the description by the rules of the specification.
-fn check(front_matter: &FrontMatter, last: &str) -> Result<(), SkillError> {
+fn check(front_matter: &FrontMatter) -> Result<(), SkillError> {
     let name = &front_matter.name;
     let is_word = |part: &str| {
         let is_good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -267,12 +300,6 @@ fn check(front_matter: &FrontMatter, last: &str) -> Result<(), SkillError> {
                 "its name {shown:?} is not 1 to {MAX_NAME} small letters and digits, in words with a `-` between"
             ),
             "correct `name` in its front matter",
-        ));
-    }
-    if name != last {
-        return Err(SkillError::new(
-            format!("its name is `{shown}`, and its directory is {last:?}"),
-            "give both the same name",
         ));
     }
     let description = &front_matter.description;

@@ -14,12 +14,14 @@ use crate::{
     strip::{Names, strip},
     wit, wit_usage,
 };
-use agent_host_app::{Config, Registry};
+use agent_host_app::{Config, Registry, SKILL_FILE, Skill};
+use agent_host_sandbox::SKILL_SECTION;
 use agent_host_types::{id::Digest, tool::ToolDefinition};
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
+use wasm_encoder::{ComponentSection as _, CustomSection};
 use wasm_metadata::Producers;
 
 /// Options of a build.
@@ -160,9 +162,30 @@ fn finish(
         let stripped = strip(component, names)?;
         producers(recorded.as_ref(), project, compilers).add_to_wasm(&stripped)
     });
-    finished.map_err(|error| {
+    let mut finished = finished.map_err(|error| {
         AuthorError::Failed(format!("what was compiled is no component: {error:#}"))
-    })
+    })?;
+    if let Some(text) = skill(&project.dir)? {
+        let section = CustomSection {
+            name: SKILL_SECTION.into(),
+            data: text.into_bytes().into(),
+        };
+        section.append_to_component(&mut finished);
+    }
+    Ok(finished)
+}
+
+/// Returns the text of the project's skill, which its component carries; none if it has none.
+fn skill(project: &Path) -> Result<Option<String>, AuthorError> {
+    let path = project.join(SKILL_FILE);
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(|error| AuthorError::disk("read", &path, &error))?,
+    };
+    match Skill::parse(&text) {
+        Ok(_) => Ok(Some(text)),
+        Err(error) => Err(AuthorError::Usage(format!("{}: {error}", path.display()))),
+    }
 }
 
 /// Merges the producers that compilers recorded, except the languages of an embedded runtime, with

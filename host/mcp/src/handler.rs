@@ -87,7 +87,7 @@ impl ServerHandler for Handler {
             capabilities.resources = Some(ResourcesCapability::default());
             capabilities.completions = Some(JsonObject::new());
         }
-        if !self.calls.host.config().skills.is_empty() {
+        if !self.calls.host.skills().is_empty() {
             capabilities.prompts = Some(PromptsCapability::default());
         }
         ServerConfig::new(capabilities)
@@ -152,7 +152,7 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        match self.calls.host.config().skills.as_slice() {
+        match self.calls.host.skills() {
             [] => Err(ErrorData::method_not_found::<ListPromptsRequestMethod>()),
             skills => Ok(prompts::list(skills)),
         }
@@ -163,8 +163,7 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let skills = &self.calls.host.config().skills;
-        prompts::get(skills, &request.name).map(GetPromptResponse::from)
+        prompts::get(self.calls.host.skills(), &request.name).map(GetPromptResponse::from)
     }
 
     async fn list_resources(

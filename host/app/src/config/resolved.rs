@@ -127,7 +127,11 @@ impl Config {
         paths.extend(self.servers.iter().flat_map(McpConfig::files));
         paths.extend(self.schema_files().map(Path::to_owned));
         paths.extend(self.instruction_files.iter().cloned());
-        paths.extend(self.skills.iter().map(|skill| skill.directory.clone()));
+        paths.extend(
+            self.skills
+                .iter()
+                .filter_map(|skill| skill.directory.clone()),
+        );
         let components = self.tools.iter().filter_map(|tool| tool.source.file());
         paths.extend(components.map(Path::to_owned));
         let mut paths: Vec<PathBuf> = paths.iter().map(|path| canonical(path)).collect();

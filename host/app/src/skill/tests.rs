@@ -43,7 +43,7 @@ fn skill_is_read_with_its_files() {
         name: "pdf".to_owned(),
         description: "Fills forms. Use it for PDF files.".to_owned(),
         allowed_tools: vec!["Bash(git:*)".to_owned(), "Read".to_owned()],
-        directory: directory.clone(),
+        directory: Some(directory.clone()),
         instructions: "# Steps\nRead forms.md.".to_owned(),
         files: BTreeMap::from([
             file(SKILL_FILE, SKILL),
@@ -307,7 +307,7 @@ fn list_of_skills_is_bounded() {
                 name: format!("skill-{n}"),
                 description: "d".repeat(1_000),
                 allowed_tools: Vec::new(),
-                directory: PathBuf::new(),
+                directory: None,
                 instructions: String::new(),
                 files: BTreeMap::new(),
             })
@@ -326,4 +326,14 @@ fn list_of_skills_is_bounded() {
             .len(),
         0
     );
+}
+
+#[test]
+fn skill_in_a_component_has_its_name_and_one_file() {
+    let skill = Skill::in_component("forms", SKILL).unwrap();
+    assert_eq!(skill.name, "forms/pdf");
+    assert_eq!(skill.directory, None);
+    assert_eq!(skill.files.keys().collect::<Vec<_>>(), [SKILL_FILE]);
+    let error = Skill::in_component("forms", "no skill").unwrap_err();
+    assert_eq!(error.reason, "SKILL.md has no front matter");
 }

@@ -41,11 +41,11 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
         )));
     };
     let described = describe(entry).await;
-    let tools = registry.tools();
+    let name = &args.component;
     terminal.println_as(
         args.json,
-        || as_json(&args.component, entry, tools, &described, &config.sandbox),
-        || as_text(&args.component, entry, tools, &described, &config.sandbox),
+        || as_json(name, entry, &registry, &described, &config.sandbox),
+        || as_text(name, entry, &registry, &described, &config.sandbox),
     );
     Ok(Exit::Done)
 }
@@ -63,7 +63,7 @@ async fn describe(entry: &ComponentEntry) -> Description {
 fn as_json(
     name: &str,
     entry: &ComponentEntry,
-    tools: &[RegisteredTool],
+    registry: &Registry,
     described: &Description,
     sandbox: &SandboxConfig,
 ) -> Value {
@@ -80,7 +80,8 @@ fn as_json(
         "allocator": allocator(component),
         "imports": component.imports(),
         "permissions": permissions(component.imports()),
-        "tools": tools.iter().map(tool_json).collect::<Vec<_>>(),
+        "tools": registry.tools().iter().map(tool_json).collect::<Vec<_>>(),
+        "skills": registry.skills().iter().map(|found| skill::as_json(found)).collect::<Vec<_>>(),
         "notes": component.notes(),
         "grants": entry.grants.to_json(),
         "limits": entry.limits,
@@ -117,7 +118,7 @@ fn loading_limits(sandbox: &SandboxConfig) -> Value {
 fn as_text(
     name: &str,
     entry: &ComponentEntry,
-    tools: &[RegisteredTool],
+    registry: &Registry,
     described: &Description,
     sandbox: &SandboxConfig,
 ) -> String {
@@ -147,7 +148,11 @@ fn as_text(
         let limits = limits.as_object().into_iter().flatten().map(limit);
         section(&mut lines, title, limits);
     }
-    for tool in tools {
+    for found in registry.skills() {
+        lines.push(String::new());
+        lines.push(skill::as_text(found));
+    }
+    for tool in registry.tools() {
         lines.extend(tool_lines(&tool.definition, tool.effect));
     }
     if !component.notes().is_empty() {

@@ -1,7 +1,7 @@
 use super::*;
 use pretty_assertions::assert_eq;
 use serde_json::json;
-use std::{collections::BTreeMap, path::PathBuf};
+use std::collections::BTreeMap;
 
 fn skill() -> Arc<Skill> {
     let file = |path: &str, bytes: &[u8]| (path.to_owned(), bytes.to_vec());
@@ -9,7 +9,7 @@ fn skill() -> Arc<Skill> {
         name: "pdf".to_owned(),
         description: "Fills forms.".to_owned(),
         allowed_tools: Vec::new(),
-        directory: PathBuf::from("/skills/pdf"),
+        directory: None,
         instructions: "Read forms.md.".to_owned(),
         files: BTreeMap::from([
             file(SKILL_FILE, b"---"),

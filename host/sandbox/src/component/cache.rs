@@ -14,11 +14,11 @@ mod sealed;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use entry::Described;
 pub use manage::{CacheContent, CachedComponent, CompileCache, Pruned};
 pub(crate) use sealed::Sealed;
 
 use crate::engine::fingerprint;
-use agent_host_engine::definitions::RawDefinition;
 use agent_host_types::id::Digest;
 use entry::{EntryHeader, KEY_BYTES, Key};
 use files::CacheDir;
@@ -39,8 +39,8 @@ pub(crate) struct Cache {
 /// An entry with a valid hash.
 pub(crate) struct CacheEntry {
     pub(crate) digest: Digest,
-    /// As the component gave them: the caller validates them.
-    pub(crate) definitions: Vec<RawDefinition>,
+    /// The caller validates it.
+    pub(crate) described: Described,
     pub(crate) code: Sealed,
 }
 
@@ -78,7 +78,7 @@ impl Cache {
                 let _ = file.set_times(FileTimes::new().set_accessed(SystemTime::now()));
                 Ok(CacheEntry {
                     digest: header.digest,
-                    definitions: header.definitions()?,
+                    described: header.described()?,
                     code: Sealed::seal(code)?,
                 })
             });
@@ -99,10 +99,10 @@ impl Cache {
         &self,
         component: blake3::Hash,
         digest: Digest,
-        definitions: &[RawDefinition],
+        described: &Described,
         code: &[u8],
     ) {
-        let stored = serde_json::to_vec(definitions)
+        let stored = serde_json::to_vec(described)
             .map_err(io::Error::from)
             .and_then(|definitions| {
                 let header = EntryHeader {

@@ -7,19 +7,20 @@ mod tests;
 use crate::{
     component::{
         bytes::{ComponentBytes, Identified},
+        cache::Described,
         code::{self, TrustedCode},
         definitions,
         error::LoadError,
         link::{EntryPoint, LinkedComponent, link},
         plain::Docs,
         shared::Shared,
-        structure,
+        skills, structure,
         tool::{Compiled, HandleState, Loaded, ToolComponent},
     },
     engine::fingerprint,
     mutex::lock,
 };
-use agent_host_engine::definitions::{Definitions, InputChecks, ToolNote};
+use agent_host_engine::definitions::{Definitions, DefinitionsError, InputChecks, ToolNote};
 use agent_host_types::id::Digest;
 use bytes::Bytes;
 use std::{
@@ -72,8 +73,8 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
         hash, size_bytes, ..
     } = component;
     let cached = blocking(shared, move |shared| from_cache(shared, hash)).await?;
-    let (linked, (definitions, notes), digest, compiled) = match cached {
-        Some((linked, selected, digest)) => (linked, selected, digest, Compiled::FromCache),
+    let (linked, (definitions, notes, skills), digest, compiled) = match cached {
+        Some((linked, loaded, digest)) => (linked, loaded, digest, Compiled::FromCache),
         None => {
             let bytes = blocking(shared, move |_| component.into_bytes()).await??;
             let machine_code = compile(shared, bytes.clone()).await?;
@@ -83,21 +84,25 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
                 EntryPoint::Contract(pre) => Some(definitions::query(shared, pre).await?),
                 EntryPoint::Plain(_) => None,
             };
-            let (linked, selected, digest) = blocking(shared, move |shared| {
+            let (linked, texts, digest) = blocking(shared, move |shared| {
                 let raw = match (queried, &linked.entry_point) {
                     (None, EntryPoint::Plain(plain)) => plain.definitions(&Docs::read(&bytes)),
                     (queried, _) => queried.unwrap_or_default(),
                 };
-                let selected = Definitions::select(raw.clone(), InputChecks::Host)
+                let described = Described {
+                    tools: raw,
+                    skills: skills::read(&bytes),
+                };
+                let texts = select(described.clone())
                     .map_err(|error| LoadError::Definitions(error.to_string()))?;
                 let digest = Digest::of(&bytes);
                 if let Some(cache) = &shared.cache {
-                    cache.put(hash, digest, &raw, &machine_code);
+                    cache.put(hash, digest, &described, &machine_code);
                 }
-                Ok::<_, LoadError>((linked, selected, digest))
+                Ok::<_, LoadError>((linked, texts, digest))
             })
             .await??;
-            (linked, selected, digest, Compiled::Now)
+            (linked, texts, digest, Compiled::Now)
         }
     };
     let mut notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
@@ -109,6 +114,7 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
         size_bytes,
         definitions,
         notes,
+        skills,
         compiled,
         linked,
         handle: HandleState::new(shared, None, None),
@@ -160,10 +166,7 @@ fn host_failed(error: &dyn Display) -> LoadError {
 
 /// Loads a component from the cache, which holds only components that passed every check. An entry
 /// that no longer loads is replaced.
-fn from_cache(
-    shared: &Shared,
-    hash: blake3::Hash,
-) -> Option<(LinkedComponent, (Definitions, Vec<ToolNote>), Digest)> {
+fn from_cache(shared: &Shared, hash: blake3::Hash) -> Option<(LinkedComponent, Texts, Digest)> {
     let entry = shared.cache.as_ref()?.get(hash)?;
     let load = || -> Result<_, Box<dyn Error>> {
         let code = TrustedCode::sealed(&entry.code);
@@ -171,17 +174,24 @@ fn from_cache(
             .map_err(|error| error.root_cause().to_string())?;
         let linked = link(&component, allocator)?;
         if let EntryPoint::Plain(plain) = &linked.entry_point
-            && !plain.has_all(&entry.definitions)
+            && !plain.has_all(&entry.described.tools)
         {
             return Err("this version names its functions differently".into());
         }
-        let selected = Definitions::select(entry.definitions, InputChecks::Host)?;
-        Ok((linked, selected, entry.digest))
+        Ok((linked, select(entry.described)?, entry.digest))
     };
     let loaded = load().map_err(|reason| {
         tracing::warn!("a compiled tool in the cache does not load and is made anew: {reason}");
     });
     loaded.ok()
+}
+
+/// The usable definitions, notes on the others, and the texts of skills.
+type Texts = (Definitions, Vec<ToolNote>, Vec<String>);
+
+fn select(described: Described) -> Result<Texts, DefinitionsError> {
+    let (definitions, notes) = Definitions::select(described.tools, InputChecks::Host)?;
+    Ok((definitions, notes, described.skills))
 }
 
 fn from_source(

@@ -86,6 +86,8 @@ pub(crate) struct Loaded {
     pub(crate) definitions: Definitions,
     /// The tools and functions that are left out, with the reasons.
     pub(crate) notes: Vec<String>,
+    /// The texts of its skills, each a `SKILL.md`.
+    pub(crate) skills: Vec<String>,
     pub(crate) compiled: Compiled,
     pub(crate) linked: LinkedComponent,
     pub(crate) handle: Arc<HandleState>,
@@ -177,6 +179,12 @@ impl ToolComponent {
     #[must_use]
     pub fn declares_effects(&self) -> bool {
         !matches!(self.loaded.linked.entry_point, EntryPoint::Plain(_))
+    }
+
+    /// The skills that came in it, each the text of a `SKILL.md`, which is not checked.
+    #[must_use]
+    pub fn skills(&self) -> &[String] {
+        &self.loaded.skills
     }
 
     /// The tools that are left out, and the functions of a plain component that are no tools, each

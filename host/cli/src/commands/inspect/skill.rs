@@ -12,7 +12,7 @@ pub(super) fn show(skill: &Skill, json: bool, terminal: &Terminal) {
     terminal.println_as(json, || as_json(skill), || as_text(skill));
 }
 
-fn as_json(skill: &Skill) -> Value {
+pub(super) fn as_json(skill: &Skill) -> Value {
     let locked = skill.locked();
     let files = skill.files.iter();
     let files = files.map(|(path, bytes)| {
@@ -29,14 +29,10 @@ fn as_json(skill: &Skill) -> Value {
     })
 }
 
-fn as_text(skill: &Skill) -> String {
+pub(super) fn as_text(skill: &Skill) -> String {
     let mut lines = vec![
         format!("{BOLD}{}{BOLD:#}", escape_line(&skill.name)),
         format!("  for         {}", escape_line(&skill.description)),
-        format!(
-            "  directory   {}",
-            escape_line(&skill.directory.display().to_string())
-        ),
         format!("  size        {}", bytes(skill.size_bytes())),
     ];
     if !skill.allowed_tools.is_empty() {

@@ -32,7 +32,7 @@ pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
         row(terminal, "or", &model.to_string());
     }
     row(terminal, "tools", &tool_names(host.registry()));
-    let skills = &host.config().skills;
+    let skills = host.skills();
     if !skills.is_empty() {
         let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
         row(terminal, "skills", &names.join(", "));

@@ -6,6 +6,7 @@
 use super::pipeline;
 use agent_host_engine::definitions::RawDefinition;
 use agent_host_types::id::Digest;
+use serde::{Deserialize, Serialize};
 use std::{
     fs::File,
     io::{self, Read, Write},
@@ -15,7 +16,7 @@ pub(super) const KEY_BYTES: usize = blake3::KEY_LEN;
 pub(super) type Key = [u8; KEY_BYTES];
 
 /// The version of the format, and of the rules by which definitions are validated.
-const FORMAT: &[u8] = b"agent-host cache entry 2";
+const FORMAT: &[u8] = b"agent-host cache entry 3";
 
 /// The largest entry, in bytes.
 pub(super) const MAX_BYTES: u64 = 512 * 1024 * 1024;
@@ -31,12 +32,20 @@ pub(super) struct EntryHeader {
     /// The fingerprint of the engine.
     pub(super) engine: [u8; 32],
     pub(super) digest: Digest,
-    /// The definitions, as JSON.
+    /// [`Described`], as JSON.
     pub(super) definitions: Vec<u8>,
 }
 
+/// The texts of a component, as it gave them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Described {
+    pub(crate) tools: Vec<RawDefinition>,
+    /// The texts of its skills.
+    pub(crate) skills: Vec<String>,
+}
+
 impl EntryHeader {
-    pub(super) fn definitions(&self) -> serde_json::Result<Vec<RawDefinition>> {
+    pub(super) fn described(&self) -> serde_json::Result<Described> {
         serde_json::from_slice(&self.definitions)
     }
 }
