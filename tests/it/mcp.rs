@@ -4,5 +4,6 @@ mod calls;
 mod config;
 mod elicitation;
 mod lifecycle;
+mod prompts;
 mod reload;
 mod resources;

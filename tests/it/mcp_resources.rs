@@ -5,7 +5,7 @@ use agent_host_test_support::{
     Ran, TestEnv,
     chat::ChatServer,
     has_python,
-    installed::here,
+    installed::{here, mcp_sdk},
     mcp_client::{Client, call as mcp_call},
     terminal::{on_a_terminal, plain},
 };
@@ -350,4 +350,47 @@ fn mcp_call_is_repeated_once_after_an_address_was_opened() {
         message.contains("use `agent-host run` at a terminal"),
         "{message}"
     );
+}
+
+/// The official SDK speaks the newest revision of the protocol.
+#[test]
+fn mcp_resources_of_the_official_sdk_are_read() {
+    let Some(python) = mcp_sdk() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let command = json!([python, here("it/mcp_client/sdk_resources.py")]);
+    let toml = format!("tool = []\n[[mcp]]\nname = \"s\"\ncommand = {command}\n");
+    env.write("agent.toml", toml);
+    let inspected = inspect(&env);
+    assert_eq!(names(&inspected), &ALL[1..]);
+    let counted = ["protocol", "resources", "resource-templates", "prompts"];
+    let counted = counted.map(|key| inspected[key].as_str().unwrap());
+    assert_eq!(counted, ["2026-07-28", "1", "1", "1"]);
+    let text = |text: &str| json!({"type": "text", "value": text});
+    for (tool, input, expected) in [
+        (
+            "read_resource",
+            json!({"uri": "note://one"}),
+            "the first note",
+        ),
+        (
+            "read_resource",
+            json!({"uri": "note://by/Ann"}),
+            "a note by Ann",
+        ),
+        (
+            "get_prompt",
+            json!({"name": "review", "arguments": {"what": "it"}}),
+            "user: Review it.",
+        ),
+    ] {
+        assert_eq!(
+            call(&env, tool, &input).json(),
+            text(expected),
+            "{tool} {input}"
+        );
+    }
+    let output = call(&env, "read_resource", &json!({"uri": "note://absent"})).json();
+    assert_eq!(output["type"], "error-text", "{output}");
 }

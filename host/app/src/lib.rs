@@ -42,7 +42,7 @@ pub use lock_file::{InvalidLock, LockError, LockFile};
 pub use recording::RecordingFileError;
 pub use registry::Registry;
 pub use servers::ServerEntry;
-pub use skill::{READ_SKILL, Skill, SkillError};
+pub use skill::{READ_SKILL, SKILL_FILE, Skill, SkillError};
 pub use store::{open_store, project};
 pub use trust::{TrustError, TrustFile, Trusted};
 pub use trusted_file::read_secret;

@@ -20,7 +20,7 @@ use std::{
 };
 
 /// The file with the front matter and the instructions.
-pub(crate) const SKILL_FILE: &str = "SKILL.md";
+pub const SKILL_FILE: &str = "SKILL.md";
 
 /// The maximum of files in a skill.
 const MAX_FILES: usize = 256;

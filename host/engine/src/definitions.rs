@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 
 /// The most tools of one source. Every request to a model lists all of them.
-const MAX_TOOLS: usize = 128;
+pub const MAX_TOOLS: usize = 128;
 
 /// The longest title, in bytes: it is shown on one line.
 const MAX_TITLE_BYTES: usize = 128;

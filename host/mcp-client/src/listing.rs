@@ -6,7 +6,7 @@ use crate::{
     names::offered_name,
 };
 use agent_host_engine::{
-    definitions::{Definitions, InputChecks, RawDefinition, ToolNote},
+    definitions::{Definitions, InputChecks, MAX_TOOLS, RawDefinition, ToolNote},
     text,
 };
 use agent_host_types::tool::Effect;
@@ -158,7 +158,10 @@ impl ToolOffer {
         if let (true, Some(note)) = (raw.is_empty(), notes.first()) {
             return Err(note.to_string());
         }
-        raw.extend(feature_definitions);
+        // A server with as many tools as there may be keeps its own.
+        if raw.len() + feature_definitions.len() <= MAX_TOOLS {
+            raw.extend(feature_definitions);
+        }
         let selected = Definitions::select(raw, InputChecks::Source);
         let (definitions, more) = selected.map_err(|error| error.to_string())?;
         notes.extend(more);

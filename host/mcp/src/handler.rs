@@ -6,16 +6,17 @@
 )]
 
 use crate::{
-    call::CallRunner, connection::Connection, listeners::Listeners, log, resources,
+    call::CallRunner, connection::Connection, listeners::Listeners, log, prompts, resources,
     result::Structured,
 };
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-        CustomRequest, CustomResult, ErrorCode, Implementation, InitializeRequestParams,
-        InitializeResult, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+        Implementation, InitializeRequestParams, InitializeResult, JsonObject,
+        ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult,
+        ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptsCapability,
         ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability,
         ServerCapabilities, ServerConfig, SetLevelRequestMethod, SetLevelRequestParams,
         SubscriptionFilter, Tool,
@@ -31,7 +32,7 @@ const INSTRUCTIONS: &str = "These tools run as sandboxed WebAssembly components.
 
 /// The request methods of this server. `rmcp` reports one with malformed parameters as a custom
 /// request.
-const METHODS: [&str; 11] = [
+const METHODS: [&str; 13] = [
     "initialize",
     "ping",
     "server/discover",
@@ -40,6 +41,8 @@ const METHODS: [&str; 11] = [
     "resources/list",
     "resources/templates/list",
     "resources/read",
+    "prompts/list",
+    "prompts/get",
     "completion/complete",
     "logging/setLevel",
     "subscriptions/listen",
@@ -83,6 +86,9 @@ impl ServerHandler for Handler {
         if resources::has_resources(&self.calls.catalog.get().registry) {
             capabilities.resources = Some(ResourcesCapability::default());
             capabilities.completions = Some(JsonObject::new());
+        }
+        if !self.calls.host.config().skills.is_empty() {
+            capabilities.prompts = Some(PromptsCapability::default());
         }
         ServerConfig::new(capabilities)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
@@ -146,7 +152,19 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        match self.calls.host.config().skills.as_slice() {
+            [] => Err(ErrorData::method_not_found::<ListPromptsRequestMethod>()),
+            skills => Ok(prompts::list(skills)),
+        }
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let skills = &self.calls.host.config().skills;
+        prompts::get(skills, &request.name).map(GetPromptResponse::from)
     }
 
     async fn list_resources(

@@ -20,6 +20,7 @@ mod log;
 mod open_sessions;
 mod pending;
 mod progress;
+mod prompts;
 mod reload;
 mod resources;
 mod result;
