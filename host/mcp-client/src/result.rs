@@ -135,7 +135,8 @@ fn from_other_server(
 }
 
 /// Whether the blocks are texts that have nothing beyond the structured content. FastMCP wraps a
-/// result that is no object as `{"result": ..}`, and has a text for each item of a list.
+/// result that is no object as `{"result": ..}`, other servers with another key, and a list has a
+/// text for each item.
 fn repeats(blocks: &[Value], structured: &Value) -> bool {
     let Some(texts) = blocks.iter().map(block_text).collect::<Option<Vec<_>>>() else {
         return false;
@@ -145,7 +146,7 @@ fn repeats(blocks: &[Value], structured: &Value) -> bool {
             || serde_json::from_str::<Value>(text).is_ok_and(|parsed| parsed == *value)
     };
     let wrapped = structured.as_object().filter(|fields| fields.len() == 1);
-    let wrapped = wrapped.and_then(|fields| fields.get("result"));
+    let wrapped = wrapped.and_then(|fields| fields.values().next());
     let items = wrapped.unwrap_or(structured).as_array();
     match texts.as_slice() {
         texts if texts.iter().all(|text| text.trim().is_empty()) => true,

@@ -59,6 +59,10 @@ fn other_servers_results_map_by_fields() {
             ToolResultOutput::json(json!({"result": "x"})),
         ),
         (
+            json!({"content": [words("x")], "structuredContent": {"content": "x"}}),
+            ToolResultOutput::json(json!({"content": "x"})),
+        ),
+        (
             json!({"content": [words("1")], "structuredContent": {"result": 1}}),
             ToolResultOutput::json(json!({"result": 1})),
         ),
