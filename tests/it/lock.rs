@@ -277,7 +277,7 @@ fn lock_json_lists_status_of_each_component() {
     assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
     assert_eq!(
         unknown.stderr,
-        "error: there is no component or MCP server `others` to accept; those from files and the servers in agent.toml are: mine, new\n"
+        "error: there is no component, MCP server or skill `others` to accept; those from files and the servers in agent.toml are: mine, new\n"
     );
     expect(&["lock", "--json"], 5, &lines[..2]);
 }

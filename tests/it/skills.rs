@@ -79,7 +79,7 @@ fn changed_skill_is_refused_until_it_is_accepted() {
     env.write("skills/greet/words.md", "Bad day.");
     let server = ChatServer::start(vec![Answer::text("Hi.")]);
     let refused = ask(&env, &server, &["--config", "agent.toml", "greet them"]);
-    assert_eq!(refused.code, Some(5), "{}", refused.stderr);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     for says in [
         "the skill `greet` changed since it was accepted",
         "words.md, sha256:",
