@@ -72,7 +72,11 @@ impl ProxySetting {
             Self::Url { url, .. } => vec![url.expose_secret().to_owned()],
         };
         let host = |address: &String| {
-            let url = Url::parse(address).or_else(|_| Url::parse(&format!("http://{address}")));
+            // Without a scheme it is one of `http`, as the client reads it.
+            let url = match address.contains("://") {
+                true => Url::parse(address),
+                false => Url::parse(&format!("http://{address}")),
+            };
             Some(url.ok()?.host_str()?.to_owned())
         };
         addresses.iter().filter_map(host).collect()

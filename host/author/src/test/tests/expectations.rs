@@ -10,7 +10,7 @@ type Row = (&'static str, &'static str, &'static [[&'static str; 3]]);
 const TEXT: &str = "tool = 'give_text'\ninput = { text = 'one two' }";
 const JSON: &str =
     "tool = 'give_json'\ninput-json = '{\"value\": {\"n\": 18446744073709551615, \"f\": 1.0}}'";
-const CONTENT: &str = "tool = 'give_content'\ngrants.http = [{ host = 'example.com' }]";
+const CONTENT: &str = "tool = 'give_content'";
 const IMAGE: &str = "tool = 'give_image'";
 const ERROR: &str = "tool = 'give_error'\ninput = { message = 'no' }";
 const ERROR_JSON: &str = "tool = 'give_error_json'\ninput = { value = { a = [1] } }";
@@ -151,7 +151,7 @@ const RESULTS: &[Row] = &[
 const PARTS: &[Row] = &[
     (
         CONTENT,
-        "content = [{ text = 'before' }, { media-type = 'image/png', filename = 'dot.png', width = 1, height = 1, size = 70 }, { text = 'between ☃' }, { media-type = 'text/plain', text-data = 'inline' }, { media-type = 'text/html', url = 'https://example.com/page' }]",
+        "content = [{ text = 'before' }, { media-type = 'image/png', filename = 'dot.png', width = 1, height = 1, size = 70 }, { text = 'between ☃' }, { media-type = 'text/plain', text-data = 'inline' }, { text = '[text/html, at https://example.com/page; it is not fetched, since this tool may not reach that address]' }]",
         &[],
     ),
     (IMAGE, "content = [{ media-type = 'image/png' }]", &[]),

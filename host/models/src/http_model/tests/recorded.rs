@@ -99,7 +99,7 @@ async fn recording_has_documented_lines() {
             json!({"type": "recording", "version": 1}),
             json!({
                 "type": "model", "provider": "openai-compat", "name": "m1", "url": url, "has_key": true, "key_source": "THE_KEY",
-                "vision": true, "documents": false, "files_in_results": false, "parallel_calls": true,
+                "vision": true, "audio": false, "documents": false, "files_in_results": false, "parallel_calls": true,
                 "denied_is_error": false, "max_output_tokens": null, "window_tokens": null, "retries": 2, "first_wait_ms": 0, "longest_wait_ms": 0, "total_wait_ms": 1000,
             }),
             json!({"type": "request", "model": 0, "body": {

@@ -213,10 +213,6 @@ fn defining(code: &'static str, core: &'static str) -> Vec<u8> {
 }
 
 fn definitions() -> Vec<Case> {
-    let two = Guest {
-        definitions: vec![Definition::default(), Definition::default()],
-        ..Guest::default()
-    };
     vec![
         (
             defining("unreachable", ""),
@@ -241,7 +237,6 @@ fn definitions() -> Vec<Case> {
             LoadFault::ContractMismatch,
             "out-of-memory",
         ),
-        (two.bytes(), LoadFault::ContractMismatch, "two tools `echo`"),
     ]
 }
 
@@ -263,6 +258,22 @@ async fn unusable_component_error_has_its_fault_and_reason() {
         assert!(text.ends_with(&format!(" ({fault})")), "{index}: {text}");
         assert!(text.len() < 1_200, "{index} {says}: {text}");
     }
+}
+
+#[tokio::test]
+async fn second_tool_of_a_name_is_left_out() {
+    let two = Guest {
+        definitions: vec![Definition::default(), Definition::default()],
+        ..Guest::default()
+    };
+    let tool = sandbox().load(&two.bytes()).await.unwrap();
+    assert_eq!(tool.definitions().len(), 1);
+    assert_eq!(
+        tool.notes(),
+        [
+            "tool `echo`: another tool has this name, or differs in capital letters at most; the tool is left out"
+        ]
+    );
 }
 
 #[test]
