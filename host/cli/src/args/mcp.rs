@@ -54,12 +54,12 @@ pub(crate) enum McpCommand {
     /// Log in to a configured MCP server with a `url`: prints the address at which to do so, and
     /// waits until the browser is back.
     Login {
-        /// The server's name under [[mcp]].
+        /// The server's name in agent.toml.
         server: String,
     },
     /// Forget the login to a configured MCP server. It stays valid at the server until it expires.
     Logout {
-        /// The server's name under [[mcp]].
+        /// The server's name in agent.toml.
         server: String,
     },
 }
