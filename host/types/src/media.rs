@@ -76,7 +76,7 @@ const ALIASES: [(&str, &str); 8] = [
     ("image/x-png", "image/png"),
 ];
 
-/// Corrects a file's media type so that it passes [`check`]: parameters are removed, aliases are
+/// Corrects a file's media type so that it can be used: parameters are removed, aliases are
 /// replaced, and a type that the bytes contradict becomes that of the bytes.
 pub fn correct(file: &mut FilePart) {
     let declared = file.media_type.split(';').next().unwrap_or_default();
