@@ -1,7 +1,7 @@
 //! Skills: offered to the model, read by it, pinned in `agent.lock`, shown by `inspect` and
 //! `doctor`; and the hint to instructions that are not read.
 
-use agent_host_test_guests::{Body, Guest};
+use agent_host_test_guests::{Body, Definition, Guest};
 use agent_host_test_support::{
     TestEnv,
     chat::{Answer, ChatServer, ask},
@@ -171,4 +171,27 @@ fn agents_file_is_not_read_unless_it_is_named() {
         let doctor = env.run(&["doctor", "--config", "agent.toml"]).stdout;
         assert_eq!(doctor.contains(hint), !is_told, "{doctor}");
     }
+}
+
+/// The model could not tell the two apart.
+#[test]
+fn tool_with_the_name_of_the_reader_is_refused() {
+    let env = project();
+    let guest = Guest {
+        definitions: vec![Definition {
+            name: "read_skill".to_owned(),
+            ..Definition::default()
+        }],
+        ..Guest::returning(Body::Text(0, b"fine"))
+    };
+    env.write("other.wasm", guest.bytes());
+    env.write(
+        "agent.toml",
+        "skills = [\"skills\"]\n[[tool]]\nname = \"other\"\ncomponent = \"other.wasm\"\n",
+    );
+    let server = ChatServer::start(vec![Answer::text("Hi.")]);
+    let ran = ask(&env, &server, &["--config", "agent.toml", "hi"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    let why = "the component `other` and the reader of skills both have a tool called `read_skill`";
+    assert!(ran.stderr.contains(why), "{}", ran.stderr);
 }

@@ -295,6 +295,16 @@ impl Registry {
         Ok(())
     }
 
+    /// Returns what a tool comes from, for messages; none for a name that no tool has.
+    pub(crate) fn owner_of(&self, tool: &str) -> Option<String> {
+        let source = self.source_of(tool).map(ToolSource::described);
+        let external = self
+            .external
+            .get(tool)
+            .map(|_| "[[external-tool]]".to_owned());
+        source.or(external)
+    }
+
     /// Returns the components.
     #[must_use]
     pub fn components(&self) -> &[Arc<ComponentEntry>] {

@@ -22,6 +22,9 @@ use std::{
 /// The file with the front matter and the instructions.
 pub const SKILL_FILE: &str = "SKILL.md";
 
+/// The maximum of skills: the model reads in every request for what each is.
+pub(crate) const MAX_SKILLS: usize = 64;
+
 /// The maximum of files in a skill.
 const MAX_FILES: usize = 256;
 
@@ -31,6 +34,9 @@ const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The maximum size of the front matter, in bytes.
 const MAX_FRONT_MATTER_BYTES: usize = 16 * 1024;
+
+/// The maximum of entries of all its directories, hidden ones included.
+const MAX_ENTRIES: usize = 4_096;
 
 /// The deepest directory below a skill's.
 const MAX_DEPTH: usize = 8;
@@ -101,6 +107,7 @@ impl Skill {
     pub fn read(directory: &Path) -> Result<Self, SkillError> {
         let mut reader = Reader {
             bytes_left: MAX_BYTES,
+            entries_left: MAX_ENTRIES,
             files: BTreeMap::new(),
         };
         reader.take(directory, "", 0)?;
@@ -189,6 +196,7 @@ impl Skill {
 /// The files that were read, and the bytes that more may have.
 struct Reader {
     bytes_left: u64,
+    entries_left: usize,
     files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -205,6 +213,10 @@ impl Reader {
         let entries = fs::read_dir(directory).map_err(|error| fault(prefix, &error))?;
         for entry in entries {
             let entry = entry.map_err(|error| fault(prefix, &error))?;
+            self.entries_left = self.entries_left.checked_sub(1).ok_or_else(|| {
+                let reason = format!("it has more than {MAX_ENTRIES} files and directories");
+                SkillError::new(reason, "keep what the model needs")
+            })?;
             let name = entry.file_name();
             let name = name.to_str().filter(|name| !name.chars().any(is_deceptive));
             let Some(name) = name else {

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::resources::of_skill;
 use agent_host_app::{SKILL_FILE, Skill};
 use rmcp::{
     ErrorData,
@@ -41,8 +42,7 @@ pub(crate) fn get(skills: &[Arc<Skill>], name: &str) -> Result<GetPromptResult, 
         match text.filter(|text| text.len() <= left) {
             Some(text) => {
                 left -= text.len();
-                let uri = format!("skill://{name}/{path}");
-                let contents = ResourceContents::text(text, uri);
+                let contents = ResourceContents::text(text, of_skill(name, path));
                 files.push(PromptMessage::new(
                     Role::User,
                     ContentBlock::resource(contents),

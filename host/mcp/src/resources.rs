@@ -27,7 +27,7 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 use uri::ResourceUri;
-pub(crate) use uri::{ARTIFACT_TEMPLATE, FILE_TEMPLATE};
+pub(crate) use uri::{ARTIFACT_TEMPLATE, FILE_TEMPLATE, of_skill};
 
 /// The built-in component whose files are resources, and its tools.
 const COMPONENT: &str = "files";

@@ -5,15 +5,12 @@ use super::{
     paths::{Scope, canonical},
     problem::{Problems, config_error},
 };
-use crate::skill::{SKILL_FILE, Skill};
+use crate::skill::{MAX_SKILLS, SKILL_FILE, Skill};
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
 };
-
-/// The maximum number of skills: the model reads what each is for in every request.
-const MAX_SKILLS: usize = 64;
 
 /// Reads the skills. Relative paths begin at the directory of the configuration and stay in it.
 /// `others` are the names of components and MCP servers.

@@ -39,23 +39,16 @@ pub(crate) struct SkillTools {
 }
 
 impl SkillTools {
-    /// Puts a reader of these skills before the tools of a runner. Returns the runner if there are
-    /// none, or it has a tool of the reader's name.
+    /// Puts a reader of these skills before the tools of a runner, none of which has its name.
+    /// Returns the runner if there are none.
     #[must_use]
     pub(crate) fn wrap(inner: Arc<dyn ToolRunner>, skills: &[Arc<Skill>]) -> Arc<dyn ToolRunner> {
-        let is_taken = inner
-            .tools()
-            .iter()
-            .any(|tool| tool.definition.name == READ_SKILL);
-        if is_taken && !skills.is_empty() {
-            tracing::warn!("skills are not offered, since another tool is called `{READ_SKILL}`");
-        }
         let reader = reader(skills);
         // It is a constant, and a test compiles it.
         let Ok(schema) = InputSchema::compile(&reader.definition.input_schema) else {
             return inner;
         };
-        if is_taken || skills.is_empty() {
+        if skills.is_empty() {
             return inner;
         }
         let tools = std::iter::once(reader).chain(inner.tools().iter().cloned());

@@ -30,6 +30,15 @@ pub(crate) enum ResourceUri {
     Artifact(String),
 }
 
+/// Returns the URI of a file of a skill.
+pub(crate) fn of_skill(skill: &str, path: &str) -> String {
+    let (skill, path) = (
+        utf8_percent_encode(skill, PATH),
+        utf8_percent_encode(path, PATH),
+    );
+    format!("skill://{skill}/{path}")
+}
+
 impl ResourceUri {
     /// Parses a URI. It has neither a host nor a query nor a fragment, and its path is UTF-8.
     pub(crate) fn parse(text: &str) -> Option<Self> {
