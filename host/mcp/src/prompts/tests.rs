@@ -14,7 +14,7 @@ fn skill() -> Arc<Skill> {
         files: BTreeMap::from([
             file(SKILL_FILE, b"---"),
             file("data.bin", &[0xff]),
-            file("the forms.md", b"Fill them."),
+            file("a form.md", b"Fill them."),
             file("large.txt", &vec![b'a'; FILES_BYTES]),
         ]),
     })
@@ -36,7 +36,7 @@ fn skills_are_listed_and_given_with_their_files() {
         json!([
             {"role": "user", "content": {"type": "text", "text": text}},
             {"role": "user", "content": {"type": "resource", "resource": {
-                "uri": "skill://pdf/the%20forms.md", "mimeType": "text/plain", "text": "Fill them.",
+                "uri": "skill://pdf/a%20form.md", "mimeType": "text/plain", "text": "Fill them.",
             }}},
         ])
     );
