@@ -9,6 +9,15 @@ use agent_host_test_support::{
 use pretty_assertions::assert_eq;
 use std::process::Command;
 
+const RUN: [&str; 6] = [
+    "run",
+    "--config",
+    "agent.toml",
+    "--model",
+    "openai-compat:m",
+    "hi",
+];
+
 const ELSEWHERE: &str = "http://model.invalid/v1";
 
 /// The proxy is a server that is sent the whole address, so it answers as the model would.
@@ -43,15 +52,7 @@ fn model_requests_use_the_proxy_except_on_this_machine() {
             "agent.toml",
             format!("[openai-compat]\nretries = 0\n[network]\n{network}\n"),
         );
-        let args = [
-            "run",
-            "--config",
-            "agent.toml",
-            "--model",
-            "openai-compat:m",
-            "hi",
-        ];
-        let mut command = env.command(&args);
+        let mut command = env.command(&RUN);
         command
             .env(
                 "OPENAI_COMPAT_BASE_URL",
@@ -105,15 +106,7 @@ fn authorities_of_the_machine_are_trusted() {
     let ask = |authority: Option<&str>| {
         let env = TestEnv::new();
         env.write("agent.toml", "[openai-compat]\nretries = 0\n");
-        let args = [
-            "run",
-            "--config",
-            "agent.toml",
-            "--model",
-            "openai-compat:m",
-            "hi",
-        ];
-        let mut command = env.command(&args);
+        let mut command = env.command(&RUN);
         command.env("OPENAI_COMPAT_BASE_URL", &base_url);
         if let Some(authority) = authority {
             command.env("SSL_CERT_FILE", format!("{directory}/{authority}"));

@@ -8,12 +8,13 @@
 //!   [`definitions`] validate values and definitions from untrusted sources; [`secrets`] redacts.
 //! - [`spill`] stores large results as blobs; [`artifact`] names the files that calls returned;
 //!   [`context`] keeps a conversation within the model's window; [`tool_search`] finds tools among
-//!   many.
+//!   many; [`host_tool`] adds a tool of the program.
 
 pub mod artifact;
 pub mod context;
 pub mod definitions;
 pub mod hook;
+pub mod host_tool;
 pub mod journal;
 pub mod model;
 pub mod observer;

@@ -10,16 +10,13 @@ mod index;
 mod tests;
 
 use crate::{
-    BoxFuture,
-    schema::InputSchema,
+    host_tool::{HostTool, with_host_tool},
     text,
-    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
+    tool::ToolRunner,
 };
 use agent_host_types::{
-    failure::ToolFailure,
-    limits::Limits,
     output::ToolResultOutput,
-    tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
+    tool::{Effect, ToolDefinition},
 };
 use index::Index;
 use serde_json::{Map, Value, json};
@@ -37,12 +34,9 @@ const SUMMARY_BYTES: usize = 300;
 /// The length of all names in the description of the search, in bytes: about 1,500 tokens.
 const NAMES_BYTES: usize = 6 * 1024;
 
-/// Tools of a runner that are found by a search.
+/// Tools that are found by a search.
 pub struct SearchedTools {
-    inner: Arc<dyn ToolRunner>,
-    /// The search, and then the tools of `inner`.
-    tools: Vec<RegisteredTool>,
-    schema: InputSchema,
+    definitions: Vec<ToolDefinition>,
     index: Index,
 }
 
@@ -56,28 +50,21 @@ impl SearchedTools {
         if from == 0 || tools.len() < from || is_taken {
             return inner;
         }
-        let search = search_tool(tools);
-        // It is a constant, and a test compiles it.
-        let Ok(schema) = InputSchema::compile(&search.definition.input_schema) else {
-            return inner;
-        };
-        let index = Index::new(tools.iter().map(|tool| &tool.definition));
-        let tools = std::iter::once(search).chain(tools.iter().cloned());
-        Arc::new(Self {
-            tools: tools.collect(),
-            inner,
-            schema,
-            index,
-        })
+        let definitions: Vec<ToolDefinition> =
+            tools.iter().map(|tool| tool.definition.clone()).collect();
+        let definition = search_tool(&definitions);
+        let index = Index::new(definitions.iter());
+        with_host_tool(inner, definition, Self { definitions, index })
     }
+}
 
-    /// Returns the result of a search.
-    fn search(&self, input: &Map<String, Value>) -> Value {
+impl HostTool for SearchedTools {
+    fn call(&self, input: &Map<String, Value>) -> ToolResultOutput {
         let query = input.get("query").and_then(Value::as_str);
         let found = self.index.search(query.unwrap_or_default(), MAX_FOUND);
         let found: Vec<Value> = found
             .into_iter()
-            .filter_map(|at| Some(&self.inner.tools().get(at)?.definition))
+            .filter_map(|at| self.definitions.get(at))
             .map(|tool| {
                 let description = text::sanitize(&tool.description, SUMMARY_BYTES);
                 json!({ "name": tool.name, "description": description })
@@ -85,9 +72,13 @@ impl SearchedTools {
             .collect();
         if found.is_empty() {
             let hint = "No tool has any of these words. Use other words, or a name of the list.";
-            return json!({ "tools": [], "hint": hint });
+            return ToolResultOutput::json(json!({ "tools": [], "hint": hint }));
         }
-        json!({ "tools": found })
+        ToolResultOutput::json(json!({ "tools": found }))
+    }
+
+    fn offers(&self, _others: &dyn ToolRunner, tool: &str, found: &BTreeSet<String>) -> bool {
+        found.contains(tool)
     }
 }
 
@@ -105,10 +96,10 @@ pub(crate) fn found_in(output: &ToolResultOutput) -> BTreeSet<String> {
 }
 
 /// Returns the tool that searches these tools.
-fn search_tool(tools: &[RegisteredTool]) -> RegisteredTool {
+fn search_tool(tools: &[ToolDefinition]) -> ToolDefinition {
     let mut listed = String::new();
     for tool in tools {
-        let name = &tool.definition.name;
+        let name = &tool.name;
         if listed.len() + name.len() > NAMES_BYTES {
             listed.push_str(", and others");
             break;
@@ -118,71 +109,27 @@ fn search_tool(tools: &[RegisteredTool]) -> RegisteredTool {
         }
         listed.push_str(name);
     }
-    RegisteredTool {
-        definition: ToolDefinition {
-            name: SEARCH_TOOL.to_owned(),
-            title: Some("Search tools".to_owned()),
-            description: format!(
-                "Finds tools by what they do. Search before you call a tool that is only named here: what is found can be \
-                 called from the next message on. There are {} tools: {listed}.",
-                tools.len()
-            ),
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "query": {
-                        "type": "string",
-                        "maxLength": 1000,
-                        "description": "Words for what the tool does, or names of tools.",
-                    },
+    ToolDefinition {
+        name: SEARCH_TOOL.to_owned(),
+        title: Some("Search tools".to_owned()),
+        description: format!(
+            "Finds tools by what they do. Search before you call a tool that is only named here: what is found can be \
+             called from the next message on. There are {} tools: {listed}.",
+            tools.len()
+        ),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "query": {
+                    "type": "string",
+                    "maxLength": 1000,
+                    "description": "Words for what the tool does, or names of tools.",
                 },
-                "required": ["query"],
-                "additionalProperties": false,
-            }),
-            output_schema: None,
-            effect: Effect::ReadOnly,
-        },
+            },
+            "required": ["query"],
+            "additionalProperties": false,
+        }),
+        output_schema: None,
         effect: Effect::ReadOnly,
-        approval: Approval::Never,
-        decisions: DecisionKind::ALL.to_vec(),
-        runtime: ToolRuntime::Host,
-        component: None,
-    }
-}
-
-impl ToolRunner for SearchedTools {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.tools
-    }
-
-    fn is_offered(&self, tool: &str, found: &BTreeSet<String>) -> bool {
-        tool == SEARCH_TOOL || found.contains(tool)
-    }
-
-    fn limits(&self, tool: &str) -> Option<&Limits> {
-        self.inner.limits(tool)
-    }
-
-    fn executables(&self, tool: &str, input: &Map<String, Value>) -> Vec<String> {
-        self.inner.executables(tool, input)
-    }
-
-    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        match tool {
-            SEARCH_TOOL => self.schema.validate(input),
-            _ => self.inner.validate(tool, input),
-        }
-    }
-
-    fn run<'a>(
-        &'a self,
-        invocation: Invocation,
-        progress: ProgressSink<'a>,
-    ) -> BoxFuture<'a, RunEnd> {
-        if invocation.tool != SEARCH_TOOL {
-            return self.inner.run(invocation, progress);
-        }
-        let output = ToolResultOutput::json(self.search(&invocation.input));
-        Box::pin(std::future::ready(CallReport::of(output).into()))
     }
 }

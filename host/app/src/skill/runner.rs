@@ -3,19 +3,16 @@
 
 use super::{SKILL_FILE, Skill};
 use agent_host_engine::{
-    BoxFuture,
-    schema::InputSchema,
-    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
+    host_tool::{HostTool, with_host_tool},
+    tool::ToolRunner,
 };
 use agent_host_types::{
-    failure::ToolFailure,
-    limits::Limits,
     media,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
-    tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
+    tool::{Effect, ToolDefinition},
 };
 use serde_json::{Map, Value, json};
-use std::{collections::BTreeSet, fmt::Write as _, sync::Arc};
+use std::{fmt::Write as _, sync::Arc};
 
 /// The name of the tool.
 pub const READ_SKILL: &str = "read_skill";
@@ -29,12 +26,8 @@ const PAGE_BYTES: usize = 40 * 1024;
 /// The largest image in a result, in bytes; providers take 5 MB.
 const IMAGE_BYTES: usize = 3 * 1024 * 1024;
 
-/// Tools of a runner, and one that reads skills.
+/// The tool that reads skills.
 pub(crate) struct SkillTools {
-    inner: Arc<dyn ToolRunner>,
-    /// The reader, and then the tools of `inner`.
-    tools: Vec<RegisteredTool>,
-    schema: InputSchema,
     skills: Vec<Arc<Skill>>,
 }
 
@@ -43,24 +36,18 @@ impl SkillTools {
     /// Returns the runner if there are none.
     #[must_use]
     pub(crate) fn wrap(inner: Arc<dyn ToolRunner>, skills: &[Arc<Skill>]) -> Arc<dyn ToolRunner> {
-        let reader = reader(skills);
-        // It is a constant, and a test compiles it.
-        let Ok(schema) = InputSchema::compile(&reader.definition.input_schema) else {
-            return inner;
-        };
         if skills.is_empty() {
             return inner;
         }
-        let tools = std::iter::once(reader).chain(inner.tools().iter().cloned());
-        Arc::new(Self {
-            tools: tools.collect(),
-            inner,
-            schema,
+        let own = Self {
             skills: skills.to_vec(),
-        })
+        };
+        with_host_tool(inner, reader(skills), own)
     }
+}
 
-    fn read(&self, input: &Map<String, Value>) -> ToolResultOutput {
+impl HostTool for SkillTools {
+    fn call(&self, input: &Map<String, Value>) -> ToolResultOutput {
         let text = |key: &str| input.get(key).and_then(Value::as_str);
         let name = text("skill").unwrap_or_default();
         let Some(skill) = self.skills.iter().find(|skill| skill.name == name) else {
@@ -147,7 +134,7 @@ fn page(text: &str, offset: usize) -> ToolResultOutput {
 }
 
 /// Returns the tool that reads these skills.
-fn reader(skills: &[Arc<Skill>]) -> RegisteredTool {
+fn reader(skills: &[Arc<Skill>]) -> ToolDefinition {
     let mut list = String::new();
     for (index, skill) in skills.iter().enumerate() {
         let line = format!(
@@ -170,75 +157,31 @@ fn reader(skills: &[Arc<Skill>]) -> RegisteredTool {
         }
         list.push_str(&line);
     }
-    RegisteredTool {
-        definition: ToolDefinition {
-            name: READ_SKILL.to_owned(),
-            title: Some("Read a skill".to_owned()),
-            description: format!(
-                "Returns the instructions of a skill, or a file of it. A skill says how to do a kind of task: read it before you \
-                 begin a task for which it is. The skills:{list}"
-            ),
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "skill": { "type": "string", "description": "The name of the skill." },
-                    "path": {
-                        "type": "string",
-                        "description": "A file of the skill, as its instructions name it. Without it, the instructions are returned.",
-                    },
-                    "offset": {
-                        "type": "integer",
-                        "minimum": 0,
-                        "description": "Where to read on in a long text, in bytes.",
-                    },
+    ToolDefinition {
+        name: READ_SKILL.to_owned(),
+        title: Some("Read a skill".to_owned()),
+        description: format!(
+            "Returns the instructions of a skill, or a file of it. A skill says how to do a kind of task: read it before you \
+             begin a task for which it is. The skills:{list}"
+        ),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "skill": { "type": "string", "description": "The name of the skill." },
+                "path": {
+                    "type": "string",
+                    "description": "A file of the skill, as its instructions name it. Without it, the instructions are returned.",
                 },
-                "required": ["skill"],
-                "additionalProperties": false,
-            }),
-            output_schema: None,
-            effect: Effect::ReadOnly,
-        },
+                "offset": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "Where to read on in a long text, in bytes.",
+                },
+            },
+            "required": ["skill"],
+            "additionalProperties": false,
+        }),
+        output_schema: None,
         effect: Effect::ReadOnly,
-        approval: Approval::Never,
-        decisions: DecisionKind::ALL.to_vec(),
-        runtime: ToolRuntime::Host,
-        component: None,
-    }
-}
-
-impl ToolRunner for SkillTools {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.tools
-    }
-
-    fn is_offered(&self, tool: &str, found: &BTreeSet<String>) -> bool {
-        tool == READ_SKILL || self.inner.is_offered(tool, found)
-    }
-
-    fn limits(&self, tool: &str) -> Option<&Limits> {
-        self.inner.limits(tool)
-    }
-
-    fn executables(&self, tool: &str, input: &Map<String, Value>) -> Vec<String> {
-        self.inner.executables(tool, input)
-    }
-
-    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
-        match tool {
-            READ_SKILL => self.schema.validate(input),
-            _ => self.inner.validate(tool, input),
-        }
-    }
-
-    fn run<'a>(
-        &'a self,
-        invocation: Invocation,
-        progress: ProgressSink<'a>,
-    ) -> BoxFuture<'a, RunEnd> {
-        if invocation.tool != READ_SKILL {
-            return self.inner.run(invocation, progress);
-        }
-        let output = self.read(&invocation.input);
-        Box::pin(std::future::ready(CallReport::of(output).into()))
     }
 }

@@ -24,7 +24,7 @@ pub(super) const MAX_BYTES: u64 = 512 * 1024 * 1024;
 /// The bound on definitions, in bytes. Valid ones have less.
 const MAX_DEFINITIONS_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The digits of the engine's fingerprint in a file's name.
+/// The digits of the engine and the format in a file's name.
 const ENGINE_DIGITS: usize = 16;
 
 /// The parts of an entry before the machine code.
@@ -50,10 +50,12 @@ impl EntryHeader {
     }
 }
 
-/// Returns the file name of an entry.
+/// Returns the file name of an entry. One of another engine or format has another name, so it is not
+/// found, and removed once it is the least recently used.
 pub(super) fn name(component: blake3::Hash, engine: &[u8; 32]) -> String {
-    let engine: String = hex::encode(engine).chars().take(ENGINE_DIGITS).collect();
-    format!("{}-{engine}", component.to_hex())
+    let maker = blake3::hash(&[FORMAT, engine].concat()).to_hex();
+    let maker: String = maker.chars().take(ENGINE_DIGITS).collect();
+    format!("{}-{maker}", component.to_hex())
 }
 
 /// Returns the component in a file name; absent for other files.

@@ -1,0 +1,103 @@
+//! A runner with one more tool, which the program itself runs: it is read-only, needs no approval
+//! and answers at once.
+
+use crate::{
+    BoxFuture,
+    schema::InputSchema,
+    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
+};
+use agent_host_types::{
+    failure::ToolFailure,
+    limits::Limits,
+    output::ToolResultOutput,
+    tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
+};
+use serde_json::{Map, Value};
+use std::{collections::BTreeSet, future::ready, iter::once, sync::Arc};
+
+/// A tool that the program itself runs.
+pub trait HostTool: Send + Sync + 'static {
+    /// Returns the result of a call whose arguments fit the schema.
+    fn call(&self, input: &Map<String, Value>) -> ToolResultOutput;
+
+    /// Returns whether the model is offered `tool`, one of `others`, if the session has found these
+    /// by a search.
+    fn offers(&self, others: &dyn ToolRunner, tool: &str, found: &BTreeSet<String>) -> bool {
+        others.is_offered(tool, found)
+    }
+}
+
+/// The tools of a runner after one of the program.
+struct WithHostTool<T> {
+    others: Arc<dyn ToolRunner>,
+    own: T,
+    name: String,
+    tools: Vec<RegisteredTool>,
+    schema: InputSchema,
+}
+
+/// Puts a tool of the program before those of a runner, none of which has its name. The definition
+/// is a constant of the caller; one whose schema cannot be used is left out.
+pub fn with_host_tool<T: HostTool>(
+    others: Arc<dyn ToolRunner>,
+    definition: ToolDefinition,
+    own: T,
+) -> Arc<dyn ToolRunner> {
+    let Ok(schema) = InputSchema::compile(&definition.input_schema) else {
+        return others;
+    };
+    let name = definition.name.clone();
+    let registered = RegisteredTool {
+        definition,
+        effect: Effect::ReadOnly,
+        approval: Approval::Never,
+        decisions: DecisionKind::ALL.to_vec(),
+        runtime: ToolRuntime::Host,
+        component: None,
+    };
+    let tools = once(registered).chain(others.tools().iter().cloned());
+    Arc::new(WithHostTool {
+        tools: tools.collect(),
+        others,
+        own,
+        name,
+        schema,
+    })
+}
+
+impl<T: HostTool> ToolRunner for WithHostTool<T> {
+    fn tools(&self) -> &[RegisteredTool] {
+        &self.tools
+    }
+
+    fn is_offered(&self, tool: &str, found: &BTreeSet<String>) -> bool {
+        tool == self.name || self.own.offers(self.others.as_ref(), tool, found)
+    }
+
+    fn limits(&self, tool: &str) -> Option<&Limits> {
+        self.others.limits(tool)
+    }
+
+    fn executables(&self, tool: &str, input: &Map<String, Value>) -> Vec<String> {
+        self.others.executables(tool, input)
+    }
+
+    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        if tool == self.name {
+            return self.schema.validate(input);
+        }
+        self.others.validate(tool, input)
+    }
+
+    fn run<'a>(
+        &'a self,
+        invocation: Invocation,
+        progress: ProgressSink<'a>,
+    ) -> BoxFuture<'a, RunEnd> {
+        if invocation.tool != self.name {
+            return self.others.run(invocation, progress);
+        }
+        let output = self.own.call(&invocation.input);
+        Box::pin(ready(CallReport::of(output).into()))
+    }
+}
