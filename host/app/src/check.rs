@@ -5,6 +5,7 @@ use crate::{
     config::{Config, ModelConfig, ProviderConfig},
     error::HostError,
 };
+use agent_host_engine::BoxFuture;
 use agent_host_models::ModelList;
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use futures_util::future::join_all;
@@ -52,34 +53,36 @@ pub enum ModelAnswer {
 }
 
 /// Checks every configured model, and every other configured provider, concurrently.
-pub async fn check_models(config: &Config) -> Vec<CheckedModel> {
-    let models = &config.models;
-    let roles = std::iter::once(Role::First).chain(std::iter::repeat(Role::Fallback));
-    // Without a first one all of them are fallbacks.
-    let roles = roles.skip(usize::from(models.first.is_none()));
-    let named = roles.zip(models.all()).map(|(role, model)| async move {
-        CheckedModel {
-            role,
-            name: model.to_string(),
-            answer: check(model).await,
-        }
-    });
-    let unused = models.providers.iter().filter(|known| {
-        let is_used = models.all().any(|model| {
+pub fn check_models(config: &Config) -> BoxFuture<'_, Vec<CheckedModel>> {
+    Box::pin(async move {
+        let models = &config.models;
+        let roles = std::iter::once(Role::First).chain(std::iter::repeat(Role::Fallback));
+        // Without a first one all of them are fallbacks.
+        let roles = roles.skip(usize::from(models.first.is_none()));
+        let named = roles.zip(models.all()).map(|(role, model)| async move {
+            CheckedModel {
+                role,
+                name: model.to_string(),
+                answer: check(model).await,
+            }
+        });
+        let unused = models.providers.iter().filter(|known| {
+            let is_used = models.all().any(|model| {
             matches!(model, ModelConfig::Served { provider, .. } if provider.name == known.name)
         });
-        known.is_configured() && !is_used
-    });
-    let unused = unused.map(|provider| async move {
-        CheckedModel {
-            role: Role::Unused,
-            name: provider.name.clone(),
-            answer: ask(provider, None).await,
-        }
-    });
-    let (mut checked, others) = futures_util::join!(join_all(named), join_all(unused));
-    checked.extend(others);
-    checked
+            known.is_configured() && !is_used
+        });
+        let unused = unused.map(|provider| async move {
+            CheckedModel {
+                role: Role::Unused,
+                name: provider.name.clone(),
+                answer: ask(provider, None).await,
+            }
+        });
+        let (mut checked, others) = futures_util::join!(join_all(named), join_all(unused));
+        checked.extend(others);
+        checked
+    })
 }
 
 async fn check(model: &ModelConfig) -> ModelAnswer {

@@ -10,6 +10,7 @@ use crate::{
     store::{open_store, project},
 };
 use agent_host_engine::{
+    BoxFuture,
     artifact::Artifacts,
     model::Model,
     session::{ClientSession, Session, SessionStart, now_ms},
@@ -94,25 +95,30 @@ impl Host {
     ///
     /// # Errors
     /// One of them cannot be used.
-    pub async fn open_with_model(config: Config, model: Arc<dyn Model>) -> Result<Self, HostError> {
-        if let Some(error) = &config.default_dir_refusal {
-            return Err(error.clone().into());
-        }
-        let store = open_store(&config, config.session.keep).await?;
-        let key = ContinuationKey::new(store.continuation_key().await?);
-        // An error is reported before anything runs.
-        store.approvals().await?;
-        let registry = Arc::new(Registry::open(&config).await?);
-        let tools = SearchedTools::wrap(registry.clone(), config.search_tools_from);
-        let skills = skills(&config, &registry)?;
-        Ok(Self {
-            tools: SkillTools::wrap(tools, &skills),
-            skills,
-            config,
-            registry,
-            model,
-            store,
-            key,
+    pub fn open_with_model(
+        config: Config,
+        model: Arc<dyn Model>,
+    ) -> BoxFuture<'static, Result<Self, HostError>> {
+        Box::pin(async move {
+            if let Some(error) = &config.default_dir_refusal {
+                return Err(error.clone().into());
+            }
+            let store = open_store(&config, config.session.keep).await?;
+            let key = ContinuationKey::new(store.continuation_key().await?);
+            // An error is reported before anything runs.
+            store.approvals().await?;
+            let registry = Arc::new(Registry::open(&config).await?);
+            let tools = SearchedTools::wrap(registry.clone(), config.search_tools_from);
+            let skills = skills(&config, &registry)?;
+            Ok(Self {
+                tools: SkillTools::wrap(tools, &skills),
+                skills,
+                config,
+                registry,
+                model,
+                store,
+                key,
+            })
         })
     }
 
@@ -308,33 +314,35 @@ fn skills(config: &Config, registry: &Registry) -> Result<Vec<Arc<Skill>>, HostE
 /// # Errors
 /// No model can be selected, a script cannot be read, or the settings of an endpoint cannot be
 /// used.
-pub async fn model(config: &Config) -> Result<Arc<dyn Model>, HostError> {
-    let ModelsConfig {
-        first,
-        fallback,
-        selection_error,
-        record,
-        ..
-    } = &config.models;
-    if let Some(error) = selection_error {
-        return Err(error.clone().into());
-    }
-    let recorder = match record {
-        Some(file) => Some(recording::create(file, &config.models)?),
-        None => None,
-    };
-    let first: Arc<dyn Model> = match first {
-        Some(model) => make(model, recorder.as_ref()).await?,
-        None => Arc::new(Scripted::builtin("tour").map_err(ModelError::from)?),
-    };
-    let mut others = Vec::with_capacity(fallback.len());
-    for model in fallback {
-        others.push(make(model, recorder.as_ref()).await?);
-    }
-    if others.is_empty() {
-        return Ok(first);
-    }
-    Ok(Arc::new(Fallback::new(first, others)))
+pub fn model(config: &Config) -> BoxFuture<'_, Result<Arc<dyn Model>, HostError>> {
+    Box::pin(async move {
+        let ModelsConfig {
+            first,
+            fallback,
+            selection_error,
+            record,
+            ..
+        } = &config.models;
+        if let Some(error) = selection_error {
+            return Err(error.clone().into());
+        }
+        let recorder = match record {
+            Some(file) => Some(recording::create(file, &config.models)?),
+            None => None,
+        };
+        let first: Arc<dyn Model> = match first {
+            Some(model) => make(model, recorder.as_ref()).await?,
+            None => Arc::new(Scripted::builtin("tour").map_err(ModelError::from)?),
+        };
+        let mut others = Vec::with_capacity(fallback.len());
+        for model in fallback {
+            others.push(make(model, recorder.as_ref()).await?);
+        }
+        if others.is_empty() {
+            return Ok(first);
+        }
+        Ok(Arc::new(Fallback::new(first, others)))
+    })
 }
 
 /// Creates one model, which is recorded if there is a recorder and it is behind a server.

@@ -83,14 +83,16 @@ impl Registry {
     ///
     /// # Errors
     /// Those of [`Self::open`].
-    pub async fn reopen(&self, config: &Config) -> Result<Self, HostError> {
-        let mut registry = Self::load_in(Arc::clone(&self.sandbox), &config.tools).await?;
-        // The servers notice changes of their tools themselves.
-        registry.add_servers(self.servers.clone())?;
-        registry.add_external(&config.external_tools)?;
-        registry.check_lock(config)?;
-        registry.secrets = Arc::clone(&self.secrets);
-        Ok(registry)
+    pub fn reopen<'a>(&'a self, config: &'a Config) -> BoxFuture<'a, Result<Self, HostError>> {
+        Box::pin(async move {
+            let mut registry = Self::load_in(Arc::clone(&self.sandbox), &config.tools).await?;
+            // The servers notice changes of their tools themselves.
+            registry.add_servers(self.servers.clone())?;
+            registry.add_external(&config.external_tools)?;
+            registry.check_lock(config)?;
+            registry.secrets = Arc::clone(&self.secrets);
+            Ok(registry)
+        })
     }
 
     /// Opens the registry without `agent.lock` and secrets, to inspect and accept components.
@@ -98,13 +100,15 @@ impl Registry {
     /// # Errors
     /// A component cannot be loaded or a required server not be used, or two have a tool of the
     /// same name.
-    pub async fn open_unlocked(config: &Config) -> Result<Self, HostError> {
-        let loaded = Self::load(config, &config.tools);
-        let connected = servers::connect(config, &config.servers);
-        let (mut registry, connected) = tokio::try_join!(loaded, connected)?;
-        registry.add_servers(connected)?;
-        registry.add_external(&config.external_tools)?;
-        Ok(registry)
+    pub fn open_unlocked(config: &Config) -> BoxFuture<'_, Result<Self, HostError>> {
+        Box::pin(async move {
+            let loaded = Self::load(config, &config.tools);
+            let connected = servers::connect(config, &config.servers);
+            let (mut registry, connected) = tokio::try_join!(loaded, connected)?;
+            registry.add_servers(connected)?;
+            registry.add_external(&config.external_tools)?;
+            Ok(registry)
+        })
     }
 
     /// Loads one component or connects to one MCP server: a configured one by its name, which is
@@ -127,21 +131,26 @@ impl Registry {
     ///
     /// # Errors
     /// There is none, or it cannot be loaded or used.
-    pub async fn open_one_unlocked(config: &Config, name: &str) -> Result<Self, HostError> {
-        if let Some(server) = config.servers.iter().find(|server| server.name == name) {
-            // It is requested by its name.
-            let mut server = server.clone();
-            server.required = true;
-            let mut registry = Self::load(config, &[]).await?;
-            let connected = servers::connect(config, std::slice::from_ref(&server)).await?;
-            registry.add_servers(connected)?;
-            return Ok(registry);
-        }
-        let tool = match config.tools.iter().find(|tool| tool.name == name) {
-            Some(tool) => tool.clone(),
-            None => config.tool_from_argument(name)?,
-        };
-        Self::load(config, std::slice::from_ref(&tool)).await
+    pub fn open_one_unlocked<'a>(
+        config: &'a Config,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Self, HostError>> {
+        Box::pin(async move {
+            if let Some(server) = config.servers.iter().find(|server| server.name == name) {
+                // It is requested by its name.
+                let mut server = server.clone();
+                server.required = true;
+                let mut registry = Self::load(config, &[]).await?;
+                let connected = servers::connect(config, std::slice::from_ref(&server)).await?;
+                registry.add_servers(connected)?;
+                return Ok(registry);
+            }
+            let tool = match config.tools.iter().find(|tool| tool.name == name) {
+                Some(tool) => tool.clone(),
+                None => config.tool_from_argument(name)?,
+            };
+            Self::load(config, std::slice::from_ref(&tool)).await
+        })
     }
 
     /// Reads the secrets that the components may use, each once. Only to run components that are

@@ -37,7 +37,7 @@ use agent_host_app::{
     Config, Environment, Overrides, Registry,
     config::{GrantsSection, Untrusted},
 };
-use agent_host_engine::tool::ToolRunner as _;
+use agent_host_engine::{BoxFuture, tool::ToolRunner as _};
 use agent_host_sandbox::{CompileWorker, ToolComponent};
 use agent_host_types::tool::Effect;
 use case::Case;
@@ -77,50 +77,55 @@ pub struct TestPlan {
 ///
 /// # Errors
 /// The component or a case file is invalid, or there is no case to run.
-pub async fn test(plan: &TestPlan, environment: &Environment) -> Result<TestReport, AuthorError> {
-    let cases = selected(plan, environment)?;
-    let config = config(plan, environment)?;
-    let registry = Registry::open_one(&config, &plan.component).await?;
-    let Some(entry) = registry.components().first() else {
-        return Err(AuthorError::Usage(format!(
-            "`{}` holds no component",
-            plan.component.escape_debug()
-        )));
-    };
-    let mut reports = Vec::new();
-    let mut coverage = CoverageBuilder::default();
-    let mut observed: HashMap<&str, Observed> = HashMap::new();
-    for case in &cases {
-        let effect = registry
-            .tools()
-            .iter()
-            .find(|tool| tool.definition.name == case.tool)
-            // The call itself fails with `unknown-tool`.
-            .map_or(Effect::ReadOnly, |tool| tool.effect);
-        let (report, runs) = run_case(plan, &entry.component, effect, case).await?;
-        coverage.add(case, &runs);
-        for run in &runs {
-            let changed = coverage::changed(&run.audit) || !run.merges.is_empty();
-            let observed = observed.entry(&case.tool).or_default();
-            observed.add(run.output.as_ref(), changed);
+pub fn test<'a>(
+    plan: &'a TestPlan,
+    environment: &'a Environment,
+) -> BoxFuture<'a, Result<TestReport, AuthorError>> {
+    Box::pin(async move {
+        let cases = selected(plan, environment)?;
+        let config = config(plan, environment)?;
+        let registry = Registry::open_one(&config, &plan.component).await?;
+        let Some(entry) = registry.components().first() else {
+            return Err(AuthorError::Usage(format!(
+                "`{}` holds no component",
+                plan.component.escape_debug()
+            )));
+        };
+        let mut reports = Vec::new();
+        let mut coverage = CoverageBuilder::default();
+        let mut observed: HashMap<&str, Observed> = HashMap::new();
+        for case in &cases {
+            let effect = registry
+                .tools()
+                .iter()
+                .find(|tool| tool.definition.name == case.tool)
+                // The call itself fails with `unknown-tool`.
+                .map_or(Effect::ReadOnly, |tool| tool.effect);
+            let (report, runs) = run_case(plan, &entry.component, effect, case).await?;
+            coverage.add(case, &runs);
+            for run in &runs {
+                let changed = coverage::changed(&run.audit) || !run.merges.is_empty();
+                let observed = observed.entry(&case.tool).or_default();
+                observed.add(run.output.as_ref(), changed);
+            }
+            reports.push(report);
         }
-        reports.push(report);
-    }
-    let tools = entry.component.definitions();
-    let is_complete = plan.filter.is_none();
-    let findings = tools.iter().flat_map(|tool| {
-        let observed = observed
-            .get(tool.name.as_str())
-            .copied()
-            .unwrap_or_default();
-        lint::findings(tool, observed, is_complete)
-    });
-    Ok(TestReport {
-        component: plan.component.clone(),
-        digest: entry.component.digest(),
-        cases: reports,
-        findings: findings.collect(),
-        coverage: is_complete.then(|| coverage.coverage(tools)),
+        let tools = entry.component.definitions();
+        let is_complete = plan.filter.is_none();
+        let findings = tools.iter().flat_map(|tool| {
+            let observed = observed
+                .get(tool.name.as_str())
+                .copied()
+                .unwrap_or_default();
+            lint::findings(tool, observed, is_complete)
+        });
+        Ok(TestReport {
+            component: plan.component.clone(),
+            digest: entry.component.digest(),
+            cases: reports,
+            findings: findings.collect(),
+            coverage: is_complete.then(|| coverage.coverage(tools)),
+        })
     })
 }
 

@@ -36,8 +36,8 @@ pub use step::{Step, StepOutput, StepResult, Transition};
 pub use until::{UntilEnd, UntilTool};
 
 use crate::{
-    hook::Hook, journal::JournalError, model::Model, observer::Observer, schema::AnswerSchema,
-    session::Session, tool::ToolRunner,
+    BoxFuture, hook::Hook, journal::JournalError, model::Model, observer::Observer,
+    schema::AnswerSchema, session::Session, tool::ToolRunner,
 };
 use std::{fmt, sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -198,42 +198,44 @@ impl Agent {
     /// When `cx.cancel` is cancelled, running calls are stopped and answered, and the turn ends as
     /// [`TurnEnd::Cancelled`]. A failure is an end too; everything before it is in the journal.
     /// After a failure of the journal itself, nothing more runs.
-    pub async fn run_turn(
-        &self,
-        session: &mut Session,
+    pub fn run_turn<'a>(
+        &'a self,
+        session: &'a mut Session,
         input: AgentInput,
-        cx: &TurnContext<'_>,
-    ) -> TurnReport {
-        let started = Instant::now();
-        let first = match self.begin(session, input, cx) {
-            Ok(first) => first,
-            Err(error) => return self.report(session, TurnEnd::Error { error }, started),
-        };
-        let end = self.pipeline(session, first, cx, started).await;
-        let report = self.report(
-            session,
-            end.unwrap_or_else(|error| TurnEnd::Error { error }),
-            started,
-        );
-        if let TurnEnd::Error {
-            error: TurnError::Journal { .. },
-        } = &report.end
-        {
-            return report;
-        }
-        let ended = Event::TurnEnded {
-            outcome: report.clone(),
-        };
-        session.record(ended, Vec::new());
-        match session.barrier(cx.observer).await {
-            Ok(()) => report,
-            Err(error) => TurnReport {
-                end: TurnEnd::Error {
-                    error: error.into(),
+        cx: &'a TurnContext<'a>,
+    ) -> BoxFuture<'a, TurnReport> {
+        Box::pin(async move {
+            let started = Instant::now();
+            let first = match self.begin(session, input, cx) {
+                Ok(first) => first,
+                Err(error) => return self.report(session, TurnEnd::Error { error }, started),
+            };
+            let end = self.pipeline(session, first, cx, started).await;
+            let report = self.report(
+                session,
+                end.unwrap_or_else(|error| TurnEnd::Error { error }),
+                started,
+            );
+            if let TurnEnd::Error {
+                error: TurnError::Journal { .. },
+            } = &report.end
+            {
+                return report;
+            }
+            let ended = Event::TurnEnded {
+                outcome: report.clone(),
+            };
+            session.record(ended, Vec::new());
+            match session.barrier(cx.observer).await {
+                Ok(()) => report,
+                Err(error) => TurnReport {
+                    end: TurnEnd::Error {
+                        error: error.into(),
+                    },
+                    ..report
                 },
-                ..report
-            },
-        }
+            }
+        })
     }
 
     async fn pipeline(

@@ -12,6 +12,7 @@ pub use token::{ConfiguredToken, TOKEN_VARIABLE, TokenError, configured_token};
 
 use crate::server::Server;
 use admission::{Admission, admit};
+use agent_host_engine::BoxFuture;
 use agent_host_http::{HttpServer, Refusal};
 use axum::{Router, middleware::from_fn_with_state};
 use http::{HeaderName, StatusCode};
@@ -58,14 +59,16 @@ impl Default for SessionLimits {
 
 /// Serves the protocol until `shutdown` is cancelled; running calls then have
 /// [`HttpLimits::grace`](agent_host_http::HttpLimits::grace) to end.
-pub async fn serve(
+pub fn serve(
     server: &Server,
     listener: HttpServer,
     limits: SessionLimits,
     shutdown: CancellationToken,
-) {
-    let server = server.clone();
-    serve_handlers(listener, limits, move || server.handler(), shutdown).await;
+) -> BoxFuture<'_, ()> {
+    Box::pin(async move {
+        let server = server.clone();
+        serve_handlers(listener, limits, move || server.handler(), shutdown).await;
+    })
 }
 
 /// Serves handlers of a test or of a server.

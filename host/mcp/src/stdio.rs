@@ -20,6 +20,7 @@ use crate::{
 use agent_host_process::{Line, LineDecoder};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
+use futures_util::future::LocalBoxFuture;
 use message::parse;
 use outbox::Outbox;
 use refusal::{oversized, refusal};
@@ -75,32 +76,34 @@ pub enum StdioError {
 ///
 /// # Errors
 /// Fails when the connection breaks for another reason than that the client closed it.
-pub async fn serve_stdio(
+pub fn serve_stdio(
     server: &Server,
     input: Input,
     output: Output,
     stop: CancellationToken,
-) -> Result<(), StdioError> {
-    let transport = StdioTransport::new(input, output);
-    let mut handler = server.handler();
-    handler.end = transport.end.clone();
-    let out = Arc::clone(&transport.out);
-    let served = match serve_server_with_ct(handler, transport, stop).await {
-        Ok(running) => running
-            .waiting()
-            .await
-            .map(drop)
-            .map_err(StdioError::Service),
-        // The client closed the connection before the handshake, or `stop` was cancelled.
-        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
-            Ok(())
+) -> LocalBoxFuture<'_, Result<(), StdioError>> {
+    Box::pin(async move {
+        let transport = StdioTransport::new(input, output);
+        let mut handler = server.handler();
+        handler.end = transport.end.clone();
+        let out = Arc::clone(&transport.out);
+        let served = match serve_server_with_ct(handler, transport, stop).await {
+            Ok(running) => running
+                .waiting()
+                .await
+                .map(drop)
+                .map_err(StdioError::Service),
+            // The client closed the connection before the handshake, or `stop` was cancelled.
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+                Ok(())
+            }
+            Err(error) => Err(StdioError::Initialize(Box::new(error))),
+        };
+        match out.fault() {
+            Some(error) => Err(StdioError::Write(error)),
+            None => served,
         }
-        Err(error) => Err(StdioError::Initialize(Box::new(error))),
-    };
-    match out.fault() {
-        Some(error) => Err(StdioError::Write(error)),
-        None => served,
-    }
+    })
 }
 
 type Request = JsonRpcRequest<ClientRequest>;

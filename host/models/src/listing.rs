@@ -10,6 +10,7 @@ use crate::{
     provider::Provider,
     retry::Retry,
 };
+use agent_host_engine::BoxFuture;
 use agent_host_types::model::{ModelError, ModelErrorKind};
 use serde_json::Value;
 use std::time::Duration;
@@ -49,19 +50,24 @@ impl Provider {
     /// # Errors
     /// No response, a refused key, or a response that is no list of models. `not-found` means that
     /// the server responds but has no list, as some compatible ones.
-    pub async fn list_models(self, mut endpoint: Endpoint) -> Result<ModelList, ModelError> {
-        let configured = endpoint.timeouts;
-        endpoint.timeouts = Timeouts {
-            connect: TIMEOUTS.connect.min(configured.connect),
-            first_chunk: TIMEOUTS.first_chunk.min(configured.first_chunk),
-            idle_chunk: TIMEOUTS.idle_chunk.min(configured.idle_chunk),
-            total: TIMEOUTS.total.min(configured.total),
-        };
-        let total = endpoint.timeouts.total;
-        let wire = self.wire();
-        let server = Server::new(endpoint, wire.list_path, wire, "")?;
-        let listed = tokio::time::timeout(total, list(&server)).await;
-        listed.unwrap_or_else(|_| Err(server.timeout("no whole answer", total).error))
+    pub fn list_models(
+        self,
+        mut endpoint: Endpoint,
+    ) -> BoxFuture<'static, Result<ModelList, ModelError>> {
+        Box::pin(async move {
+            let configured = endpoint.timeouts;
+            endpoint.timeouts = Timeouts {
+                connect: TIMEOUTS.connect.min(configured.connect),
+                first_chunk: TIMEOUTS.first_chunk.min(configured.first_chunk),
+                idle_chunk: TIMEOUTS.idle_chunk.min(configured.idle_chunk),
+                total: TIMEOUTS.total.min(configured.total),
+            };
+            let total = endpoint.timeouts.total;
+            let wire = self.wire();
+            let server = Server::new(endpoint, wire.list_path, wire, "")?;
+            let listed = tokio::time::timeout(total, list(&server)).await;
+            listed.unwrap_or_else(|_| Err(server.timeout("no whole answer", total).error))
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
     execute::{Plan, Run, call_intended, question, record_settled},
 };
 use crate::{
+    BoxFuture,
     journal::JournalError,
     session::{BatchCall, ClientSession},
     tool::RunEnd,
@@ -109,80 +110,85 @@ impl Agent {
     ///
     /// # Errors
     /// When the journal cannot be written. The next call of the session retries the write.
-    pub async fn run_client_call(
-        &self,
-        session: &ClientSession,
-        call: &mut ClientCall,
-        cx: &TurnContext<'_>,
-    ) -> Result<ClientCallEnd, ClientCallError> {
-        let flushed = session.flush_if_full(cx.observer).await;
-        flushed.map_err(ClientCallError::NotRun)?;
-        if let Some(output) = call.answered.take() {
-            return Ok(self.settle_skipped_call(session, cx, call, output));
-        }
-        let plan = {
-            let session = session.lock();
-            self.plan(&session, &call.entry, cx)
-        };
-        let run = match plan {
-            Plan::Run(run) if run.runtime == ToolRuntime::Host => run,
-            Plan::Run(_) => {
-                return Ok(self.settle_skipped_call(session, cx, call, external_tool().into()));
-            }
-            Plan::Answer(output) => return Ok(self.settle_skipped_call(session, cx, call, output)),
-            Plan::Ask(rule) => {
-                let asks = self.settings.prompts == Prompts::Ask;
-                if let Some(pending) = self.describe(&call.entry, rule.clone()).filter(|_| asks) {
-                    return Ok(ClientCallEnd::Confirm(pending));
-                }
-                let output = self.unapproved(&rule);
+    pub fn run_client_call<'a>(
+        &'a self,
+        session: &'a ClientSession,
+        call: &'a mut ClientCall,
+        cx: &'a TurnContext<'a>,
+    ) -> BoxFuture<'a, Result<ClientCallEnd, ClientCallError>> {
+        Box::pin(async move {
+            let flushed = session.flush_if_full(cx.observer).await;
+            flushed.map_err(ClientCallError::NotRun)?;
+            if let Some(output) = call.answered.take() {
                 return Ok(self.settle_skipped_call(session, cx, call, output));
             }
-        };
-        let shared = {
-            let mut session = session.lock();
-            let shared = session.state().shared().clone();
-            // A run that resumes after a question sees the shared state of the first run.
-            let shared = call.entry.shared.get_or_insert(shared).clone();
-            let intended = call_intended(&run);
-            session.record(intended, Vec::new());
-            shared
-        };
-        if (std::mem::take(&mut call.fresh) || run.effect != Effect::ReadOnly)
-            && let Err(error) = session.flush(cx.observer).await
-        {
-            // If the intent is stored later, so is its result: the call did not run.
-            self.settle_skipped(
-                &mut session.lock(),
-                cx,
-                &call.entry.call,
-                unwritable().into(),
-            );
-            return Err(ClientCallError::NotRun(error));
-        }
-        let report = match self.run_call(session.id(), &run, &shared, cx).await {
-            RunEnd::Settled(report) => report,
-            RunEnd::Asked(asked) => {
-                let question = asked.question.clone();
-                call.asked = Some((run, asked));
-                return Ok(ClientCallEnd::Question(question));
+            let plan = {
+                let session = session.lock();
+                self.plan(&session, &call.entry, cx)
+            };
+            let run = match plan {
+                Plan::Run(run) if run.runtime == ToolRuntime::Host => run,
+                Plan::Run(_) => {
+                    return Ok(self.settle_skipped_call(session, cx, call, external_tool().into()));
+                }
+                Plan::Answer(output) => {
+                    return Ok(self.settle_skipped_call(session, cx, call, output));
+                }
+                Plan::Ask(rule) => {
+                    let asks = self.settings.prompts == Prompts::Ask;
+                    if let Some(pending) = self.describe(&call.entry, rule.clone()).filter(|_| asks)
+                    {
+                        return Ok(ClientCallEnd::Confirm(pending));
+                    }
+                    let output = self.unapproved(&rule);
+                    return Ok(self.settle_skipped_call(session, cx, call, output));
+                }
+            };
+            let shared = {
+                let mut session = session.lock();
+                let shared = session.state().shared().clone();
+                // A run that resumes after a question sees the shared state of the first run.
+                let shared = call.entry.shared.get_or_insert(shared).clone();
+                let intended = call_intended(&run);
+                session.record(intended, Vec::new());
+                shared
+            };
+            if (std::mem::take(&mut call.fresh) || run.effect != Effect::ReadOnly)
+                && let Err(error) = session.flush(cx.observer).await
+            {
+                // If the intent is stored later, so is its result: the call did not run.
+                self.settle_skipped(
+                    &mut session.lock(),
+                    cx,
+                    &call.entry.call,
+                    unwritable().into(),
+                );
+                return Err(ClientCallError::NotRun(error));
             }
-        };
-        let settled = ClientCallEnd::Settled {
-            output: report.output.clone(),
-            stdio: report.accounting.stdio.clone(),
-        };
-        {
-            let mut locked = session.lock();
-            let merges = report.merges.clone();
-            record_settled(&mut locked, &call.entry.call, report);
-            session.forward_merges(&locked, merges);
-        }
-        if run.effect != Effect::ReadOnly {
-            let stored = session.flush(cx.observer).await;
-            stored.map_err(ClientCallError::NotStored)?;
-        }
-        Ok(settled)
+            let report = match self.run_call(session.id(), &run, &shared, cx).await {
+                RunEnd::Settled(report) => report,
+                RunEnd::Asked(asked) => {
+                    let question = asked.question.clone();
+                    call.asked = Some((run, asked));
+                    return Ok(ClientCallEnd::Question(question));
+                }
+            };
+            let settled = ClientCallEnd::Settled {
+                output: report.output.clone(),
+                stdio: report.accounting.stdio.clone(),
+            };
+            {
+                let mut locked = session.lock();
+                let merges = report.merges.clone();
+                record_settled(&mut locked, &call.entry.call, report);
+                session.forward_merges(&locked, merges);
+            }
+            if run.effect != Effect::ReadOnly {
+                let stored = session.flush(cx.observer).await;
+                stored.map_err(ClientCallError::NotStored)?;
+            }
+            Ok(settled)
+        })
     }
 
     /// Records the user's decision about a call. [`Self::run_client_call`] resumes the call.

@@ -3,7 +3,7 @@
 
 use super::{OAuth, ServerLogin};
 use crate::{config::Endpoint, headers};
-use agent_host_engine::text;
+use agent_host_engine::{BoxFuture, text};
 use reqwest::Url;
 use rmcp::transport::auth::{
     AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadataSource,
@@ -82,72 +82,75 @@ impl Login {
     ///
     /// # Errors
     /// One of them is not known.
-    pub async fn begin(endpoint: &Endpoint) -> Result<Self, LoginError> {
-        let oauth = endpoint.oauth.as_ref().ok_or(LoginError::NotNeeded)?;
-        let login = ServerLogin::new(endpoint, oauth);
-        let mut manager = login.manager().await.map_err(failed)?;
-        let challenge = challenge(endpoint).await?;
-        let found = manager.resolve_metadata_from_challenge(challenge.as_deref());
-        let found = found.await.map_err(failed)?;
-        if found.source == AuthorizationMetadataSource::LegacyEndpointFallback {
-            return Err(LoginError::NoServer);
-        }
-        // Both are of the authorization server, as `rmcp` reads them.
-        let takes_document = found
-            .metadata
-            .additional_fields
-            .get("client_id_metadata_document_supported")
-            .and_then(serde_json::Value::as_bool)
-            == Some(true);
-        let registers = found.metadata.registration_endpoint.is_some();
-        manager.set_metadata(found.metadata);
-        let port = oauth.redirect_port.unwrap_or(0);
-        let listener = TcpListener::bind(("127.0.0.1", port)).await;
-        let listener = listener
-            .map_err(|error| failed(format_args!("cannot listen at 127.0.0.1:{port}: {error}")))?;
-        let address = listener.local_addr().map_err(failed)?;
-        let redirect = format!("http://{address}{CALLBACK_PATH}");
-        let scopes = scopes(&manager, oauth, &login).await?;
-        let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
-        let client = if let Some(id) = &oauth.client_id {
-            let client = OAuthClientConfig::new(id, &redirect);
-            match &oauth.client_secret {
-                Some(secret) => client.with_client_secret(secret.expose_secret()),
-                None => client,
+    pub fn begin(endpoint: &Endpoint) -> BoxFuture<'_, Result<Self, LoginError>> {
+        Box::pin(async move {
+            let oauth = endpoint.oauth.as_ref().ok_or(LoginError::NotNeeded)?;
+            let login = ServerLogin::new(endpoint, oauth);
+            let mut manager = login.manager().await.map_err(failed)?;
+            let challenge = challenge(endpoint).await?;
+            let found = manager.resolve_metadata_from_challenge(challenge.as_deref());
+            let found = found.await.map_err(failed)?;
+            if found.source == AuthorizationMetadataSource::LegacyEndpointFallback {
+                return Err(LoginError::NoServer);
             }
-        } else if let Some(document) = oauth
-            .client_metadata_url
-            .as_ref()
-            .filter(|_| takes_document)
-        {
-            OAuthClientConfig::new(document, &redirect)
-        } else if registers {
-            let registered = manager.register_client(CLIENT_NAME, &redirect, &asked);
-            registered.await.map_err(failed)?
-        } else {
-            return Err(LoginError::NoRegistration);
-        };
-        // A secret of the configuration is not copied.
-        let is_registered = oauth.client_id.is_none();
-        let client_secret = client.client_secret.clone().filter(|_| is_registered);
-        manager.configure_client(client).map_err(failed)?;
-        let url = manager.get_authorization_url(&asked).await;
-        let url = url.map_err(failed)?;
-        let parsed: Url = url.parse().map_err(failed)?;
-        if !matches!(parsed.scheme(), "http" | "https") {
-            return Err(failed("the address to log in is not one of http or https"));
-        }
-        let state = parsed.query_pairs().find(|(key, _)| key == "state");
-        let state = state.map(|(_, state)| state.into_owned());
-        Ok(Self {
-            manager,
-            login,
-            client_secret,
-            state: state.unwrap_or_default(),
-            url,
-            scopes,
-            redirect: redirect.parse().map_err(failed)?,
-            listener,
+            // Both are of the authorization server, as `rmcp` reads them.
+            let takes_document = found
+                .metadata
+                .additional_fields
+                .get("client_id_metadata_document_supported")
+                .and_then(serde_json::Value::as_bool)
+                == Some(true);
+            let registers = found.metadata.registration_endpoint.is_some();
+            manager.set_metadata(found.metadata);
+            let port = oauth.redirect_port.unwrap_or(0);
+            let listener = TcpListener::bind(("127.0.0.1", port)).await;
+            let listener = listener.map_err(|error| {
+                failed(format_args!("cannot listen at 127.0.0.1:{port}: {error}"))
+            })?;
+            let address = listener.local_addr().map_err(failed)?;
+            let redirect = format!("http://{address}{CALLBACK_PATH}");
+            let scopes = scopes(&manager, oauth, &login).await?;
+            let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
+            let client = if let Some(id) = &oauth.client_id {
+                let client = OAuthClientConfig::new(id, &redirect);
+                match &oauth.client_secret {
+                    Some(secret) => client.with_client_secret(secret.expose_secret()),
+                    None => client,
+                }
+            } else if let Some(document) = oauth
+                .client_metadata_url
+                .as_ref()
+                .filter(|_| takes_document)
+            {
+                OAuthClientConfig::new(document, &redirect)
+            } else if registers {
+                let registered = manager.register_client(CLIENT_NAME, &redirect, &asked);
+                registered.await.map_err(failed)?
+            } else {
+                return Err(LoginError::NoRegistration);
+            };
+            // A secret of the configuration is not copied.
+            let is_registered = oauth.client_id.is_none();
+            let client_secret = client.client_secret.clone().filter(|_| is_registered);
+            manager.configure_client(client).map_err(failed)?;
+            let url = manager.get_authorization_url(&asked).await;
+            let url = url.map_err(failed)?;
+            let parsed: Url = url.parse().map_err(failed)?;
+            if !matches!(parsed.scheme(), "http" | "https") {
+                return Err(failed("the address to log in is not one of http or https"));
+            }
+            let state = parsed.query_pairs().find(|(key, _)| key == "state");
+            let state = state.map(|(_, state)| state.into_owned());
+            Ok(Self {
+                manager,
+                login,
+                client_secret,
+                state: state.unwrap_or_default(),
+                url,
+                scopes,
+                redirect: redirect.parse().map_err(failed)?,
+                listener,
+            })
         })
     }
 
@@ -217,40 +220,43 @@ impl Login {
     ///
     /// # Errors
     /// The address is another one, the authorization server refused, or the login cannot be stored.
-    pub async fn finish(&self, address: &str) -> Result<(), LoginError> {
-        let url: Url = address
-            .trim()
-            .parse()
-            .map_err(|_| LoginError::OtherAddress)?;
-        if !self.is_redirection(&url) {
-            return Err(LoginError::OtherAddress);
-        }
-        let field = |name: &str| {
-            let mut query = url.query_pairs();
-            let found = query.find(|(key, _)| key == name);
-            found.map(|(_, value)| text::sanitize(&value, SHOWN_BYTES))
-        };
-        if let Some(error) = field("error") {
-            let detail = field("error_description").map(|detail| format!(" ({detail})"));
-            return Err(LoginError::Refused(error + &detail.unwrap_or_default()));
-        }
-        let callback = AuthorizationCallback::from_redirect_url(url.as_str()).map_err(failed)?;
-        let exchanged = self.manager.exchange_code_for_token_with_issuer(
-            &callback.code,
-            &callback.csrf_token,
-            callback.issuer.as_deref(),
-        );
-        exchanged.await.map_err(|error| match error {
-            AuthError::TokenExchangeFailed(why) => {
-                LoginError::Refused(text::sanitize(&why, SHOWN_BYTES))
+    pub fn finish<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), LoginError>> {
+        Box::pin(async move {
+            let url: Url = address
+                .trim()
+                .parse()
+                .map_err(|_| LoginError::OtherAddress)?;
+            if !self.is_redirection(&url) {
+                return Err(LoginError::OtherAddress);
             }
-            error => failed(error),
-        })?;
-        let stored = self.login.update(|stored| {
-            stored.client_secret.clone_from(&self.client_secret);
-            stored.wanted_scopes.clear();
-        });
-        stored.map_err(|error| failed(format_args!("the login cannot be stored: {error}")))
+            let field = |name: &str| {
+                let mut query = url.query_pairs();
+                let found = query.find(|(key, _)| key == name);
+                found.map(|(_, value)| text::sanitize(&value, SHOWN_BYTES))
+            };
+            if let Some(error) = field("error") {
+                let detail = field("error_description").map(|detail| format!(" ({detail})"));
+                return Err(LoginError::Refused(error + &detail.unwrap_or_default()));
+            }
+            let callback =
+                AuthorizationCallback::from_redirect_url(url.as_str()).map_err(failed)?;
+            let exchanged = self.manager.exchange_code_for_token_with_issuer(
+                &callback.code,
+                &callback.csrf_token,
+                callback.issuer.as_deref(),
+            );
+            exchanged.await.map_err(|error| match error {
+                AuthError::TokenExchangeFailed(why) => {
+                    LoginError::Refused(text::sanitize(&why, SHOWN_BYTES))
+                }
+                error => failed(error),
+            })?;
+            let stored = self.login.update(|stored| {
+                stored.client_secret.clone_from(&self.client_secret);
+                stored.wanted_scopes.clear();
+            });
+            stored.map_err(|error| failed(format_args!("the login cannot be stored: {error}")))
+        })
     }
 }
 
