@@ -11,12 +11,14 @@ use futures_util::StreamExt as _;
 use rmcp::{
     ErrorData, RoleClient,
     model::{
-        ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, JsonRpcError,
-        JsonRpcMessage, JsonRpcResponse, RequestId, ServerJsonRpcMessage, ServerNotification,
+        ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomResult, ErrorCode,
+        JsonRpcError, JsonRpcMessage, JsonRpcResponse, RequestId, ServerJsonRpcMessage,
+        ServerNotification, ServerResult,
     },
     transport::Transport,
 };
 use serde::Deserialize;
+use serde_json::Value;
 use std::{
     collections::{HashSet, VecDeque},
     io,
@@ -72,6 +74,12 @@ struct Shared<W> {
 struct Envelope {
     id: Option<RequestId>,
     method: Option<String>,
+}
+
+/// The part of a response that is read again where the library's type has not all of it.
+#[derive(Deserialize)]
+struct RawResponse {
+    result: Value,
 }
 
 impl<R: AsyncRead + Unpin, W> Lines<R, W> {
@@ -257,7 +265,7 @@ fn parse(line: &[u8]) -> Option<ServerJsonRpcMessage> {
         return None;
     }
     let why = match serde_json::from_slice(line) {
-        Ok(message) => return Some(message),
+        Ok(message) => return Some(keep_tools(message, line)),
         Err(error) => error,
     };
     tracing::debug!(target: "agent_host::mcp", "a line that is no message: {why}");
@@ -274,6 +282,17 @@ fn parse(line: &[u8]) -> Option<ServerJsonRpcMessage> {
         )),
         Envelope { .. } => None,
     }
+}
+
+/// Keeps a list of tools as it was sent: the library's type of a tool has no `execution`.
+fn keep_tools(mut message: ServerJsonRpcMessage, line: &[u8]) -> ServerJsonRpcMessage {
+    if let JsonRpcMessage::Response(response) = &mut message
+        && let ServerResult::ListToolsResult(_) = &response.result
+        && let Ok(raw) = serde_json::from_slice::<RawResponse>(line)
+    {
+        response.result = ServerResult::CustomResult(CustomResult(raw.result));
+    }
+    message
 }
 
 /// Returns the id as it was sent: a number, which some servers return as a string.
