@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::handler::Signals;
 use agent_host_process::{Line, LineDecoder};
 use futures_util::StreamExt as _;
 use rmcp::{
@@ -13,7 +14,7 @@ use rmcp::{
     model::{
         ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomResult, ErrorCode,
         JsonRpcError, JsonRpcMessage, JsonRpcResponse, RequestId, ServerJsonRpcMessage,
-        ServerNotification, ServerResult,
+        ServerNotification, ServerRequest, ServerResult,
     },
     transport::Transport,
 };
@@ -53,6 +54,7 @@ pub(crate) struct Lines<R, W> {
     permit: Option<OwnedSemaphorePermit>,
     /// The calls to fail because of an oversized message.
     failed: VecDeque<RequestId>,
+    signals: Arc<Signals>,
     shared: Arc<Shared<W>>,
 }
 
@@ -83,11 +85,12 @@ struct RawResponse {
 }
 
 impl<R: AsyncRead + Unpin, W> Lines<R, W> {
-    pub(crate) fn new(read: R, write: W) -> Self {
+    pub(crate) fn new(read: R, write: W, signals: Arc<Signals>) -> Self {
         Self {
             lines: FramedRead::new(read, LineDecoder::new(MAX_MESSAGE_BYTES)),
             permit: None,
             failed: VecDeque::new(),
+            signals,
             shared: Arc::new(Shared {
                 write: tokio::sync::Mutex::new(Some(write)),
                 pending: Mutex::default(),
@@ -126,6 +129,10 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             };
             match &message {
                 JsonRpcMessage::Request(request) => {
+                    if let ServerRequest::ListRootsRequest(_) = &request.request {
+                        // In the order of messages; the handler runs in a task of its own.
+                        self.signals.set_roots_asked();
+                    }
                     if self.shared.unanswered().insert(request.id.clone()) {
                         // Returned by `Shared::release`.
                         if let Some(permit) = self.permit.take() {
