@@ -37,6 +37,9 @@ struct Server {
     /// Its script in the directory of the packages, or its program beside a Python.
     program: String,
     arguments: Vec<String>,
+    /// The directories that it is told to work in.
+    #[serde(default)]
+    roots: Vec<String>,
     /// The revision of the protocol that it and the program settle on.
     protocol: String,
     /// The warnings about its tools.
@@ -81,7 +84,7 @@ impl Server {
             return;
         };
         let Self { name, call, .. } = self;
-        configure(env, name, &command);
+        configure(env, name, &command, &self.roots);
         let listed = ask(env, &["inspect", name]);
         assert_eq!(listed.code, Some(0), "{name}: {}", listed.stderr);
         let listed = listed.json();
@@ -115,11 +118,12 @@ impl Server {
 }
 
 /// Configures one server alone, with a home of its own.
-fn configure(env: &TestEnv, name: &str, command: &[String]) {
+fn configure(env: &TestEnv, name: &str, command: &[String], roots: &[String]) {
     let config = format!(
-        "tool = []\n[[mcp]]\nname = {name:?}\ncommand = {}\n\
+        "tool = []\n[[mcp]]\nname = {name:?}\ncommand = {}\nroots = {}\n\
          [[mcp.env]]\nname = \"HOME\"\nfrom-host = true\n",
-        json!(command)
+        json!(command),
+        json!(roots)
     );
     env.write("agent.toml", config);
     // Each server is pinned anew.
@@ -253,7 +257,7 @@ fn server_killed_during_a_call_leaves_its_effect_unknown() {
     let Some(command) = eslint.command() else {
         return;
     };
-    configure(&env, "eslint", &command);
+    configure(&env, "eslint", &command, &[]);
     env.write("let.js", "let x = 1;\n");
     // The configuration is read during the call: it names the process, and never ends.
     env.write(

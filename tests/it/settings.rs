@@ -54,6 +54,53 @@ fn setting_that_is_not_sent_is_told_once() {
     assert_eq!(ran.stderr.matches(told).count(), 1, "{}", ran.stderr);
 }
 
+/// Forced in a request that does not offer it, the tool would be the provider's error.
+#[test]
+fn tool_choice_that_is_not_offered_is_refused() {
+    let search = "search-tools-from = 1\n";
+    let cases = [
+        (
+            "",
+            "read_fil",
+            "which is not one of its tools; did you mean `read_file`?",
+        ),
+        ("tool = []\n", "read_file", "and it has no tools; remove it"),
+        (
+            search,
+            "read_file",
+            "which it is not offered before it has searched for it; set `search-tools-from = 0`",
+        ),
+    ];
+    for (more, tool, says) in cases {
+        let env = TestEnv::new();
+        let toml = format!("{more}[settings]\ntool-choice = {{ tool = {tool:?} }}\n");
+        env.write("agent.toml", toml);
+        let server = ChatServer::start(vec![Answer::text("Hello.")]);
+        let ran = ask(&env, &server, &["--config", "agent.toml", "hi"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        let says = format!("`tool-choice` has the model `openai-compat:m` call `{tool}`, {says}");
+        assert!(ran.stderr.contains(&says), "{}", ran.stderr);
+        assert_eq!(server.requests().len(), 0);
+    }
+}
+
+#[test]
+fn tool_choice_that_is_offered_is_sent() {
+    for (more, tool) in [
+        ("", "read_file"),
+        ("search-tools-from = 1\n", "search_tools"),
+    ] {
+        let env = TestEnv::new();
+        let toml = format!("{more}[settings]\ntool-choice = {{ tool = {tool:?} }}\n");
+        env.write("agent.toml", toml);
+        let server = ChatServer::start(vec![Answer::text("Hello.")]);
+        let ran = ask(&env, &server, &["--config", "agent.toml", "hi"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let sent = &server.requests()[0]["tool_choice"]["function"]["name"];
+        assert_eq!(sent, tool);
+    }
+}
+
 #[test]
 fn unknown_effort_is_refused_with_the_levels() {
     let env = TestEnv::new();

@@ -46,6 +46,7 @@ pub use external::ExternalTool;
 pub(crate) use http_grants::argument_of;
 pub use mcp::McpConfig;
 pub use model::{ModelConfig, ModelsConfig};
+pub(crate) use parse::advice;
 pub use parse::{MAX_CONFIG_BYTES, parse};
 pub use paths::canonical;
 pub use problem::{ConfigError, ConfigProblem, ConfigSpan, Excerpt};

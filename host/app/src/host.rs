@@ -8,6 +8,7 @@ use crate::{
     registry::Registry,
     skill::{MAX_SKILLS, READ_SKILL, Skill, SkillTools},
     store::{open_store, project},
+    tool_choice,
 };
 use agent_host_engine::{
     BoxFuture,
@@ -75,10 +76,12 @@ impl Host {
     /// Opens the journal, the model and the tools of a configuration. Nothing is run.
     ///
     /// # Errors
-    /// One of them cannot be used.
+    /// One of them cannot be used, or `tool-choice` names a tool that the model is not offered.
     pub async fn open(config: Config) -> Result<Self, HostError> {
         let model = model(&config).await?;
-        Self::open_with_model(config, model).await
+        let host = Self::open_with_model(config, model).await?;
+        tool_choice::check(&host.config.models, host.tools.as_ref())?;
+        Ok(host)
     }
 
     /// Opens the journal and the tools, for external clients with a loop and a model of their own.

@@ -24,6 +24,7 @@ mod registry;
 mod servers;
 mod skill;
 mod store;
+mod tool_choice;
 mod trust;
 mod trusted_file;
 

@@ -21,8 +21,11 @@ pub const MAX_TOOLS: usize = 128;
 /// The longest title, in bytes: it is shown on one line.
 const MAX_TITLE_BYTES: usize = 128;
 
-/// The longest description, in bytes: about 1,000 tokens.
+/// The longest description, in bytes: about 2,000 tokens. A longer one is cut.
 pub const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
+
+/// Ends a description that was cut.
+const CUT_MARK: &str = "...\n[The rest of this description is cut.]";
 
 /// The longest schema, in bytes of JSON text.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
@@ -187,6 +190,20 @@ fn check_texts(raw: &RawDefinition) -> Result<(), DefinitionError> {
         check_text("title", title, MAX_TITLE_BYTES)?;
     }
     check_text("description", &raw.description, MAX_DESCRIPTION_BYTES)
+}
+
+/// Cuts a description that is too long. The same text is always cut to the same one, which is what
+/// `agent.lock` pins. Returns a note on the cut.
+fn cut_description(description: &mut String) -> Option<String> {
+    let bytes = description.len();
+    if bytes <= MAX_DESCRIPTION_BYTES {
+        return None;
+    }
+    description.truncate(description.floor_char_boundary(MAX_DESCRIPTION_BYTES - CUT_MARK.len()));
+    description.push_str(CUT_MARK);
+    Some(format!(
+        "the description has {bytes} bytes, and is cut to {MAX_DESCRIPTION_BYTES}"
+    ))
 }
 
 fn check_length(

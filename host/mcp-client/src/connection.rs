@@ -129,7 +129,7 @@ impl Connection {
             Reach::Command(command) => {
                 let started = ServerProcess::start(command, Arc::clone(&config.secrets)).await;
                 let (child, streams) = started.map_err(|error| fault(error.to_string()))?;
-                let lines = Lines::new(streams.output, streams.input);
+                let lines = Lines::new(streams.output, streams.input, Arc::clone(&signals));
                 let handshake = serve_client_with_lifecycle(handler, lines, lifecycle);
                 (timeout(limit, Box::pin(handshake)).await, Some(child))
             }

@@ -25,7 +25,7 @@ use rmcp::{
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -38,6 +38,13 @@ const MAX_QUEUED_UPDATES: usize = 16;
 
 /// The maximum of questions while calls run; that of a component's call.
 const MAX_QUESTIONS: usize = agent_host_types::question::MAX_QUESTIONS;
+
+/// The time between the answer to `roots/list` and the next call. The protocol has no message by
+/// which a server says that it uses the roots. The official filesystem server asks for them right
+/// after the handshake, before its answer to `tools/list`; then it looks at each directory, and
+/// refuses calls until it is done, after 1 to 20 ms on a busy machine. A server that never asks is
+/// not waited for, and a model is seldom ready with a call this soon.
+const ROOTS_PAUSE: Duration = Duration::from_millis(100);
 
 /// The maximum of bytes shown of a question that cannot be asked.
 const REFUSAL_BYTES: usize = 300;
@@ -57,6 +64,8 @@ pub(crate) struct Signals {
     changes: AtomicU64,
     read: AtomicU64,
     questions: Mutex<Questions>,
+    /// The last time at which the server asked for the roots outside of a call, or was answered.
+    roots_asked: Mutex<Option<Instant>>,
 }
 
 /// A running call. Dropping it ends it.
@@ -143,7 +152,29 @@ impl Signals {
         Some(OpenQuestion(self))
     }
 
-    fn questions(&self) -> std::sync::MutexGuard<'_, Questions> {
+    /// Records that the server asks for the roots, or is told them. One that asks during its calls
+    /// uses them at once.
+    pub(crate) fn set_roots_asked(&self) {
+        if self.questions().calls == 0 {
+            *self.roots_asked() = Some(Instant::now());
+        }
+    }
+
+    /// Waits until the server has had [`ROOTS_PAUSE`] to use the roots that it asked for.
+    pub(crate) async fn roots_in_use(&self) {
+        let asked = *self.roots_asked();
+        if let Some(asked) = asked {
+            tokio::time::sleep(ROOTS_PAUSE.saturating_sub(asked.elapsed())).await;
+        }
+    }
+
+    fn roots_asked(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.roots_asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn questions(&self) -> MutexGuard<'_, Questions> {
         self.questions
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -261,6 +292,7 @@ impl ClientHandler for Handler {
         &self,
         _context: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
+        self.signals.set_roots_asked();
         Ok(self.roots())
     }
 

@@ -6,17 +6,20 @@
 #[cfg(test)]
 mod tests;
 
+use crate::handler::Signals;
 use agent_host_process::{Line, LineDecoder};
 use futures_util::StreamExt as _;
 use rmcp::{
     ErrorData, RoleClient,
     model::{
-        ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, JsonRpcError,
-        JsonRpcMessage, JsonRpcResponse, RequestId, ServerJsonRpcMessage, ServerNotification,
+        ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomResult, ErrorCode,
+        JsonRpcError, JsonRpcMessage, JsonRpcResponse, RequestId, ServerJsonRpcMessage,
+        ServerNotification, ServerRequest, ServerResult,
     },
     transport::Transport,
 };
 use serde::Deserialize;
+use serde_json::Value;
 use std::{
     collections::{HashSet, VecDeque},
     io,
@@ -51,6 +54,7 @@ pub(crate) struct Lines<R, W> {
     permit: Option<OwnedSemaphorePermit>,
     /// The calls to fail because of an oversized message.
     failed: VecDeque<RequestId>,
+    signals: Arc<Signals>,
     shared: Arc<Shared<W>>,
 }
 
@@ -74,12 +78,19 @@ struct Envelope {
     method: Option<String>,
 }
 
+/// The part of a response that is read again where the library's type has not all of it.
+#[derive(Deserialize)]
+struct RawResponse {
+    result: Value,
+}
+
 impl<R: AsyncRead + Unpin, W> Lines<R, W> {
-    pub(crate) fn new(read: R, write: W) -> Self {
+    pub(crate) fn new(read: R, write: W, signals: Arc<Signals>) -> Self {
         Self {
             lines: FramedRead::new(read, LineDecoder::new(MAX_MESSAGE_BYTES)),
             permit: None,
             failed: VecDeque::new(),
+            signals,
             shared: Arc::new(Shared {
                 write: tokio::sync::Mutex::new(Some(write)),
                 pending: Mutex::default(),
@@ -118,6 +129,10 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             };
             match &message {
                 JsonRpcMessage::Request(request) => {
+                    if let ServerRequest::ListRootsRequest(_) = &request.request {
+                        // In the order of messages; the handler runs in a task of its own.
+                        self.signals.set_roots_asked();
+                    }
                     if self.shared.unanswered().insert(request.id.clone()) {
                         // Returned by `Shared::release`.
                         if let Some(permit) = self.permit.take() {
@@ -257,7 +272,7 @@ fn parse(line: &[u8]) -> Option<ServerJsonRpcMessage> {
         return None;
     }
     let why = match serde_json::from_slice(line) {
-        Ok(message) => return Some(message),
+        Ok(message) => return Some(keep_tools(message, line)),
         Err(error) => error,
     };
     tracing::debug!(target: "agent_host::mcp", "a line that is no message: {why}");
@@ -274,6 +289,17 @@ fn parse(line: &[u8]) -> Option<ServerJsonRpcMessage> {
         )),
         Envelope { .. } => None,
     }
+}
+
+/// Keeps a list of tools as it was sent: the library's type of a tool has no `execution`.
+fn keep_tools(mut message: ServerJsonRpcMessage, line: &[u8]) -> ServerJsonRpcMessage {
+    if let JsonRpcMessage::Response(response) = &mut message
+        && let ServerResult::ListToolsResult(_) = &response.result
+        && let Ok(raw) = serde_json::from_slice::<RawResponse>(line)
+    {
+        response.result = ServerResult::CustomResult(CustomResult(raw.result));
+    }
+    message
 }
 
 /// Returns the id as it was sent: a number, which some servers return as a string.

@@ -22,6 +22,9 @@ const MAX_LISTED: usize = 1024;
 /// The maximum size of all pages of a list, in bytes of JSON.
 const MAX_LISTED_BYTES: usize = 4 * 1024 * 1024;
 
+/// The reason why a tool that requires a task is left out.
+const TASK_ONLY: &str = "it runs only as a task, and agent-host does not run tasks yet";
+
 /// A page of `tools/list`. Tools are deserialized one by one, so that an error names its tool.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,6 +42,16 @@ struct ListedTool {
     description: Option<String>,
     input_schema: Value,
     output_schema: Option<Value>,
+    execution: Option<Value>,
+}
+
+impl ListedTool {
+    /// Whether it runs only as a task
+    /// (<https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks>).
+    fn requires_task(&self) -> bool {
+        let support = |execution: &Value| execution.get("taskSupport") == Some(&"required".into());
+        self.execution.as_ref().is_some_and(support)
+    }
 }
 
 #[derive(Default)]
@@ -119,6 +132,9 @@ impl ToolOffer {
                 .entry(offered_as)
                 .or_insert_with(|| name.to_owned());
             match serde_json::from_value::<ListedTool>(tool) {
+                Ok(listed) if listed.requires_task() => {
+                    notes.push(ToolNote::left_out(&shown, &TASK_ONLY));
+                }
                 Ok(listed) => raw.push(offered(config, &listed)),
                 Err(error) => {
                     let why = text::sanitize(&error.to_string(), 200);

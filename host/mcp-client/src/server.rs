@@ -261,6 +261,7 @@ impl McpServer {
         // The semaphore is never closed.
         let permit = self.permits.acquire().await.ok();
         let connection = self.connection().await?;
+        connection.signals().roots_in_use().await;
         if self.changes.is_changed(tool) {
             let what = format!(
                 "changed the tool `{tool}` since it was accepted, so it did not run. The operator can accept it as it is now."

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 OUT = sys.stdout
 ACT = {"name": "act", "description": "Acts.", "inputSchema": {"type": "object"}}
@@ -40,8 +41,6 @@ def tools(behaviour, called):
             return {"tools": [], "nextCursor": "more"}
         case "huge-description":
             return {"tools": [{**ACT, "description": "x" * 10_000_000}]}
-        case "long-description":
-            return {"tools": [{**ACT, "description": "x" * 9_000}]}
         case "hidden-words":
             return {"tools": [{**ACT, "description": "Acts.\u200b"}]}
         case "same-names":
@@ -74,6 +73,9 @@ def tools(behaviour, called):
                 {**ACT, "name": "picky", "inputSchema": picky},
                 {**ACT, "name": "long", "outputSchema": {"type": "object", "description": "x" * 71_000}},
                 {"name": "bare"},
+                {**ACT, "name": "task", "execution": {"taskSupport": "required"}},
+                {**ACT, "name": "either", "execution": {"taskSupport": "optional"}},
+                {**ACT, "name": "verbose", "description": "x" * 9_000},
                 {**ACT, "name": "tree", "inputSchema": {
                     "type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": False,
                 }},
@@ -248,6 +250,7 @@ def main():
     if behaviour == "silent":
         sys.stdin.read()
     called, cancelled = 0, []
+    asked, roots = time.monotonic(), None
     # Not an iterator, which would buffer lines that a call reads.
     while line := sys.stdin.readline():
         message = json.loads(line)
@@ -260,6 +263,14 @@ def main():
                 })
             case "tools/list":
                 answer(message, tools(behaviour, called))
+            case "notifications/initialized" if behaviour == "needs-roots":
+                asked = time.monotonic()
+                send({"id": "roots", "method": "roots/list"})
+            case None if message.get("id") == "roots":
+                roots = message["result"]["roots"]
+            case "tools/call" if behaviour == "needs-roots" and (not roots or time.monotonic() < asked + 0.1):
+                # It would be looking at the directories still.
+                answer(message, {**text("outside of the roots"), "isError": True})
             case "tools/call":
                 called += 1
                 call(behaviour, message, called, cancelled)

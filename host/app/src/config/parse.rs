@@ -92,7 +92,9 @@ pub(super) fn explain(message: &str) -> (String, String) {
     (lines.join(", "), "correct it".to_owned())
 }
 
-fn advice(found: &str, known: &[&str], list: &str) -> String {
+/// Returns what to do about an unknown name: take the near one, or one of those that there are.
+/// `list` begins the sentence that has them all.
+pub(crate) fn advice(found: &str, known: &[&str], list: &str) -> String {
     match nearest(found, known) {
         Some(near) => format!("did you mean `{near}`?"),
         None => {

@@ -3,7 +3,7 @@
 
 use super::{
     DefinitionError, Definitions, DefinitionsError, MAX_ALL_PATTERNS, MAX_ALL_SCHEMAS_BYTES,
-    MAX_TOOLS, RawDefinition, Schemas, check_texts, parse_json,
+    MAX_TOOLS, RawDefinition, Schemas, check_texts, cut_description, parse_json,
 };
 use crate::{
     schema::{InputSchema, OutputSchema, SchemaError},
@@ -135,7 +135,11 @@ impl Selection {
         }
     }
 
-    fn take(&mut self, raw: RawDefinition) -> Result<(ToolDefinition, Schemas), DefinitionError> {
+    fn take(
+        &mut self,
+        mut raw: RawDefinition,
+    ) -> Result<(ToolDefinition, Schemas), DefinitionError> {
+        let cut = cut_description(&mut raw.description);
         check_texts(&raw)?;
         let lower = raw.name.to_ascii_lowercase();
         if self.names.contains(&lower) {
@@ -159,6 +163,8 @@ impl Selection {
             }
         };
         self.names.insert(lower);
+        self.notes
+            .extend(cut.map(|note| ToolNote::new(&raw.name, note)));
         self.note_patterns(&raw.name, &removed);
         let (output_schema, output) = output.unzip();
         let definition = ToolDefinition {

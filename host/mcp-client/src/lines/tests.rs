@@ -12,7 +12,7 @@ fn request(id: i64, method: &str, params: &Value) -> ClientJsonRpcMessage {
 async fn received(requests: Vec<ClientJsonRpcMessage>, lines: &[Value]) -> Vec<Value> {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (mut input, output) = tokio::io::duplex(64 * 1024);
-    let mut transport: Lines<DuplexStream, DuplexStream> = Lines::new(output, ours);
+    let mut transport: Lines<DuplexStream, DuplexStream> = Lines::new(output, ours, Arc::default());
     for request in requests {
         transport.send(request).await.unwrap();
     }

@@ -241,6 +241,20 @@ async fn progress_is_forwarded() {
     );
 }
 
+/// A server that asks for the roots after the handshake refuses calls until it uses them.
+#[tokio::test]
+async fn call_waits_until_the_server_uses_the_roots() {
+    if !python() {
+        return;
+    }
+    let config = ServerConfig {
+        roots: vec!["/work".into()],
+        ..config("needs-roots")
+    };
+    let server = McpServer::connect(config).await.unwrap();
+    assert_eq!(call(&server, json!({})).await, did_it());
+}
+
 /// A server's reason is quoted, so that it cannot pass for a rule of this host.
 #[tokio::test]
 async fn denial_by_a_server_is_quoted() {

@@ -75,8 +75,9 @@ proptest! {
                 return Ok(());
             }
         };
-        prop_assert_eq!(definitions.all().len() + notes.len(), count);
         let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
+        let left_out = notes.iter().filter(|note| note.ends_with("; the tool is left out"));
+        prop_assert_eq!(definitions.all().len() + left_out.count(), count);
         prop_assert!(!notes.concat().chars().any(text::is_deceptive), "{notes:?}");
         let shown = serde_json::to_string(definitions.all()).unwrap();
         prop_assert!(!shown.chars().any(text::is_deceptive), "{shown}");

@@ -40,6 +40,10 @@ fn one_unusable_tool_or_part_leaves_the_others() {
             "the description has control characters, or characters that are not seen or turn the direction of writing; the tool is left out",
         ),
         (
+            described("a".repeat(8_193)),
+            "the description has 8193 bytes, and is cut to 8192",
+        ),
+        (
             at("FIRST", raw()),
             "another tool has this name, or differs in capital letters at most; the tool is left out",
         ),
@@ -82,6 +86,25 @@ fn one_unusable_tool_or_part_leaves_the_others() {
             let schemas = definitions.schemas(tool).unwrap();
             assert!(schemas.output.is_none(), "{tool}");
         }
+    }
+}
+
+/// The cut is between two characters, and what is beyond it is not checked, since no one sees it.
+#[test]
+fn long_description_is_cut_with_a_mark_and_a_note() {
+    let long = format!("{}\u{200B}", "é".repeat(4_100));
+    for checks in [InputChecks::Source, InputChecks::Host] {
+        let list = vec![described(long.clone())];
+        let (definitions, notes) = Definitions::select(list, checks).unwrap();
+        let shown = &definitions.all()[0].description;
+        let kept = "é".repeat((MAX_DESCRIPTION_BYTES - CUT_MARK.len()) / 2);
+        assert_eq!(*shown, format!("{kept}{CUT_MARK}"), "{checks:?}");
+        let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
+        let note = "tool `t`: the description has 8203 bytes, and is cut to 8192";
+        assert_eq!(notes, [note], "{checks:?}");
+        let hidden = described(format!("\u{200B}{long}"));
+        let error = Definitions::select(vec![hidden], checks).unwrap_err();
+        assert!(error.to_string().contains("control characters"), "{error}");
     }
 }
 

@@ -1,0 +1,50 @@
+//! Checks `tool-choice`: a tool that a model has to call is one that it is offered.
+
+use crate::config::{ConfigError, ModelConfig, ModelsConfig, advice};
+use agent_host_engine::{text, tool::ToolRunner, tool_search::SEARCH_TOOL};
+use agent_host_models::ToolChoice;
+use std::collections::BTreeSet;
+
+/// The maximum of bytes shown of the names of all tools.
+const NAMES_BYTES: usize = 1_000;
+
+/// Checks the settings of the models that may be asked.
+///
+/// # Errors
+/// One has to call a tool that is absent, or offered only after a search. The provider would refuse
+/// the first request.
+pub(crate) fn check(models: &ModelsConfig, tools: &dyn ToolRunner) -> Result<(), ConfigError> {
+    let known = tools.tools().iter();
+    let known: Vec<&str> = known.map(|tool| tool.definition.name.as_str()).collect();
+    for model in models.first.iter().chain(&models.fallback) {
+        let ModelConfig::Served { settings, .. } = model else {
+            continue;
+        };
+        let Some(ToolChoice::Tool(name)) = &settings.tool_choice else {
+            continue;
+        };
+        let (why, fix) = if known.is_empty() {
+            ("and it has no tools", "remove it".to_owned())
+        } else if !known.contains(&name.as_str()) {
+            let fix = advice(name, &known, "its tools are");
+            ("which is not one of its tools", fix)
+        } else if !tools.is_offered(name, &BTreeSet::new()) {
+            let fix =
+                format!("set `search-tools-from = 0` to offer all tools without `{SEARCH_TOOL}`");
+            ("which it is not offered before it has searched for it", fix)
+        } else {
+            continue;
+        };
+        let reason = format!(
+            "`tool-choice` has the model `{}` call `{}`, {why}",
+            model.to_string().escape_debug(),
+            name.escape_debug()
+        );
+        return Err(ConfigError::new(
+            "",
+            reason,
+            text::sanitize(&fix, NAMES_BYTES),
+        ));
+    }
+    Ok(())
+}
