@@ -1,8 +1,13 @@
 //! Tests `new` and `build` without a compiler: the messages for a missing, unsuitable or failing
 //! one. `conformance` tests whole builds in every language that this machine has.
 
-use agent_host_test_support::TestEnv;
+use agent_host_test_guests::{Body, Guest};
+use agent_host_test_support::{
+    TestEnv,
+    chat::{Answer, ChatServer, ask},
+};
 use pretty_assertions::assert_eq;
+use serde_json::json;
 use std::{
     io::Write as _,
     path::Path,
@@ -180,4 +185,61 @@ fn invalid_project_is_a_usage_error() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{args:?}");
         assert!(ran.stderr.contains(why), "{args:?}: {}", ran.stderr);
     }
+}
+
+/// The compiler is a script that puts a component in place, so that any machine can build it.
+#[test]
+fn skill_of_a_project_is_in_its_component() {
+    let env = TestEnv::new();
+    let bin = env.outside().join("bin");
+    let guest = env.write(
+        "guest.wasm",
+        Guest::returning(Body::Text(0, b"fine")).bytes(),
+    );
+    let copies = format!(
+        "if [ \"$1\" = -c ]; then echo 0.25.0; exit; fi\n\
+         while [ \"$1\" != --out ]; do shift; done\n/bin/cp '{}' \"$2\"",
+        guest.display()
+    );
+    install(&bin, "python3", &copies);
+    let made = env.run(&["new", "greeter", "--lang", "python"]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let build = || {
+        let mut command = env.command(&["build", "greeter"]);
+        let built = command.env("PATH", &bin).output().unwrap();
+        let component = std::fs::read(env.work().join("greeter/dist/greeter.wasm"));
+        (built, component.unwrap_or_default())
+    };
+    env.write("greeter/SKILL.md", "---\nname: greet\n---\nSay hello.");
+    let (refused, component) = build();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    let why = "greeter cannot be used: the front matter of SKILL.md: ";
+    assert!(
+        refused.status.code() == Some(2) && component.is_empty(),
+        "{said}"
+    );
+    assert!(said.contains(why), "{said}");
+    env.write(
+        "greeter/SKILL.md",
+        "---\nname: greet\ndescription: Says how.\n---\nSay hello.",
+    );
+    env.write("greeter/references/words.md", "Good day.");
+    let (built, component) = build();
+    assert_eq!(built.status.code(), Some(0), "{built:?}");
+    let told = String::from_utf8(built.stdout).unwrap();
+    let files = "Skill greeter/greet\n  SKILL.md\n  references/words.md\n";
+    assert!(told.contains(files), "{told}");
+    // Equal files make an equal component.
+    assert_eq!(build().1, component);
+    let path = "greeter/dist/greeter.wasm";
+    let shown = env.run(&["inspect", path, "--json"]);
+    let skill = &shown.json()["skill"];
+    assert_eq!(skill["instructions"], "Say hello.", "{shown:?}");
+    assert_eq!(skill["files"][1]["path"], "references/words.md", "{skill}");
+    let input = json!({ "skill": "greeter/greet", "path": "references/words.md" });
+    let read = Answer::calls(&[("read_skill", input)]);
+    let server = ChatServer::start(vec![read, Answer::text("Done.")]);
+    let ran = ask(&env, &server, &["--tool", path, "greet"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(server.tool_results(), ["Good day."]);
 }

@@ -1,6 +1,7 @@
 //! Skills: offered to the model, read by it, pinned in `agent.lock`, shown by `inspect` and
 //! `doctor`; and the hint to instructions that are not read.
 
+use agent_host_app::Skill;
 use agent_host_test_guests::{Body, Definition, Guest};
 use agent_host_test_support::{
     TestEnv,
@@ -9,7 +10,8 @@ use agent_host_test_support::{
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-const SKILL: &str = "---\nname: greet\ndescription: Says how to greet.\nallowed-tools: Bash\n---\nSay hello as in words.md.";
+const SKILL: &str = "---\nname: greet\ndescription: Says how to greet.\nlicense: MIT\ncompatibility: Needs a guest.\n\
+    allowed-tools: Bash\n---\nSay hello as in words.md.";
 
 fn project() -> TestEnv {
     let env = TestEnv::new();
@@ -55,7 +57,7 @@ fn model_is_told_of_a_skill_and_reads_it() {
     };
     assert_eq!(
         told(1),
-        "Say hello as in words.md.\n\n[Files of this skill, which `read_skill` returns by `path`: words.md (9 bytes)]"
+        "[What this needs: Needs a guest.]\n\nSay hello as in words.md.\n\n[Files of this skill, which `read_skill` returns by `path`: words.md (9 bytes)]"
     );
     assert_eq!(told(2), "Good day.");
     assert!(!told(3).contains("Say hello"), "{}", told(3));
@@ -117,41 +119,114 @@ fn skill_is_shown_before_it_is_used() {
         text.contains("tools       Bash (named by its author; this allows nothing)\n"),
         "{text}"
     );
+    assert!(
+        text.contains("  license     MIT\n  needs       Needs a guest.\n"),
+        "{text}"
+    );
     assert!(text.contains("  Say hello as in words.md."), "{text}");
     let doctor = env.run(&[&["doctor"][..], &config].concat()).stdout;
     let size = SKILL.len() + 9;
-    let line = format!("✓ skill          greet: Says how to greet. (2 files, {size} B)\n");
+    let digest = shown["digest"].as_str().unwrap();
+    let line =
+        format!("✓ skill          greet: Says how to greet. (2 files, {size} B, {digest})\n");
     assert!(doctor.contains(&line), "{doctor}");
+    let locked = env.run(&[&["lock"][..], &config].concat());
+    assert!(
+        locked.stdout.contains(&format!("2 files, {digest}\n")),
+        "{locked:?}"
+    );
+}
+
+/// Returns a component whose project has the skill `greet`.
+fn greeter(env: &TestEnv) -> Vec<u8> {
+    env.write("project/SKILL.md", SKILL);
+    env.write("project/references/words.md", "Good day.");
+    let archive = Skill::pack(&env.work().join("project")).unwrap().unwrap();
+    let mut bytes = Guest::returning(Body::Text(0, b"fine")).bytes();
+    // A custom section: 0, its size in LEB128, its name and its data.
+    let body = [b"\x09act:skill", archive.as_slice()].concat();
+    let size = |shift: u32| u8::try_from(body.len() >> shift & 0x7f).unwrap();
+    bytes.extend([0, size(0) | 0x80, size(7) | 0x80, size(14)]);
+    [bytes, body].concat()
 }
 
 /// A component carries its skill, which is offered under the component's name.
 #[test]
 fn skill_of_a_component_is_offered_with_it() {
     let env = TestEnv::new();
-    let guest = Guest::returning(Body::Text(0, b"fine"));
-    let mut bytes = guest.bytes();
-    let name = "agent-skill";
-    let text = "---\nname: greet\ndescription: Says how.\n---\nSay hello.";
-    let size = u8::try_from(1 + name.len() + text.len()).unwrap();
-    assert!(size < 128, "one byte of LEB128");
-    bytes.extend([0, size, u8::try_from(name.len()).unwrap()]);
-    bytes.extend(name.bytes().chain(text.bytes()));
-    env.write("greeter.wasm", bytes);
+    env.write("greeter.wasm", greeter(&env));
     env.write(
         "agent.toml",
         "[[tool]]\nname = \"g\"\ncomponent = \"greeter.wasm\"\n",
     );
     // The second run finds the component in the cache.
     for _ in 0..2 {
-        let read = Answer::calls(&[("read_skill", json!({ "skill": "g/greet" }))]);
+        let input = json!({ "skill": "g/greet", "path": "references/words.md" });
+        let read = Answer::calls(&[("read_skill", input)]);
         let server = ChatServer::start(vec![read, Answer::text("Done.")]);
         let ran = ask(&env, &server, &["--config", "agent.toml", "greet"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(ran.stderr.contains("skills   g/greet\n"), "{}", ran.stderr);
-        assert_eq!(server.tool_results(), ["Say hello."]);
+        assert_eq!(server.tool_results(), ["Good day."]);
     }
     let shown = env.run(&["inspect", "g", "--json", "--config", "agent.toml"]);
-    assert_eq!(shown.json()["skills"][0]["skill"], "g/greet", "{shown:?}");
+    let shown = &shown.json()["skill"];
+    assert_eq!(shown["skill"], "g/greet", "{shown:?}");
+    let doctor = env.run(&["doctor", "--config", "agent.toml"]).stdout;
+    let (size, digest) = (SKILL.len() + 9, shown["digest"].as_str().unwrap());
+    let line = format!("g/greet: Says how to greet. (2 files, {size} B, {digest})\n");
+    assert!(doctor.contains(&line), "{line}{doctor}");
+}
+
+/// The component is used without it.
+#[test]
+fn unusable_skill_of_a_component_is_left_out() {
+    let env = TestEnv::new();
+    let mut bytes = greeter(&env);
+    let at = bytes
+        .windows(8)
+        .position(|bytes| bytes == b"SKILL.md")
+        .unwrap();
+    bytes[at] = b'/';
+    env.write("greeter.wasm", bytes);
+    env.write(
+        "agent.toml",
+        "[[tool]]\nname = \"g\"\ncomponent = \"greeter.wasm\"\n",
+    );
+    let ran = env.run(&["call", "g", "echo", "{}", "--config", "agent.toml"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let why = "the skill of the component `g` is left out: it is not a tar archive: ";
+    assert!(ran.stderr.contains(why), "{}", ran.stderr);
+}
+
+/// A session resumes with the accepted skills of now, as with tools; the model keeps what it read.
+#[test]
+fn resumed_session_has_the_accepted_skill() {
+    let env = project();
+    let read = || {
+        Answer::calls(&[(
+            "read_skill",
+            json!({ "skill": "greet", "path": "words.md" }),
+        )])
+    };
+    let server = ChatServer::start(vec![read(), Answer::text("Good day.")]);
+    let ran = ask(&env, &server, &["--config", "agent.toml", "greet"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    env.write("skills/greet/words.md", "Good evening.");
+    let resume = ["--config", "agent.toml", "--resume", "latest", "again"];
+    let server = ChatServer::start(vec![read(), Answer::text("Good evening.")]);
+    let refused = ask(&env, &server, &resume);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let why = "the skill `greet` changed since it was accepted";
+    assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    assert_eq!(server.requests().len(), 0);
+    let accepted = env.run(&["lock", "--accept", "greet", "--config", "agent.toml"]);
+    assert_eq!(accepted.code, Some(0), "{accepted:?}");
+    let resumed = ask(&env, &server, &resume);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
+    assert_eq!(server.tool_results(), ["Good evening."]);
+    let told = server.requests()[1].to_string();
+    assert!(told.contains("Good day."), "{told}");
 }
 
 /// It is not read unless the user says so, and the user is told how.

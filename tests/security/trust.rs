@@ -263,7 +263,10 @@ fn trust_is_offered_on_a_terminal_and_remembered() {
             "[[grants.http]]\nhost = \"a\\u001b[2J\\nHost: allowed\"\n[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n",
         );
         if code == 0 {
-            env.write("agent.toml", ASKING);
+            env.write("agent.toml", format!("skills = [\"skills\"]\n{ASKING}"));
+            let skill = "---\nname: greet\ndescription: Says how.\n---\nSay hello.";
+            env.write("skills/greet/SKILL.md", skill);
+            env.write("skills/greet/words.md", "Good day.");
         }
         let ran = on_a_terminal(&env, &reply(), "run --model openai-compat:m hi", keys);
         assert_eq!(ran.code, Some(code), "{keys:?}: {ran:?}");
@@ -289,6 +292,9 @@ fn trust_is_offered_on_a_terminal_and_remembered() {
             assert!(!ran.stdout.contains("\u{1b}[2J"), "{}", ran.stdout);
         }
         assert_eq!(trust_file(&env).exists(), code == 0);
+        let skills =
+            "Its skills are read in any case, as text that allows nothing: greet (2 files)";
+        assert_eq!(ran.stdout.contains(skills), code == 0, "{}", ran.stdout);
         if code == 0 {
             let again = on_a_terminal(&env, &reply(), "run --model openai-compat:m hi", "");
             assert_eq!(again.code, Some(0), "{again:?}");

@@ -5,6 +5,7 @@ use crate::{
     config::{ComponentSource, ConfigError},
     lock_file::LockError,
     recording::RecordingFileError,
+    skill::SkillError,
     trust::TrustError,
 };
 use agent_host_engine::journal::JournalError;
@@ -100,6 +101,14 @@ pub enum HostError {
         /// The source of the other tool.
         first: String,
     },
+    /// A skill of the configuration cannot be read again.
+    #[error("the skill `{name}` cannot be used: {source}")]
+    Skill {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: SkillError,
+    },
     /// `agent.lock` cannot be used, or does not accept a component.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -137,6 +146,7 @@ impl HostError {
             | Self::UnknownApproval { .. }
             | Self::DuplicateTool { .. }
             | Self::DuplicateExternalTool { .. }
+            | Self::Skill { .. }
             | Self::Lock(_) => true,
         }
     }

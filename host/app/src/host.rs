@@ -6,7 +6,7 @@ use crate::{
     no_model::NoModel,
     recording,
     registry::Registry,
-    skill::{MAX_SKILLS, READ_SKILL, Skill, SkillTools},
+    skill::{Skill, SkillTools},
     store::{open_store, project},
     tool_choice,
 };
@@ -58,7 +58,6 @@ pub struct Host {
     registry: Arc<Registry>,
     /// The tools for the model: those of the registry, or a search of them, and the reader of skills.
     tools: Arc<dyn ToolRunner>,
-    skills: Vec<Arc<Skill>>,
     model: Arc<dyn Model>,
     store: Arc<dyn JournalStore>,
     key: ContinuationKey,
@@ -112,10 +111,8 @@ impl Host {
             store.approvals().await?;
             let registry = Arc::new(Registry::open(&config).await?);
             let tools = SearchedTools::wrap(registry.clone(), config.search_tools_from);
-            let skills = skills(&config, &registry)?;
             Ok(Self {
-                tools: SkillTools::wrap(tools, &skills),
-                skills,
+                tools: SkillTools::wrap(tools, registry.skills()),
                 config,
                 registry,
                 model,
@@ -134,7 +131,7 @@ impl Host {
     /// Returns the skills of the configuration, and those that came in components.
     #[must_use]
     pub fn skills(&self) -> &[Arc<Skill>] {
-        &self.skills
+        self.registry.skills()
     }
 
     /// Returns the tools.
@@ -279,37 +276,6 @@ impl Host {
         let journal = self.store.open_session(id).await?;
         Ok(Session::resume(journal).await?)
     }
-}
-
-/// Returns the skills of the configuration, and those that came in components, at most
-/// [`MAX_SKILLS`].
-///
-/// # Errors
-/// A tool has the name of the reader of skills.
-fn skills(config: &Config, registry: &Registry) -> Result<Vec<Arc<Skill>>, HostError> {
-    let all: Vec<Arc<Skill>> = config
-        .skills
-        .iter()
-        .chain(registry.skills())
-        .cloned()
-        .collect();
-    if let Some(source) = registry.owner_of(READ_SKILL).filter(|_| !all.is_empty()) {
-        return Err(HostError::DuplicateTool {
-            tool: READ_SKILL.to_owned(),
-            first: source,
-            second: "the reader of skills".to_owned(),
-        });
-    }
-    if all.len() > MAX_SKILLS {
-        let left_out: Vec<&str> = all
-            .iter()
-            .skip(MAX_SKILLS)
-            .map(|skill| &*skill.name)
-            .collect();
-        let names = left_out.join(", ");
-        tracing::warn!("there are more than {MAX_SKILLS} skills, and these are left out: {names}");
-    }
-    Ok(all.into_iter().take(MAX_SKILLS).collect())
 }
 
 /// Creates the configured model with its fallbacks; the scripted tour where none is configured.

@@ -1,6 +1,8 @@
 //! The tools of a running host: components, loaded into the sandbox, and MCP servers; both checked
 //! against `agent.lock`, and offered to the engine under their tools' names.
 
+mod skills;
+
 use crate::{
     components::{ComponentEntry, check_confirmations, enforced_effect, load_one},
     config::{Config, Confirmation, ExternalTool, ToolConfig},
@@ -57,7 +59,7 @@ pub struct Registry {
     tools: Vec<RegisteredTool>,
     /// From a tool's name to its index in `tools` and its source.
     index: HashMap<String, (usize, ToolSource)>,
-    /// The skills that came in components.
+    /// The skills of the configuration, and those that came in components.
     skills: Vec<Arc<Skill>>,
     /// The schemas of external tools, which are in `tools` and have no source.
     external: HashMap<String, Arc<InputSchema>>,
@@ -72,14 +74,15 @@ impl Registry {
     /// two have a tool of the same name, or a granted secret cannot be read.
     pub async fn open(config: &Config) -> Result<Self, HostError> {
         let mut registry = Self::open_unlocked(config).await?;
-        registry.check_lock(config)?;
+        registry.check_lock(config, &config.skills)?;
+        registry.add_configured_skills(&config.skills)?;
         registry.read_secrets(config).await?;
         Ok(registry)
     }
 
-    /// Loads every configured component again, into the same sandbox, and checks it against the
-    /// present `agent.lock`. Unchanged components are not compiled again, and no secret is read
-    /// again.
+    /// Loads every configured component and reads every skill of the configuration again, into the
+    /// same sandbox, and checks them against the present `agent.lock`. Unchanged components are not
+    /// compiled again, and no secret is read again.
     ///
     /// # Errors
     /// Those of [`Self::open`].
@@ -89,7 +92,9 @@ impl Registry {
             // The servers notice changes of their tools themselves.
             registry.add_servers(self.servers.clone())?;
             registry.add_external(&config.external_tools)?;
-            registry.check_lock(config)?;
+            let skills = try_join_all(config.skills.iter().map(skills::reread)).await?;
+            registry.check_lock(config, &skills)?;
+            registry.add_configured_skills(&skills)?;
             registry.secrets = Arc::clone(&self.secrets);
             Ok(registry)
         })
@@ -121,7 +126,7 @@ impl Registry {
         let mut registry = Self::open_one_unlocked(config, name).await?;
         let configured = config.tools.iter().any(|tool| tool.name == name);
         if configured || !registry.servers().is_empty() {
-            registry.check_lock(config)?;
+            registry.check_lock(config, &config.skills)?;
         }
         registry.read_secrets(config).await?;
         Ok(registry)
@@ -162,8 +167,9 @@ impl Registry {
         Ok(())
     }
 
-    /// Checks the components from files and the servers against the accepted ones.
-    fn check_lock(&self, config: &Config) -> Result<(), HostError> {
+    /// Checks the components from files, the servers and the skills of the configuration against the
+    /// accepted ones.
+    fn check_lock(&self, config: &Config, skills: &[Arc<Skill>]) -> Result<(), HostError> {
         let Some(mut lock) = LockFile::open(config)? else {
             return Ok(());
         };
@@ -173,7 +179,7 @@ impl Registry {
         for entry in self.servers() {
             lock.admit(&entry.config.name, LockEntry::Server(entry.locked()))?;
         }
-        for skill in &config.skills {
+        for skill in skills {
             lock.admit(&skill.name, LockEntry::Skill(skill.locked()))?;
         }
         Ok(())
@@ -197,31 +203,13 @@ impl Registry {
             external: HashMap::new(),
         };
         for (entry, tool) in entries.into_iter().zip(tools) {
-            registry.add_skills(&entry);
+            registry.add_skill(&entry);
             registry.add(entry, tool)?;
         }
         Ok(registry)
     }
 
-    /// Adds the skills of a component. One that is no skill is left out, as a tool would be.
-    fn add_skills(&mut self, entry: &ComponentEntry) {
-        for text in entry.component.skills() {
-            match Skill::in_component(&entry.name, text) {
-                Ok(skill) if self.skills.iter().all(|other| other.name != skill.name) => {
-                    self.skills.push(Arc::new(skill));
-                }
-                Ok(skill) => {
-                    tracing::warn!("there are two skills `{}`; one is left out", skill.name);
-                }
-                Err(error) => {
-                    let name = &entry.name;
-                    tracing::warn!("a skill of the component `{name}` is left out: {error}");
-                }
-            }
-        }
-    }
-
-    /// Returns the skills that came in components.
+    /// Returns the skills of the configuration, and those that came in components.
     #[must_use]
     pub fn skills(&self) -> &[Arc<Skill>] {
         &self.skills

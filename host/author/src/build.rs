@@ -14,12 +14,13 @@ use crate::{
     strip::{Names, strip},
     wit, wit_usage,
 };
-use agent_host_app::{Config, Registry, SKILL_FILE, Skill};
+use agent_host_app::{Config, Registry, Skill};
 use agent_host_sandbox::SKILL_SECTION;
 use agent_host_types::{id::Digest, tool::ToolDefinition};
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use wasm_encoder::{ComponentSection as _, CustomSection};
 use wasm_metadata::Producers;
@@ -60,6 +61,8 @@ pub struct Built {
     pub imports: Vec<String>,
     /// The tools.
     pub tools: Vec<ToolDefinition>,
+    /// The skill that it carries.
+    pub skill: Option<Arc<Skill>>,
 }
 
 /// Compiles a project into a component. The compilers write to stderr; `tell` receives each step.
@@ -137,6 +140,7 @@ impl Candidate {
             digest: entry.component.digest(),
             imports: entry.component.imports().to_vec(),
             tools: entry.component.definitions().to_vec(),
+            skill: registry.skills().first().cloned(),
             project: self.project,
         })
     }
@@ -165,27 +169,18 @@ fn finish(
     let mut finished = finished.map_err(|error| {
         AuthorError::Failed(format!("what was compiled is no component: {error:#}"))
     })?;
-    if let Some(text) = skill(&project.dir)? {
+    let skill = Skill::pack(&project.dir).map_err(|error| {
+        let dir = project.dir.display();
+        AuthorError::Usage(format!("the skill in {dir} cannot be used: {error}"))
+    })?;
+    if let Some(archive) = skill {
         let section = CustomSection {
             name: SKILL_SECTION.into(),
-            data: text.into_bytes().into(),
+            data: archive.into(),
         };
         section.append_to_component(&mut finished);
     }
     Ok(finished)
-}
-
-/// Returns the text of the project's skill, which its component carries; none if it has none.
-fn skill(project: &Path) -> Result<Option<String>, AuthorError> {
-    let path = project.join(SKILL_FILE);
-    let text = match fs::read_to_string(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        text => text.map_err(|error| AuthorError::disk("read", &path, &error))?,
-    };
-    match Skill::parse(&text) {
-        Ok(_) => Ok(Some(text)),
-        Err(error) => Err(AuthorError::Usage(format!("{}: {error}", path.display()))),
-    }
 }
 
 /// Merges the producers that compilers recorded, except the languages of an embedded runtime, with

@@ -6,8 +6,8 @@
 )]
 
 use crate::{
-    call::CallRunner, connection::Connection, listeners::Listeners, log, prompts, resources,
-    result::Structured,
+    call::CallRunner, connection::Connection, listeners::Listeners, log, prompts, reload::Changes,
+    resources, result::Structured,
 };
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -16,12 +16,11 @@ use rmcp::{
         CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
         Implementation, InitializeRequestParams, InitializeResult, JsonObject,
         ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult,
-        ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptsCapability,
-        ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability,
-        ServerCapabilities, ServerConfig, SetLevelRequestMethod, SetLevelRequestParams,
-        SubscriptionFilter, Tool,
+        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+        ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability, ServerCapabilities,
+        ServerConfig, SetLevelRequestMethod, SetLevelRequestParams, SubscriptionFilter, Tool,
     },
-    service::{NotificationContext, RequestContext, SubscriptionContext},
+    service::{NotificationContext, RequestContext, SubscriptionContext, SubscriptionSendError},
 };
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -87,8 +86,9 @@ impl ServerHandler for Handler {
             capabilities.resources = Some(ResourcesCapability::default());
             capabilities.completions = Some(JsonObject::new());
         }
-        if !self.calls.host.skills().is_empty() {
-            capabilities.prompts = Some(PromptsCapability::default());
+        if !self.calls.catalog.get().registry.skills().is_empty() {
+            let prompts = capabilities.prompts.get_or_insert_default();
+            prompts.list_changed = Some(true);
         }
         ServerConfig::new(capabilities)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
@@ -152,7 +152,7 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        match self.calls.host.skills() {
+        match self.calls.catalog.get().registry.skills() {
             [] => Err(ErrorData::method_not_found::<ListPromptsRequestMethod>()),
             skills => Ok(prompts::list(skills)),
         }
@@ -163,7 +163,8 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        prompts::get(self.calls.host.skills(), &request.name).map(GetPromptResponse::from)
+        let catalog = self.calls.catalog.get();
+        prompts::get(catalog.registry.skills(), &request.name).map(GetPromptResponse::from)
     }
 
     async fn list_resources(
@@ -215,18 +216,23 @@ impl ServerHandler for Handler {
         &self,
         _requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        Some(SubscriptionFilter::builder().tools_list_changed().build())
+        let all = SubscriptionFilter::builder().tools_list_changed();
+        Some(all.prompts_list_changed().build())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.calls.catalog.subscribe();
+        let mut catalogs = self.calls.catalog.subscribe();
+        let mut served = self.calls.catalog.get();
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
                 () = self.calls.stop.cancelled() => return Ok(()),
                 () = self.end.cancelled() => return Ok(()),
-                changed = changes.changed() => {
-                    if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
+                changed = catalogs.changed() => {
+                    let now = Arc::clone(&catalogs.borrow_and_update());
+                    let changes = Changes::between(&served.registry, &now.registry);
+                    served = now;
+                    if changed.is_err() || notify(&context, &changes).await.is_err() {
                         return Ok(());
                     }
                 }
@@ -249,6 +255,21 @@ impl ServerHandler for Handler {
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
     }
+}
+
+/// Sends the notifications that a subscription asked for.
+async fn notify(
+    context: &SubscriptionContext,
+    changes: &Changes,
+) -> Result<(), SubscriptionSendError> {
+    let (sink, accepted) = (context.sink(), context.sink().accepted());
+    if !changes.components.is_empty() && accepted.tools_list_changed == Some(true) {
+        sink.notify_tool_list_changed().await?;
+    }
+    if !changes.skills.is_empty() && accepted.prompts_list_changed == Some(true) {
+        sink.notify_prompt_list_changed().await?;
+    }
+    Ok(())
 }
 
 /// Returns true for a request of the lifecycle without a handshake.

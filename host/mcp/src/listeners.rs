@@ -1,6 +1,6 @@
 //! The clients that are notified of changes.
 
-use crate::{connection::Connection, log};
+use crate::{connection::Connection, log, reload::Changes};
 use futures_util::future::join_all;
 use rmcp::{RoleServer, service::Peer};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,10 +20,17 @@ impl Listeners {
         listeners.push((peer, connection));
     }
 
-    /// Sends `notifications/tools/list_changed`.
-    pub(crate) async fn notify_tools_changed(&self) {
+    /// Sends `notifications/tools/list_changed` and `notifications/prompts/list_changed`.
+    pub(crate) async fn notify(&self, changes: &Changes) {
         let listeners = self.lock().clone().into_iter();
-        let sent = listeners.map(async |(peer, _)| drop(peer.notify_tool_list_changed().await));
+        let sent = listeners.map(async |(peer, _)| {
+            if !changes.components.is_empty() {
+                let _ = peer.notify_tool_list_changed().await;
+            }
+            if !changes.skills.is_empty() {
+                let _ = peer.notify_prompt_list_changed().await;
+            }
+        });
         join_all(sent).await;
     }
 

@@ -51,7 +51,7 @@ pub(crate) fn get(skills: &[Arc<Skill>], name: &str) -> Result<GetPromptResult, 
             None => omitted.push(format!("{path} ({} bytes)", bytes.len())),
         }
     }
-    let mut text = skill.instructions.clone();
+    let mut text = skill.text().into_owned();
     if !omitted.is_empty() {
         text = format!("{text}\n\n[Not here: {}]", omitted.join(", "));
     }

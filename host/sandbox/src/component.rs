@@ -11,6 +11,6 @@ pub(crate) mod link;
 pub(crate) mod load;
 pub(crate) mod plain;
 pub(crate) mod shared;
-pub(crate) mod skills;
+pub(crate) mod skill;
 pub(crate) mod structure;
 pub(crate) mod tool;

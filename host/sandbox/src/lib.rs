@@ -47,7 +47,7 @@ pub use component::{
     code::MAX_COMPONENT_BYTES,
     compiler::{Confinement, compile_worker},
     error::{LoadError, LoadFault},
-    skills::SKILL_SECTION,
+    skill::SKILL_SECTION,
     structure::STRUCTURE_CAPS,
     tool::{Compiled, ToolComponent},
 };

@@ -243,6 +243,16 @@ impl LockEntry {
 }
 
 impl LockedSkill {
+    /// Returns the digest of the skill: of its files' paths and digests, a line of `sha256sum` each.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let files = self.files.iter();
+        let lines: String = files
+            .map(|(path, of)| format!("{}  {path}\n", of.hex()))
+            .collect();
+        Digest::of(lines.as_bytes())
+    }
+
     fn facts(&self) -> Facts {
         let description = (None, Aspect::Description, String::new());
         let files = self.files.iter().map(|(path, digest)| {

@@ -1,7 +1,7 @@
 //! Skills as prompts of the MCP server.
 
 use agent_host_test_support::TestEnv;
-use agent_host_test_support::mcp_client::{Client, request, response};
+use agent_host_test_support::mcp_client::{Client, request, response, stateless};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -33,4 +33,49 @@ fn mcp_skills_are_prompts() {
     );
     let unknown = client.ask(request(3, "prompts/get", json!({"name": "other"})));
     assert_eq!(unknown["error"]["code"], -32_602, "{unknown}");
+}
+
+/// A client gets the accepted text until the operator accepts another one.
+#[test]
+fn changed_skill_is_served_after_it_is_accepted() {
+    let env = TestEnv::new();
+    let skill = "---\nname: greet\ndescription: Says how.\n---\nSay hello.";
+    let skill_file = env.write("skills/greet/SKILL.md", skill);
+    env.write("agent.toml", "skills = [\"skills\"]\n");
+    let accept = || env.run(&["lock", "--config", "agent.toml", "--accept"]);
+    assert_eq!(accept().code, Some(0));
+    let mut client = Client::start(&env, &["--config", "agent.toml"], json!({}));
+    let mut subscribed = Client::silent(&env, &["--config", "agent.toml"]);
+    let wanted = json!({ "notifications": { "promptsListChanged": true } });
+    subscribed.ask(stateless(request(1, "subscriptions/listen", wanted)));
+    let text = |client: &mut Client| {
+        let got = client.ask(request(1, "prompts/get", json!({"name": "greet"})));
+        got["result"]["messages"][0]["content"]["text"].clone()
+    };
+    let new = env.write("new", skill.replace("hello", "goodbye"));
+    std::fs::rename(new, skill_file).unwrap();
+    let told = client.next();
+    let why = told["params"]["data"].as_str().unwrap();
+    assert!(
+        why.contains("the skill `greet` changed since it was accepted"),
+        "{told}"
+    );
+    assert_eq!(text(&mut client), "Say hello.");
+    let accepted = accept();
+    assert_eq!(accepted.code, Some(0), "{}", accepted.stderr);
+    let changed = "notifications/prompts/list_changed";
+    assert_eq!(client.next(), json!({"jsonrpc": "2.0", "method": changed}));
+    assert_eq!(subscribed.next()["method"], changed);
+    assert_eq!(text(&mut client), "Say goodbye.");
+    // A file that appears is a change, too.
+    env.write("skills/greet/words.md", "Good day.");
+    let told = client.next();
+    assert_eq!(told["params"]["level"], "warning", "{told}");
+    let ran = client.close();
+    assert!(
+        ran.stderr
+            .contains("changed, and served from now on: greet\n"),
+        "{}",
+        ran.stderr
+    );
 }

@@ -26,6 +26,7 @@ use super::{
     paths::{Scope, canonical},
     problem::config_error,
     raw::{RawBudgets, RawConfig, RawTiming},
+    skills,
 };
 use crate::trust::TrustFile;
 use agent_host_models::Provider;
@@ -57,6 +58,9 @@ pub struct Untrusted {
     /// The demands, each as the end of a sentence that begins with "it". Text of the file is quoted
     /// and escaped.
     pub demands: Vec<String>,
+    /// The skills inside the directory, each with the count of its files. Like its other texts they
+    /// need no trust, and the digest does not cover them: `agent.lock` pins them at their first use.
+    pub skills: Vec<(String, usize)>,
 }
 
 impl Untrusted {
@@ -66,8 +70,14 @@ impl Untrusted {
     /// # Errors
     /// The file cannot be read, or does not have the form of a configuration.
     pub fn found(environment: &Environment) -> Result<Option<Self>, ConfigError> {
-        let found = ConfigFile::find(None, &environment.cwd)?;
-        Ok(found.and_then(|found| review(&found, environment)))
+        let Some(found) = ConfigFile::find(None, &environment.cwd)? else {
+            return Ok(None);
+        };
+        let untrusted = review(&found, environment);
+        Ok(untrusted.map(|untrusted| Self {
+            skills: skills_inside(&found, environment),
+            ..untrusted
+        }))
     }
 
     /// Returns the error of a use without trust. `trust` is the command that trusts it, and
@@ -110,6 +120,26 @@ fn review(found: &ConfigFile, environment: &Environment) -> Option<Untrusted> {
     let mut review = Review::of_configuration(base, environment);
     review.configuration(&found.raw);
     review.finish(found.path.clone(), &json!(found.raw))
+}
+
+/// Returns the skills that the file names inside of its directory; none if they cannot be used,
+/// which is an error when the file is.
+fn skills_inside(found: &ConfigFile, environment: &Environment) -> Vec<(String, usize)> {
+    let base = canonical(found.path.parent().unwrap_or(&environment.cwd));
+    let scope = Scope {
+        base: &base,
+        environment,
+    };
+    let is_inside = |path: &&String| {
+        let path = scope.resolve_path("", path);
+        path.is_ok_and(|path| canonical(&path).starts_with(&base))
+    };
+    let inside: Vec<String> = found.raw.skills.iter().filter(is_inside).cloned().collect();
+    let skills = skills::resolve(&inside, &BTreeSet::new(), scope).unwrap_or_default();
+    skills
+        .iter()
+        .map(|skill| (skill.name.clone(), skill.files.len()))
+        .collect()
 }
 
 /// A review of one file, or of several that belong together.
@@ -190,6 +220,7 @@ impl<'a> Review<'a> {
             path,
             digest,
             demands: self.demands,
+            skills: Vec::new(),
         })
     }
 

@@ -79,10 +79,10 @@ impl HostTool for SkillTools {
     }
 }
 
-/// Returns the instructions with the list of the other files.
+/// Returns the text of a skill with the list of its other files.
 fn instructions(skill: &Skill) -> String {
     let files = listed(skill);
-    let mut text = skill.instructions.clone();
+    let mut text = skill.text().into_owned();
     if !files.is_empty() {
         let _ = write!(
             text,

@@ -8,6 +8,7 @@ use agent_host_types::{
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
+use std::fs;
 use std::{os::unix::fs::symlink, sync::Arc};
 use tempfile::TempDir;
 
@@ -29,7 +30,7 @@ fn write(directory: &Path, path: &str, bytes: impl AsRef<[u8]>) {
 }
 
 const SKILL: &str = "---\nname: pdf\ndescription: >\n  Fills forms.\n  Use it for PDF files.\nlicense: MIT\n\
-    allowed-tools: Bash(git:*) Read\nmetadata:\n  author: ann\n---\n\n# Steps\nRead forms.md.\n";
+    compatibility: Needs git.\nallowed-tools: Bash(git:*) Read\nmetadata:\n  author: ann\n---\n\n# Steps\nRead forms.md.\n";
 
 #[test]
 fn skill_is_read_with_its_files() {
@@ -42,6 +43,9 @@ fn skill_is_read_with_its_files() {
     let expected = Skill {
         name: "pdf".to_owned(),
         description: "Fills forms. Use it for PDF files.".to_owned(),
+        license: Some("MIT".to_owned()),
+        compatibility: Some("Needs git.".to_owned()),
+        metadata: Map::from_iter([("author".to_owned(), json!("ann"))]),
         allowed_tools: vec!["Bash(git:*)".to_owned(), "Read".to_owned()],
         directory: Some(directory.clone()),
         instructions: "# Steps\nRead forms.md.".to_owned(),
@@ -56,13 +60,24 @@ fn skill_is_read_with_its_files() {
     let locked = skill.locked();
     assert_eq!(locked.files["forms.md"], Digest::of(b"Fill them."));
     assert_eq!(locked.description, skill.description);
+    // What `sha256sum SKILL.md forms.md scripts/fill.py | sha256sum` prints.
+    let line = |path: &str| format!("{}  {path}\n", Digest::of(&skill.files[path]).hex());
+    let lines = ["SKILL.md", "forms.md", "scripts/fill.py"]
+        .map(line)
+        .concat();
+    assert_eq!(locked.digest(), Digest::of(lines.as_bytes()));
     // Windows' line ends, a mark of the byte order and a list of tools.
-    let text =
-        "\u{feff}---\r\nname: pdf\r\ndescription: D\r\nallowed-tools: [a, b]\r\n---\r\nDo.\r\n";
+    // The value of `act` is an object in components of other hosts.
+    let text = "\u{feff}---\r\nname: pdf\r\ndescription: D\r\nlicense:\r\nmetadata:\r\n  act: {}\r\n\
+        allowed-tools: [a, b]\r\n---\r\nDo.\r\n";
     let (_root, directory) = skill_in(text);
     let skill = Skill::read(&directory).unwrap();
     assert_eq!(skill.allowed_tools, ["a", "b"]);
-    assert_eq!(skill.instructions, "Do.");
+    assert_eq!(skill.metadata["act"], json!({}));
+    assert_eq!(
+        (skill.license.as_ref(), skill.text().as_ref()),
+        (None, "Do.")
+    );
 }
 
 #[test]
@@ -118,6 +133,37 @@ fn unusable_front_matter_is_refused() {
             "its description has 3 characters, or control characters",
         ),
         (
+            with("name: pdf\ndescription: d\nlicense: [MIT]"),
+            "`license` in the front matter of SKILL.md is a list, and has to be text",
+        ),
+        (
+            with("name: pdf\ndescription: d\nlicense: \"a\\u202Eb\""),
+            "its license has 3 characters, or control characters",
+        ),
+        (
+            with("name: pdf\ndescription: d\ncompatibility: 3"),
+            "`compatibility` in the front matter of SKILL.md is a number, and has to be text",
+        ),
+        (
+            with(&format!(
+                "name: pdf\ndescription: d\ncompatibility: {}",
+                "c".repeat(501)
+            )),
+            "its compatibility has 501 characters, or control characters",
+        ),
+        (
+            with("name: pdf\ndescription: d\nmetadata: ann"),
+            "`metadata` in the front matter of SKILL.md is text, and has to be a map",
+        ),
+        (
+            with("name: pdf\ndescription: d\nallowed-tools: [a, 1]"),
+            "`allowed-tools` in the front matter of SKILL.md is a list, and has to be text with",
+        ),
+        (
+            with("name: pdf\ndescription: d\nallowed-tools: {a: b}"),
+            "`allowed-tools` in the front matter of SKILL.md is a map, and has to be text with",
+        ),
+        (
             with(&format!("name: pdf\ndescription: {long}")),
             "its description has 1025 characters",
         ),
@@ -168,6 +214,17 @@ fn files_that_are_not_plain_are_refused() {
     assert_eq!(
         refused(&deep),
         "\"1/2/3/4/5/6/7/8/9\" in it is deeper than 8 directories"
+    );
+    let long = |directory: &Path| {
+        write(
+            directory,
+            &format!("{}/{}", "d".repeat(155), "f".repeat(100)),
+            "",
+        )
+    };
+    assert_eq!(
+        refused(&long),
+        "the path of a file in it has more than 255 bytes"
     );
     let spoof = |directory: &Path| write(directory, "a\u{202e}b", "");
     assert_eq!(
@@ -260,7 +317,7 @@ fn reader_returns_instructions_and_files() {
         (
             json!({"skill": "pdf"}),
             text(&format!(
-                "# Steps\nRead forms.md.\n\n[Files of this skill, which `read_skill` returns by `path`: {files}]"
+                "[What this needs: Needs git.]\n\n# Steps\nRead forms.md.\n\n[Files of this skill, which `read_skill` returns by `path`: {files}]"
             )),
         ),
         (json!({"skill": "pdf", "path": SKILL_FILE}), text(SKILL)),
@@ -311,10 +368,7 @@ fn list_of_skills_is_bounded() {
             Arc::new(Skill {
                 name: format!("skill-{n}"),
                 description: "d".repeat(1_000),
-                allowed_tools: Vec::new(),
-                directory: None,
-                instructions: String::new(),
-                files: BTreeMap::new(),
+                ..Skill::default()
             })
         })
         .collect();
@@ -332,11 +386,33 @@ fn list_of_skills_is_bounded() {
 }
 
 #[test]
-fn skill_in_a_component_has_its_name_and_one_file() {
-    let skill = Skill::in_component("forms", SKILL).unwrap();
-    assert_eq!(skill.name, "forms/pdf");
-    assert_eq!(skill.directory, None);
-    assert_eq!(skill.files.keys().collect::<Vec<_>>(), [SKILL_FILE]);
-    let error = Skill::in_component("forms", "no skill").unwrap_err();
+fn skill_of_a_project_is_packed_into_its_component() {
+    let (_root, project) = skill_in(SKILL);
+    for (path, text) in [
+        ("references/forms.md", "Fill them."),
+        ("scripts/fill.py", "print()"),
+        ("assets/.hidden", "hidden"),
+        ("tool.py", "The source of the tool."),
+        ("Cargo.toml", "[package]"),
+    ] {
+        write(&project, path, text);
+    }
+    let archive = Skill::pack(&project).unwrap().unwrap();
+    assert_eq!(Skill::pack(&project).unwrap().unwrap(), archive);
+    let skill = Skill::in_component("forms", &archive).unwrap();
+    assert_eq!((skill.name.as_str(), skill.directory), ("forms/pdf", None));
+    let paths: Vec<&String> = skill.files.keys().collect();
+    assert_eq!(
+        paths,
+        [SKILL_FILE, "references/forms.md", "scripts/fill.py"]
+    );
+    // The directory of a project may have any name, and its own scripts where it has no skill.
+    let (_root, project) = skill_in("no skill");
+    let error = Skill::pack(&project).unwrap_err();
     assert_eq!(error.reason, "SKILL.md has no front matter");
+    fs::remove_file(project.join(SKILL_FILE)).unwrap();
+    symlink("/etc", project.join("scripts")).unwrap();
+    assert_eq!(Skill::pack(&project).unwrap(), None);
+    let error = Skill::in_component("forms", &[0; 1_024]).unwrap_err();
+    assert_eq!(error.reason, "it has no SKILL.md");
 }

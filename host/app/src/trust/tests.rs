@@ -17,6 +17,7 @@ fn environment(home: &Path) -> Environment {
 
 fn untrusted(path: &str, digest: &str) -> Untrusted {
     Untrusted {
+        skills: Vec::new(),
         path: path.into(),
         digest: Digest::of(digest.as_bytes()),
         demands: vec!["asks".to_owned()],

@@ -89,6 +89,7 @@ async fn valid_component_is_published() {
             output_schema: None,
             effect: Effect::ReadOnly,
         }],
+        skill: None,
     };
     assert_eq!(built, expected);
     assert_eq!(fs::read(&built.component).unwrap(), bytes);

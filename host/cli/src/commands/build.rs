@@ -49,6 +49,10 @@ fn as_json(built: &Built) -> Value {
         "imports": built.imports,
         "permissions": permissions(&built.imports),
         "tools": built.tools,
+        "skill": built.skill.as_ref().map(|skill| json!({
+            "skill": skill.name,
+            "files": skill.files.keys().collect::<Vec<_>>(),
+        })),
     })
 }
 
@@ -63,6 +67,12 @@ fn as_text(built: &Built) -> String {
         format!("  {name} {DIM}{}{DIM:#}", tool.effect.as_str())
     };
     section(&mut lines, "Tools", built.tools.iter().map(tool));
+    // It may have more than its author thinks: all scripts of the project.
+    if let Some(skill) = &built.skill {
+        let files = skill.files.keys();
+        let files = files.map(|path| format!("  {}", escape_line(path)));
+        section(&mut lines, &format!("Skill {}", skill.name), files);
+    }
     let permissions = permissions(&built.imports).into_iter();
     let permissions = permissions.map(|permission| format!("  {permission}"));
     section(&mut lines, "May ask for", permissions);

@@ -99,16 +99,20 @@ fn cache(config: &Config) -> Finding {
     }
 }
 
-/// The skills, and instructions that are not read.
+/// Returns a line for a skill.
+fn skill(skill: &Arc<Skill>) -> (&'static str, Finding) {
+    let (count, size) = (skill.files.len(), bytes(skill.size_bytes()));
+    let text = format!(
+        "{}: {} ({count} files, {size}, {})",
+        skill.name,
+        skill.description,
+        skill.locked().digest()
+    );
+    ("skill", Finding::Ok(text))
+}
+
+/// The skills of the configuration, and instructions that are not read.
 fn instructions(config: &Config) -> Vec<(&'static str, Finding)> {
-    let skill = |skill: &Arc<Skill>| {
-        let (count, size) = (skill.files.len(), bytes(skill.size_bytes()));
-        let text = format!(
-            "{}: {} ({count} files, {size})",
-            skill.name, skill.description
-        );
-        ("skill", Finding::Ok(text))
-    };
     let mut findings: Vec<_> = config.skills.iter().map(skill).collect();
     if config.untold_agents_file().is_some() {
         findings.push(("instructions", Finding::Warning(UNTOLD.to_owned())));
@@ -195,6 +199,10 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         ("compiler", compiler),
         ("tools", Finding::Ok(tool_names(&registry))),
     ];
+    // Those of the configuration are shown even if the tools cannot be loaded.
+    let in_components = registry.skills().iter();
+    let in_components = in_components.filter(|skill| skill.directory.is_none());
+    findings.extend(in_components.map(skill));
     for entry in registry.components() {
         let notes = entry.component.notes().iter();
         findings.extend(notes.map(|note| {

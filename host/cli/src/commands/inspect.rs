@@ -81,7 +81,7 @@ fn as_json(
         "imports": component.imports(),
         "permissions": permissions(component.imports()),
         "tools": registry.tools().iter().map(tool_json).collect::<Vec<_>>(),
-        "skills": registry.skills().iter().map(|found| skill::as_json(found)).collect::<Vec<_>>(),
+        "skill": registry.skills().first().map(|found| skill::as_json(found)),
         "notes": component.notes(),
         "grants": entry.grants.to_json(),
         "limits": entry.limits,

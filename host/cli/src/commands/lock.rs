@@ -140,7 +140,10 @@ impl LockRow {
         match &self.pin {
             LockEntry::Component(component) => ("component", component.component.to_string()),
             LockEntry::Server(server) => ("server", server.server.clone()),
-            LockEntry::Skill(skill) => ("skill", format!("{} files", skill.files.len())),
+            LockEntry::Skill(skill) => (
+                "skill",
+                format!("{} files, {}", skill.files.len(), skill.digest()),
+            ),
         }
     }
 

@@ -13,6 +13,9 @@ use std::path::Path;
 /// The maximum number of demands in a prompt; with more, its beginning would scroll away.
 const MAX_SHOWN: usize = 30;
 
+/// The maximum number of skills that are named in a prompt.
+const MAX_SHOWN_SKILLS: usize = 16;
+
 pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut environment = Environment::from_process()?;
     let file = trust_file(&environment)?;
@@ -129,10 +132,29 @@ fn demands_text(untrusted: &Untrusted) -> String {
         more => format!("\n  and {more} more, which the file shows"),
     };
     format!(
-        "{YELLOW}{}{YELLOW:#} came with its directory, and asks for more than an untrusted file gets:\n{}{more}",
+        "{YELLOW}{}{YELLOW:#} came with its directory, and asks for more than an untrusted file gets:\n{}{more}{}",
         path_text(&untrusted.path),
-        lines.join("\n")
+        lines.join("\n"),
+        skills_text(&untrusted.skills)
     )
+}
+
+/// Names the skills that come with the directory, on a line of their own.
+fn skills_text(skills: &[(String, usize)]) -> String {
+    if skills.is_empty() {
+        return String::new();
+    }
+    let shown = skills.iter().take(MAX_SHOWN_SKILLS);
+    let named = shown.map(|(name, files)| match files {
+        1 => format!("{name} (1 file)"),
+        files => format!("{name} ({files} files)"),
+    });
+    let named = escape_line(&named.collect::<Vec<_>>().join(", "));
+    let more = match skills.len().saturating_sub(MAX_SHOWN_SKILLS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("\nIts skills are read in any case, as text that allows nothing: {named}{more}")
 }
 
 fn trust_file(environment: &Environment) -> Result<TrustFile, Failure> {

@@ -8,8 +8,6 @@ fn skill() -> Arc<Skill> {
     Arc::new(Skill {
         name: "pdf".to_owned(),
         description: "Fills forms.".to_owned(),
-        allowed_tools: Vec::new(),
-        directory: None,
         instructions: "Read forms.md.".to_owned(),
         files: BTreeMap::from([
             file(SKILL_FILE, b"---"),
@@ -17,6 +15,7 @@ fn skill() -> Arc<Skill> {
             file("a form.md", b"Fill them."),
             file("large.txt", &vec![b'a'; FILES_BYTES]),
         ]),
+        ..Skill::default()
     })
 }
 

@@ -1,4 +1,4 @@
-//! Compiled components on disk, with their definitions. Loading machine code means running it, so
+//! Compiled components on disk, with their definitions and skills. Loading machine code means running it, so
 //! an entry counts only with proof that a host of this user wrote it: a hash of the loaded bytes
 //! under a key that only this user can read.
 //!
@@ -78,7 +78,10 @@ impl Cache {
                 let _ = file.set_times(FileTimes::new().set_accessed(SystemTime::now()));
                 Ok(CacheEntry {
                     digest: header.digest,
-                    described: header.described()?,
+                    described: Described {
+                        tools: header.tools()?,
+                        skill: header.skill,
+                    },
                     code: Sealed::seal(code)?,
                 })
             });
@@ -102,13 +105,14 @@ impl Cache {
         described: &Described,
         code: &[u8],
     ) {
-        let stored = serde_json::to_vec(described)
+        let stored = serde_json::to_vec(&described.tools)
             .map_err(io::Error::from)
             .and_then(|definitions| {
                 let header = EntryHeader {
                     engine: self.engine,
                     digest,
                     definitions,
+                    skill: described.skill.clone(),
                 };
                 let name = entry::name(component, &self.engine);
                 let prefix = entry::prefix(&self.key, component, &header, code);

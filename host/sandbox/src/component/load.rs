@@ -14,7 +14,7 @@ use crate::{
         link::{EntryPoint, LinkedComponent, link},
         plain::Docs,
         shared::Shared,
-        skills, structure,
+        skill, structure,
         tool::{Compiled, HandleState, Loaded, ToolComponent},
     },
     engine::fingerprint,
@@ -73,7 +73,7 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
         hash, size_bytes, ..
     } = component;
     let cached = blocking(shared, move |shared| from_cache(shared, hash)).await?;
-    let (linked, (definitions, notes, skills), digest, compiled) = match cached {
+    let (linked, (definitions, notes, skill), digest, compiled) = match cached {
         Some((linked, loaded, digest)) => (linked, loaded, digest, Compiled::FromCache),
         None => {
             let bytes = blocking(shared, move |_| component.into_bytes()).await??;
@@ -91,7 +91,7 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
                 };
                 let described = Described {
                     tools: raw,
-                    skills: skills::read(&bytes),
+                    skill: skill::read(&bytes).to_vec(),
                 };
                 let texts = select(described.clone())
                     .map_err(|error| LoadError::Definitions(error.to_string()))?;
@@ -114,7 +114,7 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
         size_bytes,
         definitions,
         notes,
-        skills,
+        skill,
         compiled,
         linked,
         handle: HandleState::new(shared, None, None),
@@ -186,12 +186,12 @@ fn from_cache(shared: &Shared, hash: blake3::Hash) -> Option<(LinkedComponent, T
     loaded.ok()
 }
 
-/// The usable definitions, notes on the others, and the texts of skills.
-type Texts = (Definitions, Vec<ToolNote>, Vec<String>);
+/// The usable definitions, notes on the others, and the archive of the skill.
+type Texts = (Definitions, Vec<ToolNote>, Vec<u8>);
 
 fn select(described: Described) -> Result<Texts, DefinitionsError> {
     let (definitions, notes) = Definitions::select(described.tools, InputChecks::Host)?;
-    Ok((definitions, notes, described.skills))
+    Ok((definitions, notes, described.skill))
 }
 
 fn from_source(

@@ -86,8 +86,8 @@ pub(crate) struct Loaded {
     pub(crate) definitions: Definitions,
     /// The tools and functions that are left out, with the reasons.
     pub(crate) notes: Vec<String>,
-    /// The texts of its skills, each a `SKILL.md`.
-    pub(crate) skills: Vec<String>,
+    /// The archive of its skill; empty if it has none.
+    pub(crate) skill: Vec<u8>,
     pub(crate) compiled: Compiled,
     pub(crate) linked: LinkedComponent,
     pub(crate) handle: Arc<HandleState>,
@@ -181,10 +181,11 @@ impl ToolComponent {
         !matches!(self.loaded.linked.entry_point, EntryPoint::Plain(_))
     }
 
-    /// The skills that came in it, each the text of a `SKILL.md`, which is not checked.
+    /// The skill that came in it: a tar of its directory, which is not checked.
     #[must_use]
-    pub fn skills(&self) -> &[String] {
-        &self.loaded.skills
+    pub fn skill(&self) -> Option<&[u8]> {
+        let archive = self.loaded.skill.as_slice();
+        (!archive.is_empty()).then_some(archive)
     }
 
     /// The tools that are left out, and the functions of a plain component that are no tools, each

@@ -1,12 +1,12 @@
 //! The format of an entry: a hash under the cache's key, and what it covers: the engine, the
-//! component's digest, its definitions and its machine code. The file's name is another hash of the
+//! component's digest, its definitions, its skill and its machine code. The file's name is another hash of the
 //! component. The keyed hash covers it, too, so that a renamed entry does not pass for another
 //! component's.
 
 use super::pipeline;
+use crate::component::skill::MAX_SKILL_BYTES;
 use agent_host_engine::definitions::RawDefinition;
 use agent_host_types::id::Digest;
-use serde::{Deserialize, Serialize};
 use std::{
     fs::File,
     io::{self, Read, Write},
@@ -16,7 +16,7 @@ pub(super) const KEY_BYTES: usize = blake3::KEY_LEN;
 pub(super) type Key = [u8; KEY_BYTES];
 
 /// The version of the format, and of the rules by which definitions are validated.
-const FORMAT: &[u8] = b"agent-host cache entry 3";
+const FORMAT: &[u8] = b"agent-host cache entry 4";
 
 /// The largest entry, in bytes.
 pub(super) const MAX_BYTES: u64 = 512 * 1024 * 1024;
@@ -32,20 +32,22 @@ pub(super) struct EntryHeader {
     /// The fingerprint of the engine.
     pub(super) engine: [u8; 32],
     pub(super) digest: Digest,
-    /// [`Described`], as JSON.
+    /// [`Described::tools`], as JSON.
     pub(super) definitions: Vec<u8>,
+    /// [`Described::skill`].
+    pub(super) skill: Vec<u8>,
 }
 
 /// The texts of a component, as it gave them.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Described {
     pub(crate) tools: Vec<RawDefinition>,
-    /// The texts of its skills.
-    pub(crate) skills: Vec<String>,
+    /// The archive of its skill; empty if it has none.
+    pub(crate) skill: Vec<u8>,
 }
 
 impl EntryHeader {
-    pub(super) fn described(&self) -> serde_json::Result<Described> {
+    pub(super) fn tools(&self) -> serde_json::Result<Vec<RawDefinition>> {
         serde_json::from_slice(&self.definitions)
     }
 }
@@ -73,9 +75,10 @@ pub(super) fn prefix(
     code: &[u8],
 ) -> Vec<u8> {
     let digest = header.digest.to_string().into_bytes();
-    let lengths = [digest.len() as u64, header.definitions.len() as u64].map(u64::to_le_bytes);
+    let parts = [digest.as_slice(), &header.definitions, &header.skill];
+    let lengths = parts.map(|part| (part.len() as u64).to_le_bytes());
     let (engine, lengths) = (header.engine.as_slice(), lengths.as_flattened());
-    let start = [engine, lengths, &digest, &header.definitions].concat();
+    let start = [engine, lengths, &parts.concat()].concat();
     let mut hasher = keyed_hasher(key, component);
     let hash = hasher.update(&start).update(code).finalize();
     [hash.as_bytes().as_slice(), &start].concat()
@@ -102,8 +105,10 @@ pub(super) fn read(
     let engine = rest.array()?;
     let digest_bytes = u64::from_le_bytes(rest.array()?);
     let definitions_bytes = u64::from_le_bytes(rest.array()?);
+    let skill_bytes = u64::from_le_bytes(rest.array()?);
     let digest = rest.read_exactly(digest_bytes, 128)?;
     let definitions = rest.read_exactly(definitions_bytes, MAX_DEFINITIONS_BYTES)?;
+    let skill = rest.read_exactly(skill_bytes, MAX_SKILL_BYTES as u64)?;
     pipeline::copy(&mut rest, code)?;
     // Compared in constant time.
     if rest.hasher.finalize() != blake3::Hash::from(hash) {
@@ -116,6 +121,7 @@ pub(super) fn read(
         engine,
         digest: digest.ok_or_else(invalid)?,
         definitions,
+        skill,
     })
 }
 

@@ -140,7 +140,7 @@ impl CompileCache {
     fn read(&self, name: &str, component: blake3::Hash) -> Option<CacheContent> {
         let file = self.dir.open_file(name, entry::MAX_BYTES).ok()?;
         let header = entry::read(&file, self.key.as_ref()?, component, &mut io::sink()).ok()?;
-        let tools = header.described().ok()?.tools;
+        let tools = header.tools().ok()?;
         Some(CacheContent::Component {
             digest: header.digest,
             tools: tools.into_iter().map(RawDefinition::into_name).collect(),

@@ -1,4 +1,4 @@
-use super::read;
+use super::{MAX_SKILL_BYTES, read};
 use pretty_assertions::assert_eq;
 
 /// Writes a custom section (Component Model, Binary.md: id 0, size, name, data).
@@ -18,24 +18,23 @@ fn section(name: &str, data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn skills_of_the_component_itself_are_read() {
+fn skill_of_the_component_itself_is_read() {
     let outer = wat::parse_str("(component (core module))").unwrap();
-    let long = vec![b'a'; 256 * 1024 + 1];
     let with = |sections: &[Vec<u8>]| [outer.clone(), sections.concat()].concat();
-    let one = section("agent-skill", b"one");
-    assert_eq!(read(&outer), Vec::<String>::new());
-    let sections = [
-        section("other", b"x"),
-        one.clone(),
-        section("agent-skill", &long),
-        section("agent-skill", &[0xff]),
-        section("agent-skill", b"two"),
-    ];
-    assert_eq!(read(&with(&sections)), ["one", "two"]);
-    assert_eq!(read(&with(&vec![one.clone(); 17])).len(), 16);
+    let one = section("act:skill", b"one");
     // One in a nested component is that component's.
-    let module = [b"\0asm\x0d\0\x01\0".to_vec(), one].concat();
-    let nested = [vec![4, u8::try_from(module.len()).unwrap()], module].concat();
-    assert_eq!(read(&with(&[nested])), Vec::<String>::new());
-    assert_eq!(read(b"no component"), Vec::<String>::new());
+    let nested = [b"\0asm\x0d\0\x01\0".to_vec(), one.clone()].concat();
+    let nested = [vec![4, u8::try_from(nested.len()).unwrap()], nested].concat();
+    let long = |more| section("act:skill", &vec![b'a'; MAX_SKILL_BYTES + more]);
+    for (component, expected) in [
+        (outer.clone(), 0),
+        (with(&[section("other", b"x"), one.clone()]), 3),
+        (with(&[one, section("act:skill", b"another")]), 3),
+        (with(&[nested]), 0),
+        (with(&[long(0)]), MAX_SKILL_BYTES),
+        (with(&[long(1)]), 0),
+        (b"no component".to_vec(), 0),
+    ] {
+        assert_eq!(read(&component).len(), expected);
+    }
 }

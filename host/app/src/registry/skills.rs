@@ -1,0 +1,65 @@
+//! The skills of a registry: those of the configuration, and those in components.
+
+use super::Registry;
+use crate::{
+    components::ComponentEntry,
+    error::HostError,
+    skill::{MAX_SKILLS, READ_SKILL, Skill, SkillError},
+};
+use std::sync::Arc;
+
+impl Registry {
+    /// Adds the skill of a component. One that cannot be used is left out, as a tool would be.
+    pub(super) fn add_skill(&mut self, entry: &ComponentEntry) {
+        let archive = entry.component.skill();
+        match archive.map(|archive| Skill::in_component(&entry.name, archive)) {
+            None => {}
+            Some(Ok(skill)) => self.skills.push(Arc::new(skill)),
+            Some(Err(error)) => {
+                let name = &entry.name;
+                tracing::warn!("the skill of the component `{name}` is left out: {error}");
+            }
+        }
+    }
+
+    /// Puts the skills of the configuration before those of components. Beyond [`MAX_SKILLS`] the
+    /// last are left out.
+    ///
+    /// # Errors
+    /// A tool has the name of the reader of skills.
+    pub(super) fn add_configured_skills(&mut self, skills: &[Arc<Skill>]) -> Result<(), HostError> {
+        self.skills.splice(..0, skills.iter().cloned());
+        if let Some(source) = self
+            .owner_of(READ_SKILL)
+            .filter(|_| !self.skills.is_empty())
+        {
+            return Err(HostError::DuplicateTool {
+                tool: READ_SKILL.to_owned(),
+                first: source,
+                second: "the reader of skills".to_owned(),
+            });
+        }
+        let left_out = self.skills.split_off(self.skills.len().min(MAX_SKILLS));
+        if !left_out.is_empty() {
+            let names: Vec<&str> = left_out.iter().map(|skill| skill.name.as_str()).collect();
+            let names = names.join(", ");
+            tracing::warn!(
+                "there are more than {MAX_SKILLS} skills, and these are left out: {names}"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Reads a skill of the configuration again.
+pub(super) async fn reread(skill: &Arc<Skill>) -> Result<Arc<Skill>, HostError> {
+    let directory = skill.directory.clone().unwrap_or_default();
+    let read = tokio::task::spawn_blocking(move || Skill::read(&directory)).await;
+    match read.unwrap_or_else(|error| Err(SkillError::new(error.to_string(), "try again"))) {
+        Ok(read) => Ok(Arc::new(read)),
+        Err(source) => Err(HostError::Skill {
+            name: skill.name.clone(),
+            source,
+        }),
+    }
+}
