@@ -93,9 +93,10 @@ fn definitions() -> Vec<Case> {
             "control characters",
         ),
         (
-            "a description of 9,000 bytes",
-            vec![described(&"d".repeat(9_000))],
-            "9000 bytes",
+            // It is cut, and checked.
+            "a description of 9,000 bytes that turns the writing",
+            vec![described(&format!("\u{202e}{}", "d".repeat(9_000)))],
+            "turn the direction",
         ),
         (
             "a title with a C1 control",
