@@ -84,9 +84,12 @@ fn long_conversation_is_compacted_and_resumed() {
     let results = referenced[0]["results"].as_array().unwrap();
     for (number, result) in results.iter().enumerate() {
         let digest = result["blob"]["digest"].as_str().unwrap();
-        assert!(tool_results(&requests[5])[number].contains(digest));
-        let blob = env.run(&["sessions", "blob", digest]);
-        assert_eq!(blob.stdout, content(number));
+        let name = format!("results/{}", result["call_id"].as_str().unwrap());
+        assert!(tool_results(&requests[5])[number].contains(&name));
+        for command in [&["artifacts", "latest", &name][..], &["blob", digest]] {
+            let read = env.run(&[&["sessions"], command].concat());
+            assert_eq!(read.stdout, content(number), "{}", read.stderr);
+        }
     }
 
     // 9,000 tokens more exceed the window.

@@ -31,6 +31,7 @@ mod docs;
 mod explain;
 mod external;
 mod inspect;
+mod large_results;
 mod layers;
 mod lock;
 mod main_job;

@@ -12,7 +12,7 @@ use crate::{
 };
 use agent_host_engine::{
     BoxFuture,
-    artifact::Artifacts,
+    artifact::{Artifacts, READ_ARTIFACT, with_artifact_reader},
     model::Model,
     session::{ClientSession, Session, SessionStart, now_ms},
     tool::ToolRunner,
@@ -110,9 +110,10 @@ impl Host {
             // An error is reported before anything runs.
             store.approvals().await?;
             let registry = Arc::new(Registry::open(&config).await?);
+            registry.reserve(READ_ARTIFACT, "the reader of artifacts")?;
             let tools = SearchedTools::wrap(registry.clone(), config.search_tools_from);
             Ok(Self {
-                tools: SkillTools::wrap(tools, registry.skills()),
+                tools: SkillTools::wrap(with_artifact_reader(tools), registry.skills()),
                 config,
                 registry,
                 model,
@@ -211,7 +212,7 @@ impl Host {
         let mut artifacts = Artifacts::default();
         let read = self
             .store
-            .for_each_record(session, |record| artifacts.add(record.event));
+            .for_each_record(session, |record| artifacts.add(&record.event));
         read.await?;
         Ok(artifacts)
     }

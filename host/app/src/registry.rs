@@ -293,13 +293,28 @@ impl Registry {
     }
 
     /// Returns what a tool comes from, for messages; none for a name that no tool has.
-    pub(crate) fn owner_of(&self, tool: &str) -> Option<String> {
+    fn owner_of(&self, tool: &str) -> Option<String> {
         let source = self.source_of(tool).map(ToolSource::described);
         let external = self
             .external
             .get(tool)
             .map(|_| "[[external-tool]]".to_owned());
         source.or(external)
+    }
+
+    /// Checks that no tool has the name of a tool of the program.
+    ///
+    /// # Errors
+    /// One has it.
+    pub(crate) fn reserve(&self, tool: &str, own: &str) -> Result<(), HostError> {
+        match self.owner_of(tool) {
+            None => Ok(()),
+            Some(first) => Err(HostError::DuplicateTool {
+                tool: tool.to_owned(),
+                first,
+                second: own.to_owned(),
+            }),
+        }
     }
 
     /// Returns the components.

@@ -1,7 +1,9 @@
 //! Checks `tool-choice`: a tool that a model has to call is one that it is offered.
 
 use crate::config::{ConfigError, ModelConfig, ModelsConfig, advice};
-use agent_host_engine::{text, tool::ToolRunner, tool_search::SEARCH_TOOL};
+use agent_host_engine::{
+    artifact::READ_ARTIFACT, text, tool::ToolRunner, tool_search::SEARCH_TOOL,
+};
 use agent_host_models::ToolChoice;
 use std::collections::BTreeSet;
 
@@ -15,7 +17,9 @@ const NAMES_BYTES: usize = 1_000;
 /// the first request.
 pub(crate) fn check(models: &ModelsConfig, tools: &dyn ToolRunner) -> Result<(), ConfigError> {
     let known = tools.tools().iter();
-    let known: Vec<&str> = known.map(|tool| tool.definition.name.as_str()).collect();
+    let known = known.map(|tool| tool.definition.name.as_str());
+    // It is not offered before the session has an artifact.
+    let known: Vec<&str> = known.filter(|name| *name != READ_ARTIFACT).collect();
     for model in models.first.iter().chain(&models.fallback) {
         let ModelConfig::Served { settings, .. } = model else {
             continue;

@@ -1,12 +1,18 @@
-//! The files that the calls of a session returned, by name: a view of its events. Tools choose the
-//! names; they are checked here; the export of an artifact chooses the directory.
+//! The artifacts of a session, by name: the files that its calls returned, and the results that are
+//! too large for the conversation. They are a view of its events. Tools choose the names of files,
+//! which are checked here; the export of an artifact chooses the directory.
 
+mod reader;
 #[cfg(test)]
 mod tests;
 
+pub use reader::{
+    READ_ARTIFACT, SessionArtifacts, file_result, offset, text_page, with_artifact_reader,
+};
+
 use agent_host_types::{
     event::Event,
-    id::CallId,
+    id::{CallId, Digest},
     output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
 };
 use serde::Serialize;
@@ -17,6 +23,9 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 const MAX_NAME_BYTES: usize = 1024;
 /// The longest path component, in bytes: the limit of file systems.
 const MAX_COMPONENT_BYTES: usize = 255;
+
+/// The directory of results in the names of artifacts, which no file of a tool can be in.
+const RESULTS: &str = "results/";
 
 /// The name of an artifact: a relative path that stays below its base directory on every system.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -42,6 +51,17 @@ impl FromStr for ArtifactName {
                 why,
             }),
         }
+    }
+}
+
+/// Returns the name of the artifact with the whole result of a call.
+#[must_use]
+pub fn result_name(call: &CallId) -> ArtifactName {
+    let name = format!("{RESULTS}{}", call.0);
+    // A provider chose the id.
+    match name.parse() {
+        Ok(name) if !call.0.contains('/') => name,
+        _ => ArtifactName(format!("{RESULTS}{}", Digest::of(call.0.as_bytes()).hex())),
     }
 }
 
@@ -100,24 +120,47 @@ pub struct Artifacts {
 }
 
 impl Artifacts {
-    /// Adds the artifacts of the session's next event: the files with bytes and a name in the
-    /// result of a call, in a copy also those that it took over. A file that a tool gives as text
-    /// is part of what the model reads, and is none.
-    pub fn add(&mut self, event: Event) {
-        if let Event::CallSettled {
-            call_id,
-            tool,
-            output: ToolResultOutput::Content(parts),
-            ..
-        } = event
-        {
-            for part in parts {
-                self.add_part(&call_id, &tool, part);
+    /// Adds the artifacts of the session's next event: a result that is kept as a whole, and the
+    /// files with bytes and a name in the result of a call, in a copy also those that it took over.
+    /// A file that a tool gives as text is part of what the model reads, and is none.
+    pub fn add(&mut self, event: &Event) {
+        match event {
+            Event::CallSettled {
+                call_id,
+                tool,
+                output,
+                whole,
+                ..
+            } => {
+                if let Some(whole) = whole {
+                    self.add_whole(call_id, tool, media_type_of(output), whole);
+                }
+                if let ToolResultOutput::Content(parts) = output {
+                    for part in parts {
+                        self.add_part(call_id, tool, part);
+                    }
+                }
             }
+            Event::ResultsReferenced { results, .. } => {
+                for result in results {
+                    self.add_whole(&result.call_id, &result.tool, "text/plain", &result.blob);
+                }
+            }
+            _ => {}
         }
     }
 
-    fn add_part(&mut self, call_id: &CallId, tool: &str, part: ContentPart) {
+    fn add_whole(&mut self, call_id: &CallId, tool: &str, media_type: &str, blob: &BlobRef) {
+        let artifact = Artifact {
+            media_type: media_type.to_owned(),
+            blob: blob.clone(),
+            call_id: call_id.clone(),
+            tool: tool.to_owned(),
+        };
+        self.kept.entry(result_name(call_id)).or_insert(artifact);
+    }
+
+    fn add_part(&mut self, call_id: &CallId, tool: &str, part: &ContentPart) {
         let ContentPart::File(FilePart {
             media_type,
             data: FileData::Blob(blob),
@@ -126,11 +169,21 @@ impl Artifacts {
         else {
             return;
         };
-        match filename.parse() {
+        let name =
+            filename
+                .parse()
+                .and_then(|name: ArtifactName| match name.0.starts_with(RESULTS) {
+                    true => Err(ArtifactNameError {
+                        name: name.0,
+                        why: "it is in the directory of results",
+                    }),
+                    false => Ok(name),
+                });
+        match name {
             Ok(name) => {
                 let artifact = Artifact {
-                    media_type,
-                    blob,
+                    media_type: media_type.clone(),
+                    blob: blob.clone(),
                     call_id: call_id.clone(),
                     tool: tool.to_owned(),
                 };
@@ -139,5 +192,17 @@ impl Artifacts {
             Err(error) if self.refused.contains(&error) => {}
             Err(error) => self.refused.push(error),
         }
+    }
+}
+
+/// Returns the media type of the bytes that hold a result of this variant.
+fn media_type_of(output: &ToolResultOutput) -> &'static str {
+    match output {
+        ToolResultOutput::Text(_)
+        | ToolResultOutput::ErrorText(_)
+        | ToolResultOutput::ExecutionDenied(_) => "text/plain",
+        ToolResultOutput::Json(_)
+        | ToolResultOutput::ErrorJson(_)
+        | ToolResultOutput::Content(_) => "application/json",
     }
 }

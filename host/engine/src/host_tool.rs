@@ -1,5 +1,4 @@
-//! A runner with one more tool, which the program itself runs: it is read-only, needs no approval
-//! and answers at once.
+//! A runner with one more tool, which the program itself runs: it is read-only and needs no approval.
 
 use crate::{
     BoxFuture,
@@ -13,15 +12,21 @@ use agent_host_types::{
     tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
 use serde_json::{Map, Value};
-use std::{collections::BTreeSet, future::ready, iter::once, sync::Arc};
+use std::{collections::BTreeSet, iter::once, sync::Arc};
 
 /// A tool that the program itself runs.
 pub trait HostTool: Send + Sync + 'static {
     /// Returns the result of a call whose arguments fit the schema.
-    fn call(&self, input: &Map<String, Value>) -> ToolResultOutput;
+    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, ToolResultOutput>;
+
+    /// Returns whether the model is offered this tool, if the session has found these tools
+    /// ([`ToolRunner::is_offered`]).
+    fn is_offered(&self, _found: &BTreeSet<String>) -> bool {
+        true
+    }
 
     /// Returns whether the model is offered `tool`, one of `others`, if the session has found these
-    /// by a search.
+    /// tools.
     fn offers(&self, others: &dyn ToolRunner, tool: &str, found: &BTreeSet<String>) -> bool {
         others.is_offered(tool, found)
     }
@@ -71,7 +76,10 @@ impl<T: HostTool> ToolRunner for WithHostTool<T> {
     }
 
     fn is_offered(&self, tool: &str, found: &BTreeSet<String>) -> bool {
-        tool == self.name || self.own.offers(self.others.as_ref(), tool, found)
+        match tool == self.name {
+            true => self.own.is_offered(found),
+            false => self.own.offers(self.others.as_ref(), tool, found),
+        }
     }
 
     fn limits(&self, tool: &str) -> Option<&Limits> {
@@ -97,7 +105,9 @@ impl<T: HostTool> ToolRunner for WithHostTool<T> {
         if invocation.tool != self.name {
             return self.others.run(invocation, progress);
         }
-        let output = self.own.call(&invocation.input);
-        Box::pin(ready(CallReport::of(output).into()))
+        Box::pin(async move {
+            let output = self.own.call(&invocation).await;
+            CallReport::of(output).into()
+        })
     }
 }

@@ -13,7 +13,7 @@ use agent_host_types::{
     approval::ApprovalRule,
     event::{EVENT_VERSION, Event, EventRecord},
     id::SessionId,
-    message::Message,
+    message::{Message, ToolResult},
     output::{Blob, ContentPart, FileData, ToolResultOutput},
 };
 pub use client::ClientSession;
@@ -22,8 +22,10 @@ pub use spent::Spent;
 pub use state::{BatchCall, SessionState};
 
 use crate::{
+    artifact::SessionArtifacts,
     journal::{Journal, JournalError},
     observer::Observer,
+    spill::{restore_output, unquoted_preview},
 };
 use std::{
     fmt,
@@ -235,13 +237,47 @@ impl Session {
         })
     }
 
-    /// Replaces blob references by the bytes of the files.
+    /// Returns the artifacts as they are now.
+    #[must_use]
+    pub fn artifacts(&self) -> SessionArtifacts {
+        SessionArtifacts::new(
+            Arc::clone(self.state.artifacts()),
+            Arc::clone(&self.journal),
+        )
+    }
+
+    /// Returns a result whole, without a preview.
+    ///
+    /// # Errors
+    /// When the journal cannot be read, or has something else than the whole result.
+    pub async fn whole_result(&self, result: ToolResult) -> Result<ToolResult, JournalError> {
+        let Some(whole) = &result.whole else {
+            return Ok(result);
+        };
+        let bytes = self.journal.blob(whole.digest).await?;
+        let output = restore_output(&result.output, bytes).ok_or_else(|| {
+            JournalError::corrupt(format!(
+                "blob {} is not the result of the call {}; restore the session from a backup",
+                whole.digest, result.call_id
+            ))
+        })?;
+        Ok(ToolResult {
+            output,
+            whole: None,
+            ..result
+        })
+    }
+
+    /// Replaces blob references by the bytes of the files, and quoted previews by their texts.
     pub(crate) async fn hydrate_all(&self, messages: &mut [Message]) -> Result<(), JournalError> {
         for message in messages {
             for part in &mut message.content {
                 self.hydrate(part).await?;
             }
             for result in &mut message.tool_results {
+                if let Some(read) = unquoted_preview(&result.output, result.whole.as_ref()) {
+                    result.output = read;
+                }
                 let ToolResultOutput::Content(parts) = &mut result.output else {
                     continue;
                 };

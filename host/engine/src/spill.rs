@@ -1,12 +1,14 @@
-//! Stores large results: moves bytes, and text beyond [`INLINE_TEXT_BYTES`], to blobs before a
-//! result enters the history. Long text keeps its head, its tail and the digest of the blob with
-//! the whole text.
+//! Stores large results: moves bytes to blobs, and a result with more text than
+//! [`INLINE_TEXT_BYTES`] as a whole, before it enters the history. A preview stays in its place,
+//! of the same variant: the head and the tail of each long text, and a note between them that names
+//! the artifact with the whole.
 
 use agent_host_types::{
     json::JsonText,
     message::Message,
     output::{Blob, BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
 };
+use serde_json::Value;
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,8 @@ pub const INLINE_TEXT_BYTES: usize = 50 * 1024;
 pub struct SpilledOutput {
     /// The result without bytes and long text.
     pub output: ToolResultOutput,
+    /// The whole result, where `output` is a preview.
+    pub whole: Option<BlobRef>,
     /// The blobs to store with it.
     pub blobs: Vec<Blob>,
 }
@@ -26,91 +30,191 @@ pub struct SpilledOutput {
 /// The longest text that always stays inline, in bytes: a note in its place would not be shorter.
 const NOTE_BYTES: usize = 256;
 
-/// Moves bytes and long text of a result to blobs. Long JSON becomes text, since it is not JSON
-/// without its middle; a success stays a success and a failure a failure.
+/// Moves bytes of a result to blobs, and a long result, too. `name` is the name of its artifact.
+///
+/// The preview of JSON is JSON of the same variant: a string with the head and the tail of its
+/// text.
 #[must_use]
-pub fn spill_output(output: ToolResultOutput) -> SpilledOutput {
-    let mut spill = Spill::new();
+pub fn spill_output(output: ToolResultOutput, name: &str) -> SpilledOutput {
+    let mut blobs = Vec::new();
     let output = match output {
-        ToolResultOutput::Text(text) => ToolResultOutput::Text(spill.text(text)),
-        ToolResultOutput::ErrorText(text) => ToolResultOutput::ErrorText(spill.text(text)),
-        ToolResultOutput::Json(json) if spill.is_long(&json) => {
-            ToolResultOutput::Text(spill.text(json.to_string()))
+        ToolResultOutput::Content(parts) => {
+            let parts = parts.into_iter().map(|part| store_bytes(part, &mut blobs));
+            ToolResultOutput::Content(parts.collect())
         }
-        ToolResultOutput::ErrorJson(json) if spill.is_long(&json) => {
-            ToolResultOutput::ErrorText(spill.text(json.to_string()))
-        }
-        json @ (ToolResultOutput::Json(_) | ToolResultOutput::ErrorJson(_)) => json,
-        ToolResultOutput::Content(parts) => ToolResultOutput::Content(
-            parts
-                .into_iter()
-                .map(|part| match part {
-                    ContentPart::Text { text } => ContentPart::Text {
-                        text: spill.text(text),
-                    },
-                    ContentPart::File(file) => ContentPart::File(spill.file(file)),
-                })
-                .collect(),
-        ),
-        ToolResultOutput::ExecutionDenied(reason) => {
-            ToolResultOutput::ExecutionDenied(reason.map(|reason| spill.text(reason)))
-        }
+        other => other,
+    };
+    let preview = preview(&output, name);
+    let long = preview.and_then(|preview| Some((preview, whole_bytes(&output)?)));
+    let (output, whole) = match long {
+        Some((preview, bytes)) => (preview, Some(store(bytes, &mut blobs))),
+        None => (output, None),
     };
     SpilledOutput {
         output,
-        blobs: spill.blobs,
+        whole,
+        blobs,
+    }
+}
+
+/// Returns the preview of a result that is too long to stay inline.
+fn preview(output: &ToolResultOutput, name: &str) -> Option<ToolResultOutput> {
+    let mut budget = Budget::default();
+    let note = || format!("the whole result is the artifact `{name}`");
+    let mut cut = |text: &str| budget.cut(text, note);
+    let quoted = |text: String| JsonText::try_from(&Value::String(text)).ok();
+    Some(match output {
+        ToolResultOutput::Text(text) => ToolResultOutput::Text(cut(text)?),
+        ToolResultOutput::ErrorText(text) => ToolResultOutput::ErrorText(cut(text)?),
+        ToolResultOutput::Json(json) => ToolResultOutput::Json(quoted(cut(json.as_str())?)?),
+        ToolResultOutput::ErrorJson(json) => {
+            ToolResultOutput::ErrorJson(quoted(cut(json.as_str())?)?)
+        }
+        ToolResultOutput::ExecutionDenied(reason) => {
+            ToolResultOutput::ExecutionDenied(Some(cut(reason.as_deref()?)?))
+        }
+        ToolResultOutput::Content(parts) => {
+            let mut parts = parts.clone();
+            let mut is_cut = false;
+            for part in &mut parts {
+                if let ContentPart::Text { text }
+                | ContentPart::File(FilePart {
+                    data: FileData::Text(text),
+                    ..
+                }) = part
+                    && let Some(short) = cut(text)
+                {
+                    *text = short;
+                    is_cut = true;
+                }
+            }
+            return is_cut.then_some(ToolResultOutput::Content(parts));
+        }
+    })
+}
+
+/// Returns the bytes that hold all of a result besides its variant: its text, its JSON, or its
+/// parts as JSON. `None` if a part cannot be written as JSON, which no part is known to cause.
+pub(crate) fn whole_bytes(output: &ToolResultOutput) -> Option<Vec<u8>> {
+    match output {
+        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => {
+            Some(text.as_bytes().to_vec())
+        }
+        ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json) => {
+            Some(json.as_str().as_bytes().to_vec())
+        }
+        ToolResultOutput::Content(parts) => serde_json::to_vec(parts).ok(),
+        ToolResultOutput::ExecutionDenied(reason) => {
+            reason.as_ref().map(|reason| reason.as_bytes().to_vec())
+        }
+    }
+}
+
+/// Returns the result of which `preview` is the preview and `whole` has the bytes; `None` if they
+/// are not those of a result of this variant.
+#[must_use]
+pub fn restore_output(preview: &ToolResultOutput, whole: Vec<u8>) -> Option<ToolResultOutput> {
+    let json = |bytes: &[u8]| JsonText::parse(str::from_utf8(bytes).ok()?).ok();
+    let text = |bytes| String::from_utf8(bytes).ok();
+    Some(match preview {
+        ToolResultOutput::Text(_) => ToolResultOutput::Text(text(whole)?),
+        ToolResultOutput::ErrorText(_) => ToolResultOutput::ErrorText(text(whole)?),
+        ToolResultOutput::Json(_) => ToolResultOutput::Json(json(&whole)?),
+        ToolResultOutput::ErrorJson(_) => ToolResultOutput::ErrorJson(json(&whole)?),
+        ToolResultOutput::Content(_) => {
+            ToolResultOutput::Content(serde_json::from_slice(&whole).ok()?)
+        }
+        ToolResultOutput::ExecutionDenied(_) => {
+            ToolResultOutput::ExecutionDenied(Some(text(whole)?))
+        }
+    })
+}
+
+/// Returns what people and models read in place of a preview of JSON: its text, without the quotes
+/// and escapes of a JSON string. Returns `None` for any other output, which is read as it is.
+#[must_use]
+pub fn unquoted_preview(
+    output: &ToolResultOutput,
+    whole: Option<&BlobRef>,
+) -> Option<ToolResultOutput> {
+    whole?;
+    let text = |json: &JsonText| match json.to_value() {
+        Value::String(text) => Some(text),
+        _ => None,
+    };
+    match output {
+        ToolResultOutput::Json(json) => text(json).map(ToolResultOutput::Text),
+        ToolResultOutput::ErrorJson(json) => text(json).map(ToolResultOutput::ErrorText),
+        ToolResultOutput::Text(_)
+        | ToolResultOutput::ErrorText(_)
+        | ToolResultOutput::Content(_)
+        | ToolResultOutput::ExecutionDenied(_) => None,
     }
 }
 
 /// Moves bytes and long text files of a user message to blobs. Text parts stay whole, however long.
 #[must_use]
 pub fn spill_message(mut message: Message) -> (Message, Vec<Blob>) {
-    let mut spill = Spill::new();
-    message.content = message
-        .content
-        .into_iter()
-        .map(|part| match part {
-            ContentPart::Text { .. } => part,
-            ContentPart::File(file) => ContentPart::File(spill.file(file)),
-        })
-        .collect();
-    (message, spill.blobs)
+    let mut blobs = Vec::new();
+    let mut budget = Budget::default();
+    let parts = std::mem::take(&mut message.content).into_iter();
+    let parts = parts.map(|part| {
+        let mut part = store_bytes(part, &mut blobs);
+        if let ContentPart::File(FilePart {
+            data: FileData::Text(text),
+            ..
+        }) = &mut part
+        {
+            let whole = Blob::new(text.as_bytes().to_vec());
+            let note = || format!("the whole text is kept as blob {}", whole.digest);
+            if let Some(short) = budget.cut(text, note) {
+                *text = short;
+                blobs.push(whole);
+            }
+        }
+        part
+    });
+    message.content = parts.collect();
+    (message, blobs)
 }
 
-/// The blobs of one result or message, whose parts share one budget of inline text.
-struct Spill {
-    /// The text that may still stay inline, in bytes.
+fn store_bytes(mut part: ContentPart, blobs: &mut Vec<Blob>) -> ContentPart {
+    if let ContentPart::File(file) = &mut part
+        && let FileData::Bytes(bytes) = &mut file.data
+    {
+        file.data = FileData::Blob(store(std::mem::take(bytes), blobs));
+    }
+    part
+}
+
+fn store(bytes: Vec<u8>, blobs: &mut Vec<Blob>) -> BlobRef {
+    let blob = Blob::new(bytes);
+    let reference = blob.reference();
+    blobs.push(blob);
+    reference
+}
+
+/// The text that may still stay inline, which the parts of one result or message share.
+struct Budget {
     left: usize,
-    blobs: Vec<Blob>,
 }
 
-impl Spill {
-    fn new() -> Self {
+impl Default for Budget {
+    fn default() -> Self {
         Self {
             left: INLINE_TEXT_BYTES,
-            blobs: Vec::new(),
         }
     }
+}
 
-    fn file(&mut self, mut file: FilePart) -> FilePart {
-        file.data = match file.data {
-            FileData::Bytes(bytes) => FileData::Blob(self.store(bytes)),
-            FileData::Text(text) => FileData::Text(self.text(text)),
-            other @ (FileData::Url(_) | FileData::Blob(_)) => other,
-        };
-        file
-    }
-
-    fn is_long(&self, json: &JsonText) -> bool {
-        json.as_str().len() > self.left
-    }
-
-    /// Keeps a text that fits. Otherwise keeps its head in three fifths of the budget and its tail
-    /// in one fifth; the last fifth is for the note between them.
-    fn text(&mut self, text: String) -> String {
+impl Budget {
+    /// Returns the head of a text that does not fit, in three fifths of the budget, and its tail in
+    /// one fifth; the last fifth is for the note between them, which ends with `note`. Returns
+    /// `None` for a text that fits.
+    fn cut(&mut self, text: &str, note: impl FnOnce() -> String) -> Option<String> {
         if text.len() <= self.left.max(NOTE_BYTES) {
             self.left = self.left.saturating_sub(text.len());
-            return text;
+            return None;
         }
         let fifth = std::mem::take(&mut self.left) / 5;
         let head_end = text.floor_char_boundary(fifth * 3);
@@ -119,20 +223,12 @@ impl Spill {
             text.get(..head_end).unwrap_or_default(),
             text.get(tail_start..).unwrap_or_default(),
         );
-        let whole = self.store(text.as_bytes().to_vec());
         let note = format!(
-            "\n\n[{} of {} bytes are left out here; the whole text is kept as blob {}]\n\n",
+            "\n\n[{} of {} bytes are left out here; {}]\n\n",
             tail_start - head_end,
             text.len(),
-            whole.digest
+            note()
         );
-        [head, &note, tail].concat()
-    }
-
-    fn store(&mut self, bytes: Vec<u8>) -> BlobRef {
-        let blob = Blob::new(bytes);
-        let reference = blob.reference();
-        self.blobs.push(blob);
-        reference
+        Some([head, &note, tail].concat())
     }
 }

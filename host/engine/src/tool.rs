@@ -1,6 +1,6 @@
 //! The trait that runs tools, with the input and the report of one run.
 
-use crate::BoxFuture;
+use crate::{BoxFuture, artifact::SessionArtifacts};
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
     failure::ToolFailure,
@@ -31,6 +31,8 @@ pub struct Invocation {
     pub shared: Arc<Map<String, Value>>,
     /// The answered questions of earlier runs of the call, in order.
     pub answers: Vec<AnsweredQuestion>,
+    /// The artifacts of the session; `None` for a call outside of one.
+    pub artifacts: Option<SessionArtifacts>,
     /// Whether the user can be asked. If not, questions are answered with `unavailable`.
     pub can_ask: bool,
     /// Cancels the call.
@@ -72,7 +74,8 @@ pub struct CallReport {
     pub accounting: Accounting,
     /// The call's requests to the gate, with its decisions.
     pub audit: Vec<AuditEntry>,
-    /// The merges into the session's shared state, in order; none after an abnormal end.
+    /// The merges into the session's shared state, in order. Those of a call that does not
+    /// succeed are dropped.
     pub merges: Vec<Map<String, Value>>,
 }
 

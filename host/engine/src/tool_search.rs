@@ -10,9 +10,10 @@ mod index;
 mod tests;
 
 use crate::{
+    BoxFuture,
     host_tool::{HostTool, with_host_tool},
     text,
-    tool::ToolRunner,
+    tool::{Invocation, ToolRunner},
 };
 use agent_host_types::{
     output::ToolResultOutput,
@@ -20,7 +21,7 @@ use agent_host_types::{
 };
 use index::Index;
 use serde_json::{Map, Value, json};
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, future::ready, sync::Arc};
 
 /// The name of the tool that searches.
 pub const SEARCH_TOOL: &str = "search_tools";
@@ -59,7 +60,17 @@ impl SearchedTools {
 }
 
 impl HostTool for SearchedTools {
-    fn call(&self, input: &Map<String, Value>) -> ToolResultOutput {
+    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, ToolResultOutput> {
+        Box::pin(ready(self.search(&invocation.input)))
+    }
+
+    fn offers(&self, _others: &dyn ToolRunner, tool: &str, found: &BTreeSet<String>) -> bool {
+        found.contains(tool)
+    }
+}
+
+impl SearchedTools {
+    fn search(&self, input: &Map<String, Value>) -> ToolResultOutput {
         let query = input.get("query").and_then(Value::as_str);
         let found = self.index.search(query.unwrap_or_default(), MAX_FOUND);
         let found: Vec<Value> = found
@@ -75,10 +86,6 @@ impl HostTool for SearchedTools {
             return ToolResultOutput::json(json!({ "tools": [], "hint": hint }));
         }
         ToolResultOutput::json(json!({ "tools": found }))
-    }
-
-    fn offers(&self, _others: &dyn ToolRunner, tool: &str, found: &BTreeSet<String>) -> bool {
-        found.contains(tool)
     }
 }
 

@@ -191,6 +191,7 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
             path: Vec::new(),
             labels: Vec::new(),
             tape: None,
+            whole: None,
         },
         Event::TurnEnded {
             outcome: TurnReport {

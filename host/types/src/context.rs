@@ -71,7 +71,10 @@ impl ContextLimits {
 pub struct ReferencedResult {
     /// The call that it answers.
     pub call_id: CallId,
-    /// The reference, which names the blob of the whole result; a failure stays a failure.
+    /// The tool of the call.
+    #[serde(default)]
+    pub tool: String,
+    /// The reference, which names the artifact with the whole result; a failure stays a failure.
     pub output: ToolResultOutput,
     /// The blob of the whole result.
     pub blob: BlobRef,

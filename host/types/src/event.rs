@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 /// The version of the stored JSON form. Adding a field or a kind increments it, so that an older
 /// program refuses records that it would misread.
-pub const EVENT_VERSION: u32 = 1;
+pub const EVENT_VERSION: u32 = 2;
 
 /// An event with its position in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -257,6 +257,9 @@ pub enum Event {
         tool: String,
         /// The result; bytes are blobs.
         output: ToolResultOutput,
+        /// The whole result, where `output` is a preview ([`crate::message::ToolResult::whole`]).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        whole: Option<BlobRef>,
         /// The resources that the call used.
         accounting: Accounting,
         /// The call's requests to the gate.

@@ -2,7 +2,7 @@
 
 use crate::{
     id::CallId,
-    output::{ContentPart, ToolResultOutput},
+    output::{BlobRef, ContentPart, ToolResultOutput},
     tool::ToolCall,
 };
 use serde::{Deserialize, Serialize};
@@ -48,8 +48,11 @@ pub struct ToolResult {
     pub call_id: CallId,
     /// The name of the tool; some providers require it beside the id.
     pub name: String,
-    /// The result.
+    /// The result, or a preview of it in the same variant: its beginning and its end, as text.
     pub output: ToolResultOutput,
+    /// The whole result, where `output` is a preview.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<BlobRef>,
 }
 
 impl Message {

@@ -34,6 +34,7 @@ fn settled(seq: u64, tool: &str, output: ToolResultOutput, audit: Vec<AuditEntry
             path: Vec::new(),
             labels: Vec::new(),
             tape: None,
+            whole: None,
         },
     }
 }

@@ -29,15 +29,8 @@ impl Registry {
     /// A tool has the name of the reader of skills.
     pub(super) fn add_configured_skills(&mut self, skills: &[Arc<Skill>]) -> Result<(), HostError> {
         self.skills.splice(..0, skills.iter().cloned());
-        if let Some(source) = self
-            .owner_of(READ_SKILL)
-            .filter(|_| !self.skills.is_empty())
-        {
-            return Err(HostError::DuplicateTool {
-                tool: READ_SKILL.to_owned(),
-                first: source,
-                second: "the reader of skills".to_owned(),
-            });
+        if !self.skills.is_empty() {
+            self.reserve(READ_SKILL, "the reader of skills")?;
         }
         let left_out = self.skills.split_off(self.skills.len().min(MAX_SKILLS));
         if !left_out.is_empty() {

@@ -3,28 +3,23 @@
 
 use super::{SKILL_FILE, Skill};
 use agent_host_engine::{
+    BoxFuture,
+    artifact::{file_result, offset, text_page},
     host_tool::{HostTool, with_host_tool},
-    tool::ToolRunner,
+    tool::{Invocation, ToolRunner},
 };
 use agent_host_types::{
-    media,
-    output::{ContentPart, FileData, FilePart, ToolResultOutput},
+    output::ToolResultOutput,
     tool::{Effect, ToolDefinition},
 };
 use serde_json::{Map, Value, json};
-use std::{fmt::Write as _, sync::Arc};
+use std::{fmt::Write as _, future::ready, sync::Arc};
 
 /// The name of the tool.
 pub const READ_SKILL: &str = "read_skill";
 
 /// The length of the list of skills in the tool's description, in bytes: about 4,000 tokens.
 const LIST_BYTES: usize = 16 * 1024;
-
-/// The length of a text in one result, in bytes: less than what is kept of a long result.
-const PAGE_BYTES: usize = 40 * 1024;
-
-/// The largest image in a result, in bytes; providers take 5 MB.
-const IMAGE_BYTES: usize = 3 * 1024 * 1024;
 
 /// The tool that reads skills.
 pub(crate) struct SkillTools {
@@ -47,7 +42,13 @@ impl SkillTools {
 }
 
 impl HostTool for SkillTools {
-    fn call(&self, input: &Map<String, Value>) -> ToolResultOutput {
+    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, ToolResultOutput> {
+        Box::pin(ready(self.read(&invocation.input)))
+    }
+}
+
+impl SkillTools {
+    fn read(&self, input: &Map<String, Value>) -> ToolResultOutput {
         let text = |key: &str| input.get(key).and_then(Value::as_str);
         let name = text("skill").unwrap_or_default();
         let Some(skill) = self.skills.iter().find(|skill| skill.name == name) else {
@@ -61,16 +62,12 @@ impl HostTool for SkillTools {
                 names.join(", ")
             ));
         };
-        let offset = input
-            .get("offset")
-            .and_then(Value::as_u64)
-            .unwrap_or_default();
-        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        let offset = offset(input.get("offset"));
         let Some(path) = text("path") else {
-            return page(&instructions(skill), offset);
+            return text_page(&instructions(skill), offset);
         };
         match skill.files.get(path) {
-            Some(bytes) => file(path, bytes, offset),
+            Some(bytes) => file_result(path, bytes, offset),
             None => ToolResultOutput::ErrorText(format!(
                 "The skill has no such file. It has: {}.",
                 listed(skill).join(", ")
@@ -99,38 +96,6 @@ fn listed(skill: &Skill) -> Vec<String> {
     others
         .map(|(path, bytes)| format!("{path} ({} bytes)", bytes.len()))
         .collect()
-}
-
-fn file(path: &str, bytes: &[u8], offset: usize) -> ToolResultOutput {
-    let seen = media::sniff(bytes);
-    if let Some(seen) = seen.filter(|seen| seen.starts_with("image/"))
-        && bytes.len() <= IMAGE_BYTES
-    {
-        return ToolResultOutput::Content(vec![ContentPart::File(FilePart {
-            media_type: seen.to_owned(),
-            data: FileData::Bytes(bytes.to_vec()),
-            filename: Some(path.to_owned()),
-        })]);
-    }
-    match std::str::from_utf8(bytes) {
-        Ok(text) => page(text, offset),
-        Err(_) => ToolResultOutput::ErrorText(format!(
-            "The file has {} bytes, and is neither text nor an image.",
-            bytes.len()
-        )),
-    }
-}
-
-/// Returns the text from `offset` on, at most a page of it.
-fn page(text: &str, offset: usize) -> ToolResultOutput {
-    let start = text.ceil_char_boundary(offset.min(text.len()));
-    let end = text.floor_char_boundary(start.saturating_add(PAGE_BYTES).min(text.len()));
-    let mut page = text.get(start..end).unwrap_or_default().to_owned();
-    if end < text.len() {
-        let left = text.len() - end;
-        let _ = write!(page, "\n[{left} bytes more: read on with `offset` {end}]");
-    }
-    ToolResultOutput::Text(page)
 }
 
 /// Returns the tool that reads these skills.

@@ -277,6 +277,7 @@ fn read(runner: &dyn ToolRunner, input: Value) -> ToolResultOutput {
         idempotency_key: String::new(),
         shared: Arc::default(),
         answers: Vec::new(),
+        artifacts: None,
         can_ask: false,
         cancel: tokio_util::sync::CancellationToken::new(),
     };

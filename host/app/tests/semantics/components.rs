@@ -193,3 +193,12 @@ pub(super) fn note_and_crash() -> Component {
     let code = [MERGE, "unreachable"];
     Component::running("note_and_crash", Effect::ReadOnly, &[STATE_MERGE], &code)
 }
+
+/// Merges its arguments and then fails.
+pub(super) fn note_and_fail() -> Component {
+    const FAIL: &str =
+        "(i64.store (i32.const 16) (i64.const 3)) (i64.store (i32.const 20) (i64.const 0))
+    (i32.const 16)";
+    let code = [MERGE, FAIL];
+    Component::running("note_and_fail", Effect::ReadOnly, &[STATE_MERGE], &code)
+}

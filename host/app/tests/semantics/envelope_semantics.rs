@@ -111,6 +111,7 @@ async fn t04_in_order_and_in_a_batch() {
         call_id: id("a"),
         name: "act".into(),
         output: value(json!({})),
+        whole: None,
     };
     let table = [
         (Timing::InOrder, vec!["a"], vec![result]),

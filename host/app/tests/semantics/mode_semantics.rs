@@ -1,7 +1,7 @@
 //! Section M: the pipeline, shared state, and runs that end through a tool.
 
 use super::{
-    components::{crash, look, note, note_and_ask, note_and_crash, send},
+    components::{crash, look, note, note_and_ask, note_and_crash, note_and_fail, send},
     endings::{KINDS, endings},
     script::{calls, says},
     world::*,
@@ -94,12 +94,18 @@ async fn m09_maps_merge_deeply_and_lists_replace() {
 
 #[tokio::test]
 async fn m10_interrupted_call_merges_nothing() {
-    let replies = notes("note_and_crash", &[r#"{"n":1}"#]);
-    let mut world = World::new(&[note_and_crash()], replies).await;
-    assert_eq!(kind(&world.say("go").await), "needs-more-turns");
-    let (world, got) = state(world).await;
-    assert_eq!(got, json!({}));
-    assert_eq!(world.watcher.count("state-merged"), 0);
+    for (component, expected) in [
+        (note_and_crash(), "error-json"),
+        (note_and_fail(), "error-text"),
+    ] {
+        let replies = notes(component.name, &[r#"{"n":1}"#]);
+        let mut world = World::new(&[component], replies).await;
+        assert_eq!(kind(&world.say("go").await), "needs-more-turns");
+        assert_eq!(world.results()[0].1.tag(), expected);
+        let (world, got) = state(world).await;
+        assert_eq!(got, json!({}));
+        assert_eq!(world.watcher.count("state-merged"), 0);
+    }
 
     // A call that waits for an answer merges once, when it has its result.
     let replies = notes("note_and_ask", &[r#"{"n":1}"#]);
@@ -146,6 +152,7 @@ async fn m11_failed_target_does_not_end_the_run() {
         call_id: id("c"),
         name: "look".into(),
         output: value(json!({"n": 3})),
+        whole: None,
     };
     assert_eq!(ended(world.resume().await), expected);
     // With `any`, the first call ends it, whatever its result.
@@ -204,6 +211,7 @@ async fn m16_approved_target_ends_the_run() {
         call_id: id("a"),
         name: "send".into(),
         output: value(json!({"n": 1})),
+        whole: None,
     };
     let outcome = world.decide(&continuation, &[approve("a")]).await;
     assert_eq!(ended(outcome), expected);

@@ -217,7 +217,7 @@ async fn t14_long_result_keeps_head_tail_and_all_bytes() {
     let (head, tail) = (INLINE_TEXT_BYTES / 5 * 3, INLINE_TEXT_BYTES / 5);
     let left_out = long.len() - head - tail;
     let short = format!(
-        "{}\n\n[{left_out} of {} bytes are left out here; the whole text is kept as blob {digest}]\n\n{}",
+        "{}\n\n[{left_out} of {} bytes are left out here; the whole result is the artifact `results/a`]\n\n{}",
         &long[..head],
         long.len(),
         &long[long.len() - tail..],
@@ -227,6 +227,42 @@ async fn t14_long_result_keeps_head_tail_and_all_bytes() {
     let store = SqliteStore::open(world.state_dir(), SqliteOptions::default());
     let store = store.await.unwrap();
     assert_eq!(store.read_blob(digest).await.unwrap(), long.as_bytes());
+}
+
+/// Also after a restart: the session has the variant and every byte, the model a readable preview.
+#[tokio::test]
+async fn t14_long_json_stays_json() {
+    let long = json!({"lines": long_text().lines().collect::<Vec<_>>()});
+    for (form, expected) in [
+        (1, ToolResultOutput::json(long.clone())),
+        (4, ToolResultOutput::error_json(long.clone())),
+    ] {
+        let written = long.to_string();
+        let dump = returning("dump", Body::Text(form, written.as_bytes()));
+        let replies = vec![calls(&[("a", "dump", "")]), says("ok")];
+        let mut world = World::new(&[dump], replies).await;
+        world.say("go").await;
+        let mut world = world.restart().await;
+        let results = &world
+            .session
+            .state()
+            .messages()
+            .last()
+            .unwrap()
+            .tool_results;
+        let [preview] = results.as_slice() else {
+            panic!("{results:?}");
+        };
+        assert_eq!(preview.output.tag(), expected.tag());
+        let whole = world.session.whole_result(preview.clone()).await.unwrap();
+        assert_eq!((whole.output, whole.whole), (expected.clone(), None));
+        world.resume().await;
+        let [(_, shown)] = world.shown().try_into().unwrap();
+        let (ToolResultOutput::Text(shown) | ToolResultOutput::ErrorText(shown)) = &shown else {
+            panic!("{shown:?}");
+        };
+        assert!(shown.starts_with(&written[..INLINE_TEXT_BYTES / 5 * 3]));
+    }
 }
 
 #[tokio::test]

@@ -215,6 +215,7 @@ fn looked() -> ToolResult {
         call_id: id("a"),
         name: "look".into(),
         output: value(json!({})),
+        whole: None,
     }
 }
 

@@ -13,7 +13,10 @@ use agent_host_types::{
     tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
 use serde_json::{Map, Value};
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
 
 /// A native tool.
 #[derive(Clone)]
@@ -78,6 +81,10 @@ impl Tools {
 impl ToolRunner for Tools {
     fn tools(&self) -> &[RegisteredTool] {
         &self.registered
+    }
+
+    fn is_offered(&self, tool: &str, found: &BTreeSet<String>) -> bool {
+        self.native(tool).is_some() || self.host.is_offered(tool, found)
     }
 
     fn limits(&self, tool: &str) -> Option<&Limits> {

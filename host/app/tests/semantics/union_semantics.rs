@@ -276,6 +276,7 @@ async fn u15_finished_sibling_does_not_run_again() {
         call_id: id("a"),
         name: "act".into(),
         output: value(json!({})),
+        whole: None,
     };
     assert_eq!(continuation.completed, [finished]);
     let mut world = world.restart().await;

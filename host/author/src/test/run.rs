@@ -63,8 +63,12 @@ async fn run_call(setup: &CallSetup<'_>, case: &Case, number: usize) -> Run {
                 let fault =
                     || format!("it asked {asked} times, and the case has {unused} more answers");
                 return Run {
+                    // As a session merges them.
+                    merges: match report.output.is_success() {
+                        true => report.merges,
+                        false => Vec::new(),
+                    },
                     output: Some(report.output),
-                    merges: report.merges,
                     fault: (unused > 0).then(fault),
                     accounting: report.accounting,
                     audit,

@@ -69,6 +69,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         idempotency_key: session.to_string(),
         shared: Arc::default(),
         answers: Vec::new(),
+        artifacts: None,
         can_ask: terminal.can_ask(),
         // Unused: a signal drops the whole future, below.
         cancel: CancellationToken::new(),

@@ -216,7 +216,7 @@ fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
 impl Run<'_> {
     async fn once(&mut self, session: &mut Session, input: AgentInput) -> Result<Exit, Failure> {
         let report = self.drive(session, input).await?;
-        self.finish(session, &report)
+        self.finish(session, report).await
     }
 
     async fn conversation(
@@ -226,7 +226,7 @@ impl Run<'_> {
     ) -> Result<Exit, Failure> {
         if !session.state().batch().is_empty() {
             let report = self.drive(session, AgentInput::Continue).await?;
-            self.finish(session, &report)?;
+            self.finish(session, report).await?;
         }
         loop {
             let Some(line) = self.read_line().await else {
@@ -237,7 +237,7 @@ impl Run<'_> {
             }
             let input = attachments::input(line, std::mem::take(&mut images));
             let report = self.drive(session, input).await?;
-            let exit = self.finish(session, &report)?;
+            let exit = self.finish(session, report).await?;
             if self.stop.token.is_cancelled() || exit == Exit::Waiting {
                 return Ok(exit);
             }
@@ -307,7 +307,14 @@ impl Run<'_> {
     }
 
     /// Prints the result of a run and returns its exit.
-    fn finish(&self, session: &Session, report: &TurnReport) -> Result<Exit, Failure> {
+    async fn finish(&self, session: &Session, mut report: TurnReport) -> Result<Exit, Failure> {
+        if let TurnEnd::Done {
+            result: Some(result),
+            ..
+        } = &mut report.end
+        {
+            *result = session.whole_result(result.clone()).await?;
+        }
         if self.format == OutputFormat::Json {
             let document = json!({ "session": session.id(), "outcome": report });
             self.terminal.println(&json_text(&document));

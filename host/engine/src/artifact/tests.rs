@@ -2,6 +2,7 @@ use super::*;
 use crate::spill::spill_output;
 use agent_host_types::{
     accounting::Accounting,
+    context::{CompactionStats, ReferencedResult},
     message::{Message, Role},
     output::Blob,
 };
@@ -76,13 +77,14 @@ fn settled(results: Vec<Vec<ContentPart>>) -> impl Iterator<Item = Event> {
         .map(|(parts, n)| Event::CallSettled {
             call_id: CallId(format!("call_{n}")),
             tool: "make".into(),
-            output: spill_output(ToolResultOutput::Content(parts)).output,
+            output: spill_output(ToolResultOutput::Content(parts), "results/a").output,
             accounting: Accounting::default(),
             audit: Vec::new(),
             rule: None,
             path: Vec::new(),
             labels: Vec::new(),
             tape: None,
+            whole: None,
         });
     std::iter::once(said).chain(calls)
 }
@@ -95,6 +97,7 @@ fn artifacts_are_the_named_files_of_results() {
             bytes("a.txt", b"1"),
             bytes("../a.txt", b"2"),
             bytes("b/c.txt", b"3"),
+            bytes("results/call_1", b"8"),
             file(None, FileData::Bytes(b"4".to_vec())),
             file(Some("text.txt"), FileData::Text("5".into())),
             file(Some("url.txt"), FileData::Url("https://a.example/x".into())),
@@ -109,7 +112,7 @@ fn artifacts_are_the_named_files_of_results() {
     };
     let mut found = Artifacts::default();
     for event in events {
-        found.add(event);
+        found.add(&event);
     }
     let expected = Artifacts {
         kept: [
@@ -117,7 +120,68 @@ fn artifacts_are_the_named_files_of_results() {
             ("b/c.txt".parse().unwrap(), kept("call_1", b"3")),
         ]
         .into(),
-        refused: vec!["../a.txt".parse::<ArtifactName>().unwrap_err()],
+        refused: vec![
+            "../a.txt".parse::<ArtifactName>().unwrap_err(),
+            ArtifactNameError {
+                name: "results/call_1".into(),
+                why: "it is in the directory of results",
+            },
+        ],
     };
     assert_eq!(found, expected);
+}
+
+/// Whatever its provider called the call, and also after compaction.
+#[test]
+fn whole_result_is_an_artifact() {
+    let whole = Blob::new(b"[1]".to_vec()).reference();
+    let settled = |id: &str, output| Event::CallSettled {
+        call_id: CallId(id.into()),
+        tool: "make".into(),
+        output,
+        whole: Some(whole.clone()),
+        accounting: Accounting::default(),
+        audit: Vec::new(),
+        rule: None,
+        path: Vec::new(),
+        labels: Vec::new(),
+        tape: None,
+    };
+    let text = || ToolResultOutput::Text("preview".into());
+    let referenced = Event::ResultsReferenced {
+        results: vec![ReferencedResult {
+            call_id: CallId("c".into()),
+            tool: "look".into(),
+            output: text(),
+            blob: whole.clone(),
+        }],
+        size: CompactionStats::default(),
+    };
+    let mut found = Artifacts::default();
+    for event in [
+        settled("a", ToolResultOutput::json("preview")),
+        settled("../b", text()),
+        referenced,
+    ] {
+        found.add(&event);
+    }
+    let kept: Vec<(String, &str, &str)> = found
+        .kept
+        .iter()
+        .map(|(name, kept)| {
+            (
+                name.to_string(),
+                kept.tool.as_str(),
+                kept.media_type.as_str(),
+            )
+        })
+        .collect();
+    let digest = format!("results/{}", Digest::of(b"../b").hex());
+    let mut expected = vec![
+        ("results/a".to_owned(), "make", "application/json"),
+        (digest, "make", "text/plain"),
+        ("results/c".to_owned(), "look", "text/plain"),
+    ];
+    expected.sort();
+    assert_eq!(kept, expected);
 }

@@ -1,7 +1,11 @@
-//! References in place of old results: the kind, size and beginning of a result, and the blob that
-//! holds all of it.
+//! References in place of old results: the kind, size and beginning of a result, and the artifact
+//! with all of it.
 
 use super::{estimate, shortened};
+use crate::{
+    artifact::result_name,
+    spill::{unquoted_preview, whole_bytes},
+};
 use agent_host_types::{
     context::ReferencedResult,
     message::{Message, Role, ToolResult},
@@ -21,8 +25,8 @@ const NAMED_FILES: usize = 8;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Eviction {
     pub(crate) result: ReferencedResult,
-    /// The whole result.
-    pub(crate) blob: Blob,
+    /// The whole result, where no blob has it yet.
+    pub(crate) blob: Option<Blob>,
     /// The saved tokens.
     pub(crate) saves: u64,
 }
@@ -69,21 +73,26 @@ fn evict(result: &ToolResult, is_repeatable: bool) -> Option<Eviction> {
     if size < LEAST_TOKENS {
         return None;
     }
-    let whole = whole(&result.output)?;
-    let blob = Blob::new(whole.bytes);
+    let read = unquoted_preview(&result.output, result.whole.as_ref());
+    let (kind, beginning) = described(&result.output, read.as_ref().unwrap_or(&result.output))?;
+    let (whole, blob) = match &result.whole {
+        Some(whole) => (whole.clone(), None),
+        None => {
+            let blob = Blob::new(whole_bytes(&result.output)?);
+            (blob.reference(), Some(blob))
+        }
+    };
     let again = if is_repeatable {
         "If you need it, make the same call again."
     } else {
         "Do not make the call again only to see it: that may change something."
     };
     let text = format!(
-        "[This result of `{}` was taken out of the conversation to make room: {}, {} bytes. All of it is kept as blob {}. \
-         {again}]{}",
+        "[This result of `{}` was taken out of the conversation to make room: {kind}, {} bytes. All of it is the artifact `{}`. \
+         {again}]{beginning}",
         result.name,
-        whole.kind,
-        blob.bytes.len(),
-        blob.digest,
-        whole.beginning
+        whole.size,
+        result_name(&result.call_id),
     );
     let output = match result.output.is_error() {
         true => ToolResultOutput::ErrorText(text),
@@ -93,44 +102,36 @@ fn evict(result: &ToolResult, is_repeatable: bool) -> Option<Eviction> {
     (saves > 0).then(|| Eviction {
         result: ReferencedResult {
             call_id: result.call_id.clone(),
+            tool: result.name.clone(),
             output,
-            blob: blob.reference(),
+            blob: whole,
         },
         blob,
         saves,
     })
 }
 
-/// A result to be replaced.
-struct Whole {
-    kind: String,
-    bytes: Vec<u8>,
-    /// The end of the note.
-    beginning: String,
-}
-
-/// Returns a result as a whole; `None` if the call did not run.
-fn whole(output: &ToolResultOutput) -> Option<Whole> {
-    let (kind, text) = match output {
-        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => ("text", text.clone()),
+/// Returns the kind of a result and the end of the note on it, with the beginning of what the model
+/// read; `None` if the call did not run.
+fn described(output: &ToolResultOutput, read: &ToolResultOutput) -> Option<(String, String)> {
+    let kind = match output {
+        ToolResultOutput::Text(_) | ToolResultOutput::ErrorText(_) => "text".to_owned(),
+        ToolResultOutput::Json(_) | ToolResultOutput::ErrorJson(_) => "JSON".to_owned(),
+        ToolResultOutput::Content(parts) => format!("{} parts{}", parts.len(), files(parts)),
+        ToolResultOutput::ExecutionDenied(_) => return None,
+    };
+    let beginning = match read {
+        ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => beginning(text),
         ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json) => {
-            ("JSON", json.to_string())
+            beginning(json.as_str())
         }
         ToolResultOutput::Content(parts) => {
             let text = parts.iter().find_map(ContentPart::text);
-            return Some(Whole {
-                kind: format!("{} parts{}", parts.len(), files(parts)),
-                bytes: serde_json::to_vec(parts).ok()?,
-                beginning: beginning(text.unwrap_or_default()),
-            });
+            beginning(text.unwrap_or_default())
         }
         ToolResultOutput::ExecutionDenied(_) => return None,
     };
-    Some(Whole {
-        kind: kind.to_owned(),
-        beginning: beginning(&text),
-        bytes: text.into_bytes(),
-    })
+    Some((kind, beginning))
 }
 
 /// Lists the files among the parts.

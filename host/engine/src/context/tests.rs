@@ -42,6 +42,7 @@ fn conversation(sketch: &str, bytes: usize) -> Vec<Message> {
                     call_id,
                     name: "look".into(),
                     output: ToolResultOutput::Text(words),
+                    whole: None,
                 }]));
             }
             other => panic!("{other} is nothing that a conversation has"),

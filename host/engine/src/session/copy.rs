@@ -102,6 +102,7 @@ impl SessionCopy {
                 path: Vec::new(),
                 labels: Vec::new(),
                 tape: None,
+                whole: None,
             };
             records.push(self.follow(now, settled));
         }
@@ -166,10 +167,16 @@ pub fn referenced_blobs(event: &Event) -> Vec<Digest> {
         Event::InputReceived { message, .. } | Event::HistorySummarised { message, .. } => {
             file_blobs(&message.content)
         }
-        Event::CallSettled {
-            output: ToolResultOutput::Content(parts),
-            ..
-        } => file_blobs(parts),
+        Event::CallSettled { output, whole, .. } => {
+            let files = match output {
+                ToolResultOutput::Content(parts) => file_blobs(parts),
+                _ => Vec::new(),
+            };
+            files
+                .into_iter()
+                .chain(whole.as_ref().map(|whole| whole.digest))
+                .collect()
+        }
         _ => Vec::new(),
     }
 }

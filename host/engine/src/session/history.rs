@@ -74,6 +74,7 @@ impl History {
             for result in all.flat_map(|message| &mut message.tool_results) {
                 if let Some(reference) = references.get(&result.call_id) {
                     result.output.clone_from(reference);
+                    result.whole = None;
                 }
             }
             messages

@@ -6,7 +6,10 @@ mod apply;
 mod tests;
 
 use super::{Spent, history::History};
-use crate::context::{estimate::Measured, summary::Inputs};
+use crate::{
+    artifact::Artifacts,
+    context::{estimate::Measured, summary::Inputs},
+};
 use agent_host_types::{
     approval::{ApprovalRule, Decision},
     continuation::Awaiting,
@@ -51,8 +54,10 @@ pub struct SessionState {
     shared: Arc<Map<String, Value>>,
     /// The limits of each tool's last call that had any.
     limits: HashMap<String, Limits>,
-    /// The tools that searches found.
+    /// The tools that searches found, and the reader of artifacts once there is one.
     found_tools: BTreeSet<String>,
+    /// The artifacts of the calls of its model.
+    artifacts: Arc<Artifacts>,
 }
 
 /// A call of the model's last message, until all calls of that message are answered.
@@ -124,7 +129,13 @@ impl SessionState {
         self.messages.len()
     }
 
-    /// Returns the tools that searches found (see [`crate::tool_search`]).
+    /// Returns the artifacts of the calls of its model.
+    pub(crate) fn artifacts(&self) -> &Arc<Artifacts> {
+        &self.artifacts
+    }
+
+    /// Returns the tools that are offered since something in the session called for them: those that
+    /// searches found (see [`crate::tool_search`]), and the reader of artifacts.
     pub(crate) fn found_tools(&self) -> &BTreeSet<String> {
         &self.found_tools
     }

@@ -5,14 +5,55 @@ use serde_json::json;
 
 const FIFTH: usize = INLINE_TEXT_BYTES / 5;
 
-/// Returns what remains of a long text, with the note between head and tail.
+/// Returns what remains of a long text in the result of call `a`.
 fn cut(whole: &str, head: &str, tail: &str) -> String {
+    noted(
+        whole,
+        head,
+        tail,
+        "the whole result is the artifact `results/a`",
+    )
+}
+
+/// Returns what remains of a long text, with the note between head and tail.
+fn noted(whole: &str, head: &str, tail: &str, note: &str) -> String {
     let left_out = whole.len() - head.len() - tail.len();
-    let digest = Blob::new(whole.as_bytes().to_vec()).digest;
     format!(
-        "{head}\n\n[{left_out} of {} bytes are left out here; the whole text is kept as blob {digest}]\n\n{tail}",
+        "{head}\n\n[{left_out} of {} bytes are left out here; {note}]\n\n{tail}",
         whole.len()
     )
+}
+
+/// Spills the result of call `a`, and checks that nothing of it is lost.
+fn spill(output: ToolResultOutput) -> SpilledOutput {
+    let tag = output.tag();
+    let spilled = spill_output(output, "results/a");
+    if let Some(whole) = &spilled.whole {
+        let mut blobs = spilled.blobs.iter();
+        let blob = blobs.find(|blob| blob.digest == whole.digest).unwrap();
+        let restored = restore_output(&spilled.output, blob.bytes.clone()).unwrap();
+        // Its bytes are in blobs of their own.
+        assert_eq!(spill_output(restored, "results/a").output, spilled.output);
+        assert_eq!(spilled.output.tag(), tag);
+    }
+    spilled
+}
+
+fn kept(output: ToolResultOutput) -> SpilledOutput {
+    SpilledOutput {
+        output,
+        whole: None,
+        blobs: Vec::new(),
+    }
+}
+
+/// The preview, and the blob with this text.
+fn moved(output: ToolResultOutput, whole: &str) -> SpilledOutput {
+    SpilledOutput {
+        output,
+        whole: Some(blob(whole).reference()),
+        blobs: vec![blob(whole)],
+    }
 }
 
 fn blob(text: &str) -> Blob {
@@ -46,47 +87,50 @@ fn long_text_keeps_head_and_tail_and_moves_to_a_blob() {
         |text| ToolResultOutput::ExecutionDenied(Some(text)),
     ];
     for make in variants {
-        let (output, blobs) = (make(fits.clone()), Vec::new());
-        assert_eq!(
-            spill_output(output.clone()),
-            SpilledOutput { output, blobs }
-        );
-        let (output, blobs) = (make(short.clone()), vec![blob(&long)]);
-        assert_eq!(
-            spill_output(make(long.clone())),
-            SpilledOutput { output, blobs }
-        );
+        assert_eq!(spill(make(fits.clone())), kept(make(fits.clone())));
+        assert_eq!(spill(make(long.clone())), moved(make(short.clone()), &long));
     }
 }
 
 /// The length of JSON is that of its text; two bytes of it are the quotes.
 #[test]
-fn long_json_becomes_text_and_stays_success_or_error() {
+fn long_json_stays_json() {
     let string = |len: usize| json!("a".repeat(len - 2));
     let fits = ToolResultOutput::json(string(INLINE_TEXT_BYTES));
-    let expected = SpilledOutput {
-        output: fits.clone(),
-        blobs: Vec::new(),
-    };
-    assert_eq!(spill_output(fits), expected);
+    assert_eq!(spill(fits.clone()), kept(fits));
 
     let long = string(INLINE_TEXT_BYTES + 1);
     let written = long.to_string();
     let head = format!("\"{}", "a".repeat(3 * FIFTH - 1));
     let tail = format!("{}\"", "a".repeat(FIFTH - 1));
     let short = cut(&written, &head, &tail);
-    let settled = spill_output(ToolResultOutput::json(long.clone()));
-    let expected = SpilledOutput {
-        output: ToolResultOutput::Text(short.clone()),
-        blobs: vec![blob(&written)],
-    };
-    assert_eq!(settled, expected);
-    let settled = spill_output(ToolResultOutput::error_json(long));
-    let expected = SpilledOutput {
-        output: ToolResultOutput::ErrorText(short),
-        blobs: vec![blob(&written)],
-    };
-    assert_eq!(settled, expected);
+    let preview = ToolResultOutput::json(short.clone());
+    let spilled = spill(ToolResultOutput::json(long.clone()));
+    assert_eq!(spilled, moved(preview.clone(), &written));
+    let whole = spilled.whole;
+    assert_eq!(
+        unquoted_preview(&preview, whole.as_ref()),
+        Some(ToolResultOutput::Text(short.clone()))
+    );
+    assert_eq!(unquoted_preview(&preview, None), None);
+    let preview = ToolResultOutput::error_json(short.clone());
+    let spilled = spill(ToolResultOutput::error_json(long));
+    assert_eq!(spilled, moved(preview.clone(), &written));
+    assert_eq!(
+        unquoted_preview(&preview, whole.as_ref()),
+        Some(ToolResultOutput::ErrorText(short))
+    );
+}
+
+/// The bytes come from a disk.
+#[test]
+fn bytes_that_are_no_whole_result_are_refused() {
+    let json = ToolResultOutput::json(json!("preview"));
+    let parts = ToolResultOutput::Content(Vec::new());
+    let text = ToolResultOutput::Text(String::new());
+    for (preview, bytes) in [(&json, b"[1".as_slice()), (&parts, b"{}"), (&text, b"\xff")] {
+        assert_eq!(restore_output(preview, bytes.to_vec()), None);
+    }
 }
 
 /// At every alignment of the characters.
@@ -103,8 +147,7 @@ fn long_text_is_cut_at_character_boundaries() {
         (3, "🦀"),
     ] {
         let whole = format!("{}{}", "x".repeat(shift), symbol.repeat(INLINE_TEXT_BYTES));
-        let ToolResultOutput::Text(short) =
-            spill_output(ToolResultOutput::Text(whole.clone())).output
+        let ToolResultOutput::Text(short) = spill(ToolResultOutput::Text(whole.clone())).output
         else {
             panic!("text stays text");
         };
@@ -132,10 +175,10 @@ fn bytes_move_to_blobs_and_other_parts_stay() {
     let mut expected = parts.clone();
     expected[1] = file("image/png", FileData::Blob(stored.reference()));
     let expected = SpilledOutput {
-        output: ToolResultOutput::Content(expected),
         blobs: vec![stored],
+        ..kept(ToolResultOutput::Content(expected))
     };
-    assert_eq!(spill_output(ToolResultOutput::Content(parts)), expected);
+    assert_eq!(spill(ToolResultOutput::Content(parts)), expected);
 }
 
 /// The first parts use up the budget of the later ones.
@@ -152,16 +195,15 @@ fn parts_share_one_budget_of_inline_text() {
         file("text/plain", FileData::Text(third.clone())),
         text("a last word"),
     ];
-    let expected = SpilledOutput {
-        output: ToolResultOutput::Content(vec![
-            text(&first),
-            text(cut(&second, &"b".repeat(600), &"b".repeat(200))),
-            file("text/plain", FileData::Text(cut(&third, "", ""))),
-            text("a last word"),
-        ]),
-        blobs: vec![blob(&second), blob(&third)],
-    };
-    assert_eq!(spill_output(ToolResultOutput::Content(parts)), expected);
+    let preview = ToolResultOutput::Content(vec![
+        text(&first),
+        text(cut(&second, &"b".repeat(600), &"b".repeat(200))),
+        file("text/plain", FileData::Text(cut(&third, "", ""))),
+        text("a last word"),
+    ]);
+    let written = serde_json::to_string(&parts).unwrap();
+    let spilled = spill(ToolResultOutput::Content(parts));
+    assert_eq!(spilled, moved(preview, &written));
 }
 
 #[test]
@@ -176,7 +218,8 @@ fn user_message_keeps_its_text_and_moves_its_files() {
         ],
     );
     let stored = Blob::new(vec![7]);
-    let short = cut(&long, &"w".repeat(3 * FIFTH), &"w".repeat(FIFTH));
+    let note = format!("the whole text is kept as blob {}", blob(&long).digest);
+    let short = noted(&long, &"w".repeat(3 * FIFTH), &"w".repeat(FIFTH), &note);
     let expected = Message::parts(
         Role::User,
         vec![

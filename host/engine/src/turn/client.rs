@@ -9,7 +9,7 @@ use super::{
     Agent, Prompts, TurnContext,
     approval::request_name,
     begin::refuse,
-    execute::{Plan, Run, call_intended, question, record_settled},
+    execute::{Caller, Plan, Run, call_intended, question, record_settled},
 };
 use crate::{
     BoxFuture,
@@ -29,6 +29,7 @@ use agent_host_types::{
     turn::TurnError,
 };
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// A call of a client, from its request to its result.
 #[derive(Debug)]
@@ -144,14 +145,15 @@ impl Agent {
                     return Ok(self.settle_skipped_call(session, cx, call, output));
                 }
             };
-            let shared = {
+            let caller = {
                 let mut session = session.lock();
-                let shared = session.state().shared().clone();
+                let caller = Caller::of(&session);
                 // A run that resumes after a question sees the shared state of the first run.
-                let shared = call.entry.shared.get_or_insert(shared).clone();
+                let shared = || Arc::clone(session.state().shared());
+                call.entry.shared.get_or_insert_with(shared);
                 let intended = call_intended(&run);
                 session.record(intended, Vec::new());
-                shared
+                caller
             };
             if (std::mem::take(&mut call.fresh) || run.effect != Effect::ReadOnly)
                 && let Err(error) = session.flush(cx.observer).await
@@ -165,7 +167,7 @@ impl Agent {
                 );
                 return Err(ClientCallError::NotRun(error));
             }
-            let report = match self.run_call(session.id(), &run, &shared, cx).await {
+            let report = match self.run_call(&caller, &run, cx).await {
                 RunEnd::Settled(report) => report,
                 RunEnd::Asked(asked) => {
                     let question = asked.question.clone();

@@ -124,10 +124,9 @@ impl Agent {
             after_tokens: self.tokens_without(session, saved),
         };
         let count = found.len();
-        let (results, blobs) = found
-            .into_iter()
-            .map(|found| (found.result, found.blob))
-            .unzip();
+        let found = found.into_iter().map(|found| (found.result, found.blob));
+        let (results, blobs): (Vec<_>, Vec<_>) = found.unzip();
+        let blobs = blobs.into_iter().flatten().collect();
         session.record(Event::ResultsReferenced { results, size }, blobs);
         cx.observer.live(Live::ResultsReferenced { count, size });
         Ok(Compaction::Changed)

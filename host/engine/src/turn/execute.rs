@@ -8,12 +8,13 @@ mod plan;
 mod run;
 
 pub(super) use plan::{Plan, Run, answer_of, interrupted};
-pub(super) use run::{call_intended, question};
+pub(super) use run::{Caller, call_intended, question};
 
 use super::{
     Agent, Step, StepOutput, StepResult, Timing, Transition, TurnContext, approval::request_name,
 };
 use crate::{
+    artifact::result_name,
     session::{BatchCall, Session},
     spill::spill_output,
     tool::{CallReport, RunEnd},
@@ -175,10 +176,10 @@ impl Agent {
         {
             session.barrier(cx.observer).await?;
         }
-        let id = session.id();
-        let shared = session.state().shared();
+        let caller = Caller::of(session);
+        let caller = &caller;
         let mut ends = stream::iter(group.into_iter().map(|run| async move {
-            let end = self.run_call(id, &run, shared, cx).await;
+            let end = self.run_call(caller, &run, cx).await;
             (run, end)
         }))
         .buffered(self.settings.parallel_calls.max(1));
@@ -240,12 +241,13 @@ pub(super) fn record_settled(session: &mut Session, call: &ToolCall, report: Cal
     if known.is_some() && known == accounting.limits.as_ref() {
         accounting.limits = None;
     }
-    let settled = spill_output(output);
+    let settled = spill_output(output, &result_name(&call.id).to_string());
     let (call_id, tool) = (call.id.clone(), call.name.clone());
     let settled_event = Event::CallSettled {
         call_id: call_id.clone(),
         tool,
         output: settled.output,
+        whole: settled.whole,
         accounting,
         audit,
         rule: None,

@@ -114,6 +114,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         Event::ResultsReferenced {
             results: vec![ReferencedResult {
                 call_id: call_id.clone(),
+                tool: "look".into(),
                 output: ToolResultOutput::Text("[a reference]".to_owned()),
                 blob: blob.reference(),
             }],
@@ -210,6 +211,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         path: Vec::new(),
         labels: Vec::new(),
         tape: None,
+        whole: None,
     }));
     let outcomes = outcomes(session, provenance, &call_id);
     events.extend(
@@ -417,6 +419,7 @@ fn settled(blob: &Blob) -> Event {
         path: Vec::new(),
         labels: Vec::new(),
         tape: None,
+        whole: None,
     }
 }
 

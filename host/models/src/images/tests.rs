@@ -219,6 +219,7 @@ async fn fitted_requests_are_stable_and_noted_once() {
                 call_id: CallId("c".to_owned()),
                 name: "t".to_owned(),
                 output: ToolResultOutput::Content(vec![part("again", "image/png", &large)]),
+                whole: None,
             }]),
         ],
         tools: Vec::new(),

@@ -78,6 +78,7 @@ async fn play(
                 call_id: call.id.clone(),
                 name: call.name.clone(),
                 output: answer(call),
+                whole: None,
             });
         }
         messages.push(Message::results(results));

@@ -230,6 +230,7 @@ fn result(id: &str, name: &str, output: ToolResultOutput) -> ToolResult {
         call_id: CallId(id.to_owned()),
         name: name.to_owned(),
         output,
+        whole: None,
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) async fn content(
 async fn read(store: &dyn JournalStore, session: SessionId) -> Result<Artifacts, Failure> {
     let mut artifacts = Artifacts::default();
     store
-        .for_each_record(session, |record| artifacts.add(record.event))
+        .for_each_record(session, |record| artifacts.add(&record.event))
         .await?;
     Ok(artifacts)
 }

@@ -4,6 +4,7 @@ use crate::terminal::{
     BOLD, DIM, RED, YELLOW, audit_line, bytes, date, dollars, escape, escape_line, micros,
     one_line, outcome_style, size_change, summary, tool_name, truncated,
 };
+use agent_host_engine::spill::unquoted_preview;
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
     approval::{ApprovalRule, Decision},
@@ -140,10 +141,14 @@ fn event(event: &Event) -> String {
         Event::CallSettled {
             tool,
             output,
+            whole,
             accounting,
             audit,
             ..
-        } => return settled(tool, output, accounting, audit),
+        } => {
+            let read = unquoted_preview(output, whole.as_ref());
+            return settled(tool, read.as_ref().unwrap_or(output), accounting, audit);
+        }
         Event::StateMerged { delta, .. } => (
             "state",
             one_line(&json!(delta).to_string(), SHOWN_CHARACTERS),

@@ -29,6 +29,7 @@ fn message_estimate_counts_what_is_sent() {
             call_id: CallId("not counted".into()),
             name: "look".into(),
             output,
+            whole: None,
         }])
     };
     let mut calling = Message::text(Role::Assistant, "12345678");

@@ -50,6 +50,7 @@ fn follow(state: &mut SessionState, messages: &[Message]) {
                         path: Vec::new(),
                         labels: Vec::new(),
                         tape: None,
+                        whole: None,
                     });
                 }
             }

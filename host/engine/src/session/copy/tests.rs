@@ -108,6 +108,7 @@ fn settled(id: &str, output: ToolResultOutput) -> Event {
         path: Vec::new(),
         labels: Vec::new(),
         tape: None,
+        whole: None,
     }
 }
 

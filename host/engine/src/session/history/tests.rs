@@ -41,6 +41,7 @@ fn message(n: usize) -> Message {
                 call_id,
                 name: "t".into(),
                 output,
+                whole: None,
             }])
         }
     }

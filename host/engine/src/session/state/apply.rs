@@ -2,6 +2,7 @@
 
 use super::{BatchCall, Open, SessionState, TurnStats};
 use crate::{
+    artifact::{Artifacts, READ_ARTIFACT},
     context::estimate::Measured,
     session::Spent,
     tool_search::{SEARCH_TOOL, found_in},
@@ -45,7 +46,10 @@ impl SessionState {
                     ..TurnStats::default()
                 };
             }
-            Event::ResultsReferenced { results, .. } => self.messages.evict_results(results),
+            Event::ResultsReferenced { results, .. } => {
+                self.messages.evict_results(results);
+                self.keep_artifacts(|artifacts| artifacts.add(event));
+            }
             Event::HistorySummarised {
                 messages,
                 message,
@@ -83,6 +87,7 @@ impl SessionState {
                 call_id,
                 tool,
                 output,
+                whole,
                 accounting,
                 ..
             } => {
@@ -92,10 +97,14 @@ impl SessionState {
                 if tool == SEARCH_TOOL {
                     self.found_tools.extend(found_in(output));
                 }
+                if self.entry(call_id).is_some() {
+                    self.keep_artifacts(|artifacts| artifacts.add(event));
+                }
                 self.settled(ToolResult {
                     call_id: call_id.clone(),
                     name: tool.clone(),
                     output: output.clone(),
+                    whole: whole.clone(),
                 });
             }
             Event::StateMerged { delta, .. } => merge(Arc::make_mut(&mut self.shared), delta),
@@ -214,6 +223,14 @@ impl SessionState {
             let results = answered.filter_map(|entry| entry.result).collect();
             self.messages.push(Message::results(results));
             self.open = None;
+        }
+    }
+
+    /// Adds artifacts. With the first one, the model is offered their reader.
+    fn keep_artifacts(&mut self, add: impl FnOnce(&mut Artifacts)) {
+        add(Arc::make_mut(&mut self.artifacts));
+        if !self.artifacts.kept.is_empty() && !self.found_tools.contains(READ_ARTIFACT) {
+            self.found_tools.insert(READ_ARTIFACT.to_owned());
         }
     }
 

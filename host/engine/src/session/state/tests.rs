@@ -54,6 +54,7 @@ fn settled(id: &str, output: &str) -> Event {
         path: Vec::new(),
         labels: Vec::new(),
         tape: None,
+        whole: None,
     }
 }
 

@@ -93,7 +93,7 @@ impl Agent {
             return Plan::Answer(interrupted(&call.name).into());
         }
         let Some(tool) = self.tool(&call.name) else {
-            return Plan::Answer(self.unknown(&call.name).into());
+            return Plan::Answer(self.unknown(session, &call.name).into());
         };
         let Some(input) = entry.effective_input().cloned() else {
             return Plan::Answer(not_an_object().into());
@@ -121,13 +121,9 @@ impl Agent {
         }
     }
 
-    fn unknown(&self, name: &str) -> ToolFailure {
-        let names: Vec<&str> = self
-            .tools
-            .tools()
-            .iter()
-            .map(|tool| tool.definition.name.as_str())
-            .collect();
+    fn unknown(&self, session: &Session, name: &str) -> ToolFailure {
+        let names = self.offered(session).map(|tool| tool.name.as_str());
+        let names: Vec<&str> = names.collect();
         let name = name.escape_debug();
         let message = if names.is_empty() {
             format!("There is no tool `{name}`; this run has no tools.")

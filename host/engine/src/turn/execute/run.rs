@@ -2,6 +2,7 @@
 
 use super::plan::Run;
 use crate::{
+    artifact::SessionArtifacts,
     observer::Live,
     session::{BatchCall, Session},
     tool::{CallReport, Invocation, RunEnd},
@@ -28,12 +29,28 @@ use tokio::time::timeout;
 /// its usage is unknown.
 const STOP_GRACE: Duration = Duration::from_millis(500);
 
+/// What the calls of one session share.
+pub(in crate::turn) struct Caller {
+    session: SessionId,
+    shared: Arc<Map<String, Value>>,
+    artifacts: SessionArtifacts,
+}
+
+impl Caller {
+    pub(in crate::turn) fn of(session: &Session) -> Self {
+        Self {
+            session: session.id(),
+            shared: Arc::clone(session.state().shared()),
+            artifacts: session.artifacts(),
+        }
+    }
+}
+
 impl Agent {
     pub(in crate::turn) async fn run_call(
         &self,
-        session: SessionId,
+        caller: &Caller,
         run: &Run,
-        shared: &Arc<Map<String, Value>>,
         cx: &TurnContext<'_>,
     ) -> RunEnd {
         let call = &run.entry.call;
@@ -50,13 +67,14 @@ impl Agent {
             input: &run.input,
         });
         let invocation = Invocation {
-            session,
+            session: caller.session,
             call_id: call_id.clone(),
             tool: call.name.clone(),
             input: run.input.clone(),
             idempotency_key: run.idempotency_key.clone(),
-            shared: Arc::clone(run.entry.shared.as_ref().unwrap_or(shared)),
+            shared: Arc::clone(run.entry.shared.as_ref().unwrap_or(&caller.shared)),
             answers: run.entry.answers.clone(),
+            artifacts: Some(caller.artifacts.clone()),
             can_ask: self.settings.prompts == Prompts::Ask,
             cancel: cx.cancel.clone(),
         };
@@ -192,14 +210,13 @@ pub(in crate::turn) fn question(session: &Session, run: &Run, asked: PendingQues
 }
 
 /// Replaces a result that cannot be sent to a model or parsed from the journal, whichever runner
-/// returned it.
-fn checked(report: CallReport) -> CallReport {
-    match report.output.validate() {
-        Ok(()) => report,
-        Err(failure) => CallReport {
-            output: failure.into(),
-            merges: Vec::new(),
-            ..report
-        },
+/// returned it. Only a success changes the state that later calls see, by what hooks left of it.
+fn checked(mut report: CallReport) -> CallReport {
+    if let Err(failure) = report.output.validate() {
+        report.output = failure.into();
     }
+    if !report.output.is_success() {
+        report.merges.clear();
+    }
+    report
 }

@@ -121,6 +121,7 @@ async fn in_order_the_calls_before_run_first() {
         call_id: CallId("a".into()),
         name: "look".into(),
         output: text("look {}"),
+        whole: None,
     };
     assert_eq!(continuation.completed, [completed]);
     assert_eq!(index(&continuation), 1);

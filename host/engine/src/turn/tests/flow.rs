@@ -112,6 +112,7 @@ async fn calls_lead_to_another_turn() {
         call_id: CallId(id.into()),
         name: name.into(),
         output: text(output),
+        whole: None,
     };
     let messages = vec![
         Message::text(Role::User, "go"),
@@ -377,6 +378,7 @@ async fn unusable_message_is_refused() {
                     call_id: CallId("a".into()),
                     name: "look".into(),
                     output: text(""),
+                    whole: None,
                 }],
                 ..user.clone()
             },

@@ -24,6 +24,7 @@ fn request() -> ModelRequest {
         call_id: CallId("c1".to_owned()),
         name: "do".to_owned(),
         output: ToolResultOutput::Text("done".to_owned()),
+        whole: None,
     }];
     ModelRequest {
         system: None,

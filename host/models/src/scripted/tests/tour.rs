@@ -1,5 +1,5 @@
 use super::*;
-use agent_host_engine::spill::spill_output;
+use agent_host_engine::spill::{spill_output, unquoted_preview};
 use agent_host_types::output::{FileData, FilePart};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
@@ -59,7 +59,9 @@ impl Directory {
             .collect();
         let truncated = deep && self.truncated;
         let json = json!({"path": ".", "entries": entries, "truncated": truncated});
-        spill_output(ToolResultOutput::json(json)).output
+        let spilled = spill_output(ToolResultOutput::json(json), "results/a");
+        let read = unquoted_preview(&spilled.output, spilled.whole.as_ref());
+        read.unwrap_or(spilled.output)
     }
 
     fn answer(&self, call: &ToolCall) -> ToolResultOutput {

@@ -63,6 +63,7 @@ async fn last_messages(turns: &[&str], answers: Vec<Answer>) -> Vec<Value> {
                 call_id: call.id.clone(),
                 name: call.name.clone(),
                 output: ToolResultOutput::Text("ok".to_owned()),
+                whole: None,
             };
             let mut results = Message::parts(Role::ToolResult, Vec::new());
             results.tool_results = reply.tool_calls.iter().map(result).collect();

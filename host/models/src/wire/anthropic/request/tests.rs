@@ -36,6 +36,7 @@ fn result(id: &str, output: ToolResultOutput) -> ToolResult {
         call_id: CallId(id.to_owned()),
         name: "read".to_owned(),
         output,
+        whole: None,
     }
 }
 

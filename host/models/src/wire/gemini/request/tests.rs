@@ -26,6 +26,7 @@ fn result(output: ToolResultOutput) -> Message {
         call_id: CallId("c1".to_owned()),
         name: "read".to_owned(),
         output,
+        whole: None,
     }])
 }
 

@@ -158,6 +158,7 @@ fn unsupported_files_move_or_become_notes() {
             file("image/png", "a.png"),
             file("application/pdf", "b.pdf"),
         ]),
+        whole: None,
     };
     let output =
         |text: &str| json!({"type": "function_call_output", "call_id": "c1", "output": text});

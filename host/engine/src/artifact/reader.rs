@@ -1,0 +1,185 @@
+//! The tool with which the model reads artifacts, page by page.
+
+use super::{Artifact, ArtifactName, Artifacts};
+use crate::{
+    BoxFuture,
+    host_tool::{HostTool, with_host_tool},
+    journal::{Journal, JournalError},
+    tool::{Invocation, ToolRunner},
+};
+use agent_host_types::{
+    media,
+    output::{ContentPart, FileData, FilePart, ToolResultOutput},
+    tool::{Effect, ToolDefinition},
+};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::{self, Write as _},
+    sync::Arc,
+};
+
+/// The name of the tool.
+pub const READ_ARTIFACT: &str = "read_artifact";
+
+/// The length of a text in one result, in bytes: less than what stays inline of a long result.
+const PAGE_BYTES: usize = 40 * 1024;
+
+/// The largest image in a result, in bytes; providers take 5 MB.
+const IMAGE_BYTES: usize = 3 * 1024 * 1024;
+
+/// The number of names in an error.
+const NAMED: usize = 50;
+
+/// The artifacts of a session as they are when a call starts.
+#[derive(Clone)]
+pub struct SessionArtifacts {
+    kept: Arc<Artifacts>,
+    journal: Arc<dyn Journal>,
+}
+
+impl fmt::Debug for SessionArtifacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SessionArtifacts").field(&self.kept).finish()
+    }
+}
+
+impl SessionArtifacts {
+    pub(crate) fn new(kept: Arc<Artifacts>, journal: Arc<dyn Journal>) -> Self {
+        Self { kept, journal }
+    }
+
+    /// Returns the artifacts by name.
+    #[must_use]
+    pub fn list(&self) -> &BTreeMap<ArtifactName, Artifact> {
+        &self.kept.kept
+    }
+
+    /// Reads the bytes of one of them.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn read(&self, artifact: &Artifact) -> Result<Vec<u8>, JournalError> {
+        self.journal.blob(artifact.blob.digest).await
+    }
+}
+
+/// The tool that reads artifacts. The model is offered it from the session's first artifact on.
+struct Reader;
+
+/// Puts a reader of artifacts before the tools of a runner, none of which has its name.
+#[must_use]
+pub fn with_artifact_reader(others: Arc<dyn ToolRunner>) -> Arc<dyn ToolRunner> {
+    with_host_tool(others, definition(), Reader)
+}
+
+impl HostTool for Reader {
+    fn is_offered(&self, found: &BTreeSet<String>) -> bool {
+        found.contains(READ_ARTIFACT)
+    }
+
+    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, ToolResultOutput> {
+        Box::pin(async move {
+            let input = &invocation.input;
+            let name = input.get("name").and_then(Value::as_str);
+            let found = name.and_then(|name| {
+                let artifacts = invocation.artifacts.as_ref()?;
+                let name: ArtifactName = name.parse().ok()?;
+                Some((artifacts, name.clone(), artifacts.list().get(&name)?))
+            });
+            let Some((artifacts, name, artifact)) = found else {
+                return absent(invocation.artifacts.as_ref());
+            };
+            match artifacts.read(artifact).await {
+                Ok(bytes) => file_result(&name.to_string(), &bytes, offset(input.get("offset"))),
+                Err(error) => ToolResultOutput::ErrorText(format!(
+                    "The artifact cannot be read now: {error}."
+                )),
+            }
+        })
+    }
+}
+
+fn absent(artifacts: Option<&SessionArtifacts>) -> ToolResultOutput {
+    let names = artifacts.map(|artifacts| artifacts.list().keys());
+    let names: Vec<String> = names
+        .into_iter()
+        .flatten()
+        .take(NAMED)
+        .map(ToString::to_string)
+        .collect();
+    ToolResultOutput::ErrorText(match names.is_empty() {
+        true => "There is no such artifact, and this conversation has none.".to_owned(),
+        false => format!(
+            "There is no such artifact. There are: {}.",
+            names.join(", ")
+        ),
+    })
+}
+
+/// Returns the argument of a tool that reads on from a place, in bytes; 0 without one.
+#[must_use]
+pub fn offset(argument: Option<&Value>) -> usize {
+    let offset = argument.and_then(Value::as_u64).unwrap_or_default();
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+/// Returns a file to the model: an image as an image, and text from `offset` on, at most a page.
+#[must_use]
+pub fn file_result(name: &str, bytes: &[u8], offset: usize) -> ToolResultOutput {
+    let seen = media::sniff(bytes);
+    if let Some(seen) = seen.filter(|seen| seen.starts_with("image/"))
+        && bytes.len() <= IMAGE_BYTES
+    {
+        return ToolResultOutput::Content(vec![ContentPart::File(FilePart {
+            media_type: seen.to_owned(),
+            data: FileData::Bytes(bytes.to_vec()),
+            filename: Some(name.to_owned()),
+        })]);
+    }
+    match str::from_utf8(bytes) {
+        Ok(text) => text_page(text, offset),
+        Err(_) => ToolResultOutput::ErrorText(format!(
+            "The file has {} bytes, and is neither text nor an image.",
+            bytes.len()
+        )),
+    }
+}
+
+/// Returns a text from `offset` on, at most a page of it.
+#[must_use]
+pub fn text_page(text: &str, offset: usize) -> ToolResultOutput {
+    let start = text.ceil_char_boundary(offset.min(text.len()));
+    let end = text.floor_char_boundary(start.saturating_add(PAGE_BYTES).min(text.len()));
+    let mut page = text.get(start..end).unwrap_or_default().to_owned();
+    if end < text.len() {
+        let left = text.len() - end;
+        let _ = write!(page, "\n[{left} bytes more: read on with `offset` {end}]");
+    }
+    ToolResultOutput::Text(page)
+}
+
+fn definition() -> ToolDefinition {
+    ToolDefinition {
+        name: READ_ARTIFACT.to_owned(),
+        title: Some("Read an artifact".to_owned()),
+        description: "Returns an artifact of this conversation: a file that a tool returned, or a result that was too long \
+             to show or was taken out of the conversation. A note in its place has the name. Long text comes in pages."
+            .to_owned(),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "name": { "type": "string", "description": "The name of the artifact." },
+                "offset": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "Where to read on in a long text, in bytes.",
+                },
+            },
+            "required": ["name"],
+            "additionalProperties": false,
+        }),
+        output_schema: None,
+        effect: Effect::ReadOnly,
+    }
+}
