@@ -130,7 +130,7 @@ pub fn restore_output(preview: &ToolResultOutput, whole: Vec<u8>) -> Option<Tool
     })
 }
 
-/// Returns what people and models read in place of a preview of JSON: its text, without the quotes
+/// Returns the readable form of a preview of JSON: its text, without the quotes
 /// and escapes of a JSON string. Returns `None` for any other output, which is read as it is.
 #[must_use]
 pub fn unquoted_preview(

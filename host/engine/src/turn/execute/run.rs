@@ -29,7 +29,7 @@ use tokio::time::timeout;
 /// its usage is unknown.
 const STOP_GRACE: Duration = Duration::from_millis(500);
 
-/// What the calls of one session share.
+/// The part of an invocation that all calls of a session share.
 pub(in crate::turn) struct Caller {
     session: SessionId,
     shared: Arc<Map<String, Value>>,
