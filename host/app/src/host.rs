@@ -159,6 +159,7 @@ impl Host {
             budgets: self.config.budgets.clone(),
             prompts,
             timing: self.config.timing,
+            durability: self.config.session.durability,
             approval_expiry_ms: self.config.approval_expiry_ms,
             context: self.config.context,
             ..Settings::default()

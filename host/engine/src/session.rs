@@ -210,21 +210,17 @@ impl Session {
         self.next_seq
     }
 
-    /// Whether the use of a continuation is not durable yet. Nothing that it allows may run before.
-    pub(crate) fn decision_is_undurable(&self) -> bool {
+    /// Whether a record is not durable yet that has to be before anything runs: the use of a
+    /// continuation, which allows it, or an interruption, which bounds how often it runs again.
+    pub(crate) fn must_be_durable_to_run(&self) -> bool {
         self.undurable.iter().any(|record| {
             matches!(
                 record.event,
-                Event::DecisionRecorded { .. } | Event::AnswerReceived { .. }
+                Event::DecisionRecorded { .. }
+                    | Event::AnswerReceived { .. }
+                    | Event::TurnInterrupted { .. }
             )
         })
-    }
-
-    /// Whether a call's result is not durable yet. The model must not be shown it before.
-    pub(crate) fn result_is_undurable(&self) -> bool {
-        self.undurable
-            .iter()
-            .any(|record| matches!(record.event, Event::CallSettled { .. }))
     }
 
     /// Returns the conversation as the model is shown it, with files as blob references.

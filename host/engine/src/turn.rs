@@ -27,7 +27,7 @@ use agent_host_types::{
     context::ContextLimits,
     event::Event,
     tool::ToolRuntime,
-    turn::{AgentInput, TurnEnd, TurnError, TurnReport, TurnSummary},
+    turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
 pub use approval_view::{CallPreview, QuestionPreview, call_heading};
 pub use client::{ClientCall, ClientCallEnd, ClientCallError};
@@ -136,6 +136,8 @@ pub struct Settings {
     pub prompts: Prompts,
     /// When approval is requested.
     pub timing: Timing,
+    /// How much of a turn a crash of the program can lose.
+    pub durability: Durability,
     /// The lifetime of an approval request, in milliseconds; `None` for no limit. An expired one is a
     /// denial.
     pub approval_expiry_ms: Option<u64>,
@@ -153,6 +155,7 @@ impl Default for Settings {
             output_schema: None,
             prompts: Prompts::Deny,
             timing: Timing::default(),
+            durability: Durability::default(),
             approval_expiry_ms: None,
             parallel_calls: 8,
             context: Some(ContextLimits::default()),
@@ -288,6 +291,7 @@ impl Agent {
             tool_calls: turn_stats.tool_calls,
             duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
             tool_runtime: runtime_of(session),
+            durability: self.settings.durability,
         };
         TurnReport { end, summary }
     }

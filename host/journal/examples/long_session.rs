@@ -15,7 +15,7 @@ use agent_host_types::{
     model::{ModelReply, Provenance, StopReason, Usage},
     output::ToolResultOutput,
     tool::{Effect, ToolCall, ToolRuntime},
-    turn::{TurnEnd, TurnReport, TurnSummary},
+    turn::{Durability, TurnEnd, TurnReport, TurnSummary},
 };
 use serde_json::{Value, json};
 use std::{error::Error, path::Path, time::Instant};
@@ -137,6 +137,7 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
         tool_calls,
         duration_ms: 950,
         tool_runtime: ToolRuntime::Host,
+        durability: Durability::Turn,
     };
     let text = format!(
         "File {question} has notes of a meeting about the plan of the year: who was there, what was said, and what is to be done."

@@ -96,6 +96,12 @@ pub enum Event {
         /// nothing is billed by the estimate.
         estimated_tokens: u64,
     },
+    /// The program ended during a turn; recorded when the turn is resumed or superseded.
+    TurnInterrupted {
+        /// The estimated size of a request whose reply was lost, in tokens; 0 if none was. The
+        /// provider bills it, so that it counts towards the budgets.
+        lost_tokens: u64,
+    },
     /// Old results exceed the model's window and are replaced by references in all later requests.
     ResultsReferenced {
         /// The references, in the order of the conversation.

@@ -194,6 +194,21 @@ pub struct TurnSummary {
     pub duration_ms: u64,
     /// The runtime of the calls of this turn: external if any of them is.
     pub tool_runtime: ToolRuntime,
+    /// How much of the turn a crash of the program can lose.
+    #[serde(default)]
+    pub durability: Durability,
+}
+
+/// How much of a turn a crash of the program can lose. Neither loses the user's message, nor what
+/// an effectful call did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Durability {
+    /// The model's reply and the results of read-only calls, until the turn ends.
+    #[default]
+    Turn,
+    /// Only what is running: a reply and each group of results are durable before anything follows.
+    Strict,
 }
 
 /// Why a turn failed.
@@ -246,6 +261,15 @@ pub enum TurnError {
     InvalidAnswer {
         /// The mismatch.
         message: String,
+    },
+    /// The program ended again and again during this turn, without a reply or a result in between.
+    #[error(
+        "no-progress: the program ended {resumes} times during this turn, without a reply or a result in between; see why it \
+         ended, then send another message"
+    )]
+    NoProgress {
+        /// The times that the turn was resumed.
+        resumes: u64,
     },
     /// The input does not fit the state of the session. Nothing ran or was recorded.
     #[error("{message}")]

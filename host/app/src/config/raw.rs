@@ -7,7 +7,7 @@
 use super::{approval::RawApproval, model::is_file, network::RawNetwork, settings::RawSettings};
 use agent_host_engine::policy::{DirMode, DirQuota};
 use agent_host_models::Provider;
-use agent_host_types::{limits::Limits, tool::Effect};
+use agent_host_types::{limits::Limits, tool::Effect, turn::Durability};
 use serde::{Deserialize, Serialize, Serializer};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -197,6 +197,9 @@ pub(super) struct RawSession {
     pub(super) keep: Option<RawKeep>,
     /// The maximum wait for another process that holds the database, in milliseconds.
     pub(super) lock_timeout_ms: Option<u64>,
+    /// How much of a turn a crash can lose.
+    #[serde(skip_serializing)]
+    pub(super) durability: Durability,
 }
 
 /// `keep` in `[session]`.

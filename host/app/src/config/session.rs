@@ -6,6 +6,7 @@ use super::{
     raw::{RawKeep, RawSession},
 };
 use agent_host_journal::{Retention, SqliteOptions};
+use agent_host_types::turn::Durability;
 use std::time::Duration;
 
 /// The default age up to which sessions are kept, in days.
@@ -36,6 +37,8 @@ pub struct SessionConfig {
     pub keep: Retention,
     /// How long to wait for another program that holds the database.
     pub lock_timeout: Duration,
+    /// How much of a turn a crash of the program can lose.
+    pub durability: Durability,
 }
 
 impl SessionConfig {
@@ -84,5 +87,6 @@ pub(super) fn resolve(raw: RawSession) -> Result<SessionConfig, ConfigError> {
     Ok(SessionConfig {
         keep: Retention { age, bytes },
         lock_timeout,
+        durability: raw.durability,
     })
 }

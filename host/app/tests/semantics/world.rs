@@ -22,7 +22,7 @@ use agent_host_types::{
     output::ToolResultOutput,
     question::Answer,
     tool::ToolRuntime,
-    turn::{AgentInput, SubmittedResult, TurnEnd, TurnError, TurnReport, TurnSummary},
+    turn::{AgentInput, Durability, SubmittedResult, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
 use serde_json::{Value, json};
 use std::{fmt::Write as _, sync::Arc, time::Duration};
@@ -281,6 +281,7 @@ impl World {
             tool_calls,
             duration_ms: 0,
             tool_runtime: ToolRuntime::Host,
+            durability: Durability::Turn,
         }
     }
 

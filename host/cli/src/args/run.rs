@@ -93,6 +93,10 @@ pub(crate) struct RunArgs {
     /// what agent.toml says on a terminal, `later` with `--decide` and `--submit`, else `none`].
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) permission_prompts: Option<PermissionPrompts>,
+    /// Store the model's reply and each result before anything follows, so that a crash loses no
+    /// reply that was paid for; `durability = "strict"` in agent.toml.
+    #[arg(long)]
+    pub(crate) durable: bool,
     /// Stop after this many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,

@@ -26,7 +26,7 @@ use agent_host_types::{
     budget::Budget,
     model::StopReason,
     output::ContentPart,
-    turn::{AgentInput, TurnEnd, TurnError, TurnReport},
+    turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport},
 };
 use serde_json::json;
 use std::{io::Read as _, path::Path, sync::Arc, time::Duration};
@@ -114,6 +114,9 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     }
     let view = LiveView::new(*terminal, args.output_format, args.quiet);
     let mut agent = host.agent(prompts(&args, terminal));
+    if args.durable {
+        agent.settings.durability = Durability::Strict;
+    }
     agent.settings.until_tool = until_tool(&args);
     agent.settings.output_schema = args
         .output_schema

@@ -44,6 +44,7 @@ pub struct SessionState {
     turns: u64,
     spent: Spent,
     model_paused: bool,
+    progress: Progress,
     pub(crate) turn_stats: TurnStats,
     usage: Usage,
     batch: Vec<BatchCall>,
@@ -79,6 +80,17 @@ pub struct BatchCall {
     pub(crate) asked: Option<AnsweredBy>,
     /// Whether it was dispatched externally.
     pub dispatched_externally: bool,
+}
+
+/// How far the current turn is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Progress {
+    /// Whether it has not ended.
+    is_open: bool,
+    /// The estimated size of the request without a reply, in tokens.
+    asked_tokens: u64,
+    /// The interruptions since the last reply or result.
+    interruptions: u64,
 }
 
 /// The figures of the current turn's model reply. Kept while the turn is paused, so that the
@@ -201,6 +213,21 @@ impl SessionState {
     #[must_use]
     pub fn model_paused(&self) -> bool {
         self.model_paused
+    }
+
+    /// Whether the last turn has not ended: it runs, or the program ended during it.
+    pub(crate) fn turn_is_open(&self) -> bool {
+        self.progress.is_open
+    }
+
+    /// Returns the estimated size of the request without a reply, in tokens; 0 without one.
+    pub(crate) fn asked_tokens(&self) -> u64 {
+        self.progress.asked_tokens
+    }
+
+    /// Returns the interruptions of the current turn since its last reply or result.
+    pub(crate) fn interruptions(&self) -> u64 {
+        self.progress.interruptions
     }
 
     /// Returns the tokens of the session so far.

@@ -14,6 +14,10 @@ use agent_host_types::{
 /// The result of a call that still waited when a new message came.
 const SUPERSEDED: &str = "This call did not run: the user sent a new message first.";
 
+/// How often a turn is resumed without a reply or a result in between. The next time the model
+/// might be paid for nothing again.
+const MAX_INTERRUPTIONS: u64 = 5;
+
 impl Agent {
     pub(super) fn begin(
         &self,
@@ -54,6 +58,7 @@ impl Agent {
     /// Takes a new message. Waiting calls are answered first, since providers refuse a conversation
     /// with unanswered calls.
     fn receive(&self, session: &mut Session, message: Message, cx: &TurnContext<'_>) -> Transition {
+        record_interruption(session);
         for entry in session.state().batch().to_vec() {
             if entry.result.is_some() {
                 continue;
@@ -72,8 +77,16 @@ impl Agent {
         Transition::to(Step::CheckBudgets)
     }
 
-    /// Resumes where the last turn ended.
+    /// Resumes where the last turn ended, or where the program ended during it.
     fn resume(&self, session: &mut Session) -> Result<Transition, TurnError> {
+        let interruptions = session.state().interruptions();
+        let was_open = session.state().turn_is_open();
+        if was_open && interruptions >= MAX_INTERRUPTIONS {
+            return Err(TurnError::NoProgress {
+                resumes: interruptions,
+            });
+        }
+        record_interruption(session);
         self.expire(session);
         if let Some(end) = self.pause(session) {
             return Ok(Transition::end(end));
@@ -86,12 +99,26 @@ impl Agent {
             return Ok(Transition::to(Step::CheckBudgets));
         }
         match state.messages().last().map(|message| message.role) {
+            // One of the results may be the end of the run.
+            Some(Role::ToolResult) if was_open && self.settings.until_tool.is_some() => {
+                Ok(Transition::to(Step::ExecuteTools))
+            }
             Some(Role::User | Role::ToolResult) => Ok(Transition::to(Step::CheckBudgets)),
+            Some(Role::Assistant) if was_open => Ok(Transition::end(self.replied(session)?)),
             Some(Role::Assistant | Role::System) => Err(refuse(
                 "the model has given its answer; there is nothing to continue, send a message",
             )),
             None => Err(refuse("the session is empty; send a message")),
         }
+    }
+}
+
+/// Records that the program ended during the turn, if it did.
+fn record_interruption(session: &mut Session) {
+    let state = session.state();
+    if state.turn_is_open() {
+        let lost_tokens = state.asked_tokens();
+        session.record(Event::TurnInterrupted { lost_tokens }, Vec::new());
     }
 }
 

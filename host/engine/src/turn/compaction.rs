@@ -147,6 +147,7 @@ impl Agent {
         };
         let older = messages.get(..plan.messages).unwrap_or_default();
         let request = summary::request(older, limits.goal());
+        session.barrier(cx.observer).await?;
         let began = Instant::now();
         let Some((text, usage)) = self.ask_summary(session, &request, cx).await? else {
             return Ok(Compaction::Cancelled);

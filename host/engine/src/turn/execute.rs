@@ -26,7 +26,7 @@ use agent_host_types::{
     failure::ToolFailure,
     output::ToolResultOutput,
     tool::{Effect, ToolCall, ToolRuntime},
-    turn::{TurnEnd, TurnError},
+    turn::{Durability, TurnEnd, TurnError},
 };
 use futures_util::{StreamExt as _, stream};
 use plan::Allowance;
@@ -172,7 +172,10 @@ impl Agent {
         for run in &group {
             session.record(call_intended(run), Vec::new());
         }
-        if session.decision_is_undurable() || group.iter().any(|run| run.effect != Effect::ReadOnly)
+        let is_strict = self.settings.durability == Durability::Strict;
+        if is_strict
+            || session.must_be_durable_to_run()
+            || group.iter().any(|run| run.effect != Effect::ReadOnly)
         {
             session.barrier(cx.observer).await?;
         }
@@ -196,6 +199,9 @@ impl Agent {
                     first_question.get_or_insert((run, asked));
                 }
             }
+        }
+        if is_strict {
+            session.barrier(cx.observer).await?;
         }
         Ok(first_question.and_then(|(run, asked)| {
             let output = StepOutput::Human {

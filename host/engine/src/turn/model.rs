@@ -13,7 +13,7 @@ use agent_host_types::{
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, StopReason, Usage},
     output::Blob,
     tool::ToolDefinition,
-    turn::{TurnEnd, TurnError},
+    turn::{Durability, TurnEnd, TurnError},
 };
 use std::{collections::HashSet, time::Instant};
 
@@ -25,9 +25,6 @@ impl Agent {
     ) -> Result<StepResult, TurnError> {
         if cx.cancel.is_cancelled() {
             return Ok(StepResult::end(TurnEnd::Cancelled));
-        }
-        if session.result_is_undurable() {
-            session.barrier(cx.observer).await?;
         }
         match self.compact_if_needed(session, cx).await? {
             Compaction::Unchanged => {}
@@ -54,7 +51,14 @@ impl Agent {
             tape: None,
         };
         session.record(event, Vec::new());
-        let transition = self.after_reply(session, &reply)?;
+        if self.settings.durability == Durability::Strict {
+            session.barrier(cx.observer).await?;
+        }
+        let transition = if reply.tool_calls.is_empty() {
+            Transition::end(self.replied(session)?)
+        } else {
+            Transition::to(Step::CheckApproval)
+        };
         Ok(StepResult {
             output: StepOutput::Llm(reply),
             transition,
@@ -142,6 +146,7 @@ impl Agent {
         // Stores each distinct prompt once.
         let blobs = system.filter(|blob| session.state().system_blob != Some(blob.digest));
         session.record(event, blobs.into_iter().collect());
+        session.barrier(cx.observer).await?;
         cx.observer.live(Live::ModelAsked);
         let began = Instant::now();
         let deltas = |delta: ModelDelta<'_>| cx.observer.live(Live::Delta(delta));
@@ -236,43 +241,28 @@ fn empty(stop_reason: Option<StopReason>) -> ModelError {
 }
 
 impl Agent {
-    fn after_reply(
-        &self,
-        session: &mut Session,
-        reply: &ModelReply,
-    ) -> Result<Transition, TurnError> {
-        if !reply.tool_calls.is_empty() {
-            return Ok(Transition::to(Step::CheckApproval));
-        }
-        Ok(Transition::end(match reply.stop_reason {
-            Some(StopReason::Refusal) => TurnEnd::Refusal {
-                text: reply.text.clone(),
-            },
-            Some(StopReason::PauseTurn) => TurnEnd::NeedsMoreTurns,
-            _ => self.answer(session, reply)?,
-        }))
-    }
-
-    /// Ends the turn with the final answer, or fails if the run had to end through a tool.
-    fn answer(&self, session: &mut Session, reply: &ModelReply) -> Result<TurnEnd, TurnError> {
-        match &self.settings.until_tool {
-            Some(until) => Err(TurnError::UntilToolNotCalled {
+    /// Returns how the turn ends after a recorded reply without calls.
+    pub(super) fn replied(&self, session: &mut Session) -> Result<TurnEnd, TurnError> {
+        let text = session.state().last_assistant_text().to_owned();
+        match (
+            session.state().turn_stats.stop_reason,
+            &self.settings.until_tool,
+        ) {
+            (Some(StopReason::Refusal), _) => Ok(TurnEnd::Refusal { text }),
+            (Some(StopReason::PauseTurn), _) => Ok(TurnEnd::NeedsMoreTurns),
+            (_, Some(until)) => Err(TurnError::UntilToolNotCalled {
                 tools: until.tools.clone(),
             }),
-            None => self.fitting_answer(session, reply),
+            (_, None) => self.fitting_answer(session, text),
         }
     }
 
     /// Checks the answer against the schema; the first that does not fit is sent back to the model
     /// with the reason.
-    fn fitting_answer(
-        &self,
-        session: &mut Session,
-        reply: &ModelReply,
-    ) -> Result<TurnEnd, TurnError> {
+    fn fitting_answer(&self, session: &mut Session, text: String) -> Result<TurnEnd, TurnError> {
         let output = match &self.settings.output_schema {
             None => None,
-            Some(schema) => match schema.parse(&reply.text) {
+            Some(schema) => match schema.parse(&text) {
                 Ok(value) => Some(value),
                 Err(message) if session.state().spent().repairs == 0 => {
                     let message = format!(
@@ -288,7 +278,7 @@ impl Agent {
             },
         };
         Ok(TurnEnd::Done {
-            text: reply.text.clone(),
+            text,
             output,
             result: None,
         })

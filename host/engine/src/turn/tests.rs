@@ -15,5 +15,6 @@ mod hooks;
 mod interrupted;
 mod limits;
 mod questions;
+mod restarts;
 mod tool_search;
 mod until;

@@ -14,7 +14,7 @@ use agent_host_types::{
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
     question::{Answer, AnsweredBy, Question},
     tool::{DecisionKind, Effect, ToolCall, ToolRuntime},
-    turn::{TurnEnd, TurnError, TurnReport, TurnSummary},
+    turn::{Durability, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
 use serde_json::json;
 
@@ -111,6 +111,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             duration_ms: 12,
             tape: None,
         },
+        Event::TurnInterrupted { lost_tokens: 9 },
         Event::ResultsReferenced {
             results: vec![ReferencedResult {
                 call_id: call_id.clone(),
@@ -340,6 +341,7 @@ pub(super) fn outcomes(
         tool_calls: 0,
         duration_ms: 5,
         tool_runtime: ToolRuntime::Host,
+        durability: Durability::Turn,
     };
     let continuation = |awaiting| Continuation {
         version: CONTINUATION_VERSION,

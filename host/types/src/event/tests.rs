@@ -8,7 +8,7 @@ use crate::{
     message::{Role, ToolResult},
     model::{ModelError, ModelErrorKind, StopReason},
     tool::{DecisionKind, ToolCall, ToolRuntime},
-    turn::{TurnEnd, TurnError, TurnSummary},
+    turn::{Durability, TurnEnd, TurnError, TurnSummary},
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -192,6 +192,7 @@ fn report(end: TurnEnd) -> TurnReport {
         tool_calls: 1,
         duration_ms: 5,
         tool_runtime: ToolRuntime::Host,
+        durability: Durability::Turn,
     };
     TurnReport { end, summary }
 }
@@ -235,6 +236,7 @@ fn conversation_events() -> Vec<Event> {
             system: Some(blob()),
             estimated_tokens: 9,
         },
+        Event::TurnInterrupted { lost_tokens: 9 },
         Event::ResultsReferenced {
             results: vec![ReferencedResult {
                 call_id: id(),

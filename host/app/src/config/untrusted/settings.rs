@@ -153,6 +153,7 @@ impl Review<'_> {
         let RawSession {
             keep,
             lock_timeout_ms,
+            durability: _,
         } = raw;
         if let Some(RawKeep { days, bytes }) = keep {
             let default = || "the default".to_owned();

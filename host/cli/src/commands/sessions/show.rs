@@ -132,6 +132,16 @@ fn event(event: &Event) -> String {
             return waits("results from outside of", calls);
         }
         Event::RepairRequested { message } => ("sent back", indent(message)),
+        Event::TurnInterrupted { lost_tokens } => {
+            let lost = match lost_tokens {
+                0 => String::new(),
+                lost => format!("; a reply to about {lost} tokens was lost"),
+            };
+            (
+                "interrupted",
+                format!("the program ended during the turn{lost}"),
+            )
+        }
         Event::ApprovalRemembered { rule, .. } => ("remembered", approval(rule)),
         Event::ApprovalRevoked { rule } => ("revoked", approval(rule)),
         Event::DecisionRecorded { decisions, .. } => {

@@ -1,6 +1,6 @@
 //! The state change of each event.
 
-use super::{BatchCall, Open, SessionState, TurnStats};
+use super::{BatchCall, Open, Progress, SessionState, TurnStats};
 use crate::{
     artifact::{Artifacts, READ_ARTIFACT},
     context::estimate::Measured,
@@ -31,13 +31,19 @@ impl SessionState {
             Event::SessionStarted { system, .. } => self.system.clone_from(system),
             Event::SessionForked { .. } => {
                 self.open = None;
+                self.progress = Progress::default();
                 self.remembered.clear();
             }
             Event::InputReceived { message, .. } => self.received(message),
             Event::ModelRequested {
-                provenance, system, ..
+                provenance,
+                system,
+                estimated_tokens,
+                ..
             } => {
                 self.turns += 1;
+                self.progress.is_open = true;
+                self.progress.asked_tokens = *estimated_tokens;
                 self.system_blob = system.as_ref().map(|blob| blob.digest);
                 self.turn_stats = TurnStats {
                     provenance: Some(provenance.clone()),
@@ -46,6 +52,7 @@ impl SessionState {
                     ..TurnStats::default()
                 };
             }
+            Event::TurnInterrupted { lost_tokens } => self.interrupted(*lost_tokens),
             Event::ResultsReferenced { results, .. } => {
                 self.messages.evict_results(results);
                 self.keep_artifacts(|artifacts| artifacts.add(event));
@@ -119,8 +126,27 @@ impl SessionState {
         }
         self.messages.push(message.clone());
         self.spent = Spent::default();
+        self.progress = Progress {
+            is_open: true,
+            ..Progress::default()
+        };
         self.model_paused = false;
         self.turn_stats = TurnStats::default();
+    }
+
+    fn interrupted(&mut self, lost_tokens: u64) {
+        self.progress = Progress {
+            asked_tokens: 0,
+            interruptions: self.progress.interruptions + 1,
+            ..self.progress
+        };
+        if lost_tokens > 0 {
+            self.spent.turns += 1;
+            self.spend(Usage {
+                input_tokens: lost_tokens,
+                ..Usage::default()
+            });
+        }
     }
 
     /// The values were checked when the event was made or copied; a count beyond the end means all
@@ -138,6 +164,8 @@ impl SessionState {
 
     fn replied(&mut self, reply: &ModelReply, discarded: Usage) {
         self.spent.turns += 1;
+        self.progress.asked_tokens = 0;
+        self.progress.interruptions = 0;
         self.model_paused = reply.stop_reason == Some(StopReason::PauseTurn);
         self.turn_stats.learn(reply, discarded);
         self.spend(reply.usage);
@@ -157,6 +185,7 @@ impl SessionState {
 
     fn decided(&mut self, decisions: &[Decision]) {
         self.open = None;
+        self.progress.is_open = true;
         for decision in decisions {
             if let Some(entry) = self.entry(decision.call_id()) {
                 entry.decision = Some(decision.clone());
@@ -194,6 +223,7 @@ impl SessionState {
 
     fn answered(&mut self, call_id: &CallId, answer: &Answer) {
         let open = self.open.take();
+        self.progress.is_open = true;
         if let Some(Awaiting::Answer { question, .. }) = open.map(|open| open.awaiting)
             && let Some(entry) = self.entry(call_id)
         {
@@ -218,6 +248,8 @@ impl SessionState {
             return;
         };
         entry.result = Some(result);
+        self.progress.is_open = true;
+        self.progress.interruptions = 0;
         if self.batch.iter().all(|entry| entry.result.is_some()) {
             let answered = self.batch.drain(..);
             let results = answered.filter_map(|entry| entry.result).collect();
@@ -236,6 +268,7 @@ impl SessionState {
 
     fn ended(&mut self, report: &TurnReport) {
         self.last_report = Some(report.clone());
+        self.progress = Progress::default();
         let took = report.summary.duration_ms;
         self.spent.wall_ms = self.spent.wall_ms.saturating_add(took);
         if self.batch.is_empty() {

@@ -205,7 +205,7 @@ async fn run_repeated_after_a_crash_counts_once() {
     bench
         .journal
         .fails_from
-        .store(2, std::sync::atomic::Ordering::SeqCst);
+        .store(3, std::sync::atomic::Ordering::SeqCst);
     assert_eq!(kind(&bench.say("go").await), "error");
     let tools = vec![
         tool("look", Effect::ReadOnly, Approval::ByEffect),

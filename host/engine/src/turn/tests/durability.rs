@@ -8,7 +8,7 @@ use agent_host_types::{
     id::CallId,
     model::ModelReply,
     tool::{Approval, Effect},
-    turn::{AgentInput, TurnEnd, TurnError, TurnReport},
+    turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Map, json};
@@ -21,28 +21,39 @@ fn disk_full() -> TurnEnd {
     }
 }
 
-/// A turn has at most one barrier, and one more for each call that is not read-only.
+/// A turn has at most two barriers, and one more for each call that is not read-only. Strict
+/// durability adds one after the reply, and two around each group of calls where there was none.
 #[tokio::test]
-async fn turn_has_one_barrier_and_one_per_effect() {
-    let cases: [(ModelReply, u64); 6] = [
-        (says("hi"), 1),
+async fn turn_has_two_barriers_and_one_per_effect() {
+    let cases: [(ModelReply, u64, u64); 6] = [
+        (says("hi"), 2, 3),
         (
             calls(&[("a", "look", ""), ("b", "peek", ""), ("c", "look", "")]),
-            1,
+            2,
+            5,
         ),
-        (calls(&[("a", "act", "")]), 2),
-        (calls(&[("a", "put", "")]), 2),
+        (calls(&[("a", "act", "")]), 3, 5),
+        (calls(&[("a", "put", "")]), 3, 5),
         (
             calls(&[("a", "act", ""), ("b", "look", ""), ("c", "act", "")]),
-            3,
+            4,
+            9,
         ),
-        (calls(&[("a", "missing", ""), ("b", "act", "[]")]), 1),
+        (calls(&[("a", "missing", ""), ("b", "act", "[]")]), 2, 3),
     ];
-    for (reply, barriers) in cases {
-        let mut bench = Bench::new(vec![reply.clone()]);
-        bench.say("go").await;
-        assert_eq!(bench.journal.barriers(), barriers, "{reply:?}");
-        assert_eq!(*bench.ran.premature.lock().unwrap(), Vec::new());
+    for (reply, turn, strict) in cases {
+        for (durability, barriers) in [(Durability::Turn, turn), (Durability::Strict, strict)] {
+            let mut bench = Bench::new(vec![reply.clone()]);
+            bench.agent.settings.durability = durability;
+            let report = bench.say("go").await;
+            assert_eq!(report.summary.durability, durability);
+            assert_eq!(
+                bench.journal.barriers(),
+                barriers,
+                "{durability:?}: {reply:?}"
+            );
+            assert_eq!(*bench.ran.premature.lock().unwrap(), Vec::new());
+        }
     }
 }
 
@@ -64,16 +75,16 @@ async fn decision_is_durable_before_what_it_allows() {
     for (decision, barriers) in cases {
         let mut bench = Bench::new(vec![calls(&[("a", "send", "")])]);
         let continuation = bench.ask().await;
-        assert_eq!(bench.journal.barriers(), 1);
+        assert_eq!(bench.journal.barriers(), 2);
         bench.decide(&continuation, vec![decision]).await;
-        assert_eq!(bench.journal.barriers(), 1 + barriers);
+        assert_eq!(bench.journal.barriers(), 2 + barriers);
         assert_eq!(*bench.ran.premature.lock().unwrap(), Vec::new());
     }
     // An approved read-only call also waits for its decision.
     let tools = || vec![tool("look", Effect::ReadOnly, Approval::Always)];
     let mut bench = Bench::with(vec![calls(&[("a", "look", "")])], tools());
     let continuation = bench.ask().await;
-    bench.journal.fails_from.store(2, Ordering::SeqCst);
+    bench.journal.fails_from.store(3, Ordering::SeqCst);
     let outcome = bench
         .decide(&continuation, vec![Decision::approve(call_id())])
         .await;
@@ -143,8 +154,9 @@ async fn failed_barrier_stops_the_turn() {
             .flat_map(|message| &message.tool_results);
         assert_eq!(answered.count(), 4, "barrier {fails_from}");
     }
-    // The pause; two intents and the end; one intent and the end; the answer.
-    assert_eq!(total, 7);
+    // The request and the pause; two intents and the end; the request, one intent and the end; the
+    // request and the answer.
+    assert_eq!(total, 10);
 }
 
 /// Sends a message and runs to the end, approving everything.
@@ -186,7 +198,7 @@ async fn drive_from(bench: &mut Bench, mut outcome: TurnReport) -> TurnReport {
 #[tokio::test]
 async fn model_is_never_shown_an_undurable_result() {
     let mut bench = Bench::new(vec![calls(&[("a", "act", "")]), says("done")]);
-    bench.journal.fails_from.store(2, Ordering::SeqCst);
+    bench.journal.fails_from.store(3, Ordering::SeqCst);
     assert_eq!(bench.say("go").await.end, disk_full());
     assert_eq!(bench.ran(), ["a"]);
     for _ in 0..2 {

@@ -9,7 +9,7 @@ use agent_host_types::{
     model::{ModelError, ModelErrorKind, ModelReply, ModelRequest, Provenance, StopReason, Usage},
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
     tool::{Approval, Effect},
-    turn::{AgentInput, TurnEnd, TurnError, TurnReport, TurnSummary},
+    turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -30,6 +30,7 @@ fn summary(bench: &Bench) -> TurnSummary {
         tool_calls: 0,
         duration_ms: 0,
         tool_runtime: ToolRuntime::Host,
+        durability: Durability::Turn,
     }
 }
 
