@@ -138,6 +138,9 @@ pub struct Settings {
     pub timing: Timing,
     /// How much of a turn a crash of the program can lose.
     pub durability: Durability,
+    /// How often a turn is resumed after a crash without a reply or a result in between: what ended
+    /// the program may be the turn itself, and each time the model may be paid for nothing.
+    pub resumes_without_progress: u64,
     /// The lifetime of an approval request, in milliseconds; `None` for no limit. An expired one is a
     /// denial.
     pub approval_expiry_ms: Option<u64>,
@@ -156,6 +159,7 @@ impl Default for Settings {
             prompts: Prompts::Deny,
             timing: Timing::default(),
             durability: Durability::default(),
+            resumes_without_progress: 5,
             approval_expiry_ms: None,
             parallel_calls: 8,
             context: Some(ContextLimits::default()),

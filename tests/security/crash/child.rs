@@ -121,6 +121,8 @@ async fn work(order: Order) -> Report {
         inner: agent.model,
         points: points.clone(),
     });
+    // Many of these processes die before they make progress.
+    agent.settings.resumes_without_progress = u64::MAX;
     agent.tools = Arc::new(WatchedTools::new(agent.tools, points.clone()));
     if let Ok(schema) = fs::read("schema.json") {
         let schema = serde_json::from_slice(&schema).unwrap();

@@ -19,6 +19,9 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 
+/// The arguments of a run that stores each reply.
+const DURABLE: [&str; 2] = ["--durable", "go"];
+
 /// The peer that kills the program, and the number of its point.
 #[derive(Clone, Copy, Debug)]
 enum Killer {
@@ -40,15 +43,23 @@ fn result(env: &TestEnv) -> Value {
 #[test]
 fn killed_program_resumes() {
     let table = [
-        ("act", Killer::Model(0), json!("act"), 1),
-        ("act", Killer::Model(1), json!("act"), 1),
-        ("act", Killer::Service, json!("interrupted-unknown"), 1),
-        ("act", Killer::Model(2), json!("act"), 1),
-        ("act", Killer::Model(3), json!("act"), 1),
-        ("put", Killer::Service, json!("put"), 2),
+        ("act", &["go"][..], Killer::Model(0), json!("act"), 1),
+        ("act", &["go"], Killer::Model(1), json!("act"), 1),
+        (
+            "act",
+            &["go"],
+            Killer::Service,
+            json!("interrupted-unknown"),
+            1,
+        ),
+        ("act", &["go"], Killer::Model(2), json!("act"), 1),
+        ("act", &["go"], Killer::Model(3), json!("act"), 1),
+        ("put", &["go"], Killer::Service, json!("put"), 2),
+        ("look", &["go"], Killer::Service, json!("look"), 2),
+        ("look", &DURABLE, Killer::Service, json!("look"), 2),
     ];
-    for (tool, killer, expected, times) in table {
-        let what = format!("{tool}, {killer:?}");
+    for (tool, args, killer, expected, times) in table {
+        let what = format!("{tool}, {args:?}, {killer:?}");
         let (of_model, of_service) = match killer {
             Killer::Model(point) => (point, usize::MAX),
             Killer::Service => (usize::MAX, 0),
@@ -61,15 +72,16 @@ fn killed_program_resumes() {
         let to = format!("127.0.0.1:{}", counter.port);
         let call = || Answer::calls(&[(tool, json!({ "to": to }))]);
         let text = || Answer::text("That is all.");
-        // The model is asked again for the interrupted answer. Before the first barrier there is no
-        // session.
-        let (answers, again) = match killer {
-            Killer::Model(0 | 1) => (vec![call(), call(), text()], &["go"][..]),
-            Killer::Model(_) => (vec![call(), text(), text()], &["--resume", "latest"][..]),
-            Killer::Service => (vec![call(), text()], &["--resume", "latest"][..]),
+        // The model is asked again for the interrupted answer, and for a reply that was not stored.
+        let answers = match killer {
+            Killer::Model(0 | 1) => vec![call(), call(), text()],
+            Killer::Model(_) => vec![call(), text(), text()],
+            Killer::Service if tool == "look" && args != DURABLE => vec![call(), call(), text()],
+            Killer::Service => vec![call(), text()],
         };
+        let count = answers.len();
         let server = ChatServer::watched(answers, asked);
-        let running = Running::start(&mut asking(&env, &server, &["go"]));
+        let running = Running::start(&mut asking(&env, &server, args));
         match killer {
             Killer::Model(_) => model.wait(),
             Killer::Service => service.wait(),
@@ -78,12 +90,13 @@ fn killed_program_resumes() {
         assert_eq!(running.end().code, None, "{what}");
         drop((model, service));
 
-        let mut again = asking(&env, &server, again);
+        let mut again = asking(&env, &server, &["--resume", "latest"]);
         is_done(&again.output().unwrap().into());
         assert_eq!(result(&env), expected, "{what}");
         let hits = counter.take();
         let counts: Vec<usize> = hits.values().copied().collect();
         assert_eq!(counts, [times], "{what}: {hits:?}");
+        assert_eq!(server.requests().len(), count, "{what}");
     }
 }
 

@@ -14,10 +14,6 @@ use agent_host_types::{
 /// The result of a call that still waited when a new message came.
 const SUPERSEDED: &str = "This call did not run: the user sent a new message first.";
 
-/// How often a turn is resumed without a reply or a result in between. The next time the model
-/// might be paid for nothing again.
-const MAX_INTERRUPTIONS: u64 = 5;
-
 impl Agent {
     pub(super) fn begin(
         &self,
@@ -81,7 +77,7 @@ impl Agent {
     fn resume(&self, session: &mut Session) -> Result<Transition, TurnError> {
         let interruptions = session.state().interruptions();
         let was_open = session.state().turn_is_open();
-        if was_open && interruptions >= MAX_INTERRUPTIONS {
+        if was_open && interruptions >= self.settings.resumes_without_progress {
             return Err(TurnError::NoProgress {
                 resumes: interruptions,
             });
