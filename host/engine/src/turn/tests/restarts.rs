@@ -57,7 +57,7 @@ fn estimated(bench: &Bench) -> u64 {
 }
 
 /// The user's message is durable before the model is asked, so a session that died then has it, and
-/// the tokens of the reply that nobody saw are counted.
+/// the tokens of the lost reply are counted.
 #[tokio::test]
 async fn lost_reply_counts_towards_the_budgets() {
     let mut bench = ended_after(1, says("lost"), Durability::Turn, vec![says("hi")]).await;
