@@ -15,6 +15,7 @@
 mod answers;
 mod approval_prompts;
 mod approvals;
+mod ask_user;
 mod author;
 mod author_test;
 mod bad_input;

@@ -13,6 +13,7 @@ use crate::{
 use agent_host_engine::{
     BoxFuture,
     artifact::{Artifacts, READ_ARTIFACT, with_artifact_reader},
+    ask_user::with_ask_user,
     model::Model,
     session::{ClientSession, Session, SessionStart, now_ms},
     tool::ToolRunner,
@@ -155,6 +156,11 @@ impl Host {
             (Prompts::Ask, Prompts::Ask) => Prompts::Ask,
             (Prompts::Deny, _) | (_, Prompts::Deny) => Prompts::Deny,
         };
+        let tools = self.tools.clone();
+        let tools = match prompts {
+            Prompts::Ask => with_ask_user(tools),
+            Prompts::Deny => tools,
+        };
         let settings = Settings {
             budgets: self.config.budgets.clone(),
             prompts,
@@ -166,7 +172,7 @@ impl Host {
         };
         Agent {
             model: self.model.clone(),
-            tools: self.tools.clone(),
+            tools,
             hooks: Vec::new(),
             key: self.key.clone(),
             settings,

@@ -16,7 +16,7 @@ pub(crate) use elicitation::TerminalUser;
 pub(crate) use input::{InputGuard, answer, close as close_input, compose, data as piped_input};
 pub(crate) use live::LiveView;
 pub(crate) use prompt::Review;
-pub(crate) use question::ask_question;
+pub(crate) use question::{ask_question, choice_indexes, chosen};
 pub(crate) use result::{full_text, outcome_style, summary};
 pub(crate) use text::{
     audit_line, bytes, date, dollars, json_lines, json_text, micros, one_line, path_text, section,

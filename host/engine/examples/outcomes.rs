@@ -69,6 +69,7 @@ impl ToolRunner for Tools {
                     prompt: "Window or aisle?".into(),
                     choices: vec!["window".into(), "aisle".into()],
                     free_text: false,
+                    multiple: false,
                 },
                 answered_by: AnsweredBy::Result,
                 accounting: Accounting::default(),

@@ -3,12 +3,11 @@
 use crate::{
     BoxFuture,
     schema::InputSchema,
-    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
+    tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
 };
 use agent_host_types::{
     failure::ToolFailure,
     limits::Limits,
-    output::ToolResultOutput,
     tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
 use serde_json::{Map, Value};
@@ -16,8 +15,8 @@ use std::{collections::BTreeSet, iter::once, sync::Arc};
 
 /// A tool that the program itself runs.
 pub trait HostTool: Send + Sync + 'static {
-    /// Returns the result of a call whose arguments fit the schema.
-    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, ToolResultOutput>;
+    /// Runs a call whose arguments fit the schema.
+    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, RunEnd>;
 
     /// Returns whether the model is offered this tool, if the session has found these tools
     /// ([`ToolRunner::is_offered`]).
@@ -105,9 +104,6 @@ impl<T: HostTool> ToolRunner for WithHostTool<T> {
         if invocation.tool != self.name {
             return self.others.run(invocation, progress);
         }
-        Box::pin(async move {
-            let output = self.own.call(&invocation).await;
-            CallReport::of(output).into()
-        })
+        Box::pin(async move { self.own.call(&invocation).await })
     }
 }

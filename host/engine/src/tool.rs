@@ -65,6 +65,12 @@ impl From<CallReport> for RunEnd {
     }
 }
 
+impl From<ToolResultOutput> for RunEnd {
+    fn from(output: ToolResultOutput) -> Self {
+        CallReport::of(output).into()
+    }
+}
+
 /// The report of a settled call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallReport {

@@ -60,8 +60,8 @@ impl SearchedTools {
 }
 
 impl HostTool for SearchedTools {
-    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, ToolResultOutput> {
-        Box::pin(ready(self.search(&invocation.input)))
+    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, RunEnd> {
+        Box::pin(ready(self.search(&invocation.input).into()))
     }
 
     fn offers(&self, _others: &dyn ToolRunner, tool: &str, found: &BTreeSet<String>) -> bool {

@@ -114,11 +114,21 @@ pub(crate) fn answer(question: &Question, reply: &ElicitResult) -> Answer {
         let text = text.to_owned();
         return Answer::Text { text };
     }
-    let chosen = field(reply, CHOICE);
-    let index = chosen.and_then(|chosen| question.choices.iter().position(|known| known == chosen));
-    match index.map(u32::try_from) {
-        Some(Ok(index)) => Answer::Choice { index },
-        Some(Err(_)) | None => Answer::Cancelled,
+    let index = |chosen: &Value| {
+        let at = question.choices.iter().position(|known| chosen == known)?;
+        u32::try_from(at).ok()
+    };
+    match reply
+        .content
+        .as_ref()
+        .and_then(|content| content.get(CHOICE))
+    {
+        Some(Value::Array(chosen)) if question.multiple => {
+            let indexes = chosen.iter().map(index).collect();
+            indexes.map_or(Answer::Cancelled, |indexes| Answer::Choices { indexes })
+        }
+        Some(chosen) => index(chosen).map_or(Answer::Cancelled, |index| Answer::Choice { index }),
+        None => Answer::Cancelled,
     }
 }
 
@@ -149,7 +159,13 @@ fn answer_schema(question: &Question) -> ElicitationSchema {
         }
     }
     let form = ElicitationSchema::builder();
-    let choice = || EnumSchema::builder(choices.clone()).build();
+    let choice = || {
+        let choice = EnumSchema::builder(choices.clone());
+        match question.multiple {
+            true => choice.multiselect().build(),
+            false => choice.build(),
+        }
+    };
     let form = match (choices.is_empty(), takes_text(question)) {
         (true, _) => form.required_string(TEXT),
         (false, false) => form.required_enum_schema(CHOICE, choice()),

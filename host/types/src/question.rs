@@ -6,6 +6,7 @@ use crate::{
     output::ToolResultOutput,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The most questions of one call. Each answer costs another run of the call from its start.
 pub const MAX_QUESTIONS: usize = 16;
@@ -21,6 +22,9 @@ pub struct Question {
     pub choices: Vec<String>,
     /// Whether the answer may be free text. Without choices it may in any case.
     pub free_text: bool,
+    /// Whether the answer may be several of the choices.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub multiple: bool,
 }
 
 /// The user's answer to a question.
@@ -36,6 +40,11 @@ pub enum Answer {
     Choice {
         /// The index of the choice, from 0.
         index: u32,
+    },
+    /// Several of the choices.
+    Choices {
+        /// The indexes of the choices, from 0.
+        indexes: Vec<u32>,
     },
     /// The user declined to answer.
     Cancelled,
@@ -92,6 +101,12 @@ pub enum AnswerError {
         /// The number of choices.
         choices: usize,
     },
+    /// Several choices where one is allowed.
+    #[error("the question allows one of its {choices} choices")]
+    NotMultiple {
+        /// The number of choices.
+        choices: usize,
+    },
     /// A choice that does not exist.
     #[error("there is no choice {index}; the question has {choices} choices, counted from 0")]
     NoSuchChoice {
@@ -139,10 +154,20 @@ impl Question {
             Answer::Cancelled => Ok(()),
             Answer::Text { .. } if self.free_text || choices == 0 => Ok(()),
             Answer::Text { .. } => Err(AnswerError::NoFreeText { choices }),
-            Answer::Choice { index } if self.choice(*index).is_some() => Ok(()),
-            Answer::Choice { index } => Err(AnswerError::NoSuchChoice {
-                index: *index,
-                choices,
+            Answer::Choice { index } => self.check_choice(*index),
+            Answer::Choices { .. } if !self.multiple => Err(AnswerError::NotMultiple { choices }),
+            Answer::Choices { indexes } => indexes
+                .iter()
+                .try_for_each(|index| self.check_choice(*index)),
+        }
+    }
+
+    fn check_choice(&self, index: u32) -> Result<(), AnswerError> {
+        match self.choice(index) {
+            Some(_) => Ok(()),
+            None => Err(AnswerError::NoSuchChoice {
+                index,
+                choices: self.choices.len(),
             }),
         }
     }
@@ -150,14 +175,26 @@ impl Question {
     /// Returns the answer as the result of the call that asked.
     #[must_use]
     pub fn result(&self, answer: &Answer) -> ToolResultOutput {
-        match answer {
-            Answer::Text { text } => ToolResultOutput::Text(text.clone()),
-            Answer::Choice { index } => {
-                ToolResultOutput::Text(self.choice(*index).unwrap_or_default().to_owned())
-            }
-            Answer::Cancelled => ToolResultOutput::ExecutionDenied(Some(
+        match self.value(answer) {
+            Value::String(text) => ToolResultOutput::Text(text),
+            Value::Null => ToolResultOutput::ExecutionDenied(Some(
                 "The user did not want to answer the question.".to_owned(),
             )),
+            chosen => ToolResultOutput::json(chosen),
+        }
+    }
+
+    /// Returns the answer in words: a text, or a list of them; `null` if the user declined.
+    #[must_use]
+    pub fn value(&self, answer: &Answer) -> Value {
+        let choice = |index: &u32| self.choice(*index).unwrap_or_default().into();
+        match answer {
+            Answer::Text { text } => text.as_str().into(),
+            Answer::Choice { index } => choice(index),
+            Answer::Choices { indexes } => {
+                indexes.iter().map(choice).collect::<Vec<Value>>().into()
+            }
+            Answer::Cancelled => Value::Null,
         }
     }
 

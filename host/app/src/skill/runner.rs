@@ -6,7 +6,7 @@ use agent_host_engine::{
     BoxFuture,
     artifact::{file_result, offset, text_page},
     host_tool::{HostTool, with_host_tool},
-    tool::{Invocation, ToolRunner},
+    tool::{Invocation, RunEnd, ToolRunner},
 };
 use agent_host_types::{
     output::ToolResultOutput,
@@ -42,8 +42,8 @@ impl SkillTools {
 }
 
 impl HostTool for SkillTools {
-    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, ToolResultOutput> {
-        Box::pin(ready(self.read(&invocation.input)))
+    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, RunEnd> {
+        Box::pin(ready(self.read(&invocation.input).into()))
     }
 }
 

@@ -41,6 +41,7 @@ fn which() -> Question {
         prompt: "Which?".into(),
         choices: Vec::new(),
         free_text: true,
+        multiple: false,
     }
 }
 

@@ -22,10 +22,14 @@ pub(crate) fn ask_question(terminal: &Terminal, tool: &str, question: &Question)
     for (index, choice) in choices.iter().enumerate() {
         ask.push_str(&numbered(index + 1, choice));
     }
+    let number = match question.multiple {
+        true => "with the numbers of choices, such as 1,2",
+        false => "with the number of a choice",
+    };
     let answers = match (question.choices.is_empty(), question.free_text) {
-        (true, _) => "in your own words",
-        (false, true) => "with the number of a choice, or in your own words",
-        (false, false) => "with the number of a choice",
+        (true, _) => "in your own words".to_owned(),
+        (false, true) => format!("{number}, or in your own words"),
+        (false, false) => number.to_owned(),
     };
     ask.push_str(&format!(
         "{BOLD}{below}{BOLD:#} Answer {answers}  [c] cancel  [l] answer later"
@@ -58,17 +62,28 @@ fn numbered(number: usize, choice: &str) -> String {
     rows.collect()
 }
 
-/// Parses an answer: the number of a choice, else free text.
+/// Parses an answer: the numbers of choices, else free text.
 fn answer(line: &str, question: &Question) -> Answer {
-    let number = line
-        .parse::<u32>()
-        .ok()
-        .and_then(|number| number.checked_sub(1));
-    match number.filter(|index| (*index as usize) < question.choices.len()) {
-        Some(index) => Answer::Choice { index },
-        None => Answer::Text {
-            text: line.to_owned(),
-        },
+    let chosen = choice_indexes(line).map(chosen);
+    let text = || Answer::Text {
+        text: line.to_owned(),
+    };
+    chosen
+        .filter(|chosen| question.check(chosen).is_ok())
+        .unwrap_or_else(text)
+}
+
+/// Parses the numbers of choices, from 1 and divided by commas, to indexes from 0.
+pub(crate) fn choice_indexes(text: &str) -> Option<Vec<u32>> {
+    let number = |text: &str| text.trim().parse::<u32>().ok()?.checked_sub(1);
+    text.split(',').map(number).collect()
+}
+
+/// Returns the answer of one choice or several.
+pub(crate) fn chosen(indexes: Vec<u32>) -> Answer {
+    match indexes[..] {
+        [index] => Answer::Choice { index },
+        _ => Answer::Choices { indexes },
     }
 }
 
@@ -89,6 +104,7 @@ mod tests {
             prompt: "Which?".to_owned(),
             choices: vec!["red".to_owned(), "blue".to_owned()],
             free_text: false,
+            multiple: false,
         };
         let choice = |index| Answer::Choice { index };
         let cases = [
@@ -108,6 +124,22 @@ mod tests {
         };
         for line in ["0", "3", "red"] {
             assert_eq!(own_words.check(&answer(line, &own_words)), Ok(()), "{line}");
+        }
+        let several = Question {
+            multiple: true,
+            ..own_words
+        };
+        let choices = |indexes: &[u32]| Answer::Choices {
+            indexes: indexes.to_vec(),
+        };
+        let cases = [
+            ("1, 2", choices(&[0, 1])),
+            ("2", choice(1)),
+            ("1,3", text("1,3")),
+            ("1,", text("1,")),
+        ];
+        for (line, given) in cases {
+            assert_eq!(answer(line, &several), given, "{line}");
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     BoxFuture,
     host_tool::{HostTool, with_host_tool},
     journal::{Journal, JournalError},
-    tool::{Invocation, ToolRunner},
+    tool::{Invocation, RunEnd, ToolRunner},
 };
 use agent_host_types::{
     media,
@@ -78,7 +78,7 @@ impl HostTool for Reader {
         found.contains(READ_ARTIFACT)
     }
 
-    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, ToolResultOutput> {
+    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, RunEnd> {
         Box::pin(async move {
             let input = &invocation.input;
             let name = input.get("name").and_then(Value::as_str);
@@ -88,14 +88,15 @@ impl HostTool for Reader {
                 Some((artifacts, name.clone(), artifacts.list().get(&name)?))
             });
             let Some((artifacts, name, artifact)) = found else {
-                return absent(invocation.artifacts.as_ref());
+                return absent(invocation.artifacts.as_ref()).into();
             };
-            match artifacts.read(artifact).await {
+            let output = match artifacts.read(artifact).await {
                 Ok(bytes) => file_result(&name.to_string(), &bytes, offset(input.get("offset"))),
                 Err(error) => ToolResultOutput::ErrorText(format!(
                     "The artifact cannot be read now: {error}."
                 )),
-            }
+            };
+            output.into()
         })
     }
 }

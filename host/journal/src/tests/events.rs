@@ -228,6 +228,7 @@ fn question() -> Question {
         prompt: "Which?".to_owned(),
         choices: vec!["a".to_owned(), "b".to_owned()],
         free_text: true,
+        multiple: false,
     }
 }
 

@@ -35,6 +35,7 @@ fn question(choices: &[&str], free_text: bool) -> Question {
         prompt: "Which \u{1b}[2Jcolour?".to_owned(),
         choices: choices.iter().map(|&choice| choice.to_owned()).collect(),
         free_text,
+        multiple: false,
     }
 }
 

@@ -50,7 +50,8 @@ fn to_wit(answer: Answer) -> WitAnswer {
     match answer {
         Answer::Text { text } => WitAnswer::Text(text),
         Answer::Choice { index } => WitAnswer::Choice(index),
-        Answer::Cancelled => WitAnswer::Cancelled,
+        // A guest's question allows one choice, so there is no such answer.
+        Answer::Choices { .. } | Answer::Cancelled => WitAnswer::Cancelled,
     }
 }
 
@@ -60,6 +61,7 @@ impl human::Host for HumanCtx {
             prompt: question.prompt,
             choices: question.choices,
             free_text: question.free_text,
+            multiple: false,
         };
         // Redacted like the journaled question with which it is compared. Other tools' secrets
         // stay: two questions that become equal by their marks would tell the guest what is in

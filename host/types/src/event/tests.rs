@@ -65,6 +65,7 @@ fn question() -> Question {
         prompt: "Which?".into(),
         choices: vec!["one".into()],
         free_text: true,
+        multiple: false,
     }
 }
 

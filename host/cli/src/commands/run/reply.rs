@@ -5,7 +5,7 @@ use super::read_bounded;
 use crate::{
     args::RunArgs,
     exit::Failure,
-    terminal::{date, escape_line, one_line, tool_name},
+    terminal::{choice_indexes, chosen, date, escape_line, one_line, tool_name},
 };
 use agent_host_types::{
     approval::Decision,
@@ -27,7 +27,7 @@ enum DecisionArg {
     Reject(Option<String>),
     Edit(Map<String, Value>),
     Respond(String),
-    Choice(u32),
+    Choice(Vec<u32>),
 }
 
 /// True if the arguments answer a waiting session.
@@ -102,10 +102,9 @@ fn parse(text: &str) -> Result<(CallId, DecisionArg), Failure> {
             })?)
         }
         ("respond", Some(text)) => DecisionArg::Respond(text.to_owned()),
-        ("choice", Some(number)) => {
-            let number: Option<u32> = number.parse().ok();
-            let index = number.and_then(|number| number.checked_sub(1));
-            DecisionArg::Choice(index.ok_or_else(|| refuse("has no number from 1 on"))?)
+        ("choice", Some(numbers)) => {
+            let indexes = choice_indexes(numbers);
+            DecisionArg::Choice(indexes.ok_or_else(|| refuse("has no number from 1 on"))?)
         }
         _ => return Err(refuse("is no decision")),
     };
@@ -175,7 +174,8 @@ pub(super) fn waiting_text(continuation: &Continuation) -> String {
             question,
         } => format!(
             "Call {call} of {} asks: {}\nTo answer on a terminal: {resume}\nTo answer anywhere: {resume} --decide {call}=respond:TEXT; also \
-             choice:NUMBER, reject",
+             choice:NUMBER{several}, reject",
+            several = if question.multiple { "[,NUMBER]" } else { "" },
             tool_name(tool),
             one_line(&question.prompt, 500),
             call = escape_line(&call_id.0),
@@ -220,7 +220,7 @@ fn answer(
     }
     match word {
         DecisionArg::Respond(text) => Ok(Answer::Text { text }),
-        DecisionArg::Choice(index) => Ok(Answer::Choice { index }),
+        DecisionArg::Choice(indexes) => Ok(chosen(indexes)),
         DecisionArg::Reject(None) => Ok(Answer::Cancelled),
         DecisionArg::Reject(Some(_)) | DecisionArg::Approve | DecisionArg::Edit(_) => Err(refuse(
             "A question is answered with `respond:TEXT`, `choice:NUMBER` or `reject`.",
@@ -264,7 +264,9 @@ mod tests {
                 "c1=respond:x=1",
                 Some(DecisionArg::Respond("x=1".to_owned())),
             ),
-            ("c1=choice:2", Some(DecisionArg::Choice(1))),
+            ("c1=choice:2", Some(DecisionArg::Choice(vec![1]))),
+            ("c1=choice:2, 1", Some(DecisionArg::Choice(vec![1, 0]))),
+            ("c1=choice:2,", None),
             ("c1=choice:0", None),
             ("c1=edit:[1]", None),
             ("c1=edit", None),

@@ -123,7 +123,11 @@ fn event(event: &Event) -> String {
         Event::AnswerReceived { answer, .. } => {
             let answer = match answer {
                 Answer::Text { text } => indent(text),
-                Answer::Choice { index } => format!("choice {index}"),
+                Answer::Choice { index } => format!("choice {}", index + 1),
+                Answer::Choices { indexes } => {
+                    let numbers = indexes.iter().map(|index| (index + 1).to_string());
+                    format!("choices {}", numbers.collect::<Vec<_>>().join(", "))
+                }
                 Answer::Cancelled => "none".to_owned(),
             };
             ("answered", answer)

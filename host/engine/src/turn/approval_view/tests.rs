@@ -86,6 +86,7 @@ fn question_preview_cannot_imitate_the_host() {
             prompt: lie.to_owned(),
             choices: vec![lie.to_owned()],
             free_text: true,
+            multiple: false,
         };
         let shown = QuestionPreview::new("wipe", &question, 80);
         assert_eq!(
@@ -109,6 +110,7 @@ fn long_question_is_cut() {
         prompt: "\n".repeat(4_000),
         choices: Vec::new(),
         free_text: true,
+        multiple: false,
     };
     let shown = QuestionPreview::new("wipe", &question, 80).to_string();
     let rows: Vec<&str> = shown.lines().collect();

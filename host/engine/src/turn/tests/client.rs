@@ -258,6 +258,7 @@ fn asks(answered_by: AnsweredBy) -> impl Fn(Invocation) -> RunEnd + Send + Sync 
                     prompt: "Which?".into(),
                     choices: vec!["red".into(), "blue".into()],
                     free_text: false,
+                    multiple: false,
                 },
                 answered_by,
                 accounting: Accounting::default(),

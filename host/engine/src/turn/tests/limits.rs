@@ -239,6 +239,7 @@ async fn cancelled_call_keeps_its_audit_and_accounting() {
                             prompt: "Go on?".to_owned(),
                             choices: Vec::new(),
                             free_text: true,
+                            multiple: false,
                         },
                         answered_by: AnsweredBy::Rerun,
                         accounting,

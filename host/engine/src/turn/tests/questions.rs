@@ -23,6 +23,7 @@ fn question(prompt: &str) -> Question {
         prompt: prompt.into(),
         choices: vec!["red".into(), "blue".into()],
         free_text: true,
+        multiple: false,
     }
 }
 
@@ -317,6 +318,7 @@ fn answer_must_fit_its_question() {
         prompt: "?".into(),
         choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
         free_text,
+        multiple: false,
     };
     let choice = |index| Answer::Choice { index };
     let table = [

@@ -39,6 +39,7 @@ fn which() -> Question {
         prompt: "Which?".to_owned(),
         choices: Vec::new(),
         free_text: true,
+        multiple: false,
     }
 }
 

@@ -166,6 +166,7 @@ fn question(prompt: &str) -> Question {
         prompt: prompt.to_owned(),
         choices: Vec::new(),
         free_text: true,
+        multiple: false,
     }
 }
 

@@ -89,6 +89,7 @@ fn question_after_effect_is_unavailable() {
             prompt: "?".to_owned(),
             choices: Vec::new(),
             free_text: true,
+            multiple: false,
         };
         let mut human = HumanCtx {
             gate,
