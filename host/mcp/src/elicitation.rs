@@ -124,7 +124,7 @@ pub(crate) fn answer(question: &Question, reply: &ElicitResult) -> Answer {
         .and_then(|content| content.get(CHOICE))
     {
         Some(Value::Array(chosen)) if question.multiple => {
-            let indexes = chosen.iter().map(index).collect();
+            let indexes: Option<Vec<u32>> = chosen.iter().map(index).collect();
             indexes.map_or(Answer::Cancelled, |indexes| Answer::Choices { indexes })
         }
         Some(chosen) => index(chosen).map_or(Answer::Cancelled, |index| Answer::Choice { index }),

@@ -175,10 +175,10 @@ pub(super) fn waiting_text(continuation: &Continuation) -> String {
         } => format!(
             "Call {call} of {} asks: {}\nTo answer on a terminal: {resume}\nTo answer anywhere: {resume} --decide {call}=respond:TEXT; also \
              choice:NUMBER{several}, reject",
-            several = if question.multiple { "[,NUMBER]" } else { "" },
             tool_name(tool),
             one_line(&question.prompt, 500),
             call = escape_line(&call_id.0),
+            several = if question.multiple { "[,NUMBER]" } else { "" },
         ),
         Awaiting::External { calls } => format!(
             "These calls run outside (--output-format json prints all of them):\n{}\nTo go on with their results: {resume} --submit FILE",
