@@ -173,6 +173,7 @@ impl Host {
         Agent {
             model: self.model.clone(),
             tools,
+            agents: None,
             hooks: Vec::new(),
             key: self.key.clone(),
             settings,
@@ -271,6 +272,7 @@ impl Host {
             system,
             directory: Some(self.config.working_dir.display().to_string()),
             client,
+            parent: None,
         };
         Ok(Session::start(journal, start))
     }

@@ -128,6 +128,7 @@ impl Loop {
         let agent = Agent {
             model: Arc::new(Prompt),
             tools: Arc::new(Read::new()),
+            agents: None,
             hooks: Vec::new(),
             key: ContinuationKey::new([0; 32]),
             settings: Settings {

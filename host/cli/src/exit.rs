@@ -52,7 +52,8 @@ impl From<&TurnEnd> for Exit {
             TurnEnd::NeedsMoreTurns
             | TurnEnd::AwaitingConfirmation { .. }
             | TurnEnd::AwaitingAnswer { .. }
-            | TurnEnd::PendingToolCalls { .. } => Self::Waiting,
+            | TurnEnd::PendingToolCalls { .. }
+            | TurnEnd::AwaitingChildren { .. } => Self::Waiting,
             TurnEnd::BudgetExceeded { .. } => Self::Budget,
             TurnEnd::Refusal { .. } => Self::Refused,
             TurnEnd::Cancelled => Self::Cancelled,

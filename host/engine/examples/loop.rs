@@ -70,6 +70,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let agent = Agent {
         model: Arc::new(Script),
         tools: Arc::new(CountWords([tool], schema)),
+        agents: None,
         hooks: Vec::new(),
         key: ContinuationKey::random()?,
         settings: Settings::default(),

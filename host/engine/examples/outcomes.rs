@@ -137,6 +137,11 @@ fn next(
             results: continuation.calls().iter().map(paid).collect(),
             continuation,
         },
+        // An agent is resumed with what its own continuation needs. This example has none.
+        TurnEnd::AwaitingChildren { continuation } => AgentInput::Children {
+            inputs: Vec::new(),
+            continuation,
+        },
         TurnEnd::Refusal { .. } => {
             // Cancels the next turn before it starts.
             cancel.cancel();
@@ -182,6 +187,7 @@ async fn run() -> Result<Vec<TurnReport>, Box<dyn Error>> {
     let mut agent = Agent {
         model: Arc::new(Script(Mutex::default())),
         tools: Arc::new(tools),
+        agents: None,
         hooks: Vec::new(),
         key: ContinuationKey::random()?,
         settings: Settings {

@@ -8,8 +8,10 @@
 //!   [`definitions`] validate values and definitions from untrusted sources; [`secrets`] redacts.
 //! - [`spill`] stores large results as blobs; [`artifact`] names the files that calls returned;
 //!   [`context`] keeps a conversation within the model's window; [`tool_search`] finds tools among
-//!   many; with [`ask_user`] the model asks the user; [`host_tool`] adds a tool of the program.
+//!   many; with [`ask_user`] the model asks the user; [`host_tool`] adds a tool of the program;
+//!   [`agents`] are started by another agent.
 
+pub mod agents;
 pub mod artifact;
 pub mod ask_user;
 pub mod context;

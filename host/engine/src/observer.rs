@@ -71,6 +71,15 @@ pub trait Observer: Send + Sync {
     /// Progress was made.
     fn live(&self, live: Live<'_>);
 
+    /// An agent runs for a call. Returns the observer of its session; `None` if no one watches it.
+    fn child<'a>(
+        &'a self,
+        _call_id: &'a CallId,
+        _agent: &'a str,
+    ) -> Option<Box<dyn Observer + 'a>> {
+        None
+    }
+
     /// A step of a turn ended. Its output may not be durable yet.
     fn step(&self, _step: Step, _result: &StepResult) {}
 }

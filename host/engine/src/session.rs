@@ -11,10 +11,11 @@ mod tests;
 
 use agent_host_types::{
     approval::ApprovalRule,
-    event::{EVENT_VERSION, Event, EventRecord},
-    id::SessionId,
+    event::{EVENT_VERSION, Event, EventRecord, ParentCall},
+    id::{CallId, SessionId},
     message::{Message, ToolResult},
     output::{Blob, ContentPart, FileData, ToolResultOutput},
+    turn::AgentInput,
 };
 pub use client::ClientSession;
 pub use copy::{SessionCopy, referenced_blobs};
@@ -27,11 +28,16 @@ use crate::{
     observer::Observer,
     spill::{restore_output, unquoted_preview},
 };
+use serde_json::{Map, Value};
 use std::{
+    collections::HashMap,
     fmt,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
+
+/// The position of the shared state that an agent's session begins with, if it has any.
+pub(crate) const FIRST_MERGE: u64 = 1;
 
 /// The first record of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +50,8 @@ pub struct SessionStart {
     pub directory: Option<String>,
     /// The name and version of the client that drives the loop; `None` if this program does.
     pub client: Option<String>,
+    /// The call whose agent it is.
+    pub parent: Option<ParentCall>,
 }
 
 /// A session that this process writes to.
@@ -66,6 +74,8 @@ pub struct Session {
     next_seq: u64,
     /// Records that are appended and not yet durable; the barrier reports them to the observer.
     undurable: Vec<EventRecord>,
+    /// What agents of the open batch are resumed with, by their calls.
+    child_inputs: HashMap<CallId, AgentInput>,
 }
 
 impl fmt::Debug for Session {
@@ -86,13 +96,14 @@ impl Session {
             state: SessionState::default(),
             next_seq: 0,
             undurable: Vec::new(),
+            child_inputs: HashMap::new(),
         };
         let started = Event::SessionStarted {
             program: start.program,
             system: start.system,
             directory: start.directory,
             client: start.client,
-            parent: None,
+            parent: start.parent,
         };
         session.record(started, Vec::new());
         session
@@ -133,6 +144,7 @@ impl Session {
             state,
             next_seq,
             undurable: Vec::new(),
+            child_inputs: HashMap::new(),
         })
     }
 
@@ -264,6 +276,34 @@ impl Session {
         })
     }
 
+    /// Keeps what agents are resumed with until they run.
+    pub(crate) fn hand_down(&mut self, inputs: impl IntoIterator<Item = (CallId, AgentInput)>) {
+        self.child_inputs.extend(inputs);
+    }
+
+    /// Removes and returns what the agent of a call is resumed with.
+    pub(crate) fn child_input(&mut self, call_id: &CallId) -> Option<AgentInput> {
+        self.child_inputs.remove(call_id)
+    }
+
+    /// Returns the changes of the shared state that calls of this session made, in order; not those
+    /// that it began with.
+    pub(crate) async fn own_merges(&self) -> Result<Vec<Map<String, Value>>, JournalError> {
+        let mut merges = Vec::new();
+        let mut from = FIRST_MERGE + 1;
+        loop {
+            let page = self.journal.records(from).await?;
+            let Some(last) = page.last() else {
+                return Ok(merges);
+            };
+            from = last.seq.saturating_add(1);
+            merges.extend(page.into_iter().filter_map(|record| match record.event {
+                Event::StateMerged { delta, .. } => Some(delta),
+                _ => None,
+            }));
+        }
+    }
+
     /// Replaces blob references by the bytes of the files, and quoted previews by their texts.
     pub(crate) async fn hydrate_all(&self, messages: &mut [Message]) -> Result<(), JournalError> {
         for message in messages {
@@ -274,13 +314,22 @@ impl Session {
                 if let Some(read) = unquoted_preview(&result.output, result.whole.as_ref()) {
                     result.output = read;
                 }
-                let ToolResultOutput::Content(parts) = &mut result.output else {
-                    continue;
-                };
-                for part in parts {
-                    self.hydrate(part).await?;
-                }
+                self.hydrate_output(&mut result.output).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Replaces the blob references of a result by the bytes of the files.
+    pub(crate) async fn hydrate_output(
+        &self,
+        output: &mut ToolResultOutput,
+    ) -> Result<(), JournalError> {
+        let ToolResultOutput::Content(parts) = output else {
+            return Ok(());
+        };
+        for part in parts {
+            self.hydrate(part).await?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ mod approval;
 mod approval_view;
 mod begin;
 mod budget;
+mod children;
 mod client;
 mod compaction;
 mod continuation;
@@ -36,7 +37,7 @@ pub use step::{Step, StepOutput, StepResult, Transition};
 pub use until::{UntilEnd, UntilTool};
 
 use crate::{
-    BoxFuture, hook::Hook, journal::JournalError, model::Model, observer::Observer,
+    BoxFuture, agents::Agents, hook::Hook, journal::JournalError, model::Model, observer::Observer,
     schema::AnswerSchema, session::Session, tool::ToolRunner,
 };
 use std::{fmt, sync::Arc, time::Instant};
@@ -89,6 +90,7 @@ use tokio_util::sync::CancellationToken;
 ///     let agent = Agent {
 ///         model: Arc::new(Greeter),
 ///         tools: Arc::new(NoTools),
+///         agents: None,
 ///         hooks: Vec::new(),
 ///         key: ContinuationKey::new([0; 32]),
 ///         settings: Settings::default(),
@@ -106,6 +108,8 @@ pub struct Agent {
     pub model: Arc<dyn Model>,
     /// The tools of the model.
     pub tools: Arc<dyn ToolRunner>,
+    /// The agents that it can start, whose tools are among `tools` ([`Agents::with_tools`]).
+    pub agents: Option<Arc<Agents>>,
     /// Hooks around model calls and tool calls.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// The key that signs continuations.
@@ -146,6 +150,8 @@ pub struct Settings {
     pub approval_expiry_ms: Option<u64>,
     /// The maximum number of read-only calls that run concurrently.
     pub parallel_calls: usize,
+    /// The maximum number of agents that run concurrently for one batch.
+    pub parallel_agents: usize,
     /// The limits of the model's window; `None` for an unlimited one, such as a script's.
     pub context: Option<ContextLimits>,
 }
@@ -162,6 +168,7 @@ impl Default for Settings {
             resumes_without_progress: 5,
             approval_expiry_ms: None,
             parallel_calls: 8,
+            parallel_agents: 4,
             context: Some(ContextLimits::default()),
         }
     }
@@ -213,7 +220,13 @@ impl Agent {
     ) -> BoxFuture<'a, TurnReport> {
         Box::pin(async move {
             let started = Instant::now();
-            let first = match self.begin(session, input, cx) {
+            let checked = match &input {
+                AgentInput::Text(_) | AgentInput::Message(_) => {
+                    self.abandon_children(session, cx).await
+                }
+                _ => self.check_handed_down(session, &input).await,
+            };
+            let first = match checked.and_then(|()| self.begin(session, input, cx)) {
                 Ok(first) => first,
                 Err(error) => return self.report(session, TurnEnd::Error { error }, started),
             };
@@ -296,6 +309,7 @@ impl Agent {
             duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
             tool_runtime: runtime_of(session),
             durability: self.settings.durability,
+            children: turn_stats.children.clone(),
         };
         TurnReport { end, summary }
     }

@@ -138,6 +138,7 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
         duration_ms: 950,
         tool_runtime: ToolRuntime::Host,
         durability: Durability::Turn,
+        children: Vec::new(),
     };
     let text = format!(
         "File {question} has notes of a meeting about the plan of the year: who was there, what was said, and what is to be done."
@@ -190,6 +191,7 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
             audit: Vec::new(),
             rule: None,
             path: Vec::new(),
+            child: None,
             labels: Vec::new(),
             tape: None,
             whole: None,

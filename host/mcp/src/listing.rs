@@ -23,12 +23,12 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// Makes the list, without external tools: the driver of the host's own loop runs those.
+    /// Makes the list, without external tools and agents: only the host's own loop runs those.
     /// `is_open` returns whether calls of the named tool may reach the network.
     pub(crate) fn new(tools: &[RegisteredTool], is_open: impl Fn(&str) -> bool) -> Self {
         let served = tools.iter().filter(|tool| match tool.runtime {
             ToolRuntime::Host => true,
-            ToolRuntime::External => false,
+            ToolRuntime::External | ToolRuntime::Agent => false,
         });
         Self {
             tools: served

@@ -139,8 +139,9 @@ impl TokenPrices {
 }
 
 /// The budget that ended a turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "name", rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Budget {
     /// [`Budgets::turns`].
     Turns {
@@ -180,4 +181,12 @@ pub enum Budget {
         /// The allowed number of runs.
         limit: u64,
     },
+}
+
+impl Budget {
+    /// Returns the name, as in JSON.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.into()
+    }
 }

@@ -69,6 +69,23 @@ pub enum Awaiting {
         /// The calls, in the model's order.
         calls: Vec<PendingCall>,
     },
+    /// What the agents of these calls wait for.
+    Children {
+        /// The calls, in the model's order.
+        children: Vec<WaitingChild>,
+    },
+}
+
+/// A call whose agent waits for the user or for results from outside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WaitingChild {
+    /// The call.
+    pub call_id: CallId,
+    /// The name of the agent.
+    pub agent: String,
+    /// The handle of the paused turn of its session.
+    pub continuation: Continuation,
 }
 
 /// A waiting call.
@@ -115,7 +132,7 @@ impl Continuation {
     pub fn calls(&self) -> &[PendingCall] {
         match &self.awaiting {
             Awaiting::Confirm { calls, .. } | Awaiting::External { calls } => calls,
-            Awaiting::Answer { .. } => &[],
+            Awaiting::Answer { .. } | Awaiting::Children { .. } => &[],
         }
     }
 }

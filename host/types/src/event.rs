@@ -7,14 +7,14 @@ use crate::{
     accounting::{Accounting, AuditEntry},
     approval::{ApprovalRule, Decision, RememberScope},
     context::{CompactionStats, ReferencedResult},
-    continuation::PendingCall,
+    continuation::{PendingCall, WaitingChild},
     id::{CallId, Digest, SessionId},
     message::Message,
     model::{ModelReply, Provenance, Usage},
     output::{BlobRef, ToolResultOutput},
     question::{Answer, AnsweredBy, Question},
     tool::Effect,
-    turn::TurnReport,
+    turn::{ChildSummary, TurnReport},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -255,6 +255,26 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
+    /// The agent of a call gets its session, which is started after this is durable.
+    AgentSpawned {
+        /// The call.
+        call_id: CallId,
+        /// The session.
+        session: SessionId,
+        /// The name of the agent.
+        agent: String,
+        /// The digest of its definition.
+        definition: Digest,
+    },
+    /// Agents wait for the user or for results from outside, and the turn with them.
+    ChildrenWaiting {
+        /// The name of the request.
+        request: String,
+        /// The turn.
+        turn: u64,
+        /// The calls, in the model's order.
+        children: Vec<WaitingChild>,
+    },
     /// A call ended; durable before the model is shown its result.
     CallSettled {
         /// The call.
@@ -266,6 +286,9 @@ pub enum Event {
         /// The whole result, where `output` is a preview ([`crate::message::ToolResult::whole`]).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         whole: Option<BlobRef>,
+        /// The figures of the session, for a call of an agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        child: Option<ChildSummary>,
         /// The resources that the call used.
         accounting: Accounting,
         /// The call's requests to the gate.

@@ -49,11 +49,15 @@ pub enum ToolErrorCode {
     ToolUnavailable,
     /// The tool differs from the one that the operator accepted.
     ChangedSinceApproval,
+    /// An agent used up its budget before it had its result.
+    AgentBudget,
+    /// An agent ended without a result.
+    AgentFailed,
 }
 
 impl ToolErrorCode {
     /// All codes.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::InvalidInput,
         Self::UnknownTool,
         Self::Timeout,
@@ -68,6 +72,8 @@ impl ToolErrorCode {
         Self::Busy,
         Self::ToolUnavailable,
         Self::ChangedSinceApproval,
+        Self::AgentBudget,
+        Self::AgentFailed,
     ];
 
     /// Returns the kebab-case name.

@@ -11,7 +11,8 @@ use std::{
     str::FromStr,
 };
 
-/// The id of a session: a UUID version 7, so that ids sort by creation time.
+/// The id of a session: a UUID version 7, so that ids sort by creation time. That of an agent's
+/// session is made of its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(uuid::Uuid);
@@ -21,6 +22,16 @@ impl SessionId {
     #[must_use]
     pub fn new() -> Self {
         Self(uuid::Uuid::now_v7())
+    }
+
+    /// Makes an id of the first half of a hash: a UUID version 8.
+    #[must_use]
+    pub fn from_hash(hash: [u8; 32]) -> Self {
+        let mut bytes = [0; 16];
+        for (byte, of_hash) in bytes.iter_mut().zip(hash) {
+            *byte = of_hash;
+        }
+        Self(uuid::Builder::from_custom_bytes(bytes).into_uuid())
     }
 }
 

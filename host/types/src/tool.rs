@@ -147,6 +147,8 @@ pub enum ToolRuntime {
     Host,
     /// Outside: the caller of the loop receives the calls and submits their results.
     External,
+    /// As a child session: the loop of another agent, with its own model, tools and journal.
+    Agent,
 }
 
 /// A tool in the registry of a running host.

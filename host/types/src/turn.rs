@@ -35,6 +35,13 @@ pub enum AgentInput {
         /// The answer.
         answer: Answer,
     },
+    /// Inputs of agents that wait. The others wait on.
+    Children {
+        /// The continuation of the paused turn.
+        continuation: Continuation,
+        /// At most one input for each call of the continuation, in any order.
+        inputs: Vec<ChildInput>,
+    },
     /// The results of external calls.
     SubmitToolResults {
         /// The continuation of the paused turn.
@@ -44,6 +51,15 @@ pub enum AgentInput {
     },
     /// Resume where the last turn ended.
     Continue,
+}
+
+/// The input of an agent that waits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChildInput {
+    /// The call of the agent.
+    pub call_id: CallId,
+    /// What its session is resumed with: decisions, an answer, results, or inputs of its own agents.
+    pub input: AgentInput,
 }
 
 /// The result of an external call. Its JSON form has either the result union as `output`, or any
@@ -144,6 +160,11 @@ pub enum TurnEnd {
         /// Resumed with the results.
         continuation: Continuation,
     },
+    /// Agents wait for the user or for results from outside.
+    AwaitingChildren {
+        /// Resumed with inputs of the agents.
+        continuation: Continuation,
+    },
     /// The model declined to answer.
     Refusal {
         /// The model's text.
@@ -197,6 +218,24 @@ pub struct TurnSummary {
     /// How much of the turn a crash of the program can lose.
     #[serde(default)]
     pub durability: Durability,
+    /// The agents that ended in this turn. Their tokens are part of the turn's and the session's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildSummary>,
+}
+
+/// The figures of an agent's session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChildSummary {
+    /// The name of the agent.
+    pub agent: String,
+    /// The session.
+    pub session: SessionId,
+    /// The model calls.
+    pub turns: u64,
+    /// The tool calls that ran, those of its own agents included.
+    pub tool_calls: u64,
+    /// The tokens, those of its own agents included.
+    pub usage: Usage,
 }
 
 /// How much of a turn a crash of the program can lose. Neither loses the user's message, nor what

@@ -32,6 +32,7 @@ fn settled(seq: u64, tool: &str, output: ToolResultOutput, audit: Vec<AuditEntry
             audit,
             rule: None,
             path: Vec::new(),
+            child: None,
             labels: Vec::new(),
             tape: None,
             whole: None,

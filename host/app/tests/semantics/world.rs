@@ -282,6 +282,7 @@ impl World {
             duration_ms: 0,
             tool_runtime: ToolRuntime::Host,
             durability: Durability::Turn,
+            children: Vec::new(),
         }
     }
 

@@ -289,14 +289,11 @@ impl Run<'_> {
             self.remember(session, &report.end, rules).await;
             let next = match &report.end {
                 TurnEnd::NeedsMoreTurns => Some(AgentInput::Continue),
-                TurnEnd::AwaitingConfirmation { continuation, .. } => {
-                    self.decide(continuation).await
-                }
-                TurnEnd::AwaitingAnswer { continuation, .. } => {
-                    self.answer_question(continuation).await
-                }
+                TurnEnd::AwaitingConfirmation { continuation, .. }
+                | TurnEnd::AwaitingAnswer { continuation, .. }
+                | TurnEnd::PendingToolCalls { continuation, .. }
+                | TurnEnd::AwaitingChildren { continuation } => self.respond(continuation).await,
                 TurnEnd::Done { .. }
-                | TurnEnd::PendingToolCalls { .. }
                 | TurnEnd::BudgetExceeded { .. }
                 | TurnEnd::Refusal { .. }
                 | TurnEnd::Cancelled
@@ -356,7 +353,8 @@ impl Run<'_> {
             }
             TurnEnd::AwaitingConfirmation { continuation, .. }
             | TurnEnd::AwaitingAnswer { continuation, .. }
-            | TurnEnd::PendingToolCalls { continuation, .. } => {
+            | TurnEnd::PendingToolCalls { continuation, .. }
+            | TurnEnd::AwaitingChildren { continuation } => {
                 self.terminal.note(&reply::waiting_text(continuation));
             }
             TurnEnd::NeedsMoreTurns => self

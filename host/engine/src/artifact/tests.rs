@@ -82,6 +82,7 @@ fn settled(results: Vec<Vec<ContentPart>>) -> impl Iterator<Item = Event> {
             audit: Vec::new(),
             rule: None,
             path: Vec::new(),
+            child: None,
             labels: Vec::new(),
             tape: None,
             whole: None,
@@ -144,6 +145,7 @@ fn whole_result_is_an_artifact() {
         audit: Vec::new(),
         rule: None,
         path: Vec::new(),
+        child: None,
         labels: Vec::new(),
         tape: None,
     };

@@ -102,6 +102,7 @@ impl SessionCopy {
                 path: Vec::new(),
                 labels: Vec::new(),
                 tape: None,
+                child: None,
                 whole: None,
             };
             records.push(self.follow(now, settled));

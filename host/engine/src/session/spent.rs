@@ -1,6 +1,6 @@
 //! The usage since the user's last message, which the budgets bound.
 
-use agent_host_types::{id::Digest, model::Usage};
+use agent_host_types::{id::Digest, model::Usage, turn::ChildSummary};
 use std::collections::HashMap;
 
 /// Sums over the events since the user's last message.
@@ -21,6 +21,12 @@ pub struct Spent {
 }
 
 impl Spent {
+    /// Adds what the agent of a call used.
+    pub(super) fn child(&mut self, child: &ChildSummary) {
+        self.usage += child.usage;
+        self.calls += child.tool_calls;
+    }
+
     /// Returns the runs of this tool with these arguments.
     #[must_use]
     pub fn repeats(&self, call: &(String, Digest)) -> u64 {

@@ -20,7 +20,7 @@ use agent_host_types::{
     output::ContentPart,
     question::{AnsweredBy, AnsweredQuestion},
     tool::{Effect, ToolCall},
-    turn::TurnReport,
+    turn::{ChildSummary, TurnEnd, TurnReport},
 };
 use serde_json::{Map, Value};
 use std::{
@@ -80,6 +80,8 @@ pub struct BatchCall {
     pub(crate) asked: Option<AnsweredBy>,
     /// Whether it was dispatched externally.
     pub dispatched_externally: bool,
+    /// Whether its agent has its session.
+    pub is_spawned: bool,
 }
 
 /// How far the current turn is.
@@ -109,6 +111,8 @@ pub(crate) struct TurnStats {
     pub(crate) stop_reason: Option<StopReason>,
     /// The number of its calls.
     pub(crate) tool_calls: u64,
+    /// The agents that ended.
+    pub(crate) children: Vec<ChildSummary>,
 }
 
 /// The open request of a session.
@@ -220,6 +224,14 @@ impl SessionState {
         self.progress.is_open
     }
 
+    /// Whether its last turn ended for good: nothing waits, and nothing is to be continued.
+    pub(crate) fn has_ended(&self) -> bool {
+        let last = self.last_report.as_ref().map(|report| &report.end);
+        !self.progress.is_open
+            && self.batch.is_empty()
+            && !matches!(last, None | Some(TurnEnd::NeedsMoreTurns))
+    }
+
     /// Returns the estimated size of the request without a reply, in tokens; 0 without one.
     pub(crate) fn asked_tokens(&self) -> u64 {
         self.progress.asked_tokens
@@ -286,6 +298,7 @@ impl BatchCall {
             shared: None,
             asked: None,
             dispatched_externally: false,
+            is_spawned: false,
         }
     }
 }

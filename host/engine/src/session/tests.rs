@@ -64,6 +64,7 @@ async fn session_resumes_at_its_last_record() {
         system: Some("Be brief.".into()),
         directory: Some("here".into()),
         client: None,
+        parent: None,
     };
     let first = Session::start(journal.clone(), start);
     let mut again = Session::resume(journal.clone()).await.unwrap();

@@ -9,7 +9,7 @@ use agent_host_types::{
     continuation::PendingCall,
     event::Event,
     id::{Digest, object_digest},
-    tool::{Effect, RegisteredTool},
+    tool::{Effect, RegisteredTool, ToolRuntime},
 };
 
 impl Agent {
@@ -73,9 +73,13 @@ impl Agent {
     /// again: its tool was effectful, or was idempotent and is not any more. A read-only run
     /// changed nothing, whatever its tool is now.
     pub(super) fn is_in_doubt(&self, entry: &BatchCall) -> bool {
-        let now = self.tool(&entry.call.name).map(|tool| tool.effect);
+        let tool = self.tool(&entry.call.name);
+        // An agent's session knows how far it came.
+        if entry.is_spawned && tool.is_some_and(|tool| tool.runtime == ToolRuntime::Agent) {
+            return false;
+        }
         matches!(
-            (entry.intended, now),
+            (entry.intended, tool.map(|tool| tool.effect)),
             (Some(Effect::Effectful), _) | (Some(Effect::Idempotent), Some(Effect::Effectful))
         )
     }

@@ -5,14 +5,18 @@ use super::{Agent, Step, Transition, TurnContext, execute, resume};
 use crate::{session::Session, spill::spill_message};
 use agent_host_types::{
     event::Event,
+    failure::{ToolErrorCode, ToolFailure},
     json,
     message::{Message, Role},
     output::ToolResultOutput,
-    turn::{AgentInput, TurnError},
+    turn::{AgentInput, TurnEnd, TurnError},
 };
 
 /// The result of a call that still waited when a new message came.
 const SUPERSEDED: &str = "This call did not run: the user sent a new message first.";
+
+/// The result of an agent that waited when a new message came.
+const STOPPED: &str = "The agent was stopped: the user sent a new message first.";
 
 impl Agent {
     pub(super) fn begin(
@@ -47,6 +51,11 @@ impl Agent {
                 continuation,
                 results,
             } => self.submit(session, &continuation, &results, cx),
+            AgentInput::Children { inputs, .. } => {
+                let inputs = inputs.into_iter();
+                session.hand_down(inputs.map(|child| (child.call_id, child.input)));
+                Ok(Transition::to(Step::ExecuteTools))
+            }
             AgentInput::Continue => self.resume(session),
         }
     }
@@ -55,6 +64,14 @@ impl Agent {
     /// with unanswered calls.
     fn receive(&self, session: &mut Session, message: Message, cx: &TurnContext<'_>) -> Transition {
         record_interruption(session);
+        self.answer_open(session, cx);
+        let (message, blobs) = spill_message(message);
+        session.record(Event::InputReceived { message, by: None }, blobs);
+        Transition::to(Step::CheckBudgets)
+    }
+
+    /// Answers the calls of the open batch without running them.
+    pub(super) fn answer_open(&self, session: &mut Session, cx: &TurnContext<'_>) {
         for entry in session.state().batch().to_vec() {
             if entry.result.is_some() {
                 continue;
@@ -63,14 +80,14 @@ impl Agent {
             let output = match (decided, entry.intended) {
                 (Some(output), _) => output,
                 (None, Some(_)) if entry.dispatched_externally => resume::unanswered(),
+                (None, Some(_)) if entry.is_spawned => {
+                    ToolFailure::new(ToolErrorCode::Cancelled, STOPPED).into()
+                }
                 (None, Some(_)) => execute::interrupted(&entry.call.name).into(),
                 (None, None) => ToolResultOutput::ExecutionDenied(Some(SUPERSEDED.to_owned())),
             };
             self.settle_skipped(session, cx, &entry.call, output);
         }
-        let (message, blobs) = spill_message(message);
-        session.record(Event::InputReceived { message, by: None }, blobs);
-        Transition::to(Step::CheckBudgets)
     }
 
     /// Resumes where the last turn ended, or where the program ended during it.
@@ -84,8 +101,10 @@ impl Agent {
         }
         record_interruption(session);
         self.expire(session);
-        if let Some(end) = self.pause(session) {
-            return Ok(Transition::end(end));
+        match self.pause(session) {
+            // An agent may be further than the request says, if the program ended meanwhile.
+            None | Some(TurnEnd::AwaitingChildren { .. }) => {}
+            Some(end) => return Ok(Transition::end(end)),
         }
         let state = session.state();
         if !state.batch().is_empty() {

@@ -2,7 +2,7 @@
 
 use crate::session::{SessionState, Spent};
 use agent_host_types::{
-    budget::{Budget, Budgets},
+    budget::{Budget, Budgets, Price, UsdBudget},
     id::Digest,
 };
 use std::time::Duration;
@@ -43,6 +43,72 @@ pub(super) fn exceeded(
         .wall_ms
         .filter(|limit_ms| used_ms >= *limit_ms)
         .map(|limit_ms| Budget::WallClock { limit_ms, used_ms })
+}
+
+/// An even share of what is left of the budgets, for each agent of a group. An absent one does not
+/// bound.
+pub(super) struct Share {
+    tokens: Option<u64>,
+    usd: Option<UsdBudget>,
+    wall_ms: Option<u64>,
+    tool_calls: Option<u64>,
+}
+
+/// Divides what is left of the budgets by the number of agents. Time is not divided: they run side
+/// by side.
+pub(super) fn share(budgets: &Budgets, state: &SessionState, agents: usize) -> Share {
+    let spent = state.spent();
+    let agents = (agents as u64).max(1);
+    let left = |limit: u64, used: u64| limit.saturating_sub(used) / agents;
+    let tokens = spent
+        .usage
+        .input_tokens
+        .saturating_add(spent.usage.output_tokens);
+    let known_cost = spent.usage.cost_micros;
+    Share {
+        tokens: budgets.tokens.map(|limit| left(limit, tokens)),
+        usd: budgets.usd.map(|budget| {
+            let used = known_cost.unwrap_or_else(|| budget.price.micros(spent.usage));
+            UsdBudget {
+                micros: left(budget.micros, used),
+                ..budget
+            }
+        }),
+        wall_ms: budgets
+            .wall_ms
+            .map(|limit| limit.saturating_sub(spent.wall_ms)),
+        tool_calls: budgets.tool_calls.map(|limit| left(limit, spent.calls)),
+    }
+}
+
+impl Share {
+    /// Returns the budgets of an agent with budgets of its own and a model of this price. Where the
+    /// price is not known, that of the model which starts it counts.
+    pub(super) fn within(&self, own: &Budgets, price: Option<Price>) -> Budgets {
+        let least = |own: Option<u64>, share: Option<u64>| match (own, share) {
+            (Some(own), Some(share)) => Some(own.min(share)),
+            (own, share) => own.or(share),
+        };
+        let usd = match (own.usd, self.usd) {
+            (Some(own), Some(share)) => Some(UsdBudget {
+                micros: own.micros.min(share.micros),
+                ..own
+            }),
+            (None, Some(share)) => Some(UsdBudget {
+                price: price.unwrap_or(share.price),
+                ..share
+            }),
+            (own, None) => own,
+        };
+        Budgets {
+            turns: own.turns,
+            tokens: least(own.tokens, self.tokens),
+            usd,
+            wall_ms: least(own.wall_ms, self.wall_ms),
+            tool_calls: least(own.tool_calls, self.tool_calls),
+            repeats: own.repeats,
+        }
+    }
 }
 
 /// Returns the budget that a call would exceed, after the `admitted` calls of the same batch.

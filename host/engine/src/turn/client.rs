@@ -182,7 +182,7 @@ impl Agent {
             {
                 let mut locked = session.lock();
                 let merges = report.merges.clone();
-                record_settled(&mut locked, &call.entry.call, report);
+                record_settled(&mut locked, &call.entry.call, report, None);
                 session.forward_merges(&locked, merges);
             }
             if run.effect != Effect::ReadOnly {

@@ -4,7 +4,7 @@ use super::Agent;
 use crate::session::Session;
 use agent_host_types::{
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation},
-    id::Digest,
+    id::{CallId, Digest, SessionId},
     turn::TurnEnd,
 };
 use serde_json::Value;
@@ -38,6 +38,7 @@ impl Agent {
             Awaiting::Confirm { .. } => TurnEnd::AwaitingConfirmation { continuation },
             Awaiting::Answer { .. } => TurnEnd::AwaitingAnswer { continuation },
             Awaiting::External { .. } => TurnEnd::PendingToolCalls { continuation },
+            Awaiting::Children { .. } => TurnEnd::AwaitingChildren { continuation },
         })
     }
 }
@@ -61,6 +62,14 @@ impl ContinuationKey {
     #[must_use]
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
+    }
+
+    /// Returns the id of the session of a call's agent: the same after a crash, and no one without
+    /// the key can choose a call id whose session is another one.
+    pub(super) fn child(&self, parent: SessionId, call_id: &CallId) -> SessionId {
+        let form = serde_json::json!([parent, call_id]).to_string();
+        let hash = blake3::keyed_hash(&self.0, form.as_bytes());
+        SessionId::from_hash(*hash.as_bytes())
     }
 
     /// Signs a continuation: hashes its JSON form without the signature.

@@ -8,7 +8,7 @@ mod plan;
 mod run;
 
 pub(super) use plan::{Plan, Run, answer_of, interrupted};
-pub(super) use run::{Caller, call_intended, question};
+pub(super) use run::{Caller, call_intended, checked, question};
 
 use super::{
     Agent, Step, StepOutput, StepResult, Timing, Transition, TurnContext, approval::request_name,
@@ -26,7 +26,7 @@ use agent_host_types::{
     failure::ToolFailure,
     output::ToolResultOutput,
     tool::{Effect, ToolCall, ToolRuntime},
-    turn::{Durability, TurnEnd, TurnError},
+    turn::{ChildSummary, Durability, TurnEnd, TurnError},
 };
 use futures_util::{StreamExt as _, stream};
 use plan::Allowance;
@@ -55,7 +55,15 @@ impl Agent {
                     external.push(*run);
                     continue;
                 }
-                Plan::Run(run) if run.effect == Effect::ReadOnly => {
+                Plan::Run(run) if run.is_concurrent() => {
+                    let first = group.first().map(|first| first.runtime);
+                    if first.is_some_and(|first| first != run.runtime)
+                        && let Some(asked) = self
+                            .run_group(session, std::mem::take(&mut group), cx)
+                            .await?
+                    {
+                        return Ok(asked);
+                    }
                     group.push(*run);
                     continue;
                 }
@@ -166,8 +174,10 @@ impl Agent {
             self.settle_unstarted(session, &group, cx);
             return Ok(None);
         }
-        if group.is_empty() {
-            return Ok(None);
+        match group.first().map(|first| first.runtime) {
+            None => return Ok(None),
+            Some(ToolRuntime::Agent) => return self.run_agents(session, group, cx).await,
+            Some(ToolRuntime::Host | ToolRuntime::External) => {}
         }
         for run in &group {
             session.record(call_intended(run), Vec::new());
@@ -194,7 +204,9 @@ impl Agent {
         let mut first_question = None;
         for (run, end) in ended {
             match end {
-                RunEnd::Settled(report) => record_settled(session, &run.entry.call, report),
+                RunEnd::Settled(report) => {
+                    record_settled(session, &run.entry.call, report, None);
+                }
                 RunEnd::Asked(asked) => {
                     first_question.get_or_insert((run, asked));
                 }
@@ -232,11 +244,16 @@ impl Agent {
         output: ToolResultOutput,
     ) {
         let report = self.skipped_report(call, output, cx);
-        record_settled(session, call, report);
+        record_settled(session, call, report, None);
     }
 }
 
-pub(super) fn record_settled(session: &mut Session, call: &ToolCall, report: CallReport) {
+pub(super) fn record_settled(
+    session: &mut Session,
+    call: &ToolCall,
+    report: CallReport,
+    child: Option<ChildSummary>,
+) {
     let CallReport {
         output,
         mut accounting,
@@ -254,6 +271,7 @@ pub(super) fn record_settled(session: &mut Session, call: &ToolCall, report: Cal
         tool,
         output: settled.output,
         whole: settled.whole,
+        child,
         accounting,
         audit,
         rule: None,

@@ -14,7 +14,7 @@ use agent_host_types::{
     turn::TurnError,
 };
 
-/// The result in place of one that a hook withheld.
+/// The beginning of the result in place of one that a hook withheld.
 const WITHHELD: &str = "The tool ran, and its result is withheld";
 
 impl Agent {
@@ -63,8 +63,7 @@ impl Agent {
         effect: Effect,
         progress: ProgressSink<'_>,
     ) -> RunEnd {
-        let before = strongest(&self.hooks, |hook| hook.before_tool(&invocation)).await;
-        match before {
+        match self.verdict_before(&invocation).await {
             Verdict::Pass | Verdict::Retry => {}
             Verdict::Block(reason) => {
                 return CallReport::of(ToolResultOutput::ExecutionDenied(Some(reason))).into();
@@ -77,8 +76,7 @@ impl Agent {
                 RunEnd::Settled(report) => report,
                 asked @ RunEnd::Asked(_) => return asked,
             };
-            let output = &report.output;
-            let after = strongest(&self.hooks, |hook| hook.after_tool(&invocation, output)).await;
+            let after = self.verdict_after(&invocation, &report.output).await;
             let output = match after {
                 // An effectful call never runs twice.
                 Verdict::Retry if retries < MAX_RETRIES && effect != Effect::Effectful => {
@@ -86,16 +84,35 @@ impl Agent {
                     continue;
                 }
                 Verdict::Pass | Verdict::Retry => return report.into(),
-                Verdict::Block(reason) => ToolFailure::new(
-                    ToolErrorCode::ToolUnavailable,
-                    format!("{WITHHELD}: {reason}"),
-                )
-                .into(),
+                Verdict::Block(reason) => withheld(&reason),
                 Verdict::Fallback(output) => output,
             };
             return CallReport { output, ..report }.into();
         }
     }
+
+    /// Returns what the hooks say of a call that is about to run.
+    pub(super) async fn verdict_before(
+        &self,
+        invocation: &Invocation,
+    ) -> Verdict<ToolResultOutput> {
+        strongest(&self.hooks, |hook| hook.before_tool(invocation)).await
+    }
+
+    /// Returns what the hooks say of a result.
+    pub(super) async fn verdict_after(
+        &self,
+        invocation: &Invocation,
+        output: &ToolResultOutput,
+    ) -> Verdict<ToolResultOutput> {
+        strongest(&self.hooks, |hook| hook.after_tool(invocation, output)).await
+    }
+}
+
+/// Returns the result in place of one that a hook withheld.
+pub(super) fn withheld(reason: &str) -> ToolResultOutput {
+    let message = format!("{WITHHELD}: {reason}");
+    ToolFailure::new(ToolErrorCode::ToolUnavailable, message).into()
 }
 
 /// Returns the strongest verdict of all hooks.

@@ -9,10 +9,10 @@ use agent_host_types::{
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
     event::{EXPIRY, Event},
     failure::{ToolErrorCode, ToolFailure},
-    id::object_digest,
+    id::{CallId, object_digest},
     json,
     output::ToolResultOutput,
-    question::{Answer, AnsweredBy},
+    question::{Answer, AnsweredBy, Question},
     tool::{DecisionKind, ToolCall},
     turn::{SubmittedResult, TurnError},
 };
@@ -30,6 +30,19 @@ impl Agent {
         continuation: &Continuation,
         decisions: Vec<Decision>,
     ) -> Result<Transition, TurnError> {
+        let calls = self.check_decided(session, continuation, &decisions)?;
+        let events = self.decided(continuation.request.clone(), calls, decisions);
+        session.record_all(events, Vec::new());
+        Ok(Transition::to(Step::CheckApproval))
+    }
+
+    /// Returns the calls of a continuation that these decisions can be about.
+    pub(super) fn check_decided<'c>(
+        &self,
+        session: &Session,
+        continuation: &'c Continuation,
+        decisions: &[Decision],
+    ) -> Result<&'c [PendingCall], TurnError> {
         self.check_open(session, continuation)?;
         let Awaiting::Confirm { calls, .. } = &continuation.awaiting else {
             return Err(other_kind(continuation, "decisions"));
@@ -40,10 +53,8 @@ impl Agent {
             ));
         }
         check_unaltered(session, calls)?;
-        self.check_decisions(calls, &decisions)?;
-        let events = self.decided(continuation.request.clone(), calls, decisions);
-        session.record_all(events, Vec::new());
-        Ok(Transition::to(Step::CheckApproval))
+        self.check_decisions(calls, decisions)?;
+        Ok(calls)
     }
 
     /// Returns the events of decisions about the calls of a request.
@@ -94,16 +105,7 @@ impl Agent {
         answer: &Answer,
         cx: &TurnContext<'_>,
     ) -> Result<Transition, TurnError> {
-        self.check_open(session, continuation)?;
-        let Awaiting::Answer {
-            call_id, question, ..
-        } = &continuation.awaiting
-        else {
-            return Err(other_kind(continuation, "an answer"));
-        };
-        question
-            .check(answer)
-            .map_err(|why| refuse(format!("this answer cannot be given: {why}")))?;
+        let (call_id, question) = self.check_answered(session, continuation, answer)?;
         let entry = session
             .state()
             .batch()
@@ -123,6 +125,26 @@ impl Agent {
         Ok(Transition::to(Step::CheckApproval))
     }
 
+    /// Returns the call and the question of a continuation that this can answer.
+    pub(super) fn check_answered<'c>(
+        &self,
+        session: &Session,
+        continuation: &'c Continuation,
+        answer: &Answer,
+    ) -> Result<(&'c CallId, &'c Question), TurnError> {
+        self.check_open(session, continuation)?;
+        let Awaiting::Answer {
+            call_id, question, ..
+        } = &continuation.awaiting
+        else {
+            return Err(other_kind(continuation, "an answer"));
+        };
+        question
+            .check(answer)
+            .map_err(|why| refuse(format!("this answer cannot be given: {why}")))?;
+        Ok((call_id, question))
+    }
+
     /// Takes the results of external calls.
     pub(super) fn submit(
         &self,
@@ -131,6 +153,29 @@ impl Agent {
         results: &[SubmittedResult],
         cx: &TurnContext<'_>,
     ) -> Result<Transition, TurnError> {
+        self.check_submitted(session, continuation, results)?;
+        let waiting: Vec<ToolCall> = session
+            .state()
+            .batch()
+            .iter()
+            .filter(|entry| entry.dispatched_externally && entry.result.is_none())
+            .map(|entry| entry.call.clone())
+            .collect();
+        for call in waiting {
+            if let Some(result) = results.iter().find(|result| result.call_id == call.id) {
+                self.settle_skipped(session, cx, &call, result.output.clone());
+            }
+        }
+        Ok(Transition::to(Step::ExecuteTools))
+    }
+
+    /// Checks that these are the results of the calls of a continuation.
+    pub(super) fn check_submitted(
+        &self,
+        session: &Session,
+        continuation: &Continuation,
+        results: &[SubmittedResult],
+    ) -> Result<(), TurnError> {
         self.check_open(session, continuation)?;
         let Awaiting::External { calls } = &continuation.awaiting else {
             return Err(other_kind(continuation, "tool results"));
@@ -145,19 +190,7 @@ impl Agent {
                 ))
             })?;
         }
-        let waiting: Vec<ToolCall> = session
-            .state()
-            .batch()
-            .iter()
-            .filter(|entry| entry.dispatched_externally && entry.result.is_none())
-            .map(|entry| entry.call.clone())
-            .collect();
-        for call in waiting {
-            if let Some(result) = results.iter().find(|result| result.call_id == call.id) {
-                self.settle_skipped(session, cx, &call, result.output.clone());
-            }
-        }
-        Ok(Transition::to(Step::ExecuteTools))
+        Ok(())
     }
 
     /// Denies the calls of an expired approval request.
@@ -179,7 +212,11 @@ impl Agent {
     }
 
     /// Checks that a continuation is the open one, unaltered.
-    fn check_open(&self, session: &Session, given: &Continuation) -> Result<(), TurnError> {
+    pub(super) fn check_open(
+        &self,
+        session: &Session,
+        given: &Continuation,
+    ) -> Result<(), TurnError> {
         if given.version != CONTINUATION_VERSION {
             return Err(refuse(format!(
                 "this continuation has version {}; this program reads version {CONTINUATION_VERSION}",
@@ -290,7 +327,7 @@ fn is_expired(continuation: &Continuation) -> bool {
         .is_some_and(|late| now_ms() >= late)
 }
 
-fn other_kind(continuation: &Continuation, given: &str) -> TurnError {
+pub(super) fn other_kind(continuation: &Continuation, given: &str) -> TurnError {
     refuse(format!(
         "a continuation of kind `{}` cannot be resumed with {given}",
         continuation.awaiting.kind()

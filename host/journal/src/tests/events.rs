@@ -210,6 +210,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         }],
         rule: None,
         path: Vec::new(),
+        child: None,
         labels: Vec::new(),
         tape: None,
         whole: None,
@@ -343,6 +344,7 @@ pub(super) fn outcomes(
         duration_ms: 5,
         tool_runtime: ToolRuntime::Host,
         durability: Durability::Turn,
+        children: Vec::new(),
     };
     let continuation = |awaiting| Continuation {
         version: CONTINUATION_VERSION,
@@ -420,6 +422,7 @@ fn settled(blob: &Blob) -> Event {
         audit: Vec::new(),
         rule: None,
         path: Vec::new(),
+        child: None,
         labels: Vec::new(),
         tape: None,
         whole: None,

@@ -3,12 +3,12 @@ use crate::{
     accounting::AuditVerdict,
     approval::{Remember, RememberWhat},
     budget::Budget,
-    continuation::{Awaiting, CONTINUATION_VERSION, Continuation},
+    continuation::{Awaiting, CONTINUATION_VERSION, Continuation, WaitingChild},
     limits::Limits,
     message::{Role, ToolResult},
     model::{ModelError, ModelErrorKind, StopReason},
     tool::{DecisionKind, ToolCall, ToolRuntime},
-    turn::{Durability, TurnEnd, TurnError, TurnSummary},
+    turn::{ChildSummary, Durability, TurnEnd, TurnError, TurnSummary},
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -143,6 +143,25 @@ pub(crate) fn waits() -> [Awaiting; 3] {
     ]
 }
 
+fn child() -> ChildSummary {
+    ChildSummary {
+        agent: "researcher".into(),
+        session: session(),
+        turns: 2,
+        tool_calls: 1,
+        usage: usage(),
+    }
+}
+
+fn waiting_child() -> WaitingChild {
+    let calls = vec![pending()];
+    WaitingChild {
+        call_id: id(),
+        agent: "researcher".into(),
+        continuation: continuation(Awaiting::External { calls }),
+    }
+}
+
 fn ends() -> Vec<TurnEnd> {
     let [confirm, answer, external] = waits().map(continuation);
     let result = ToolResult {
@@ -166,6 +185,11 @@ fn ends() -> Vec<TurnEnd> {
         },
         TurnEnd::AwaitingAnswer {
             continuation: answer,
+        },
+        TurnEnd::AwaitingChildren {
+            continuation: continuation(Awaiting::Children {
+                children: vec![waiting_child()],
+            }),
         },
         TurnEnd::PendingToolCalls {
             continuation: external,
@@ -194,6 +218,7 @@ fn report(end: TurnEnd) -> TurnReport {
         duration_ms: 5,
         tool_runtime: ToolRuntime::Host,
         durability: Durability::Turn,
+        children: vec![child()],
     };
     TurnReport { end, summary }
 }
@@ -293,6 +318,17 @@ fn call_events() -> Vec<Event> {
             turn: 1,
             calls: vec![pending()],
         },
+        Event::AgentSpawned {
+            call_id: id(),
+            session: session(),
+            agent: "researcher".into(),
+            definition: Digest::of(b"definition"),
+        },
+        Event::ChildrenWaiting {
+            request: "r".into(),
+            turn: 1,
+            children: vec![waiting_child()],
+        },
         Event::CallSettled {
             call_id: id(),
             tool: "write_file".into(),
@@ -301,6 +337,7 @@ fn call_events() -> Vec<Event> {
             audit: audit(),
             rule: Some("effect.effectful".into()),
             path: vec![CallId("call_0".into())],
+            child: Some(child()),
             labels: vec!["secret".into()],
             tape: Some("tape.jsonl#4".into()),
             whole: Some(blob()),

@@ -3,14 +3,14 @@
 use super::Run;
 use crate::{
     commands::permission_summary,
-    terminal::{Review, ask_question},
+    terminal::{Review, ask_question, escape_line},
 };
 use agent_host_app::project;
-use agent_host_engine::{session::Session, turn::Prompts};
+use agent_host_engine::{BoxFuture, session::Session, turn::Prompts};
 use agent_host_types::{
     approval::{ApprovalRule, RememberScope},
     continuation::{Awaiting, Continuation},
-    turn::{AgentInput, TurnEnd, TurnError},
+    turn::{AgentInput, ChildInput, TurnEnd, TurnError},
 };
 
 impl Run<'_> {
@@ -43,6 +43,38 @@ impl Run<'_> {
         })
     }
 
+    /// Asks the user what a turn waits for; `None` if nothing of it can be answered now.
+    pub(super) fn respond<'a>(
+        &'a self,
+        continuation: &'a Continuation,
+    ) -> BoxFuture<'a, Option<AgentInput>> {
+        Box::pin(async move {
+            match &continuation.awaiting {
+                Awaiting::Confirm { .. } => self.decide(continuation).await,
+                Awaiting::Answer { .. } => self.answer_question(continuation).await,
+                Awaiting::External { .. } => None,
+                Awaiting::Children { children } => {
+                    let mut inputs = Vec::new();
+                    for child in children {
+                        self.terminal.note(&format!(
+                            "The agent {} of call {} waits:",
+                            escape_line(&child.agent),
+                            escape_line(&child.call_id.0)
+                        ));
+                        let call_id = child.call_id.clone();
+                        if let Some(input) = self.respond(&child.continuation).await {
+                            inputs.push(ChildInput { call_id, input });
+                        }
+                    }
+                    (!inputs.is_empty()).then(|| AgentInput::Children {
+                        continuation: continuation.clone(),
+                        inputs,
+                    })
+                }
+            }
+        })
+    }
+
     /// Asks a call's question; `None` if the user answers later or cannot be asked.
     pub(super) async fn answer_question(&self, continuation: &Continuation) -> Option<AgentInput> {
         let Awaiting::Answer { tool, question, .. } = &continuation.awaiting else {
@@ -65,16 +97,7 @@ impl Run<'_> {
 
     /// Returns the rules that an input's decisions ask to remember for this project.
     pub(super) fn project_rules(&self, input: &AgentInput) -> Vec<ApprovalRule> {
-        let AgentInput::Resume {
-            continuation,
-            decisions,
-        } = input
-        else {
-            return Vec::new();
-        };
-        let rules = self
-            .agent
-            .rules_to_remember(continuation.calls(), decisions);
+        let rules = self.agent.rules_of(input);
         let of_project = |(rule, scope)| (scope == RememberScope::Project).then_some(rule);
         rules.into_iter().filter_map(of_project).collect()
     }

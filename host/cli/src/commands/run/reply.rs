@@ -9,10 +9,10 @@ use crate::{
 };
 use agent_host_types::{
     approval::Decision,
-    continuation::{Awaiting, Continuation, PendingCall},
+    continuation::{Awaiting, Continuation, PendingCall, WaitingChild},
     id::CallId,
     question::{Answer, Question},
-    turn::{AgentInput, SubmittedResult},
+    turn::{AgentInput, ChildInput, SubmittedResult},
 };
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -43,20 +43,80 @@ pub(super) fn input(args: &RunArgs, open: Option<Continuation>) -> Result<AgentI
         ));
     };
     if let Some(file) = &args.submit {
-        let results = read_results(file)?;
-        return Ok(AgentInput::SubmitToolResults {
-            continuation,
-            results,
-        });
+        return submitted(continuation, read_results(file)?, "");
     }
     let words = args
         .decide
         .iter()
         .map(|text| parse(text))
         .collect::<Result<Vec<_>, _>>()?;
+    decided(continuation, words, "")
+}
+
+/// Returns the input that gives these results. `path` stands before the ids of an agent's calls:
+/// the calls that started it, each with a `/`.
+fn submitted(
+    continuation: Continuation,
+    mut results: Vec<SubmittedResult>,
+    path: &str,
+) -> Result<AgentInput, Failure> {
+    let Awaiting::Children { children } = &continuation.awaiting else {
+        for result in &mut results {
+            if let Some(id) = result.call_id.0.strip_prefix(path) {
+                result.call_id = CallId(id.to_owned());
+            }
+        }
+        return Ok(AgentInput::SubmitToolResults {
+            continuation,
+            results,
+        });
+    };
+    let mut inputs = Vec::new();
+    for (child, path) in with_paths(children, path) {
+        let own = results.extract_if(.., |result| result.call_id.0.starts_with(&path));
+        let own: Vec<SubmittedResult> = own.collect();
+        if !own.is_empty() {
+            let input = submitted(child.continuation.clone(), own, &path)?;
+            let call_id = child.call_id.clone();
+            inputs.push(ChildInput { call_id, input });
+        }
+    }
+    match results.first() {
+        Some(other) => Err(does_not_wait(&other.call_id, &continuation, path)),
+        None => Ok(AgentInput::Children {
+            continuation,
+            inputs,
+        }),
+    }
+}
+
+/// Returns the agents that wait, each with the path of its calls.
+fn with_paths<'c>(
+    children: &'c [WaitingChild],
+    path: &str,
+) -> impl Iterator<Item = (&'c WaitingChild, String)> {
+    children
+        .iter()
+        .map(move |child| (child, format!("{path}{}/", child.call_id)))
+}
+
+fn does_not_wait(call: &CallId, continuation: &Continuation, path: &str) -> Failure {
+    Failure::usage(format!(
+        "call {} does not wait. These wait:\n{}",
+        escape_line(&call.0),
+        listed(continuation, path)
+    ))
+}
+
+/// Returns the input that makes these decisions and answers.
+fn decided(
+    continuation: Continuation,
+    mut words: Vec<(CallId, DecisionArg)>,
+    path: &str,
+) -> Result<AgentInput, Failure> {
     match &continuation.awaiting {
         Awaiting::Confirm { calls, .. } => {
-            let decisions = decisions(calls, words)?;
+            let decisions = decisions(calls, words, path)?;
             Ok(AgentInput::Resume {
                 continuation,
                 decisions,
@@ -65,7 +125,7 @@ pub(super) fn input(args: &RunArgs, open: Option<Continuation>) -> Result<AgentI
         Awaiting::Answer {
             call_id, question, ..
         } => {
-            let answer = answer(call_id, question, words)?;
+            let answer = answer(call_id, question, words, path)?;
             Ok(AgentInput::Answer {
                 continuation,
                 answer,
@@ -74,6 +134,25 @@ pub(super) fn input(args: &RunArgs, open: Option<Continuation>) -> Result<AgentI
         Awaiting::External { .. } => Err(Failure::usage(
             "this session waits for results from outside, not for a decision; give them with `--submit FILE`",
         )),
+        Awaiting::Children { children } => {
+            let mut inputs = Vec::new();
+            for (child, path) in with_paths(children, path) {
+                let own = words.extract_if(.., |(id, _)| id.0.starts_with(&path));
+                let own: Vec<_> = own.collect();
+                if !own.is_empty() {
+                    let input = decided(child.continuation.clone(), own, &path)?;
+                    let call_id = child.call_id.clone();
+                    inputs.push(ChildInput { call_id, input });
+                }
+            }
+            match words.first() {
+                Some((other, _)) => Err(does_not_wait(other, &continuation, path)),
+                None => Ok(AgentInput::Children {
+                    continuation,
+                    inputs,
+                }),
+            }
+        }
     }
 }
 
@@ -115,17 +194,20 @@ fn parse(text: &str) -> Result<(CallId, DecisionArg), Failure> {
 fn decisions(
     calls: &[PendingCall],
     mut words: Vec<(CallId, DecisionArg)>,
+    path: &str,
 ) -> Result<Vec<Decision>, Failure> {
     let mut decisions = Vec::with_capacity(calls.len());
+    let is = |id: &CallId, call: &PendingCall| id.0 == format!("{path}{}", call.call_id);
     for call in calls {
-        let Some(place) = words.iter().position(|(id, _)| *id == call.call_id) else {
+        let Some(place) = words.iter().position(|(id, _)| is(id, call)) else {
             return Err(Failure::usage(format!(
                 "nothing was decided about call {}; every call that waits needs a decision:\n{}",
-                escape_line(&call.call_id.0),
-                list(calls)
+                escape_line(&format!("{path}{}", call.call_id)),
+                list(calls, path)
             )));
         };
-        let (call_id, word) = words.remove(place);
+        let (_, word) = words.remove(place);
+        let call_id = call.call_id.clone();
         decisions.push(match word {
             DecisionArg::Approve => Decision::approve(call_id),
             DecisionArg::Reject(reason) => Decision::Reject { call_id, reason },
@@ -142,7 +224,7 @@ fn decisions(
     let Some((other, _)) = words.first() else {
         return Ok(decisions);
     };
-    let why = if calls.iter().any(|call| call.call_id == *other) {
+    let why = if calls.iter().any(|call| is(other, call)) {
         "was decided twice"
     } else {
         "does not wait"
@@ -150,13 +232,36 @@ fn decisions(
     Err(Failure::usage(format!(
         "call {} {why}. These wait:\n{}",
         escape_line(&other.0),
-        list(calls)
+        list(calls, path)
     )))
 }
 
 /// Describes what a session waits for and how to resume it.
 pub(super) fn waiting_text(continuation: &Continuation) -> String {
     let resume = format!("agent-host run --resume {}", continuation.session);
+    waiting(continuation, &resume, "")
+}
+
+/// Lists what a session waits for.
+fn listed(continuation: &Continuation, path: &str) -> String {
+    match &continuation.awaiting {
+        Awaiting::Confirm { calls, .. } | Awaiting::External { calls } => list(calls, path),
+        Awaiting::Answer {
+            call_id, question, ..
+        } => format!(
+            "  {}  asks: {}",
+            escape_line(&format!("{path}{call_id}")),
+            one_line(&question.prompt, 500)
+        ),
+        Awaiting::Children { children } => {
+            let lines = with_paths(children, path);
+            let lines = lines.map(|(child, path)| listed(&child.continuation, &path));
+            lines.collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+fn waiting(continuation: &Continuation, resume: &str, path: &str) -> String {
     match &continuation.awaiting {
         Awaiting::Confirm { calls, .. } => {
             let until = continuation.expires_at_ms.map_or_else(String::new, |late| {
@@ -165,7 +270,7 @@ pub(super) fn waiting_text(continuation: &Continuation) -> String {
             format!(
                 "These calls wait for a decision{until} (--output-format json prints all of them):\n{}\nTo decide on a terminal: {resume}\nTo decide anywhere: {resume} --decide \
                  CALL=approve, once for each call; also CALL=reject:REASON, CALL=edit:JSON, CALL=respond:TEXT",
-                list(calls)
+                list(calls, path)
             )
         }
         Awaiting::Answer {
@@ -177,22 +282,31 @@ pub(super) fn waiting_text(continuation: &Continuation) -> String {
              choice:NUMBER{several}, reject",
             tool_name(tool),
             one_line(&question.prompt, 500),
-            call = escape_line(&call_id.0),
+            call = escape_line(&format!("{path}{call_id}")),
             several = if question.multiple { "[,NUMBER]" } else { "" },
         ),
         Awaiting::External { calls } => format!(
             "These calls run outside (--output-format json prints all of them):\n{}\nTo go on with their results: {resume} --submit FILE",
-            list(calls)
+            list(calls, path)
         ),
+        Awaiting::Children { children } => {
+            let agents = with_paths(children, path);
+            let agents = agents.map(|(child, path)| {
+                let agent = escape_line(&child.agent);
+                let waiting = waiting(&child.continuation, resume, &path);
+                format!("The agent {agent} waits. {waiting}")
+            });
+            agents.collect::<Vec<_>>().join("\n\n")
+        }
     }
 }
 
 /// Lists the calls, one per line.
-fn list(calls: &[PendingCall]) -> String {
+fn list(calls: &[PendingCall], path: &str) -> String {
     let line = |call: &PendingCall| {
         format!(
             "  {}  {} {}",
-            escape_line(&call.call_id.0),
+            escape_line(&format!("{path}{}", call.call_id)),
             tool_name(&call.tool),
             one_line(&json!(call.input).to_string(), 200)
         )
@@ -204,18 +318,19 @@ fn answer(
     call_id: &CallId,
     question: &Question,
     words: Vec<(CallId, DecisionArg)>,
+    path: &str,
 ) -> Result<Answer, Failure> {
     let refuse = |why: &str| {
         Failure::usage(format!(
             "{why} Call {} asks: {}",
-            escape_line(&call_id.0),
+            escape_line(&format!("{path}{call_id}")),
             one_line(&question.prompt, 500)
         ))
     };
     let Ok([(id, word)]) = <[_; 1]>::try_from(words) else {
         return Err(refuse("One question waits, so it takes one `--decide`."));
     };
-    if id != *call_id {
+    if id.0 != format!("{path}{call_id}") {
         return Err(refuse("This call asks nothing."));
     }
     match word {

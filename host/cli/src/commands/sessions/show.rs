@@ -135,6 +135,17 @@ fn event(event: &Event) -> String {
         Event::CallsDispatched { calls, .. } => {
             return waits("results from outside of", calls);
         }
+        Event::AgentSpawned { session, agent, .. } => (
+            "agent",
+            format!("{} {DIM}(session {session}){DIM:#}", escape_line(agent)),
+        ),
+        Event::ChildrenWaiting { children, .. } => {
+            let names = children.iter().map(|child| escape_line(&child.agent));
+            (
+                "waits",
+                format!("for the agents {}", names.collect::<Vec<_>>().join(", ")),
+            )
+        }
         Event::RepairRequested { message } => ("sent back", indent(message)),
         Event::TurnInterrupted { lost_tokens } => {
             let lost = match lost_tokens {
@@ -326,6 +337,7 @@ fn ended(report: &TurnReport) -> String {
         TurnEnd::AwaitingConfirmation { .. } => "waits for the user",
         TurnEnd::AwaitingAnswer { .. } => "waits for an answer",
         TurnEnd::PendingToolCalls { .. } => "waits for results from outside",
+        TurnEnd::AwaitingChildren { .. } => "waits for its agents",
         TurnEnd::Refusal { .. } => "refused by the model",
         TurnEnd::Cancelled => "cancelled",
         TurnEnd::Error { error } => {

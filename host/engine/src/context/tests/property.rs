@@ -48,6 +48,7 @@ fn follow(state: &mut SessionState, messages: &[Message]) {
                         audit: Vec::new(),
                         rule: None,
                         path: Vec::new(),
+                        child: None,
                         labels: Vec::new(),
                         tape: None,
                         whole: None,

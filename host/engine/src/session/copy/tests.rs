@@ -106,6 +106,7 @@ fn settled(id: &str, output: ToolResultOutput) -> Event {
         audit: Vec::new(),
         rule: None,
         path: Vec::new(),
+        child: None,
         labels: Vec::new(),
         tape: None,
         whole: None,

@@ -70,7 +70,14 @@ impl SessionState {
                 self.messages.push(Message::text(Role::User, message));
                 self.spent.repairs += 1;
             }
-            Event::ApprovalRequested { .. } | Event::CallReceived { .. } => {}
+            Event::ApprovalRequested { .. }
+            | Event::ChildrenWaiting { .. }
+            | Event::CallReceived { .. } => {}
+            Event::AgentSpawned { call_id, .. } => {
+                if let Some(entry) = self.entry(call_id) {
+                    entry.is_spawned = true;
+                }
+            }
             Event::DecisionRecorded { decisions, .. } => self.decided(decisions),
             Event::ApprovalRemembered { rule, scope } => self.remember(rule, *scope),
             Event::ApprovalRevoked { rule } => self.remembered.retain(|kept| kept != rule),
@@ -95,9 +102,16 @@ impl SessionState {
                 tool,
                 output,
                 whole,
+                child,
                 accounting,
                 ..
             } => {
+                if let Some(child) = child {
+                    self.spent.child(child);
+                    self.usage += child.usage;
+                    self.turn_stats.usage += child.usage;
+                    self.turn_stats.children.push(child.clone());
+                }
                 if let Some(limits) = &accounting.limits {
                     self.limits.insert(tool.clone(), limits.clone());
                 }
@@ -318,6 +332,14 @@ impl Open {
             } => {
                 let calls = calls.clone();
                 (request, turn, Awaiting::External { calls }, None)
+            }
+            Event::ChildrenWaiting {
+                request,
+                turn,
+                children,
+            } => {
+                let children = children.clone();
+                (request, turn, Awaiting::Children { children }, None)
             }
             _ => return None,
         };

@@ -52,6 +52,7 @@ fn settled(id: &str, output: &str) -> Event {
         audit: Vec::new(),
         rule: None,
         path: Vec::new(),
+        child: None,
         labels: Vec::new(),
         tape: None,
         whole: None,

@@ -39,6 +39,14 @@ pub(in crate::turn) struct Run {
     pub(in crate::turn) runtime: ToolRuntime,
 }
 
+impl Run {
+    /// Whether it runs side by side with others of its runtime. An agent does whatever its effect,
+    /// since its session has the intents of its calls.
+    pub(super) fn is_concurrent(&self) -> bool {
+        self.effect == Effect::ReadOnly || self.runtime == ToolRuntime::Agent
+    }
+}
+
 /// The rest of the budgets in this batch. The session counts a call when it starts, and a group is
 /// planned before its first call starts.
 pub(super) struct Allowance {

@@ -31,8 +31,8 @@ const STOP_GRACE: Duration = Duration::from_millis(500);
 
 /// The part of an invocation that all calls of a session share.
 pub(in crate::turn) struct Caller {
-    session: SessionId,
-    shared: Arc<Map<String, Value>>,
+    pub(in crate::turn) session: SessionId,
+    pub(in crate::turn) shared: Arc<Map<String, Value>>,
     artifacts: SessionArtifacts,
 }
 
@@ -66,18 +66,7 @@ impl Agent {
             tool,
             input: &run.input,
         });
-        let invocation = Invocation {
-            session: caller.session,
-            call_id: call_id.clone(),
-            tool: call.name.clone(),
-            input: run.input.clone(),
-            idempotency_key: run.idempotency_key.clone(),
-            shared: Arc::clone(run.entry.shared.as_ref().unwrap_or(&caller.shared)),
-            answers: run.entry.answers.clone(),
-            artifacts: Some(caller.artifacts.clone()),
-            can_ask: self.settings.prompts == Prompts::Ask,
-            cancel: cx.cancel.clone(),
-        };
+        let invocation = self.invocation(caller, run, cx);
         let progress = |message: &str, fraction: Option<f64>| {
             cx.observer.live(Live::CallProgress {
                 call_id,
@@ -123,6 +112,28 @@ impl Agent {
             wall_us,
         });
         report.into()
+    }
+
+    /// Returns the input of a run.
+    pub(in crate::turn) fn invocation(
+        &self,
+        caller: &Caller,
+        run: &Run,
+        cx: &TurnContext<'_>,
+    ) -> Invocation {
+        let call = &run.entry.call;
+        Invocation {
+            session: caller.session,
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            input: run.input.clone(),
+            idempotency_key: run.idempotency_key.clone(),
+            shared: Arc::clone(run.entry.shared.as_ref().unwrap_or(&caller.shared)),
+            answers: run.entry.answers.clone(),
+            artifacts: Some(caller.artifacts.clone()),
+            can_ask: self.settings.prompts == Prompts::Ask,
+            cancel: cx.cancel.clone(),
+        }
     }
 
     /// Settles a call whose question cannot or should not be answered.
@@ -211,7 +222,7 @@ pub(in crate::turn) fn question(session: &Session, run: &Run, asked: PendingQues
 
 /// Replaces a result that cannot be sent to a model or parsed from the journal, whichever runner
 /// returned it. Only a success changes the state that later calls see, by what hooks left of it.
-fn checked(mut report: CallReport) -> CallReport {
+pub(in crate::turn) fn checked(mut report: CallReport) -> CallReport {
     if let Err(failure) = report.output.validate() {
         report.output = failure.into();
     }

@@ -107,7 +107,9 @@ fn awaited(outcome: TurnReport) -> Continuation {
 fn index(continuation: &Continuation) -> usize {
     match continuation.awaiting {
         Awaiting::Confirm { index, .. } => index,
-        Awaiting::Answer { .. } | Awaiting::External { .. } => panic!("{continuation:?}"),
+        Awaiting::Answer { .. } | Awaiting::External { .. } | Awaiting::Children { .. } => {
+            panic!("{continuation:?}")
+        }
     }
 }
 

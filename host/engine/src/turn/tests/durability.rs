@@ -187,6 +187,7 @@ async fn drive_from(bench: &mut Bench, mut outcome: TurnReport) -> TurnReport {
             | TurnEnd::Cancelled
             | TurnEnd::AwaitingAnswer { .. }
             | TurnEnd::PendingToolCalls { .. }
+            | TurnEnd::AwaitingChildren { .. }
             | TurnEnd::Error { .. } => return outcome,
         };
     }

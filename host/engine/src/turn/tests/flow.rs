@@ -31,6 +31,7 @@ fn summary(bench: &Bench) -> TurnSummary {
         duration_ms: 0,
         tool_runtime: ToolRuntime::Host,
         durability: Durability::Turn,
+        children: Vec::new(),
     }
 }
 

@@ -47,6 +47,7 @@ impl Bench {
             system: Some("Be brief.".into()),
             directory: None,
             client: None,
+            parent: None,
         };
         let session = Session::start(journal.clone(), start);
         Self::around(session, journal, replies, tools)
@@ -76,6 +77,7 @@ impl Bench {
         let agent = Agent {
             model: model.clone(),
             tools,
+            agents: None,
             hooks: Vec::new(),
             key: ContinuationKey::new([7; 32]),
             settings: Settings {

@@ -1,0 +1,162 @@
+//! The agents that an agent can start. Each is a tool of the model, and a call of it is a child
+//! session with the agent's own model, tools and journal.
+
+use crate::{
+    BoxFuture,
+    host_tool::{HostTool, with_registered},
+    journal::{Journal, JournalError},
+    tool::{Invocation, RunEnd, ToolRunner},
+    turn::Agent,
+};
+use agent_host_types::{
+    budget::Price,
+    failure::{ToolErrorCode, ToolFailure},
+    id::{Digest, SessionId},
+    output::ToolResultOutput,
+    tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
+};
+use serde_json::json;
+use std::{collections::BTreeMap, fmt, future::ready, sync::Arc};
+
+/// The beginning of the names of the tools.
+pub const TOOL_PREFIX: &str = "agent_";
+
+/// Opens the journals of child sessions.
+pub trait Journals: Send + Sync {
+    /// Opens the journal of a session for writing; a new one where there is none.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or another process writes to it.
+    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Arc<dyn Journal>, JournalError>>;
+}
+
+/// An agent that others can start.
+#[derive(Clone, Debug)]
+pub struct SubAgent {
+    /// The name.
+    pub name: String,
+    /// The description for the model of the agent that starts it.
+    pub description: String,
+    /// The system prompt.
+    pub system: Option<String>,
+    /// The loop: its model, its tools, its own agents and settings.
+    pub agent: Agent,
+    /// When starting it needs approval. Its calls are decided about one by one in any case.
+    pub approval: Approval,
+    /// Whether its calls can wait for the user. If not, what would wait is denied.
+    pub is_interactive: bool,
+    /// The price of its model, if that is known.
+    pub price: Option<Price>,
+    /// The digest of its definition.
+    pub definition: Digest,
+}
+
+impl SubAgent {
+    /// Returns the name of its tool.
+    #[must_use]
+    pub fn tool_name(&self) -> String {
+        format!("{TOOL_PREFIX}{}", self.name)
+    }
+
+    /// Returns the strongest effect among its tools, which is that of starting it.
+    fn effect(&self) -> Effect {
+        let tools = self.agent.tools.tools().iter();
+        let strongest = tools.map(|tool| tool.effect).max();
+        strongest.unwrap_or(Effect::ReadOnly)
+    }
+
+    fn tool(&self) -> RegisteredTool {
+        let effect = self.effect();
+        RegisteredTool {
+            definition: ToolDefinition {
+                name: self.tool_name(),
+                title: Some(format!("Start the agent {}", self.name)),
+                description: self.description.clone(),
+                input_schema: json!({
+                    "type": "object",
+                    "properties": {
+                        "instructions": {
+                            "type": "string",
+                            "minLength": 1,
+                            "description": "What the agent is to do, and what it is to return. It knows nothing of this conversation.",
+                        },
+                        "context": {
+                            "type": "object",
+                            "description": "Values that it needs.",
+                        },
+                    },
+                    "required": ["instructions"],
+                    "additionalProperties": false,
+                }),
+                output_schema: None,
+                effect,
+            },
+            effect,
+            approval: self.approval,
+            decisions: DecisionKind::ALL.to_vec(),
+            runtime: ToolRuntime::Agent,
+            component: Some(self.definition),
+        }
+    }
+}
+
+/// The agents that an agent can start.
+pub struct Agents {
+    by_tool: BTreeMap<String, SubAgent>,
+    journals: Arc<dyn Journals>,
+}
+
+impl fmt::Debug for Agents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.by_tool.values()).finish()
+    }
+}
+
+impl Agents {
+    /// Creates a set of agents whose sessions have these journals. Of two with the same name the
+    /// last counts.
+    #[must_use]
+    pub fn new(agents: Vec<SubAgent>, journals: Arc<dyn Journals>) -> Self {
+        let named = agents.into_iter().map(|agent| (agent.tool_name(), agent));
+        Self {
+            by_tool: named.collect(),
+            journals,
+        }
+    }
+
+    /// Puts the tools that start these agents before those of a runner, none of which has the name
+    /// of one.
+    #[must_use]
+    pub fn with_tools(&self, others: Arc<dyn ToolRunner>) -> Arc<dyn ToolRunner> {
+        let agents = self.by_tool.values().rev();
+        agents.fold(others, |tools, agent| {
+            with_registered(tools, agent.tool(), Started)
+        })
+    }
+
+    /// Returns the agent that a tool starts.
+    pub(crate) fn of_tool(&self, tool: &str) -> Option<&SubAgent> {
+        self.by_tool.get(tool)
+    }
+
+    /// Returns an agent by its name.
+    pub(crate) fn named(&self, name: &str) -> Option<&SubAgent> {
+        let mut agents = self.by_tool.values();
+        agents.find(|agent| agent.name == name)
+    }
+
+    pub(crate) fn journals(&self) -> &dyn Journals {
+        self.journals.as_ref()
+    }
+}
+
+/// The tool of an agent, whose calls the loop runs itself.
+struct Started;
+
+impl HostTool for Started {
+    fn call<'a>(&'a self, _: &'a Invocation) -> BoxFuture<'a, RunEnd> {
+        let message = "An agent is started by the loop alone.";
+        let failure = ToolFailure::new(ToolErrorCode::ToolUnavailable, message);
+        Box::pin(ready(ToolResultOutput::from(failure).into()))
+    }
+}

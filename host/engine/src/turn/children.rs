@@ -1,0 +1,493 @@
+//! Calls of agents: each runs as a child session, which has its own turns, journal and approvals.
+//! The session is named after the call, so that after a pause or a crash the call finds it again:
+//! an agent never starts anew.
+
+use super::{
+    Agent, Prompts, StepResult, Transition, TurnContext,
+    approval::request_name,
+    begin::refuse,
+    budget::{self, Share},
+    execute::{Caller, Run, call_intended, record_settled},
+};
+use crate::{
+    BoxFuture,
+    agents::SubAgent,
+    hook::Verdict,
+    journal::JournalError,
+    observer::{Live, Observer, Unobserved},
+    session::{FIRST_MERGE, Session, SessionStart},
+    tool::CallReport,
+};
+use agent_host_types::{
+    approval::{ApprovalRule, RememberScope},
+    continuation::{Awaiting, Continuation, WaitingChild},
+    event::{Event, ParentCall},
+    failure::{ToolErrorCode, ToolFailure},
+    id::{CallId, SessionId},
+    output::ToolResultOutput,
+    turn::{AgentInput, ChildInput, ChildSummary, TurnEnd, TurnError},
+};
+use futures_util::{StreamExt as _, stream};
+use serde_json::{Value, json};
+use std::{collections::HashSet, time::Instant};
+
+/// How a call of an agent ended.
+enum ChildEnd {
+    Settled(CallReport, Option<ChildSummary>),
+    Waiting(WaitingChild),
+}
+
+impl Agent {
+    /// Checks what agents are to be resumed with, down to the sessions that it is for. Nothing is
+    /// recorded.
+    async fn check_children(
+        &self,
+        session: &Session,
+        continuation: &Continuation,
+        inputs: &[ChildInput],
+    ) -> Result<(), TurnError> {
+        self.check_open(session, continuation)?;
+        let Awaiting::Children { children } = &continuation.awaiting else {
+            return Err(super::resume::other_kind(continuation, "inputs of agents"));
+        };
+        let mut seen = HashSet::new();
+        for ChildInput { call_id, input } in inputs {
+            if !children.iter().any(|child| child.call_id == *call_id) {
+                return Err(refuse(format!("no agent of call {call_id} waits")));
+            }
+            if !seen.insert(call_id) {
+                return Err(refuse(format!("call {call_id} was given two inputs")));
+            }
+            let entry = session.state().batch().iter();
+            let tool = entry
+                .filter(|entry| entry.call.id == *call_id)
+                .map(|entry| &entry.call.name);
+            let Some(child) = tool.last().and_then(|tool| self.sub_agent(tool)) else {
+                return Err(refuse(format!(
+                    "the agent of call {call_id} is not configured any more"
+                )));
+            };
+            let child_session = self.open_child(child, session.id(), call_id).await?;
+            child.agent.check_input(&child_session, input).await?;
+        }
+        Ok(())
+    }
+
+    /// Checks inputs of agents before anything of the turn is recorded.
+    pub(super) async fn check_handed_down(
+        &self,
+        session: &Session,
+        input: &AgentInput,
+    ) -> Result<(), TurnError> {
+        match input {
+            AgentInput::Children {
+                continuation,
+                inputs,
+            } => self.check_children(session, continuation, inputs).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the input of a session that waits.
+    fn check_input<'a>(
+        &'a self,
+        session: &'a Session,
+        input: &'a AgentInput,
+    ) -> BoxFuture<'a, Result<(), TurnError>> {
+        Box::pin(async move {
+            match input {
+                AgentInput::Resume {
+                    continuation,
+                    decisions,
+                } => self
+                    .check_decided(session, continuation, decisions)
+                    .map(drop),
+                AgentInput::Answer {
+                    continuation,
+                    answer,
+                } => self.check_answered(session, continuation, answer).map(drop),
+                AgentInput::SubmitToolResults {
+                    continuation,
+                    results,
+                } => self.check_submitted(session, continuation, results),
+                AgentInput::Children { .. } => self.check_handed_down(session, input).await,
+                AgentInput::Text(_) | AgentInput::Message(_) | AgentInput::Continue => Err(refuse(
+                    "an agent that waits takes decisions, an answer or results",
+                )),
+            }
+        })
+    }
+
+    /// Ends the sessions of agents whose calls are answered without them.
+    pub(super) async fn abandon_children(
+        &self,
+        session: &Session,
+        cx: &TurnContext<'_>,
+    ) -> Result<(), TurnError> {
+        let open = session.state().batch().iter();
+        for entry in open.filter(|entry| entry.is_spawned && entry.result.is_none()) {
+            if let Some(child) = self.sub_agent(&entry.call.name) {
+                let mut of_child = self.open_child(child, session.id(), &entry.call.id).await?;
+                child.agent.abandon(&mut of_child, cx).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn abandon<'a>(
+        &'a self,
+        session: &'a mut Session,
+        cx: &'a TurnContext<'a>,
+    ) -> BoxFuture<'a, Result<(), TurnError>> {
+        Box::pin(async move {
+            self.abandon_children(session, cx).await?;
+            if session.state().has_ended() {
+                return Ok(());
+            }
+            self.answer_open(session, cx);
+            let outcome = self.report(session, TurnEnd::Cancelled, Instant::now());
+            session.record(Event::TurnEnded { outcome }, Vec::new());
+            Ok(session.barrier(&Unobserved).await?)
+        })
+    }
+
+    /// Returns the rules that an input's decisions ask to remember, those about the calls of agents
+    /// included ([`Self::rules_to_remember`]).
+    #[must_use]
+    pub fn rules_of(&self, input: &AgentInput) -> Vec<(ApprovalRule, RememberScope)> {
+        match input {
+            AgentInput::Resume {
+                continuation,
+                decisions,
+            } => self.rules_to_remember(continuation.calls(), decisions),
+            AgentInput::Children {
+                continuation,
+                inputs,
+            } => {
+                let Awaiting::Children { children } = &continuation.awaiting else {
+                    return Vec::new();
+                };
+                let of_child = |given: &ChildInput| {
+                    let mut waiting = children.iter();
+                    let child = waiting.find(|child| child.call_id == given.call_id)?;
+                    let child = self.agents.as_ref()?.named(&child.agent)?;
+                    Some(child.agent.rules_of(&given.input))
+                };
+                inputs.iter().filter_map(of_child).flatten().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn sub_agent(&self, tool: &str) -> Option<&SubAgent> {
+        self.agents.as_ref()?.of_tool(tool)
+    }
+
+    /// Opens the session of a call's agent, or starts it.
+    async fn open_child(
+        &self,
+        child: &SubAgent,
+        parent: SessionId,
+        call_id: &CallId,
+    ) -> Result<Session, TurnError> {
+        let id = self.key.child(parent, call_id);
+        let Some(agents) = &self.agents else {
+            return Err(refuse("this run has no agents"));
+        };
+        let journal = agents.journals().open(id).await?;
+        match Session::resume(journal.clone()).await {
+            Err(JournalError::NotFound(_)) => {
+                let start = SessionStart {
+                    system: child.system.clone(),
+                    parent: Some(ParentCall {
+                        session: parent,
+                        call_id: call_id.clone(),
+                    }),
+                    ..SessionStart::default()
+                };
+                Ok(Session::start(journal, start))
+            }
+            resumed => Ok(resumed?),
+        }
+    }
+
+    /// Runs agents concurrently and records their ends in the order of the calls. If some wait, the
+    /// turn waits with them.
+    pub(super) async fn run_agents(
+        &self,
+        session: &mut Session,
+        group: Vec<Run>,
+        cx: &TurnContext<'_>,
+    ) -> Result<Option<StepResult>, TurnError> {
+        for run in group.iter().filter(|run| !run.entry.is_spawned) {
+            let Some(child) = self.sub_agent(&run.entry.call.name) else {
+                continue;
+            };
+            let spawned = Event::AgentSpawned {
+                call_id: run.entry.call.id.clone(),
+                session: self.key.child(session.id(), &run.entry.call.id),
+                agent: child.name.clone(),
+                definition: child.definition,
+            };
+            session.record_all(vec![call_intended(run), spawned], Vec::new());
+        }
+        if session.undurable() > 0 {
+            session.barrier(cx.observer).await?;
+        }
+        let share = budget::share(&self.settings.budgets, session.state(), group.len());
+        let caller = Caller::of(session);
+        let (caller, share) = (&caller, &share);
+        let with_input: Vec<_> = group
+            .into_iter()
+            .map(|run| {
+                let input = session.child_input(&run.entry.call.id);
+                (run, input)
+            })
+            .collect();
+        let mut ends = stream::iter(with_input.into_iter().map(|(run, input)| async move {
+            let end = self.run_agent(caller, &run, input, share, cx).await;
+            (run, end)
+        }))
+        .buffered(self.settings.parallel_agents.max(1));
+        let mut ended = Vec::new();
+        while let Some(pair) = ends.next().await {
+            ended.push(pair);
+        }
+        drop(ends);
+        let (mut waiting, mut failed) = (Vec::new(), None);
+        for (run, end) in ended {
+            match end {
+                Ok(ChildEnd::Settled(report, summary)) => {
+                    record_settled(session, &run.entry.call, report, summary);
+                }
+                Ok(ChildEnd::Waiting(child)) => waiting.push(child),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(self.wait_for_children(session, waiting)),
+        }
+    }
+
+    /// Pauses the turn if agents wait.
+    fn wait_for_children(
+        &self,
+        session: &mut Session,
+        children: Vec<WaitingChild>,
+    ) -> Option<StepResult> {
+        if children.is_empty() {
+            return None;
+        }
+        let awaiting = Awaiting::Children {
+            children: children.clone(),
+        };
+        let open = session.state().open.as_ref();
+        if open.is_none_or(|open| open.awaiting != awaiting) {
+            let waiting = Event::ChildrenWaiting {
+                request: request_name(session),
+                turn: session.state().turns(),
+                children,
+            };
+            session.record(waiting, Vec::new());
+        }
+        let end = self.pause(session)?;
+        Some(StepResult {
+            output: super::StepOutput::Pass,
+            transition: Transition::end(end),
+        })
+    }
+
+    /// Runs an agent until it has its result or waits, with the hooks around it. A hook cannot have
+    /// it run again.
+    async fn run_agent(
+        &self,
+        caller: &Caller,
+        run: &Run,
+        input: Option<AgentInput>,
+        share: &Share,
+        cx: &TurnContext<'_>,
+    ) -> Result<ChildEnd, TurnError> {
+        let call = &run.entry.call;
+        let Some(child) = self.sub_agent(&call.name) else {
+            let failure =
+                ToolFailure::new(ToolErrorCode::ToolUnavailable, "There is no such agent.");
+            return Ok(ChildEnd::Settled(CallReport::of(failure.into()), None));
+        };
+        let began = Instant::now();
+        cx.observer.live(Live::CallStarted {
+            call_id: &call.id,
+            tool: &call.name,
+            input: &run.input,
+        });
+        let invocation = self.invocation(caller, run, cx);
+        let end = match self.verdict_before(&invocation).await {
+            Verdict::Pass | Verdict::Retry => {
+                self.drive(child, caller, run, input, share, cx).await?
+            }
+            Verdict::Block(reason) => {
+                let denied = ToolResultOutput::ExecutionDenied(Some(reason));
+                ChildEnd::Settled(CallReport::of(denied), None)
+            }
+            Verdict::Fallback(output) => ChildEnd::Settled(CallReport::of(output), None),
+        };
+        let ChildEnd::Settled(mut report, summary) = end else {
+            return Ok(end);
+        };
+        report.output = match self.verdict_after(&invocation, &report.output).await {
+            Verdict::Pass | Verdict::Retry => report.output,
+            Verdict::Block(reason) => super::hooks::withheld(&reason),
+            Verdict::Fallback(output) => output,
+        };
+        let mut report = super::execute::checked(report);
+        report.accounting.wall_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        cx.observer.live(Live::CallEnded {
+            call_id: &call.id,
+            tool: &call.name,
+            input: Some(&run.input),
+            output: &report.output,
+            wall_us: report.accounting.wall_us,
+        });
+        Ok(ChildEnd::Settled(report, summary))
+    }
+
+    /// Runs the turns of an agent's session.
+    async fn drive(
+        &self,
+        child: &SubAgent,
+        caller: &Caller,
+        run: &Run,
+        input: Option<AgentInput>,
+        share: &Share,
+        cx: &TurnContext<'_>,
+    ) -> Result<ChildEnd, TurnError> {
+        let call_id = &run.entry.call.id;
+        let mut session = self.open_child(child, caller.session, call_id).await?;
+        let mut agent = child.agent.clone();
+        agent.key = self.key.clone();
+        agent.settings.budgets = share.within(&child.agent.settings.budgets, child.price);
+        if !child.is_interactive || self.settings.prompts == Prompts::Deny {
+            agent.settings.prompts = Prompts::Deny;
+        }
+        let observer = cx.observer.child(call_id, &child.name);
+        let observer: &dyn Observer = observer.as_deref().unwrap_or(&Unobserved);
+        let cx = TurnContext { observer, ..*cx };
+        let mut next = match (input, session.state().message_count()) {
+            (Some(input), _) => Some(input),
+            (None, 0) => {
+                begin(&mut session, caller, run);
+                Some(AgentInput::Text(instructions(&run.input)))
+            }
+            (None, _) if session.state().has_ended() => None,
+            (None, _) => Some(AgentInput::Continue),
+        };
+        let end = loop {
+            let Some(input) = next.take() else {
+                let last = session.state().last_report();
+                break last.map_or(TurnEnd::Cancelled, |report| report.end.clone());
+            };
+            match agent.run_turn(&mut session, input, &cx).await.end {
+                TurnEnd::NeedsMoreTurns => next = Some(AgentInput::Continue),
+                TurnEnd::AwaitingConfirmation { continuation }
+                | TurnEnd::AwaitingAnswer { continuation }
+                | TurnEnd::PendingToolCalls { continuation }
+                | TurnEnd::AwaitingChildren { continuation } => {
+                    return Ok(ChildEnd::Waiting(WaitingChild {
+                        call_id: call_id.clone(),
+                        agent: child.name.clone(),
+                        continuation,
+                    }));
+                }
+                TurnEnd::Error {
+                    error: error @ (TurnError::Journal { .. } | TurnError::Input { .. }),
+                } => return Err(error),
+                end => break end,
+            }
+        };
+        let state = session.state();
+        let summary = ChildSummary {
+            agent: child.name.clone(),
+            session: session.id(),
+            turns: state.turns(),
+            tool_calls: state.spent().calls,
+            usage: state.usage(),
+        };
+        let output = result_of(&session, run, end).await?;
+        let mut report = CallReport::of(output);
+        if report.output.is_success() {
+            report.merges = session.own_merges().await?;
+        }
+        Ok(ChildEnd::Settled(report, Some(summary)))
+    }
+}
+
+/// Gives a new session the shared state as its parent sees it.
+fn begin(session: &mut Session, caller: &Caller, run: &Run) {
+    debug_assert_eq!(session.next_seq(), FIRST_MERGE);
+    let shared = run.entry.shared.as_ref().unwrap_or(&caller.shared);
+    if !shared.is_empty() {
+        let merged = Event::StateMerged {
+            call_id: run.entry.call.id.clone(),
+            delta: (**shared).clone(),
+        };
+        session.record(merged, Vec::new());
+    }
+}
+
+/// Returns the only message of the user in an agent's session.
+fn instructions(input: &serde_json::Map<String, Value>) -> String {
+    let text = input.get("instructions").and_then(Value::as_str);
+    let text = text.unwrap_or_default();
+    match input.get("context") {
+        None => text.to_owned(),
+        Some(context) => format!("{text}\n\n[context]\n{context:#}"),
+    }
+}
+
+/// Returns the result of the call whose agent ended so.
+async fn result_of(
+    session: &Session,
+    run: &Run,
+    end: TurnEnd,
+) -> Result<ToolResultOutput, TurnError> {
+    let failed = |code: ToolErrorCode, message: String| {
+        let partial = session.state().last_assistant_text();
+        let failure = ToolFailure::new(code, message);
+        let mut value = json!({ "code": code, "message": failure.message() });
+        if !partial.is_empty()
+            && let Value::Object(fields) = &mut value
+        {
+            fields.insert("partial".to_owned(), partial.into());
+        }
+        ToolResultOutput::error_json(value)
+    };
+    Ok(match end {
+        TurnEnd::Done {
+            result: Some(result),
+            ..
+        } => {
+            let mut whole = session.whole_result(result).await?;
+            session.hydrate_output(&mut whole.output).await?;
+            whole.output
+        }
+        TurnEnd::Done {
+            output: Some(value),
+            ..
+        } => ToolResultOutput::json(value),
+        TurnEnd::Done { text, .. } => ToolResultOutput::Text(text),
+        TurnEnd::Refusal { text } => ToolResultOutput::ExecutionDenied(Some(text)),
+        TurnEnd::BudgetExceeded { budget } => failed(
+            ToolErrorCode::AgentBudget,
+            format!(
+                "The agent used up its budget ({}) before it had its result.",
+                budget.name()
+            ),
+        ),
+        TurnEnd::Error { error } => failed(
+            ToolErrorCode::AgentFailed,
+            format!("The agent ended without a result: {error}."),
+        ),
+        // The others do not end a session.
+        _ => ToolFailure::stopped(run.effect).into(),
+    })
+}
