@@ -74,7 +74,7 @@ pub struct Session {
     next_seq: u64,
     /// Records that are appended and not yet durable; the barrier reports them to the observer.
     undurable: Vec<EventRecord>,
-    /// What agents of the open batch are resumed with, by their calls.
+    /// The inputs of agents of the open batch, by their calls.
     child_inputs: HashMap<CallId, AgentInput>,
 }
 

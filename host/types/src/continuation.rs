@@ -69,7 +69,7 @@ pub enum Awaiting {
         /// The calls, in the model's order.
         calls: Vec<PendingCall>,
     },
-    /// What the agents of these calls wait for.
+    /// Inputs of the agents of these calls.
     Children {
         /// The calls, in the model's order.
         children: Vec<WaitingChild>,

@@ -58,7 +58,7 @@ pub enum AgentInput {
 pub struct ChildInput {
     /// The call of the agent.
     pub call_id: CallId,
-    /// What its session is resumed with: decisions, an answer, results, or inputs of its own agents.
+    /// Decisions, an answer, results, or inputs of its own agents.
     pub input: AgentInput,
 }
 
@@ -240,7 +240,7 @@ pub struct ChildSummary {
 
 /// How much of a turn a crash of the program can lose. Neither loses the user's message, nor what
 /// an effectful call did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
     /// The model's reply and the results of read-only calls, until the turn ends.

@@ -183,7 +183,8 @@ async fn resume(agent: &Agent, session: &mut Session) -> Option<TurnEnd> {
             TurnEnd::NeedsMoreTurns => Some(AgentInput::Continue),
             TurnEnd::AwaitingConfirmation { continuation, .. }
             | TurnEnd::AwaitingAnswer { continuation, .. }
-            | TurnEnd::PendingToolCalls { continuation, .. } => Some(play::respond(continuation)),
+            | TurnEnd::PendingToolCalls { continuation, .. }
+            | TurnEnd::AwaitingChildren { continuation } => Some(play::respond(continuation)),
             TurnEnd::Done { .. } => None,
             TurnEnd::Error { .. }
             | TurnEnd::BudgetExceeded { .. }

@@ -8,7 +8,7 @@ use agent_host_types::{
     continuation::{Awaiting, Continuation, PendingCall},
     output::ToolResultOutput,
     question::Answer,
-    turn::{AgentInput, SubmittedResult},
+    turn::{AgentInput, ChildInput, SubmittedResult},
 };
 use serde_json::{Value, json};
 
@@ -136,6 +136,16 @@ pub(crate) fn respond(continuation: &Continuation) -> AgentInput {
             answer: Answer::Text {
                 text: "the red one".to_owned(),
             },
+        },
+        Awaiting::Children { children } => AgentInput::Children {
+            continuation: given,
+            inputs: children
+                .iter()
+                .map(|child| ChildInput {
+                    call_id: child.call_id.clone(),
+                    input: respond(&child.continuation),
+                })
+                .collect(),
         },
         Awaiting::External { calls } => AgentInput::SubmitToolResults {
             continuation: given,

@@ -2,6 +2,8 @@
 //! The session is named after the call, so that after a pause or a crash the call finds it again:
 //! an agent never starts anew.
 
+mod inputs;
+
 use super::{
     Agent, Prompts, StepResult, Transition, TurnContext,
     approval::request_name,
@@ -10,7 +12,6 @@ use super::{
     execute::{Caller, Run, call_intended, record_settled},
 };
 use crate::{
-    BoxFuture,
     agents::SubAgent,
     hook::Verdict,
     journal::JournalError,
@@ -19,17 +20,16 @@ use crate::{
     tool::CallReport,
 };
 use agent_host_types::{
-    approval::{ApprovalRule, RememberScope},
-    continuation::{Awaiting, Continuation, WaitingChild},
+    continuation::{Awaiting, WaitingChild},
     event::{Event, ParentCall},
     failure::{ToolErrorCode, ToolFailure},
     id::{CallId, SessionId},
     output::ToolResultOutput,
-    turn::{AgentInput, ChildInput, ChildSummary, TurnEnd, TurnError},
+    turn::{AgentInput, ChildSummary, TurnEnd, TurnError},
 };
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
-use std::{collections::HashSet, time::Instant};
+use std::time::Instant;
 
 /// How a call of an agent ended.
 enum ChildEnd {
@@ -38,147 +38,6 @@ enum ChildEnd {
 }
 
 impl Agent {
-    /// Checks what agents are to be resumed with, down to the sessions that it is for. Nothing is
-    /// recorded.
-    async fn check_children(
-        &self,
-        session: &Session,
-        continuation: &Continuation,
-        inputs: &[ChildInput],
-    ) -> Result<(), TurnError> {
-        self.check_open(session, continuation)?;
-        let Awaiting::Children { children } = &continuation.awaiting else {
-            return Err(super::resume::other_kind(continuation, "inputs of agents"));
-        };
-        let mut seen = HashSet::new();
-        for ChildInput { call_id, input } in inputs {
-            if !children.iter().any(|child| child.call_id == *call_id) {
-                return Err(refuse(format!("no agent of call {call_id} waits")));
-            }
-            if !seen.insert(call_id) {
-                return Err(refuse(format!("call {call_id} was given two inputs")));
-            }
-            let entry = session.state().batch().iter();
-            let tool = entry
-                .filter(|entry| entry.call.id == *call_id)
-                .map(|entry| &entry.call.name);
-            let Some(child) = tool.last().and_then(|tool| self.sub_agent(tool)) else {
-                return Err(refuse(format!(
-                    "the agent of call {call_id} is not configured any more"
-                )));
-            };
-            let child_session = self.open_child(child, session.id(), call_id).await?;
-            child.agent.check_input(&child_session, input).await?;
-        }
-        Ok(())
-    }
-
-    /// Checks inputs of agents before anything of the turn is recorded.
-    pub(super) async fn check_handed_down(
-        &self,
-        session: &Session,
-        input: &AgentInput,
-    ) -> Result<(), TurnError> {
-        match input {
-            AgentInput::Children {
-                continuation,
-                inputs,
-            } => self.check_children(session, continuation, inputs).await,
-            _ => Ok(()),
-        }
-    }
-
-    /// Checks the input of a session that waits.
-    fn check_input<'a>(
-        &'a self,
-        session: &'a Session,
-        input: &'a AgentInput,
-    ) -> BoxFuture<'a, Result<(), TurnError>> {
-        Box::pin(async move {
-            match input {
-                AgentInput::Resume {
-                    continuation,
-                    decisions,
-                } => self
-                    .check_decided(session, continuation, decisions)
-                    .map(drop),
-                AgentInput::Answer {
-                    continuation,
-                    answer,
-                } => self.check_answered(session, continuation, answer).map(drop),
-                AgentInput::SubmitToolResults {
-                    continuation,
-                    results,
-                } => self.check_submitted(session, continuation, results),
-                AgentInput::Children { .. } => self.check_handed_down(session, input).await,
-                AgentInput::Text(_) | AgentInput::Message(_) | AgentInput::Continue => Err(refuse(
-                    "an agent that waits takes decisions, an answer or results",
-                )),
-            }
-        })
-    }
-
-    /// Ends the sessions of agents whose calls are answered without them.
-    pub(super) async fn abandon_children(
-        &self,
-        session: &Session,
-        cx: &TurnContext<'_>,
-    ) -> Result<(), TurnError> {
-        let open = session.state().batch().iter();
-        for entry in open.filter(|entry| entry.is_spawned && entry.result.is_none()) {
-            if let Some(child) = self.sub_agent(&entry.call.name) {
-                let mut of_child = self.open_child(child, session.id(), &entry.call.id).await?;
-                child.agent.abandon(&mut of_child, cx).await?;
-            }
-        }
-        Ok(())
-    }
-
-    fn abandon<'a>(
-        &'a self,
-        session: &'a mut Session,
-        cx: &'a TurnContext<'a>,
-    ) -> BoxFuture<'a, Result<(), TurnError>> {
-        Box::pin(async move {
-            self.abandon_children(session, cx).await?;
-            if session.state().has_ended() {
-                return Ok(());
-            }
-            self.answer_open(session, cx);
-            let outcome = self.report(session, TurnEnd::Cancelled, Instant::now());
-            session.record(Event::TurnEnded { outcome }, Vec::new());
-            Ok(session.barrier(&Unobserved).await?)
-        })
-    }
-
-    /// Returns the rules that an input's decisions ask to remember, those about the calls of agents
-    /// included ([`Self::rules_to_remember`]).
-    #[must_use]
-    pub fn rules_of(&self, input: &AgentInput) -> Vec<(ApprovalRule, RememberScope)> {
-        match input {
-            AgentInput::Resume {
-                continuation,
-                decisions,
-            } => self.rules_to_remember(continuation.calls(), decisions),
-            AgentInput::Children {
-                continuation,
-                inputs,
-            } => {
-                let Awaiting::Children { children } = &continuation.awaiting else {
-                    return Vec::new();
-                };
-                let of_child = |given: &ChildInput| {
-                    let mut waiting = children.iter();
-                    let child = waiting.find(|child| child.call_id == given.call_id)?;
-                    let child = self.agents.as_ref()?.named(&child.agent)?;
-                    Some(child.agent.rules_of(&given.input))
-                };
-                inputs.iter().filter_map(of_child).flatten().collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
     fn sub_agent(&self, tool: &str) -> Option<&SubAgent> {
         self.agents.as_ref()?.of_tool(tool)
     }
@@ -351,6 +210,25 @@ impl Agent {
         Ok(ChildEnd::Settled(report, summary))
     }
 
+    /// Returns the loop of an agent, which signs with the same key.
+    fn loop_of(&self, child: &SubAgent) -> Agent {
+        Agent {
+            key: self.key.clone(),
+            ..child.agent.clone()
+        }
+    }
+
+    /// Returns the loop of an agent, which has no more than is left to the one that starts it.
+    fn bounded(&self, child: &SubAgent, share: &Share) -> Agent {
+        let mut agent = self.loop_of(child);
+        agent.settings.budgets = share.within(&child.agent.settings.budgets, child.price);
+        agent.settings.durability = agent.settings.durability.max(self.settings.durability);
+        if !child.is_interactive || self.settings.prompts == Prompts::Deny {
+            agent.settings.prompts = Prompts::Deny;
+        }
+        agent
+    }
+
     /// Runs the turns of an agent's session.
     async fn drive(
         &self,
@@ -363,12 +241,7 @@ impl Agent {
     ) -> Result<ChildEnd, TurnError> {
         let call_id = &run.entry.call.id;
         let mut session = self.open_child(child, caller.session, call_id).await?;
-        let mut agent = child.agent.clone();
-        agent.key = self.key.clone();
-        agent.settings.budgets = share.within(&child.agent.settings.budgets, child.price);
-        if !child.is_interactive || self.settings.prompts == Prompts::Deny {
-            agent.settings.prompts = Prompts::Deny;
-        }
+        let agent = self.bounded(child, share);
         let observer = cx.observer.child(call_id, &child.name);
         let observer: &dyn Observer = observer.as_deref().unwrap_or(&Unobserved);
         let cx = TurnContext { observer, ..*cx };
@@ -404,20 +277,24 @@ impl Agent {
                 end => break end,
             }
         };
-        let state = session.state();
-        let summary = ChildSummary {
-            agent: child.name.clone(),
-            session: session.id(),
-            turns: state.turns(),
-            tool_calls: state.spent().calls,
-            usage: state.usage(),
-        };
+        let summary = summary(child, &session);
         let output = result_of(&session, run, end).await?;
         let mut report = CallReport::of(output);
         if report.output.is_success() {
             report.merges = session.own_merges().await?;
         }
         Ok(ChildEnd::Settled(report, Some(summary)))
+    }
+}
+
+fn summary(child: &SubAgent, session: &Session) -> ChildSummary {
+    let state = session.state();
+    ChildSummary {
+        agent: child.name.clone(),
+        session: session.id(),
+        turns: state.turns(),
+        tool_calls: state.spent().calls,
+        usage: state.usage(),
     }
 }
 

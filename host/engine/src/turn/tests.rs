@@ -3,6 +3,7 @@
 mod approval;
 mod budgets;
 mod calls;
+mod children;
 mod client;
 mod context;
 mod decisions;

@@ -1,0 +1,157 @@
+//! Inputs of agents that wait, on their way down to the sessions that they are for; and the end of
+//! those whose calls are answered without them.
+
+use super::super::{Agent, TurnContext, begin::refuse, resume::other_kind};
+use crate::{BoxFuture, observer::Unobserved, session::Session};
+use agent_host_types::{
+    approval::{ApprovalRule, RememberScope},
+    continuation::{Awaiting, Continuation},
+    event::Event,
+    turn::{AgentInput, ChildInput, TurnEnd, TurnError},
+};
+use std::{collections::HashSet, time::Instant};
+
+impl Agent {
+    /// Checks inputs of agents before anything of the turn is recorded.
+    pub(in crate::turn) async fn check_handed_down(
+        &self,
+        session: &Session,
+        input: &AgentInput,
+    ) -> Result<(), TurnError> {
+        match input {
+            AgentInput::Children {
+                continuation,
+                inputs,
+            } => self.check_children(session, continuation, inputs).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks what agents are to be resumed with, down to the sessions that it is for. Nothing is
+    /// recorded.
+    async fn check_children(
+        &self,
+        session: &Session,
+        continuation: &Continuation,
+        inputs: &[ChildInput],
+    ) -> Result<(), TurnError> {
+        self.check_open(session, continuation)?;
+        let Awaiting::Children { children } = &continuation.awaiting else {
+            return Err(other_kind(continuation, "inputs of agents"));
+        };
+        let mut seen = HashSet::new();
+        for ChildInput { call_id, input } in inputs {
+            if !children.iter().any(|child| child.call_id == *call_id) {
+                return Err(refuse(format!("no agent of call {call_id} waits")));
+            }
+            if !seen.insert(call_id) {
+                return Err(refuse(format!("call {call_id} was given two inputs")));
+            }
+            let entry = session.state().batch().iter();
+            let tool = entry
+                .filter(|entry| entry.call.id == *call_id)
+                .map(|entry| &entry.call.name);
+            let Some(child) = tool.last().and_then(|tool| self.sub_agent(tool)) else {
+                return Err(refuse(format!(
+                    "the agent of call {call_id} is not configured any more"
+                )));
+            };
+            let child_session = self.open_child(child, session.id(), call_id).await?;
+            self.loop_of(child)
+                .check_input(&child_session, input)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Checks the input of a session that waits.
+    fn check_input<'a>(
+        &'a self,
+        session: &'a Session,
+        input: &'a AgentInput,
+    ) -> BoxFuture<'a, Result<(), TurnError>> {
+        Box::pin(async move {
+            match input {
+                AgentInput::Resume {
+                    continuation,
+                    decisions,
+                } => self
+                    .check_decided(session, continuation, decisions)
+                    .map(drop),
+                AgentInput::Answer {
+                    continuation,
+                    answer,
+                } => self.check_answered(session, continuation, answer).map(drop),
+                AgentInput::SubmitToolResults {
+                    continuation,
+                    results,
+                } => self.check_submitted(session, continuation, results),
+                AgentInput::Children { .. } => self.check_handed_down(session, input).await,
+                AgentInput::Text(_) | AgentInput::Message(_) | AgentInput::Continue => Err(refuse(
+                    "an agent that waits takes decisions, an answer or results",
+                )),
+            }
+        })
+    }
+
+    /// Returns the rules that an input's decisions ask to remember, those about the calls of agents
+    /// included ([`Self::rules_to_remember`]).
+    #[must_use]
+    pub fn rules_of(&self, input: &AgentInput) -> Vec<(ApprovalRule, RememberScope)> {
+        match input {
+            AgentInput::Resume {
+                continuation,
+                decisions,
+            } => self.rules_to_remember(continuation.calls(), decisions),
+            AgentInput::Children {
+                continuation,
+                inputs,
+            } => {
+                let Awaiting::Children { children } = &continuation.awaiting else {
+                    return Vec::new();
+                };
+                let of_child = |given: &ChildInput| {
+                    let mut waiting = children.iter();
+                    let child = waiting.find(|child| child.call_id == given.call_id)?;
+                    let child = self.agents.as_ref()?.named(&child.agent)?;
+                    Some(child.agent.rules_of(&given.input))
+                };
+                inputs.iter().filter_map(of_child).flatten().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Ends the sessions of agents whose calls are answered without them.
+    pub(in crate::turn) async fn abandon_children(
+        &self,
+        session: &Session,
+        cx: &TurnContext<'_>,
+    ) -> Result<(), TurnError> {
+        let open = session.state().batch().iter();
+        for entry in open.filter(|entry| entry.is_spawned && entry.result.is_none()) {
+            if let Some(child) = self.sub_agent(&entry.call.name) {
+                let mut of_child = self.open_child(child, session.id(), &entry.call.id).await?;
+                self.loop_of(child).abandon(&mut of_child, cx).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn abandon<'a>(
+        &'a self,
+        session: &'a mut Session,
+        cx: &'a TurnContext<'a>,
+    ) -> BoxFuture<'a, Result<(), TurnError>> {
+        Box::pin(async move {
+            self.abandon_children(session, cx).await?;
+            if session.state().has_ended() {
+                return Ok(());
+            }
+            self.answer_open(session, cx);
+            let outcome = self.report(session, TurnEnd::Cancelled, Instant::now());
+            session.record(Event::TurnEnded { outcome }, Vec::new());
+            Ok(session.barrier(&Unobserved).await?)
+        })
+    }
+}

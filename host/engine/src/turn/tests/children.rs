@@ -1,0 +1,750 @@
+//! Agents as child sessions: results, approvals inside, crashes, budgets, cancellation.
+
+use super::harness::*;
+use crate::{
+    BoxFuture,
+    agents::{Agents, Journals, SubAgent},
+    journal::{Journal, JournalError},
+    session::Session,
+    tool::CallReport,
+    turn::{Agent, ContinuationKey, UntilEnd, UntilTool},
+};
+use agent_host_types::{
+    approval::Decision,
+    budget::Budget,
+    continuation::{Awaiting, Continuation, WaitingChild},
+    event::{Event, ParentCall},
+    id::{CallId, Digest, SessionId},
+    model::{ModelReply, StopReason, Usage},
+    output::ToolResultOutput,
+    question::{Answer, AnsweredBy, PendingQuestion, Question},
+    tool::{Approval, Effect},
+    turn::{AgentInput, ChildInput, TurnEnd, TurnReport},
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Map, json};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, atomic::Ordering},
+};
+
+/// The journals of the children of one parent.
+#[derive(Default)]
+struct TestJournals {
+    opened: Mutex<HashMap<SessionId, Arc<TestJournal>>>,
+}
+
+impl TestJournals {
+    /// The only child's journal.
+    fn only(&self) -> Arc<TestJournal> {
+        let opened = self.opened.lock().unwrap();
+        assert_eq!(opened.len(), 1);
+        opened.values().next().unwrap().clone()
+    }
+
+    /// What a crash leaves of all of them.
+    fn after_crash(&self) -> Arc<Self> {
+        let opened = self.opened.lock().unwrap();
+        let left = opened
+            .iter()
+            .map(|(id, journal)| (*id, journal.after_crash()));
+        Arc::new(Self {
+            opened: Mutex::new(left.collect()),
+        })
+    }
+}
+
+impl Journals for TestJournals {
+    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Arc<dyn Journal>, JournalError>> {
+        let mut opened = self.opened.lock().unwrap();
+        let journal = opened
+            .entry(session)
+            .or_insert_with(|| TestJournal::new(session));
+        let journal: Arc<dyn Journal> = journal.clone();
+        Box::pin(std::future::ready(Ok(journal)))
+    }
+}
+
+/// A parent with the agent `helper`, which has the standard tools.
+struct Family {
+    parent: Bench,
+    child: Agent,
+    model: Arc<QueueModel>,
+    ran: Arc<Ran>,
+    journals: Arc<TestJournals>,
+}
+
+impl Family {
+    fn new(parent: Vec<ModelReply>, child: Vec<ModelReply>) -> Self {
+        Self::with(
+            Bench::new(parent),
+            Arc::default(),
+            child,
+            standard(),
+            |_| {},
+        )
+    }
+
+    fn with(
+        mut parent: Bench,
+        journals: Arc<TestJournals>,
+        child: Vec<ModelReply>,
+        tools: Vec<Tool>,
+        change: impl FnOnce(&mut Agent),
+    ) -> Self {
+        let of_child = Bench::with(child, tools);
+        let mut agent = of_child.agent.clone();
+        // The key of the parent counts.
+        agent.key = ContinuationKey::new([8; 32]);
+        change(&mut agent);
+        parent.adopt(vec![("helper", agent.clone())], journals.clone());
+        Self {
+            parent,
+            child: agent,
+            model: of_child.model,
+            ran: of_child.ran,
+            journals,
+        }
+    }
+
+    /// The same after the process died, with these replies to come.
+    async fn resumed(&self, parent: Vec<ModelReply>, child: Vec<ModelReply>) -> Self {
+        let bench = Bench::resume(&self.parent.journal, parent, standard()).await;
+        let journals = self.journals.after_crash();
+        Self::with(bench, journals, child, standard(), |agent| {
+            agent.settings = self.child.settings.clone();
+        })
+    }
+
+    fn ran(&self) -> Vec<String> {
+        let invocations = self.ran.invocations.lock().unwrap();
+        invocations
+            .iter()
+            .map(|call| call.call_id.0.clone())
+            .collect()
+    }
+
+    async fn child(&self) -> Session {
+        Session::resume(self.journals.only().after_crash())
+            .await
+            .unwrap()
+    }
+}
+
+impl Bench {
+    fn adopt(&mut self, agents: Vec<(&str, Agent)>, journals: Arc<TestJournals>) {
+        let agents = agents.into_iter().map(|(name, agent)| SubAgent {
+            name: name.into(),
+            description: "Helps.".into(),
+            system: Some("You help.".into()),
+            agent,
+            approval: Approval::Never,
+            is_interactive: true,
+            price: None,
+            definition: Digest::of(name.as_bytes()),
+        });
+        let agents = Arc::new(Agents::new(agents.collect(), journals));
+        self.agent.tools = agents.with_tools(self.agent.tools.clone());
+        self.agent.agents = Some(agents);
+    }
+}
+
+const START: &str = r#"{"instructions": "look around"}"#;
+
+fn start() -> ModelReply {
+    calls(&[("p", "agent_helper", START)])
+}
+
+fn children(outcome: &TurnReport) -> (Continuation, Vec<WaitingChild>) {
+    match &outcome.end {
+        TurnEnd::AwaitingChildren { continuation } => match &continuation.awaiting {
+            Awaiting::Children { children } => (continuation.clone(), children.clone()),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("no agent waits: {other:?}"),
+    }
+}
+
+fn approve(child: &WaitingChild) -> ChildInput {
+    let calls = child.continuation.calls().iter();
+    ChildInput {
+        call_id: child.call_id.clone(),
+        input: AgentInput::Resume {
+            continuation: child.continuation.clone(),
+            decisions: calls
+                .map(|call| Decision::approve(call.call_id.clone()))
+                .collect(),
+        },
+    }
+}
+
+/// The end of a child's session, and the result of the parent's call.
+#[tokio::test]
+async fn result_of_the_call_is_how_the_agent_ended() {
+    let until = |agent: &mut Agent| {
+        agent.settings.until_tool = Some(UntilTool {
+            tools: vec!["act".into()],
+            end: UntilEnd::FirstSuccess,
+        });
+    };
+    let turns = |agent: &mut Agent| agent.settings.budgets.turns = 1;
+    type Change = fn(&mut Agent);
+    let refusal = ModelReply {
+        stop_reason: Some(StopReason::Refusal),
+        ..says("I will not.")
+    };
+    let act = || calls(&[("a", "act", "")]);
+    let cases: Vec<(Vec<ModelReply>, Change, ToolResultOutput)> = vec![
+        (vec![act(), says("found it")], |_| {}, text("found it")),
+        (vec![act()], until, text("act {}")),
+        (vec![refusal], |_| {}, denied("I will not.")),
+        (
+            vec![ModelReply {
+                text: "so far".into(),
+                ..act()
+            }],
+            turns,
+            ToolResultOutput::error_json(json!({
+                "code": "agent-budget",
+                "message": "The agent used up its budget (turns) before it had its result.",
+                "partial": "so far",
+            })),
+        ),
+        (
+            vec![],
+            |_| {},
+            ToolResultOutput::error_json(json!({
+                "code": "agent-failed",
+                "message": "The agent ended without a result: the queue is empty.",
+            })),
+        ),
+    ];
+    for (replies, change, expected) in cases {
+        let parent = Bench::new(vec![start(), says("done")]);
+        let mut family = Family::with(parent, Arc::default(), replies, standard(), change);
+        let outcome = family.parent.say("go").await;
+        assert_eq!(kind(&outcome), "needs-more-turns", "{expected:?}");
+        assert_eq!(family.parent.results(), pairs([("p", expected)]));
+        let children = outcome.summary.children;
+        assert_eq!(children.len(), 1);
+        assert_eq!(
+            kind(&family.parent.turn(AgentInput::Continue).await),
+            "done"
+        );
+    }
+}
+
+/// The child has its own prompt and the instructions, and nothing of the parent's conversation; the
+/// parent has the result alone.
+#[tokio::test]
+async fn child_has_a_fresh_conversation() {
+    let input = r#"{"instructions": "look around", "context": {"depth": 2}}"#;
+    let reply = calls(&[("p", "agent_helper", input)]);
+    let mut family = Family::new(vec![reply, says("done")], vec![says("found it")]);
+    family.parent.say("a secret").await;
+    let request = family.model.requests.lock().unwrap()[0].clone();
+    assert_eq!(request.system.as_deref(), Some("You help."));
+    let messages: Vec<_> = request
+        .messages
+        .iter()
+        .map(|message| message.content.clone())
+        .collect();
+    let asked = "look around\n\n[context]\n{\n  \"depth\": 2\n}";
+    assert_eq!(messages.len(), 1);
+    assert_eq!(messages[0][0].text(), Some(asked));
+    let names: Vec<&str> = request
+        .tools
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
+    assert_eq!(names, ["look", "peek", "put", "act", "send"]);
+    let kinds = family.parent.kinds();
+    let expected = [
+        "session-started",
+        "input-received",
+        "model-requested",
+        "model-replied",
+        "call-intended",
+        "agent-spawned",
+        "call-settled",
+        "turn-ended",
+    ];
+    assert_eq!(kinds, expected);
+    let records = family.journals.only().durable();
+    let Event::SessionStarted { parent, .. } = &records[0].event else {
+        panic!("{records:?}");
+    };
+    let of = ParentCall {
+        session: family.parent.session.id(),
+        call_id: CallId("p".into()),
+    };
+    assert_eq!(parent, &Some(of));
+}
+
+/// The child sees the shared state, and its changes reach the parent with a success alone.
+#[tokio::test]
+async fn shared_state_is_a_snapshot_that_merges_with_success() {
+    let merge = |name: &str| Map::from_iter([(name.to_owned(), json!({"seen": true}))]);
+    let keeper = |name: &'static str| {
+        tool(name, Effect::Effectful, Approval::Never).ends(move |invocation| {
+            CallReport {
+                merges: vec![merge(name)],
+                ..CallReport::of(ToolResultOutput::json(json!(*invocation.shared)))
+            }
+            .into()
+        })
+    };
+    for (last, expected) in [
+        (
+            Some(says("ok")),
+            json!({"outer": {"seen": true}, "inner": {"seen": true}}),
+        ),
+        (None, json!({"outer": {"seen": true}})),
+    ] {
+        let reply = calls(&[("k", "outer", ""), ("p", "agent_helper", START)]);
+        let parent = Bench::with(vec![reply], vec![keeper("outer")]);
+        let replies = [Some(calls(&[("c", "inner", "")])), last];
+        let replies = replies.into_iter().flatten().collect();
+        let mut family = Family::with(
+            parent,
+            Arc::default(),
+            replies,
+            vec![keeper("inner")],
+            |_| {},
+        );
+        family.parent.say("go").await;
+        assert_eq!(json!(**family.parent.session.state().shared()), expected);
+        let child = family.child().await;
+        let seen = child.state().all_messages().unwrap();
+        let seen = seen[2].tool_results[0].output.clone();
+        assert_eq!(
+            seen,
+            ToolResultOutput::json(json!({"outer": {"seen": true}}))
+        );
+    }
+}
+
+/// An approval inside a child pauses the parent. The decision goes down, once, and the child goes
+/// on where it was, also in another process.
+#[tokio::test]
+async fn approval_inside_a_child_pauses_the_parent() {
+    let replies = || vec![calls(&[("a", "act", ""), ("c", "send", "")])];
+    for restart in [false, true] {
+        let mut family = Family::new(vec![start(), says("done")], replies());
+        let outcome = family.parent.say("go").await;
+        let (continuation, waiting) = children(&outcome);
+        assert_eq!(waiting.len(), 1);
+        assert_eq!(
+            (waiting[0].call_id.0.as_str(), waiting[0].agent.as_str()),
+            ("p", "helper")
+        );
+        assert_eq!(waiting[0].continuation.calls()[0].tool, "send");
+        assert_eq!(family.ran(), Vec::<String>::new());
+        family = match restart {
+            false => {
+                family
+                    .model
+                    .replies
+                    .lock()
+                    .unwrap()
+                    .push_back(Ok(says("sent")));
+                family
+            }
+            true => family.resumed(vec![says("done")], vec![says("sent")]).await,
+        };
+        // A session that waits is told so again.
+        let again = family.parent.turn(AgentInput::Continue).await;
+        assert_eq!(children(&again), (continuation.clone(), waiting.clone()));
+        let inputs = || vec![approve(&waiting[0])];
+        let given = |inputs| AgentInput::Children {
+            continuation: continuation.clone(),
+            inputs,
+        };
+        let outcome = family.parent.turn(given(inputs())).await;
+        assert_eq!(kind(&outcome), "needs-more-turns", "{outcome:?}");
+        assert_eq!(family.parent.results(), pairs([("p", text("sent"))]));
+        assert_eq!(family.ran(), ["a", "c"]);
+        let why = refusal(family.parent.turn(given(inputs())).await);
+        assert!(why.starts_with("nothing waits in this session"), "{why}");
+        assert_eq!(
+            kind(&family.parent.turn(AgentInput::Continue).await),
+            "done"
+        );
+        let total = outcome.summary.total_usage.input_tokens;
+        assert_eq!(total, 3 * USAGE.input_tokens, "{restart}");
+    }
+}
+
+/// A refused input records nothing on either level, and the right one still works.
+#[tokio::test]
+async fn refused_input_leaves_every_level_as_it_was() {
+    let mut family = Family::new(
+        vec![start()],
+        vec![calls(&[("c", "send", "")]), says("sent")],
+    );
+    let outcome = family.parent.say("go").await;
+    let (continuation, waiting) = children(&outcome);
+    let before = (
+        family.parent.journal.durable(),
+        family.journals.only().durable(),
+    );
+    let with = |call: &str, input: AgentInput| ChildInput {
+        call_id: CallId(call.into()),
+        input,
+    };
+    let resume = |decisions| AgentInput::Resume {
+        continuation: waiting[0].continuation.clone(),
+        decisions,
+    };
+    let right = approve(&waiting[0]);
+    let mut forged = waiting[0].continuation.clone();
+    forged.turn += 1;
+    let cases = [
+        (
+            vec![with("x", right.input.clone())],
+            "no agent of call x waits",
+        ),
+        (
+            vec![right.clone(), right.clone()],
+            "call p was given two inputs",
+        ),
+        (
+            vec![with("p", resume(Vec::new()))],
+            "1 calls wait and 0 decisions were given; give one for each, in order",
+        ),
+        (
+            vec![with("p", AgentInput::Text("hi".into()))],
+            "an agent that waits takes decisions, an answer or results",
+        ),
+        (
+            vec![with(
+                "p",
+                AgentInput::Answer {
+                    continuation: waiting[0].continuation.clone(),
+                    answer: Answer::Cancelled,
+                },
+            )],
+            "a continuation of kind `confirm` cannot be resumed with an answer",
+        ),
+    ];
+    for (inputs, expected) in cases {
+        let input = AgentInput::Children {
+            continuation: continuation.clone(),
+            inputs,
+        };
+        assert_eq!(refusal(family.parent.turn(input).await), expected);
+    }
+    let input = AgentInput::Children {
+        continuation: continuation.clone(),
+        inputs: vec![with(
+            "p",
+            AgentInput::Resume {
+                continuation: forged,
+                decisions: vec![Decision::approve(CallId("c".into()))],
+            },
+        )],
+    };
+    let why = refusal(family.parent.turn(input).await);
+    assert!(why.contains("was altered"), "{why}");
+    let after = (
+        family.parent.journal.durable(),
+        family.journals.only().durable(),
+    );
+    assert_eq!(after, before);
+    let input = AgentInput::Children {
+        continuation,
+        inputs: vec![right],
+    };
+    assert_eq!(kind(&family.parent.turn(input).await), "needs-more-turns");
+    assert_eq!(family.parent.results(), pairs([("p", text("sent"))]));
+}
+
+/// Of two agents that wait, one is answered and the other waits on; then both have their results,
+/// in the order of the calls.
+#[tokio::test]
+async fn two_children_wait_and_are_answered_one_by_one() {
+    let reply = calls(&[("p", "agent_one", START), ("q", "agent_two", START)]);
+    let mut parent = Bench::new(vec![reply]);
+    let asks = |id: &str, then: &str| Bench::new(vec![calls(&[(id, "send", "")]), says(then)]);
+    let (one, two) = (asks("a", "first"), asks("b", "second"));
+    let agents = vec![("one", one.agent.clone()), ("two", two.agent.clone())];
+    parent.adopt(agents, Arc::default());
+    let (continuation, waiting) = children(&parent.say("go").await);
+    let agents: Vec<&str> = waiting.iter().map(|child| child.agent.as_str()).collect();
+    assert_eq!(agents, ["one", "two"]);
+    let input = AgentInput::Children {
+        continuation: continuation.clone(),
+        inputs: vec![approve(&waiting[1])],
+    };
+    let (next, left) = children(&parent.turn(input).await);
+    assert_eq!(left, waiting[..1]);
+    assert_ne!(next.request, continuation.request);
+    let stale = AgentInput::Children {
+        continuation,
+        inputs: vec![approve(&waiting[0])],
+    };
+    let why = refusal(parent.turn(stale).await);
+    assert!(
+        why.starts_with("this continuation is not the open one"),
+        "{why}"
+    );
+    let input = AgentInput::Children {
+        continuation: next,
+        inputs: vec![approve(&waiting[0])],
+    };
+    assert_eq!(kind(&parent.turn(input).await), "needs-more-turns");
+    let expected = pairs([("p", text("first")), ("q", text("second"))]);
+    assert_eq!(parent.results(), expected);
+    assert_eq!((one.ran(), two.ran()), (vec!["a".into()], vec!["b".into()]));
+}
+
+/// A question of a grandchild comes up, and its answer goes down two levels.
+#[tokio::test]
+async fn question_of_a_grandchild_is_answered_through_both() {
+    let question = Question {
+        prompt: "Which?".into(),
+        choices: Vec::new(),
+        free_text: true,
+        multiple: false,
+    };
+    let asked = question.clone();
+    let ask = tool("ask", Effect::ReadOnly, Approval::Never).ends(move |_| {
+        crate::tool::RunEnd::Asked(PendingQuestion {
+            question: asked.clone(),
+            answered_by: AnsweredBy::Result,
+            accounting: Default::default(),
+            audit: Vec::new(),
+        })
+    });
+    let grandchild = Bench::with(
+        vec![calls(&[("c", "ask", "")]), says("blue it is")],
+        vec![ask],
+    );
+    let mut child = Bench::new(vec![
+        calls(&[("b", "agent_inner", START)]),
+        says("we chose blue"),
+    ]);
+    let journals = Arc::<TestJournals>::default();
+    child.adopt(vec![("inner", grandchild.agent.clone())], journals.clone());
+    let mut parent = Bench::new(vec![calls(&[("a", "agent_outer", START)])]);
+    parent.adopt(vec![("outer", child.agent.clone())], journals);
+    let (continuation, waiting) = children(&parent.say("go").await);
+    let Awaiting::Children { children: inner } = &waiting[0].continuation.awaiting else {
+        panic!("{waiting:?}");
+    };
+    let down = AgentInput::Answer {
+        continuation: inner[0].continuation.clone(),
+        answer: Answer::Text {
+            text: "blue".into(),
+        },
+    };
+    let input = |continuation: &Continuation, call: &str, input| AgentInput::Children {
+        continuation: continuation.clone(),
+        inputs: vec![ChildInput {
+            call_id: CallId(call.into()),
+            input,
+        }],
+    };
+    let middle = input(&waiting[0].continuation, "b", down);
+    let outcome = parent.turn(input(&continuation, "a", middle)).await;
+    assert_eq!(kind(&outcome), "needs-more-turns", "{outcome:?}");
+    assert_eq!(parent.results(), pairs([("a", text("we chose blue"))]));
+    // One model call of the parent, two of each child.
+    let total = outcome.summary.total_usage.input_tokens;
+    assert_eq!(total, 5 * USAGE.input_tokens);
+    assert_eq!(
+        outcome.summary.children[0].usage.input_tokens,
+        4 * USAGE.input_tokens
+    );
+}
+
+/// The child's journal fails at each of its barriers in turn, and then the parent's: the turn stops,
+/// and after a restart both go on, without a second run of anything effectful.
+#[tokio::test]
+async fn crash_at_any_barrier_resumes_parent_and_child() {
+    let of_child = || {
+        vec![
+            calls(&[("a", "act", ""), ("b", "act", "")]),
+            says("found it"),
+        ]
+    };
+    let of_parent = || vec![start(), says("done")];
+    let mut crashes = 0;
+    for (level, barrier) in (0..2).flat_map(|level| (1..12).map(move |barrier| (level, barrier))) {
+        let mut family = Family::new(of_parent(), of_child());
+        if level == 0 {
+            family
+                .parent
+                .journal
+                .fails_from
+                .store(barrier, Ordering::SeqCst);
+        } else {
+            let id = family
+                .parent
+                .agent
+                .key
+                .child(family.parent.session.id(), &CallId("p".into()));
+            let journal = TestJournal::new(id);
+            journal.fails_from.store(barrier, Ordering::SeqCst);
+            family.journals.opened.lock().unwrap().insert(id, journal);
+        }
+        let mut outcome = family.parent.say("go").await;
+        while kind(&outcome) == "needs-more-turns" {
+            outcome = family.parent.turn(AgentInput::Continue).await;
+        }
+        if kind(&outcome) == "done" {
+            continue;
+        }
+        assert_eq!(kind(&outcome), "error", "{level} {barrier}");
+        crashes += 1;
+        if family.parent.journal.durable().is_empty() {
+            continue;
+        }
+        let asked = |journal: &TestJournal| {
+            let records = journal.durable();
+            let replied = |record: &agent_host_types::event::EventRecord| {
+                matches!(record.event, Event::ModelReplied { .. })
+            };
+            records.into_iter().filter(replied).count()
+        };
+        let left: Vec<ModelReply> = of_parent()
+            .into_iter()
+            .skip(asked(&family.parent.journal))
+            .collect();
+        let opened: Vec<_> = family
+            .journals
+            .opened
+            .lock()
+            .unwrap()
+            .values()
+            .cloned()
+            .collect();
+        let replied = opened.first().map_or(0, |journal| asked(journal));
+        let left_of_child = of_child().into_iter().skip(replied).collect();
+        let mut again = family.resumed(left, left_of_child).await;
+        let mut outcome = again.parent.turn(AgentInput::Continue).await;
+        while kind(&outcome) == "needs-more-turns" {
+            outcome = again.parent.turn(AgentInput::Continue).await;
+        }
+        assert_eq!(kind(&outcome), "done", "{level} {barrier}: {outcome:?}");
+        let mut runs = family.ran();
+        runs.extend(again.ran());
+        runs.sort();
+        let doubtful = again.child().await.state().all_messages().unwrap()[2]
+            .tool_results
+            .iter()
+            .filter(|result| result.output.is_error())
+            .count();
+        assert_eq!(
+            runs.iter().collect::<std::collections::BTreeSet<_>>().len(),
+            runs.len()
+        );
+        assert!(runs.len() + doubtful >= 2, "{level} {barrier}: {runs:?}");
+    }
+    // The parent: the request, the agent, the end; the request, the end. The child: the request, two
+    // calls, the end; the request, the end.
+    assert_eq!(crashes, 11);
+}
+
+/// What a child used counts as used by its parent, and each of several has an even share of the
+/// rest.
+#[tokio::test]
+async fn budgets_of_the_parent_bound_its_children() {
+    let mut family = Family::new(
+        vec![start(), says("done")],
+        vec![calls(&[("a", "look", "")]), says("ok")],
+    );
+    family.parent.agent.settings.budgets.tokens = Some(45);
+    assert_eq!(kind(&family.parent.say("go").await), "needs-more-turns");
+    let outcome = family.parent.turn(AgentInput::Continue).await;
+    let budget = Budget::Tokens {
+        limit: 45,
+        used: 45,
+    };
+    assert_eq!(outcome.end, TurnEnd::BudgetExceeded { budget });
+
+    let looks = || {
+        (0..9)
+            .map(|n| calls(&[(&format!("c{n}"), "look", &format!("{{\"n\": {n}}}"))]))
+            .collect()
+    };
+    let reply = calls(&[("p", "agent_one", START), ("q", "agent_two", START)]);
+    let mut parent = Bench::new(vec![reply]);
+    let (one, two) = (Bench::new(looks()), Bench::new(looks()));
+    let agents = vec![("one", one.agent.clone()), ("two", two.agent.clone())];
+    parent.adopt(agents, Arc::default());
+    parent.agent.settings.budgets.tool_calls = Some(6);
+    parent.say("go").await;
+    // The two calls of the parent are no part of what is left when they start.
+    assert_eq!((one.ran().len(), two.ran().len()), (2, 2));
+    for (_, output) in parent.results() {
+        let ToolResultOutput::ErrorJson(json) = output else {
+            panic!("{output:?}");
+        };
+        assert_eq!(json.to_value()["code"], "agent-budget");
+    }
+}
+
+/// Cancelling the parent cancels the child: its calls are answered, and it can be read.
+#[tokio::test]
+async fn cancelled_parent_cancels_its_child() {
+    let mut family = Family::new(vec![start()], vec![]);
+    let cancel = family.parent.cancel.clone();
+    *family.model.cancel_when_asked.lock().unwrap() = Some(cancel);
+    let outcome = family.parent.say("go").await;
+    assert_eq!(outcome.end, TurnEnd::Cancelled);
+    let results = family.parent.results();
+    let message = "The call was stopped before it ended. Whether it took effect is not known.";
+    assert_eq!(results, pairs([("p", failure("cancelled", message))]));
+    let child = family.child().await;
+    assert_eq!(child.state().last_report().unwrap().end, TurnEnd::Cancelled);
+}
+
+/// A new message answers the call of an agent that waits, and ends its session.
+#[tokio::test]
+async fn new_message_ends_agents_that_wait() {
+    let mut family = Family::new(vec![start()], vec![calls(&[("c", "send", "")])]);
+    children(&family.parent.say("go").await);
+    family.parent.replies(says("then not"));
+    assert_eq!(kind(&family.parent.say("stop").await), "done");
+    let messages = family.parent.session.state().all_messages().unwrap();
+    let stopped = "The agent was stopped: the user sent a new message first.";
+    assert_eq!(
+        messages[2].tool_results[0].output,
+        failure("cancelled", stopped)
+    );
+    let child = family.child().await;
+    assert_eq!(child.state().last_report().unwrap().end, TurnEnd::Cancelled);
+    assert!(child.state().batch().is_empty());
+    assert_eq!(family.ran(), Vec::<String>::new());
+}
+
+/// A child that cannot ask denies what would wait.
+#[tokio::test]
+async fn child_that_is_not_interactive_denies() {
+    let mut family = Family::new(
+        vec![start()],
+        vec![calls(&[("c", "send", "")]), says("not sent")],
+    );
+    family.parent.agent.settings.prompts = crate::turn::Prompts::Deny;
+    assert_eq!(kind(&family.parent.say("go").await), "needs-more-turns");
+    assert_eq!(family.parent.results(), pairs([("p", text("not sent"))]));
+    assert_eq!(family.ran(), Vec::<String>::new());
+    let child = family.child().await;
+    let denied = child.state().all_messages().unwrap()[2].tool_results[0]
+        .output
+        .clone();
+    assert!(
+        matches!(denied, ToolResultOutput::ExecutionDenied(_)),
+        "{denied:?}"
+    );
+    assert_eq!(
+        child.state().usage(),
+        Usage {
+            input_tokens: 20,
+            output_tokens: 10,
+            cached_input_tokens: 4,
+            ..Usage::default()
+        }
+    );
+}
