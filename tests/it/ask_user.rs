@@ -98,7 +98,10 @@ fn tool_is_offered_where_the_user_can_be_asked() {
     ];
     for (config, prompts, expected) in cases {
         let env = TestEnv::new();
-        env.write("agent.toml", config);
+        match config {
+            "" => env.write("agent.toml", ""),
+            config => env.configure(config),
+        }
         let server = ChatServer::start(vec![Answer::text("That is all.")]);
         let ran = ask(&env, &server, &["--permission-prompts", prompts, "go"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");

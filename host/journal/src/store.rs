@@ -262,10 +262,11 @@ pub(crate) async fn blocking<T: Send + 'static>(
 }
 
 /// The outcomes of a turn after which its session awaits something.
-pub(crate) const AWAITING: [&str; 3] = [
+pub(crate) const AWAITING: [&str; 4] = [
     "awaiting-confirmation",
     "awaiting-answer",
     "pending-tool-calls",
+    "awaiting-children",
 ];
 
 /// The most approvals that a store remembers.

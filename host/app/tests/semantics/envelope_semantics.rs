@@ -172,7 +172,7 @@ async fn t07_missing_tool_does_not_run() {
     let (world, continuation) = paused().await;
     let mut world = world.restart_with(&[look(), peek()]).await;
     world.decide(&continuation, &[approve("b")]).await;
-    let gone = "There is no tool `send`. The tools are: look, peek.";
+    let gone = "There is no tool `send`. The tools are: ask_user, look, peek.";
     let expected = pairs([
         ("a", value(json!({}))),
         ("b", failure("unknown-tool", gone)),

@@ -164,7 +164,7 @@ async fn beside_look(tool: &str, raw: &str) -> ToolResultOutput {
 async fn s05_unknown_tool_is_an_error_result() {
     let expected = failure(
         "unknown-tool",
-        "There is no tool `missing`. The tools are: look, act.",
+        "There is no tool `missing`. The tools are: ask_user, look, act.",
     );
     assert_eq!(beside_look("missing", "").await, expected);
 }

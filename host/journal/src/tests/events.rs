@@ -112,6 +112,17 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             tape: None,
         },
         Event::TurnInterrupted { lost_tokens: 9 },
+        Event::AgentSpawned {
+            call_id: call_id.clone(),
+            session,
+            agent: "helper".to_owned(),
+            definition: Digest::of(b"definition"),
+        },
+        Event::ChildrenWaiting {
+            request: "r".to_owned(),
+            turn: 1,
+            children: Vec::new(),
+        },
         Event::ResultsReferenced {
             results: vec![ReferencedResult {
                 call_id: call_id.clone(),
@@ -375,6 +386,11 @@ pub(super) fn outcomes(
                 call_id: call_id.clone(),
                 tool: "ask".to_owned(),
                 question: question(),
+            }),
+        },
+        TurnEnd::AwaitingChildren {
+            continuation: continuation(Awaiting::Children {
+                children: Vec::new(),
             }),
         },
         TurnEnd::PendingToolCalls {

@@ -24,6 +24,8 @@ fn codes_have_their_fixed_names() {
     busy
     tool-unavailable
     changed-since-approval
+    agent-budget
+    agent-failed
     ");
     for code in ToolErrorCode::ALL {
         assert_eq!(json!(code), json!(code.as_str()));
