@@ -69,9 +69,13 @@ impl Agent {
             }
             match next {
                 Plan::Answer(output) => self.settle_skipped(session, cx, &entry.call, output),
+                Plan::Deny(output, rule) => {
+                    self.settle_denied(session, cx, &entry.call, output, rule);
+                }
                 // The approval step has asked if there is someone to ask.
                 Plan::Ask(rule) => {
-                    self.settle_skipped(session, cx, &entry.call, self.unapproved(&rule));
+                    let output = self.unapproved(&rule);
+                    self.settle_denied(session, cx, &entry.call, output, rule);
                 }
                 Plan::Run(run) => {
                     if let Some(asked) = self.run_group(session, vec![*run], cx).await? {
@@ -194,7 +198,7 @@ impl Agent {
         let mut first_question = None;
         for (run, end) in ended {
             match end {
-                RunEnd::Settled(report) => record_settled(session, &run.entry.call, report),
+                RunEnd::Settled(report) => record_settled(session, &run.entry.call, report, None),
                 RunEnd::Asked(asked) => {
                     first_question.get_or_insert((run, asked));
                 }
@@ -232,11 +236,30 @@ impl Agent {
         output: ToolResultOutput,
     ) {
         let report = self.skipped_report(call, output, cx);
-        record_settled(session, call, report);
+        record_settled(session, call, report, None);
+    }
+
+    /// Answers a call that a rule of the policy denies.
+    pub(super) fn settle_denied(
+        &self,
+        session: &mut Session,
+        cx: &TurnContext<'_>,
+        call: &ToolCall,
+        output: ToolResultOutput,
+        rule: String,
+    ) {
+        let report = self.skipped_report(call, output, cx);
+        record_settled(session, call, report, Some(rule));
     }
 }
 
-pub(super) fn record_settled(session: &mut Session, call: &ToolCall, report: CallReport) {
+/// Records the end of a call; `rule` denied it.
+pub(super) fn record_settled(
+    session: &mut Session,
+    call: &ToolCall,
+    report: CallReport,
+    rule: Option<String>,
+) {
     let CallReport {
         output,
         mut accounting,
@@ -256,7 +279,7 @@ pub(super) fn record_settled(session: &mut Session, call: &ToolCall, report: Cal
         whole: settled.whole,
         accounting,
         audit,
-        rule: None,
+        rule,
         path: Vec::new(),
         labels: Vec::new(),
         tape: None,
