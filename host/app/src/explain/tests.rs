@@ -86,6 +86,8 @@ fn suggestion_of_repeated_denial_is_given_once() {
         ),
     ];
     let call = |seq: u64, tool: &str, outcome: &str, asked| ExplainedCall {
+        rule: None,
+        remedy: None,
         call_id: CallId(format!("call-{seq}")),
         tool: tool.to_owned(),
         outcome: outcome.to_owned(),
@@ -121,7 +123,7 @@ fn suggestion_of_repeated_denial_is_given_once() {
         for record in records {
             explanation.add(record.event.clone());
         }
-        explanation.suggest(implied.map(str::to_owned));
+        explanation.suggest(implied.map(str::to_owned), &[]);
         let expected = Explanation {
             calls: calls.to_vec(),
             suggestions,

@@ -9,9 +9,9 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, bytes, escape, escape_line, section},
 };
-use agent_host_app::{ComponentEntry, Overrides, Registry};
+use agent_host_app::{ComponentEntry, Config, Overrides, Registry};
 use agent_host_author::{Description, Producers};
-use agent_host_engine::tool::ToolRunner as _;
+use agent_host_engine::{policy::CallRule, tool::ToolRunner as _};
 use agent_host_sandbox::{
     Allocator, Compiled, MAX_COMPONENT_BYTES, STRUCTURE_CAPS, SandboxConfig, ToolComponent,
 };
@@ -45,7 +45,7 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
     terminal.println_as(
         args.json,
         || as_json(name, entry, &registry, &described, &config.sandbox),
-        || as_text(name, entry, &registry, &described, &config.sandbox),
+        || as_text(name, entry, &registry, &described, &config),
     );
     Ok(Exit::Done)
 }
@@ -120,8 +120,9 @@ fn as_text(
     entry: &ComponentEntry,
     registry: &Registry,
     described: &Description,
-    sandbox: &SandboxConfig,
+    config: &Config,
 ) -> String {
+    let sandbox = &config.sandbox;
     let component = &entry.component;
     let mut lines = vec![
         format!("{BOLD}{}{BOLD:#}", escape_line(name)),
@@ -153,7 +154,8 @@ fn as_text(
         lines.push(skill::as_text(found));
     }
     for tool in registry.tools() {
-        lines.extend(tool_lines(&tool.definition, tool.effect));
+        let rules = rule_count(&config.rules, &tool.definition.name);
+        lines.extend(tool_lines(&tool.definition, tool.effect, &rules));
     }
     if !component.notes().is_empty() {
         let notes = component.notes().iter();
@@ -201,10 +203,19 @@ fn tool_json(tool: &RegisteredTool) -> Value {
     json!(definition)
 }
 
-/// Formats a tool with the enforced effect and its input and output schemas.
-fn tool_lines(tool: &ToolDefinition, effect: Effect) -> Vec<String> {
+/// Counts the rules that may decide about a tool; empty if there are none.
+fn rule_count(rules: &[CallRule], tool: &str) -> String {
+    match rules.iter().filter(|rule| rule.names(tool)).count() {
+        0 => String::new(),
+        1 => ", 1 rule".to_owned(),
+        count => format!(", {count} rules"),
+    }
+}
+
+/// Formats a tool with the enforced effect, its rules, and its input and output schemas.
+fn tool_lines(tool: &ToolDefinition, effect: Effect, rules: &str) -> Vec<String> {
     let (name, effect) = (escape_line(&tool.name), effect.as_str());
-    let heading = format!("{name}{BOLD:#} {DIM}{effect}{DIM:#}");
+    let heading = format!("{name}{BOLD:#} {DIM}{effect}{rules}{DIM:#}");
     let mut lines = Vec::new();
     section(&mut lines, &heading, indented(&tool.description));
     lines.extend(schema(&tool.input_schema));
