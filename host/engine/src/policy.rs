@@ -21,7 +21,7 @@ mod toml_text;
 mod url_path;
 
 pub use address::{AddressClass, classify, embedded_v4};
-pub use call::decide_call;
+pub use call::{decide_call, denied_call};
 pub use files::{FileOp, decide_file};
 pub use grants::{
     DirGrant, DirMode, DirQuota, EnvGrant, GrantError, Grants, HttpGrant, SecretGrant,

@@ -14,7 +14,7 @@ use crate::{
 };
 use agent_host_app::{Config, Overrides, Registry, suggestions};
 use agent_host_engine::{
-    policy::{CallRequest, Ruling, decide_call},
+    policy::{CallRequest, Ruling, decide_call, denied_call},
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner as _},
 };
 use agent_host_types::{
@@ -117,9 +117,7 @@ fn denial(
         agent: None,
     };
     match decide_call(&call, &config.rules, []) {
-        Ruling::Deny { rule, reason, .. } => Some(ToolResultOutput::ExecutionDenied(Some(
-            format!("{reason} ({rule})"),
-        ))),
+        Ruling::Deny { rule, reason, .. } => Some(denied_call(&rule, &reason)),
         Ruling::Allow { .. } | Ruling::Ask { .. } => None,
     }
 }

@@ -6,6 +6,7 @@ use super::{
 };
 use agent_host_types::{
     approval::ApprovalRule,
+    output::ToolResultOutput,
     tool::{Approval, DecisionKind, Effect},
 };
 
@@ -37,6 +38,12 @@ pub fn decide_call<'a>(
         return Ruling::allow("approval.remembered");
     }
     ruling
+}
+
+/// Returns the result of a call that a rule denies.
+#[must_use]
+pub fn denied_call(rule: &str, reason: &str) -> ToolResultOutput {
+    ToolResultOutput::ExecutionDenied(Some(format!("{reason} ({rule})")))
 }
 
 fn by_tool(effect: Effect, approval: Approval) -> Ruling {

@@ -147,8 +147,8 @@ impl ArgumentGlob {
     }
 
     /// Returns whether a text could be one that the operator meant: also below a path that matches,
-    /// in other case or with invisible characters, and by its end if its beginning is a root or
-    /// climbs with `..`.
+    /// in other case, with invisible characters or space around it, and by its end if its beginning
+    /// is a root or climbs with `..`.
     fn may_mean(&self, text: &str) -> bool {
         let reading = Reading::of(text);
         let rules = match reading.is_rooted || reading.climbs {
@@ -156,7 +156,7 @@ impl ArgumentGlob {
             false => &self.covering,
         };
         let matches = |path: &str| rules.first_match(path).is_some();
-        matches(&reading.path) || matches(&run_later::fold(&reading.path))
+        matches(&reading.path) || matches(&run_later::fold(reading.path.trim()))
     }
 }
 
@@ -181,6 +181,8 @@ struct Reading {
 
 impl Reading {
     fn of(text: &str) -> Self {
+        // Some tools trim their arguments.
+        let start = text.trim_start();
         let mut names: Vec<&str> = Vec::new();
         for name in text.split('/').filter(|name| !matches!(*name, "" | ".")) {
             if name == ".." {
@@ -195,7 +197,7 @@ impl Reading {
             } else {
                 names.join("/")
             },
-            is_rooted: text.starts_with(['/', '\\', '~']) || has_scheme(text),
+            is_rooted: start.starts_with(['/', '\\', '~']) || has_scheme(start),
             climbs: text.split(['/', '\\']).any(is_parent),
         }
     }
@@ -212,6 +214,7 @@ fn has_scheme(text: &str) -> bool {
 
 /// Whether a name is `..`, also with the dots encoded as URL parsers decode them.
 fn is_parent(name: &str) -> bool {
+    let name = name.trim();
     // At most two encoded dots; a longer name is not copied.
     name.len() <= 6 && name.to_ascii_lowercase().replace("%2e", ".") == ".."
 }

@@ -1,7 +1,7 @@
 //! Plans each call of a batch: it is answered without running, or runs.
 
 use crate::{
-    policy::Ruling,
+    policy::{Ruling, denied_call},
     session::{BatchCall, Session, Spent},
     turn::{Agent, Prompts, TurnContext, budget},
 };
@@ -108,10 +108,7 @@ impl Agent {
         let request = self.request(tool, &input);
         let input_digest = request.input_digest;
         match self.decide_call(session, request, cx) {
-            Ruling::Deny { rule, reason, .. } => Plan::Deny(
-                ToolResultOutput::ExecutionDenied(Some(format!("{reason} ({rule})"))),
-                rule,
-            ),
+            Ruling::Deny { rule, reason, .. } => Plan::Deny(denied_call(&rule, &reason), rule),
             Ruling::Ask { rule } if !confirmed => Plan::Ask(rule),
             Ruling::Ask { rule } | Ruling::Allow { rule } => Plan::Run(Box::new(Run {
                 entry: entry.clone(),
