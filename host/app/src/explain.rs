@@ -30,7 +30,7 @@ pub struct ExplainedCall {
     /// The rule of the policy that denied it, before it ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// What would have run it, if a rule denied it.
+    /// The change that would have run it, if a rule denied it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
     /// Its requests to the gate, in the order of the first of each.

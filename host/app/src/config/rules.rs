@@ -31,7 +31,7 @@ const MAX_REASON_BYTES: usize = 500;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawRule {
-    /// What it does with the calls that it matches.
+    /// The decision about the calls that it matches.
     pub(super) decision: RawDecision,
     /// A glob of tools, or a list of globs.
     pub(super) tool: Value,

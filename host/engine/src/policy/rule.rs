@@ -22,7 +22,7 @@ const MAX_PATTERN_BYTES: usize = 512;
 /// The name by which rules match an agent without a name: the one that the user talks to.
 pub const MAIN_AGENT: &str = "main";
 
-/// What a rule does with the calls that it matches. Ordered: a later one is stricter.
+/// The decision of a rule about the calls that it matches. Ordered: a later one is stricter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RuleDecision {
     /// They run without approval.
@@ -38,7 +38,7 @@ pub enum RuleDecision {
 pub struct CallRule {
     /// The name in records and messages, such as `rule.secrets`.
     pub name: String,
-    /// What it does with a call.
+    /// The decision about a call.
     pub decision: RuleDecision,
     /// The tools, by the names that the model calls. One that matches is enough.
     pub tools: Vec<NameGlob>,

@@ -429,7 +429,7 @@ proptest! {
         prop_assert_eq!(&names[0], &names[1]);
     }
 
-    /// What an allowing glob matches, an asking or denying one matches, too.
+    /// An asking or denying glob matches whatever an allowing one matches.
     #[test]
     fn strict_reading_covers_the_exact_one(
         glob in "[a-cA-C ./*?ß\u{200b}]{1,8}",
