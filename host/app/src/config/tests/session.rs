@@ -3,6 +3,7 @@
 use super::Tree;
 use crate::config::{Overrides, SessionConfig};
 use agent_host_journal::Retention;
+use agent_host_types::turn::Durability;
 use pretty_assertions::assert_eq;
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ fn session_keep_is_bounded_unless_it_says_otherwise() {
             "[session]\nkeep = { bytes = 1048576 }",
             (Some(30 * DAY), Some(MIB), 30_000, MIB / 16),
         ),
+        ("[session]\ndurability = \"turn\"", default),
+        ("[session]\ndurability = \"strict\"", default),
         (
             "[session]\nkeep = { days = 0, bytes = 0 }",
             (None, None, 30_000, 16 * MIB),
@@ -35,6 +38,10 @@ fn session_keep_is_bounded_unless_it_says_otherwise() {
         let expected = SessionConfig {
             keep: Retention { age, bytes },
             lock_timeout: Duration::from_millis(timeout_ms),
+            durability: match toml.contains("strict") {
+                true => Durability::Strict,
+                false => Durability::Turn,
+            },
         };
         assert_eq!(config.session, expected, "{toml}");
         assert_eq!(
