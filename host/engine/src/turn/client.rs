@@ -186,7 +186,7 @@ impl Agent {
             {
                 let mut locked = session.lock();
                 let merges = report.merges.clone();
-                record_settled(&mut locked, &call.entry.call, report, None);
+                record_settled(&mut locked, &call.entry.call, report);
                 session.forward_merges(&locked, merges);
             }
             if run.effect != Effect::ReadOnly {
@@ -294,8 +294,10 @@ impl Agent {
             };
             session.record(received, Vec::new());
         }
-        let report = self.skipped_report(tool_call, output.clone(), cx);
-        record_settled(&mut session, tool_call, report, rule);
+        match rule {
+            None => self.settle_skipped(&mut session, cx, tool_call, output.clone()),
+            Some(rule) => self.settle_denied(&mut session, cx, tool_call, output.clone(), rule),
+        }
         ClientCallEnd::Settled {
             output,
             stdio: String::new(),

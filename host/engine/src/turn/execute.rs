@@ -198,7 +198,7 @@ impl Agent {
         let mut first_question = None;
         for (run, end) in ended {
             match end {
-                RunEnd::Settled(report) => record_settled(session, &run.entry.call, report, None),
+                RunEnd::Settled(report) => record_settled(session, &run.entry.call, report),
                 RunEnd::Asked(asked) => {
                     first_question.get_or_insert((run, asked));
                 }
@@ -236,7 +236,7 @@ impl Agent {
         output: ToolResultOutput,
     ) {
         let report = self.skipped_report(call, output, cx);
-        record_settled(session, call, report, None);
+        record_settled(session, call, report);
     }
 
     /// Answers a call that a rule of the policy denies.
@@ -249,17 +249,16 @@ impl Agent {
         rule: String,
     ) {
         let report = self.skipped_report(call, output, cx);
-        record_settled(session, call, report, Some(rule));
+        record_end(session, call, report, Some(rule));
     }
 }
 
+pub(super) fn record_settled(session: &mut Session, call: &ToolCall, report: CallReport) {
+    record_end(session, call, report, None);
+}
+
 /// Records the end of a call; `rule` denied it.
-pub(super) fn record_settled(
-    session: &mut Session,
-    call: &ToolCall,
-    report: CallReport,
-    rule: Option<String>,
-) {
+fn record_end(session: &mut Session, call: &ToolCall, report: CallReport, rule: Option<String>) {
     let CallReport {
         output,
         mut accounting,

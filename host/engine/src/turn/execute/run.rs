@@ -153,7 +153,7 @@ impl Agent {
     }
 
     /// Returns the report of a call that did not run.
-    pub(in crate::turn) fn skipped_report(
+    pub(super) fn skipped_report(
         &self,
         call: &ToolCall,
         output: ToolResultOutput,
