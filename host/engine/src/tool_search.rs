@@ -13,7 +13,7 @@ use crate::{
     BoxFuture,
     host_tool::{HostTool, with_host_tool},
     text,
-    tool::{Invocation, RunEnd, ToolRunner},
+    tool::{Invocation, ToolRunner},
 };
 use agent_host_types::{
     output::ToolResultOutput,

@@ -31,7 +31,7 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
     }
     let registry = Registry::open_one_unlocked(&config, &args.component).await?;
     if let Some(entry) = registry.servers().first() {
-        server::show(entry, args.json, terminal).await;
+        server::show(entry, &config.rules, args.json, terminal).await;
         return Ok(Exit::Done);
     }
     let Some(entry) = registry.components().first() else {
@@ -154,8 +154,7 @@ fn as_text(
         lines.push(skill::as_text(found));
     }
     for tool in registry.tools() {
-        let rules = rule_count(&config.rules, &tool.definition.name);
-        lines.extend(tool_lines(&tool.definition, tool.effect, &rules));
+        lines.extend(tool_lines(&tool.definition, tool.effect, &config.rules));
     }
     if !component.notes().is_empty() {
         let notes = component.notes().iter();
@@ -203,17 +202,14 @@ fn tool_json(tool: &RegisteredTool) -> Value {
     json!(definition)
 }
 
-/// Counts the rules that may decide about a tool; empty if there are none.
-fn rule_count(rules: &[CallRule], tool: &str) -> String {
-    match rules.iter().filter(|rule| rule.names(tool)).count() {
+/// Formats a tool with the enforced effect, the number of rules that may decide about it, and its
+/// input and output schemas.
+fn tool_lines(tool: &ToolDefinition, effect: Effect, rules: &[CallRule]) -> Vec<String> {
+    let rules = match rules.iter().filter(|rule| rule.names(&tool.name)).count() {
         0 => String::new(),
         1 => ", 1 rule".to_owned(),
         count => format!(", {count} rules"),
-    }
-}
-
-/// Formats a tool with the enforced effect, its rules, and its input and output schemas.
-fn tool_lines(tool: &ToolDefinition, effect: Effect, rules: &str) -> Vec<String> {
+    };
     let (name, effect) = (escape_line(&tool.name), effect.as_str());
     let heading = format!("{name}{BOLD:#} {DIM}{effect}{rules}{DIM:#}");
     let mut lines = Vec::new();
