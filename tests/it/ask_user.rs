@@ -98,9 +98,9 @@ fn tool_is_offered_where_the_user_can_be_asked() {
     ];
     for (config, prompts, expected) in cases {
         let env = TestEnv::new();
-        match config {
-            "" => env.write("agent.toml", ""),
-            config => env.configure(config),
+        env.write("agent.toml", "");
+        if !config.is_empty() {
+            env.configure(config);
         }
         let server = ChatServer::start(vec![Answer::text("That is all.")]);
         let ran = ask(&env, &server, &["--permission-prompts", prompts, "go"]);

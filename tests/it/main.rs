@@ -46,6 +46,7 @@ mod mcp_resources;
 mod model;
 mod network;
 mod record;
+mod rules;
 mod select;
 mod sessions;
 mod settings;

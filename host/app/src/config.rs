@@ -29,6 +29,7 @@ mod provider;
 mod raw;
 mod resolve;
 mod resolved;
+mod rules;
 mod secrets;
 mod session;
 mod settings;

@@ -1,10 +1,11 @@
-//! Explains the requests of a session's calls to the gate, from the journal, and suggests grants
-//! for the denied ones. Nothing is granted here: the operator copies the suggestions.
+//! Explains the requests of a session's calls to the gate, and the denied calls, from the journal,
+//! and suggests grants for the denied requests. Nothing is granted here: the operator copies the suggestions.
 
 #[cfg(test)]
 mod tests;
 
 use crate::config::argument_of;
+use agent_host_engine::policy::{CallRule, RuleDecision};
 use agent_host_types::{accounting::AuditEntry, event::Event, id::CallId};
 use serde::Serialize;
 
@@ -26,6 +27,12 @@ pub struct ExplainedCall {
     pub tool: String,
     /// The tag of its result.
     pub outcome: String,
+    /// The rule of the policy that denied it, before it ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The change that would have run it, if a rule denied it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
     /// Its requests to the gate, in the order of the first of each.
     pub asked: Vec<AuditEntry>,
 }
@@ -50,11 +57,14 @@ impl Explanation {
                 tool,
                 output,
                 audit,
+                rule,
                 ..
             } => self.calls.push(ExplainedCall {
                 call_id,
                 tool,
                 outcome: output.tag().to_owned(),
+                rule,
+                remedy: None,
                 asked: audit,
             }),
             // The requests before were made elsewhere: an imported file could suggest any grant.
@@ -63,11 +73,35 @@ impl Explanation {
         }
     }
 
-    /// Makes the suggestions, after the last event. `implied` is [`crate::Config::implied_grant`] of the
-    /// configuration that they are for.
-    pub fn suggest(&mut self, implied: Option<String>) {
+    /// Makes the suggestions, after the last event, for a configuration with these rules; `implied`
+    /// is its [`crate::Config::implied_grant`].
+    pub fn suggest(&mut self, implied: Option<String>, rules: &[CallRule]) {
+        for call in &mut self.calls {
+            let rule = call.rule.as_deref();
+            call.remedy = rule.map(|rule| remedy(rule, &call.tool, rules));
+        }
         let asked = self.calls.iter().flat_map(|call| &call.asked);
         self.suggestions = suggestions(asked, implied);
+    }
+}
+
+/// Returns what would have run a call of `tool` that the policy's `rule` denied.
+fn remedy(rule: &str, tool: &str, rules: &[CallRule]) -> String {
+    let known = rules.iter().find(|known| known.name == rule);
+    match known.map(|known| known.decision) {
+        Some(RuleDecision::Deny) => {
+            "no other rule overrides a denial; change or remove this [[rule]] in agent.toml"
+                .to_owned()
+        }
+        Some(RuleDecision::Ask | RuleDecision::Allow) => {
+            "it needed approval, and no one could be asked; change this [[rule]] in agent.toml, or add a more specific one with decision = \"allow\""
+                .to_owned()
+        }
+        None if rule.starts_with("rule.") => "agent.toml has no such [[rule]] any more".to_owned(),
+        None => format!(
+            "it needed approval, and no one could be asked; without approval it runs with\n[[rule]]\ndecision = \"allow\"\ntool = {}",
+            toml::Value::from(tool)
+        ),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::{
     no_model::NoModel,
     recording,
     registry::Registry,
+    rules::check_rules,
     skill::{Skill, SkillTools},
     store::{open_store, project},
     tool_choice,
@@ -112,6 +113,7 @@ impl Host {
             store.approvals().await?;
             let registry = Arc::new(Registry::open(&config).await?);
             registry.reserve(READ_ARTIFACT, "the reader of artifacts")?;
+            check_rules(&config, &registry)?;
             let tools = SearchedTools::wrap(registry.clone(), config.search_tools_from);
             Ok(Self {
                 tools: SkillTools::wrap(with_artifact_reader(tools), registry.skills()),
@@ -163,6 +165,7 @@ impl Host {
         };
         let settings = Settings {
             budgets: self.config.budgets.clone(),
+            rules: Arc::clone(&self.config.rules),
             prompts,
             timing: self.config.timing,
             durability: self.config.session.durability,

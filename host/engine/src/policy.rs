@@ -1,4 +1,4 @@
-//! The policy: pure decisions over the operator's grants. Every effect of a tool, through whichever
+//! The policy: pure decisions over the operator's grants and rules. Every effect of a tool, through whichever
 //! interface, is decided here and nowhere else; nothing here reads a clock, a file or a name
 //! server.
 //!
@@ -12,6 +12,7 @@ mod grants;
 mod http;
 mod http_grant;
 mod paths;
+mod rule;
 mod run_later;
 mod secret;
 #[cfg(test)]
@@ -20,13 +21,17 @@ mod toml_text;
 mod url_path;
 
 pub use address::{AddressClass, classify, embedded_v4};
-pub use call::decide_call;
+pub use call::{decide_call, denied_call};
 pub use files::{FileOp, decide_file};
 pub use grants::{
     DirGrant, DirMode, DirQuota, EnvGrant, GrantError, Grants, HttpGrant, SecretGrant,
 };
 pub use http::{HttpRequest, decide_address, decide_http};
 pub use paths::PathRules;
+pub use rule::{
+    ArgumentGlob, ArgumentPointer, ArgumentTest, CallRequest, CallRule, MAIN_AGENT, MAX_RULES,
+    NameGlob, RuleDecision, RuleError, deciding_rule,
+};
 pub use secret::{SecretPlace, decide_secret};
 
 /// The decision of the policy about a request.

@@ -38,7 +38,7 @@ pub use until::{UntilEnd, UntilTool};
 
 use crate::{
     BoxFuture, agents::Agents, hook::Hook, journal::JournalError, model::Model, observer::Observer,
-    schema::AnswerSchema, session::Session, tool::ToolRunner,
+    policy::CallRule, schema::AnswerSchema, session::Session, tool::ToolRunner,
 };
 use std::{fmt, sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -136,6 +136,10 @@ pub struct Settings {
     pub until_tool: Option<UntilTool>,
     /// The schema of the answer. An answer that does not fit is sent back once.
     pub output_schema: Option<Arc<AnswerSchema>>,
+    /// The operator's rules about calls.
+    pub rules: Arc<[CallRule]>,
+    /// The name of the agent, by which rules match it; `None` for the one that the user talks to.
+    pub agent: Option<String>,
     /// The treatment of calls that need approval.
     pub prompts: Prompts,
     /// When approval is requested.
@@ -162,6 +166,8 @@ impl Default for Settings {
             budgets: Budgets::default(),
             until_tool: None,
             output_schema: None,
+            rules: Arc::default(),
+            agent: None,
             prompts: Prompts::Deny,
             timing: Timing::default(),
             durability: Durability::default(),

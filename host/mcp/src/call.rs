@@ -14,12 +14,10 @@ use crate::{
 use agent_host_app::Host;
 use agent_host_engine::{
     observer::{Observer, Unobserved},
-    policy::{Ruling, decide_call},
     session::ClientSession,
-    tool::ToolRunner as _,
     turn::{ClientCall, ClientCallEnd, ClientCallError, TurnContext},
 };
-use agent_host_types::{approval::ApprovalRule, id::Digest, output::ToolResultOutput};
+use agent_host_types::{approval::ApprovalRule, output::ToolResultOutput};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
@@ -234,14 +232,12 @@ impl CallRunner {
         })
     }
 
-    /// Reads the project's approval rules if they could apply to the tool. They are read for each
+    /// Reads the project's approval rules if they could apply to the call. They are read for each
     /// run, since another process may revoke one.
     async fn approvals(&self, call: &Call) -> Result<Vec<ApprovalRule>, ErrorData> {
-        let mut tools = call.catalog.registry.tools().iter();
-        let known = tools.find(|known| known.definition.name == call.tool);
-        // Whether a tool needs approval at all does not depend on the arguments.
-        let asks = known.map(|known| decide_call(known, Digest::of(&[]), []));
-        if !matches!(asks, Some(Ruling::Ask { .. })) {
+        let agent = call.catalog.agent(call.elicitation);
+        let input = call.arguments.as_ref();
+        if !agent.needs_approval(&call.tool, input.unwrap_or(&JsonObject::new())) {
             return Ok(Vec::new());
         }
         let remembered = self.host.remembered().await;

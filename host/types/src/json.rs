@@ -7,7 +7,7 @@ mod text;
 
 pub use text::{JsonText, TooDeep};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 /// The most levels of a value. `serde_json` parses at most 127, and a record wraps a value in up to
 /// 10 of its own.
@@ -36,4 +36,44 @@ fn exceeds(value: &Value, levels: usize) -> bool {
         }
         Value::Object(map) => inner.is_none_or(|left| map.values().any(|item| exceeds(item, left))),
     }
+}
+
+/// Compares two values, and numbers exactly by value: some languages write 1, others 1.0.
+#[must_use]
+pub fn is_equal(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => same_number(one, other),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|(one, other)| is_equal(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .all(|(key, one)| other.get(key).is_some_and(|other| is_equal(one, other)))
+        }
+        _ => one == other,
+    }
+}
+
+fn same_number(one: &Number, other: &Number) -> bool {
+    match (one.as_i128(), other.as_i128()) {
+        (Some(one), Some(other)) => one == other,
+        (None, None) => one.as_f64() == other.as_f64(),
+        (Some(whole), None) => equals_integer(other, whole),
+        (None, Some(whole)) => equals_integer(one, whole),
+    }
+}
+
+/// Returns whether a floating-point number equals an integer exactly.
+fn equals_integer(number: &Number, whole: i128) -> bool {
+    // In the range of `i128` the cast of an integral float is exact; beyond it the cast saturates
+    // to a value that no JSON integer has.
+    number
+        .as_f64()
+        .is_some_and(|number| number.fract() == 0.0 && number as i128 == whole)
 }

@@ -4,7 +4,10 @@
 //! The serialized form is what trust in an untrusted file is bound to: a field is in it unless it
 //! is marked as harmless by `skip_serializing`.
 
-use super::{approval::RawApproval, model::is_file, network::RawNetwork, settings::RawSettings};
+use super::{
+    approval::RawApproval, model::is_file, network::RawNetwork, rules::RawRule,
+    settings::RawSettings,
+};
 use agent_host_engine::policy::{DirMode, DirQuota};
 use agent_host_models::Provider;
 use agent_host_types::{limits::Limits, tool::Effect, turn::Durability};
@@ -81,6 +84,8 @@ pub(super) struct RawConfig {
     pub(super) external_tool: Vec<RawExternalTool>,
     /// The MCP servers.
     pub(super) mcp: Vec<RawMcp>,
+    /// The rules about calls.
+    pub(super) rule: Vec<RawRule>,
     /// The grants of components without lists of their own; absent for the working directory,
     /// read-only.
     pub(super) grants: Option<GrantsSection>,

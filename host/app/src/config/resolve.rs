@@ -8,7 +8,7 @@ use super::{
     prices,
     problem::{Problems, config_error, resolve_steps},
     raw::{RawConfig, RawPooling, RawPrompts, RawSandbox, RawTiming},
-    secrets, session, settings, skills, tools, untrusted,
+    rules, secrets, session, settings, skills, tools, untrusted,
 };
 use agent_host_engine::turn::{Prompts, Timing};
 use agent_host_models::Effort;
@@ -117,6 +117,7 @@ impl Config {
             limits = tools::limits(raw.limits, &Limits::default(), "[limits]");
             secrets = secrets::resolve(raw.secret, scope);
             external_tools = external::resolve(raw.external_tool, scope);
+            rules = rules::resolve(raw.rule);
             prices = prices::resolve(raw.prices);
             network = network::resolve(raw.network, scope);
             budgets = after(&prices, |prices| {
@@ -179,6 +180,7 @@ impl Config {
             tools,
             external_tools,
             servers,
+            rules,
             supervisor: None,
             elicitor: None,
             // The user's trust is remembered there, wherever sessions are kept.

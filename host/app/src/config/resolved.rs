@@ -6,7 +6,7 @@ use super::{
 };
 use crate::skill::Skill;
 use agent_host_engine::{
-    policy::Grants,
+    policy::{CallRule, Grants},
     turn::{Prompts, Timing},
 };
 use agent_host_mcp_client::{Elicitor, Supervisor};
@@ -79,6 +79,8 @@ pub struct Config {
     pub external_tools: Vec<ExternalTool>,
     /// The MCP servers. Their names differ, also from those of the components.
     pub servers: Vec<McpConfig>,
+    /// The rules about calls. Their names differ.
+    pub rules: Arc<[CallRule]>,
     /// The program that starts MCP servers, and ends them with this process; absent to start them
     /// directly.
     pub supervisor: Option<Supervisor>,

@@ -13,6 +13,7 @@ mod keys;
 mod mcp;
 mod models;
 mod named_providers;
+mod rules;
 mod secrets;
 mod session;
 mod settings;

@@ -268,6 +268,7 @@ impl<'a> Review<'a> {
             tool,
             external_tool,
             mcp,
+            rule,
             grants,
             secret,
             limits,
@@ -315,6 +316,7 @@ impl<'a> Review<'a> {
             .iter()
             .for_each(|tool| self.external_tool(tool));
         mcp.iter().for_each(|server| self.server(server));
+        rule.iter().for_each(|rule| self.rule(rule));
         grants
             .iter()
             .for_each(|grants| self.grants(EVERY_TOOL, grants));

@@ -87,6 +87,8 @@ fn suggestion_of_repeated_denial_is_given_once() {
         ),
     ];
     let call = |seq: u64, tool: &str, outcome: &str, asked| ExplainedCall {
+        rule: None,
+        remedy: None,
         call_id: CallId(format!("call-{seq}")),
         tool: tool.to_owned(),
         outcome: outcome.to_owned(),
@@ -122,7 +124,7 @@ fn suggestion_of_repeated_denial_is_given_once() {
         for record in records {
             explanation.add(record.event.clone());
         }
-        explanation.suggest(implied.map(str::to_owned));
+        explanation.suggest(implied.map(str::to_owned), &[]);
         let expected = Explanation {
             calls: calls.to_vec(),
             suggestions,

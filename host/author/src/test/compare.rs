@@ -5,10 +5,10 @@ use super::{
     file::PartForm,
     report::Mismatch,
     run::Run,
-    value::same,
 };
 use agent_host_types::{
     failure::{FailureFields, ToolErrorCode, ToolFailure},
+    json::is_equal,
     output::{ContentPart, FileData, ToolResultOutput},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -107,7 +107,7 @@ fn result(expect: &Expect, output: &ToolResultOutput, found: &mut Vec<Mismatch>)
     };
     for (pointer, expected) in &expect.at {
         let got = tree.as_ref().and_then(|tree| tree.pointer(pointer));
-        if !got.is_some_and(|got| same(expected, got)) {
+        if !got.is_some_and(|got| is_equal(expected, got)) {
             let got = got.map_or_else(|| format!("nothing there; {}", describe(output)), pretty);
             found.push(Mismatch::new(
                 &format!("at {pointer}"),
@@ -122,7 +122,7 @@ fn is_same(expected: &ToolResultOutput, got: &ToolResultOutput) -> bool {
     match (expected, got) {
         (ToolResultOutput::Json(expected), ToolResultOutput::Json(got))
         | (ToolResultOutput::ErrorJson(expected), ToolResultOutput::ErrorJson(got)) => {
-            same(&expected.to_value(), &got.to_value())
+            is_equal(&expected.to_value(), &got.to_value())
         }
         _ => expected == got,
     }
@@ -232,7 +232,7 @@ fn diff_pattern(what: &str, pattern: &Regex, text: &str) -> Option<Mismatch> {
 /// Returns the difference of a list, if the case has an expectation of it.
 fn diff_list<T: Serialize>(what: &str, expected: Option<&Vec<T>>, got: &[T]) -> Option<Mismatch> {
     let (expected, got) = (json(expected?), json(got));
-    (!same(&expected, &got)).then(|| Mismatch::new(what, pretty(&expected), pretty(&got)))
+    (!is_equal(&expected, &got)).then(|| Mismatch::new(what, pretty(&expected), pretty(&got)))
 }
 
 /// Converts to JSON; texts and finite numbers cannot fail.

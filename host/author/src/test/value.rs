@@ -1,4 +1,4 @@
-//! JSON values of cases: conversion and comparison.
+//! JSON values of cases: their conversion.
 
 #[cfg(test)]
 mod tests;
@@ -52,39 +52,4 @@ pub(super) fn from_table(table: toml::Table) -> Result<Map<String, Value>, Confi
 pub(super) fn from_text<T: DeserializeOwned>(key: &str, text: &str) -> Result<T, ConfigError> {
     serde_json::from_str(text)
         .map_err(|error| case_error!("`{key}` is not what it should be: {error}", "correct it"))
-}
-
-/// Compares two values, and numbers exactly by value: some languages write 1, others 1.0.
-pub(super) fn same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => same_number(one, other),
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && one
-                    .iter()
-                    .all(|(key, one)| other.get(key).is_some_and(|other| same(one, other)))
-        }
-        _ => one == other,
-    }
-}
-
-fn same_number(one: &Number, other: &Number) -> bool {
-    match (one.as_i128(), other.as_i128()) {
-        (Some(one), Some(other)) => one == other,
-        (None, None) => one.as_f64() == other.as_f64(),
-        (Some(whole), None) => equals_integer(other, whole),
-        (None, Some(whole)) => equals_integer(one, whole),
-    }
-}
-
-/// Returns whether a floating-point number equals an integer exactly.
-fn equals_integer(number: &Number, whole: i128) -> bool {
-    // In the range of `i128` the cast of an integral float is exact; beyond it the cast saturates
-    // to a value that no JSON integer has.
-    number
-        .as_f64()
-        .is_some_and(|number| number.fract() == 0.0 && number as i128 == whole)
 }

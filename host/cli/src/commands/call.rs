@@ -1,5 +1,6 @@
 //! `agent-host call`: calls one tool without a model, with the grants and limits of the
-//! configuration. No approval is asked for: the operator requested exactly this call.
+//! configuration. No approval is asked for: the operator requested exactly this call. A rule that
+//! denies it does so here, too.
 
 use super::{configure, explain::suggestions_text, tool_names};
 use crate::{
@@ -12,14 +13,17 @@ use crate::{
     },
 };
 use agent_host_app::{Config, Overrides, Registry, suggestions};
-use agent_host_engine::tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner as _};
+use agent_host_engine::{
+    policy::{CallRequest, Ruling, decide_call, denied_call},
+    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner as _},
+};
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
-    id::{CallId, SessionId},
+    id::{CallId, SessionId, object_digest},
     output::ToolResultOutput,
     question::{AnsweredBy, AnsweredQuestion, MAX_QUESTIONS},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -60,6 +64,9 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
     registry
         .validate(&tool, &input)
         .map_err(|failure| Failure::usage(failure.message()))?;
+    if let Some(denial) = denial(&config, &registry, &tool, &input) {
+        return print(&denial, json, terminal);
+    }
     let session = SessionId::new();
     let invocation = Invocation {
         session,
@@ -93,6 +100,26 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         explain_denials(&report.audit, &config, terminal);
     }
     print(&report.output, json, terminal)
+}
+
+/// Returns the result of a call that a rule denies.
+fn denial(
+    config: &Config,
+    registry: &Registry,
+    tool: &str,
+    input: &Map<String, Value>,
+) -> Option<ToolResultOutput> {
+    let mut tools = registry.tools().iter();
+    let call = CallRequest {
+        tool: tools.find(|known| known.definition.name == tool)?,
+        input,
+        input_digest: object_digest(input),
+        agent: None,
+    };
+    match decide_call(&call, &config.rules, []) {
+        Ruling::Deny { rule, reason, .. } => Some(denied_call(&rule, &reason)),
+        Ruling::Allow { .. } | Ruling::Ask { .. } => None,
+    }
 }
 
 /// Prints each denial and the grants that would have allowed it: without a session, `explain` has
@@ -139,7 +166,7 @@ async fn run_to_result(
     }
 }
 
-fn read_input(text: &str) -> Result<serde_json::Map<String, Value>, Failure> {
+fn read_input(text: &str) -> Result<Map<String, Value>, Failure> {
     let text = match text {
         "-" => piped_input(MAX_INPUT_BYTES, "the arguments")?,
         text => text.to_owned(),

@@ -9,9 +9,9 @@ use crate::{
 };
 use agent_host_app::{
     CheckedModel, Config, ModelAnswer, Overrides, Registry, Role, ServerEntry, Skill, check_models,
-    open_store, project,
+    check_rules, open_store, project,
 };
-use agent_host_engine::journal::JournalError;
+use agent_host_engine::{journal::JournalError, policy::RuleDecision};
 use agent_host_journal::Retention;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
 use std::sync::Arc;
@@ -199,6 +199,7 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         ("compiler", compiler),
         ("tools", Finding::Ok(tool_names(&registry))),
     ];
+    findings.extend(rules(config, &registry));
     // Those of the configuration are shown even if the tools cannot be loaded.
     let in_components = registry.skills().iter();
     let in_components = in_components.filter(|skill| skill.directory.is_none());
@@ -223,6 +224,25 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         findings.push(("MCP server", Finding::Warning(text)));
     }
     findings
+}
+
+/// Counts the rules about calls, and checks the tools that they name.
+fn rules(config: &Config, registry: &Registry) -> Option<(&'static str, Finding)> {
+    let count = |decision| {
+        let rules = config.rules.iter();
+        rules.filter(|rule| rule.decision == decision).count()
+    };
+    let finding = match check_rules(config, registry) {
+        Ok(()) => Finding::Ok(format!(
+            "{} about calls: {} allow, {} ask, {} deny",
+            config.rules.len(),
+            count(RuleDecision::Allow),
+            count(RuleDecision::Ask),
+            count(RuleDecision::Deny)
+        )),
+        Err(error) => Finding::Error(error.to_string()),
+    };
+    (!config.rules.is_empty()).then_some(("rules", finding))
 }
 
 async fn server(entry: &ServerEntry) -> String {

@@ -1,11 +1,13 @@
-//! `agent-host explain`: prints what the calls of a session requested, and the smallest grant that
-//! would have allowed each denial.
+//! `agent-host explain`: prints what the calls of a session requested, the rules that denied calls,
+//! and the smallest grant that would have allowed each denied request.
 
 use super::{configure, open_journal};
 use crate::{
     args::ExplainArgs,
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, audit_line, escape, escape_line, json_text, tool_name},
+    terminal::{
+        BOLD, DIM, Terminal, YELLOW, audit_line, escape, escape_line, json_text, tool_name,
+    },
 };
 use agent_host_app::{ExplainedCall, Explanation, Overrides, Suggestion};
 use agent_host_types::accounting::AuditVerdict;
@@ -24,7 +26,7 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
     store
         .for_each_record(id, |record| explanation.add(record.event))
         .await?;
-    explanation.suggest(config.implied_grant());
+    explanation.suggest(config.implied_grant(), &config.rules);
     let Explanation { calls, suggestions } = &explanation;
     if json {
         terminal.println(&json_text(
@@ -32,7 +34,10 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
         ));
         return Ok(Exit::Done);
     }
-    if calls.iter().all(|call| call.asked.is_empty()) {
+    if calls
+        .iter()
+        .all(|call| call.asked.is_empty() && call.rule.is_none())
+    {
         terminal.println(&format!(
             "No call of session {id} asked for a file or a request, so nothing was allowed or denied."
         ));
@@ -62,7 +67,15 @@ fn call_text(call: &ExplainedCall) -> String {
         escape_line(&call.call_id.0),
         call.outcome
     )];
-    if call.asked.is_empty() {
+    if let (Some(rule), Some(remedy)) = (&call.rule, &call.remedy) {
+        let rule = escape_line(rule);
+        let mut remedy = remedy.lines().map(escape_line);
+        let first = remedy.next().unwrap_or_default();
+        lines.push(format!(
+            "{YELLOW}denied{YELLOW:#} by {rule}{DIM}; {first}{DIM:#}"
+        ));
+        lines.extend(remedy.map(|line| format!("    {line}")));
+    } else if call.asked.is_empty() {
         lines.push("asked for nothing".to_owned());
     }
     for entry in &call.asked {

@@ -9,9 +9,9 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, bytes, escape, escape_line, section},
 };
-use agent_host_app::{ComponentEntry, Overrides, Registry};
+use agent_host_app::{ComponentEntry, Config, Overrides, Registry};
 use agent_host_author::{Description, Producers};
-use agent_host_engine::tool::ToolRunner as _;
+use agent_host_engine::{policy::CallRule, tool::ToolRunner as _};
 use agent_host_sandbox::{
     Allocator, Compiled, MAX_COMPONENT_BYTES, STRUCTURE_CAPS, SandboxConfig, ToolComponent,
 };
@@ -31,7 +31,7 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
     }
     let registry = Registry::open_one_unlocked(&config, &args.component).await?;
     if let Some(entry) = registry.servers().first() {
-        server::show(entry, args.json, terminal).await;
+        server::show(entry, &config.rules, args.json, terminal).await;
         return Ok(Exit::Done);
     }
     let Some(entry) = registry.components().first() else {
@@ -45,7 +45,7 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
     terminal.println_as(
         args.json,
         || as_json(name, entry, &registry, &described, &config.sandbox),
-        || as_text(name, entry, &registry, &described, &config.sandbox),
+        || as_text(name, entry, &registry, &described, &config),
     );
     Ok(Exit::Done)
 }
@@ -120,8 +120,9 @@ fn as_text(
     entry: &ComponentEntry,
     registry: &Registry,
     described: &Description,
-    sandbox: &SandboxConfig,
+    config: &Config,
 ) -> String {
+    let sandbox = &config.sandbox;
     let component = &entry.component;
     let mut lines = vec![
         format!("{BOLD}{}{BOLD:#}", escape_line(name)),
@@ -153,7 +154,7 @@ fn as_text(
         lines.push(skill::as_text(found));
     }
     for tool in registry.tools() {
-        lines.extend(tool_lines(&tool.definition, tool.effect));
+        lines.extend(tool_lines(&tool.definition, tool.effect, &config.rules));
     }
     if !component.notes().is_empty() {
         let notes = component.notes().iter();
@@ -201,10 +202,16 @@ fn tool_json(tool: &RegisteredTool) -> Value {
     json!(definition)
 }
 
-/// Formats a tool with the enforced effect and its input and output schemas.
-fn tool_lines(tool: &ToolDefinition, effect: Effect) -> Vec<String> {
+/// Formats a tool with the enforced effect, the number of rules that may decide about it, and its
+/// input and output schemas.
+fn tool_lines(tool: &ToolDefinition, effect: Effect, rules: &[CallRule]) -> Vec<String> {
+    let rules = match rules.iter().filter(|rule| rule.names(&tool.name)).count() {
+        0 => String::new(),
+        1 => ", 1 rule".to_owned(),
+        count => format!(", {count} rules"),
+    };
     let (name, effect) = (escape_line(&tool.name), effect.as_str());
-    let heading = format!("{name}{BOLD:#} {DIM}{effect}{DIM:#}");
+    let heading = format!("{name}{BOLD:#} {DIM}{effect}{rules}{DIM:#}");
     let mut lines = Vec::new();
     section(&mut lines, &heading, indented(&tool.description));
     lines.extend(schema(&tool.input_schema));

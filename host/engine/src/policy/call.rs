@@ -1,21 +1,31 @@
 //! The decision whether a call may start.
 
-use super::Ruling;
+use super::{
+    Ruling,
+    rule::{CallRequest, CallRule, deciding_rule},
+};
 use agent_host_types::{
     approval::ApprovalRule,
-    id::Digest,
-    tool::{Approval, DecisionKind, Effect, RegisteredTool},
+    output::ToolResultOutput,
+    tool::{Approval, DecisionKind, Effect},
 };
 
-/// Decides whether a call of this tool with these arguments needs approval. Grants and limits apply
-/// during the call in any case. `remembered` are the remembered approvals of the user.
+/// Decides whether a call runs, needs approval, or is denied: by the rule about it, or else by the
+/// approval and the effect of its tool. Grants and limits apply during the call in any case.
+/// `remembered` are the remembered approvals of the user, which a denial ignores.
 #[must_use]
 pub fn decide_call<'a>(
-    tool: &RegisteredTool,
-    input_digest: Digest,
+    call: &CallRequest<'_>,
+    rules: &[CallRule],
     remembered: impl IntoIterator<Item = &'a ApprovalRule>,
 ) -> Ruling {
-    let ruling = by_configuration(tool.effect, tool.approval);
+    let CallRequest {
+        tool, input_digest, ..
+    } = *call;
+    let ruling = match deciding_rule(rules, call) {
+        Some(rule) => rule.ruling(),
+        None => by_tool(tool.effect, tool.approval),
+    };
     let Ruling::Ask { .. } = &ruling else {
         return ruling;
     };
@@ -30,7 +40,13 @@ pub fn decide_call<'a>(
     ruling
 }
 
-fn by_configuration(effect: Effect, approval: Approval) -> Ruling {
+/// Returns the result of a call that a rule denies.
+#[must_use]
+pub fn denied_call(rule: &str, reason: &str) -> ToolResultOutput {
+    ToolResultOutput::ExecutionDenied(Some(format!("{reason} ({rule})")))
+}
+
+fn by_tool(effect: Effect, approval: Approval) -> Ruling {
     match (approval, effect) {
         (Approval::Always, _) => Ruling::ask("approval.always"),
         (Approval::Never, _) => Ruling::allow("approval.never"),

@@ -111,7 +111,8 @@ fn names(pattern: &str) -> Result<Vec<&str>, GrantError> {
     Ok(names)
 }
 
-fn glob(pattern: &str, text: &str) -> Result<globset::Glob, GrantError> {
+/// Compiles `text`, the normal form of a pattern.
+pub(super) fn glob(pattern: &str, text: &str) -> Result<globset::Glob, GrantError> {
     GlobBuilder::new(text)
         .literal_separator(true)
         .build()

@@ -7,6 +7,7 @@ mod fuzz;
 mod http;
 mod http_grant;
 mod paths;
+mod rule;
 mod run_later;
 mod secret;
 

@@ -2,15 +2,16 @@
 
 use super::{Agent, Prompts, Step, StepResult, Timing, TurnContext};
 use crate::{
-    policy::{Ruling, decide_call},
+    policy::{CallRequest, Ruling, decide_call},
     session::{BatchCall, Session, now_ms},
 };
 use agent_host_types::{
     continuation::PendingCall,
     event::Event,
-    id::{Digest, object_digest},
+    id::object_digest,
     tool::{Effect, RegisteredTool, ToolRuntime},
 };
+use serde_json::{Map, Value};
 
 impl Agent {
     pub(super) fn check_approval(&self, session: &mut Session, cx: &TurnContext<'_>) -> StepResult {
@@ -89,21 +90,44 @@ impl Agent {
         let tool = self.tool(&entry.call.name)?;
         let input = entry.call.input.as_ref()?;
         self.tools.validate(&entry.call.name, input).ok()?;
-        Some(self.decide_call(session, tool, object_digest(input), cx))
+        Some(self.decide_call(session, self.request(tool, input), cx))
     }
 
-    /// Returns the policy's decision about a call with arguments of this digest, given the
-    /// remembered approvals.
+    /// Returns the policy's decision about a call, given the remembered approvals.
     pub(super) fn decide_call(
         &self,
         session: &Session,
-        tool: &RegisteredTool,
-        input_digest: Digest,
+        call: CallRequest<'_>,
         cx: &TurnContext<'_>,
     ) -> Ruling {
         let remembered = session.state().remembered().iter();
         let remembered = remembered.chain(cx.approvals);
-        decide_call(tool, input_digest, remembered)
+        decide_call(&call, &self.settings.rules, remembered)
+    }
+
+    /// Returns whether a call needs approval if none is remembered; false for an unknown tool.
+    #[must_use]
+    pub fn needs_approval(&self, tool: &str, input: &Map<String, Value>) -> bool {
+        let tool = self.tool(tool);
+        let ruling = tool.map(|tool| {
+            let call = self.request(tool, input);
+            decide_call(&call, &self.settings.rules, [])
+        });
+        matches!(ruling, Some(Ruling::Ask { .. }))
+    }
+
+    /// Returns a call of this agent for the policy.
+    pub(super) fn request<'a>(
+        &'a self,
+        tool: &'a RegisteredTool,
+        input: &'a Map<String, Value>,
+    ) -> CallRequest<'a> {
+        CallRequest {
+            tool,
+            input,
+            input_digest: object_digest(input),
+            agent: self.settings.agent.as_deref(),
+        }
     }
 
     /// Returns a call as the caller of the loop sees it.

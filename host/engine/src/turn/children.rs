@@ -9,7 +9,7 @@ use super::{
     approval::request_name,
     begin::refuse,
     budget::{self, Share},
-    execute::{Caller, Run, call_intended, record_settled},
+    execute::{Caller, EndedBy, Run, call_intended, record_end},
 };
 use crate::{
     agents::SubAgent,
@@ -117,7 +117,11 @@ impl Agent {
         for (run, end) in ended {
             match end {
                 Ok(ChildEnd::Settled(report, summary)) => {
-                    record_settled(session, &run.entry.call, report, summary);
+                    let by = EndedBy {
+                        child: summary,
+                        ..EndedBy::default()
+                    };
+                    record_end(session, &run.entry.call, report, by);
                 }
                 Ok(ChildEnd::Waiting(child)) => waiting.push(child),
                 Err(error) => failed = failed.or(Some(error)),
@@ -210,12 +214,14 @@ impl Agent {
         Ok(ChildEnd::Settled(report, summary))
     }
 
-    /// Returns the loop of an agent, which signs with the same key.
+    /// Returns the loop of an agent. It signs with the same key, and the rules about the calls of the
+    /// one that starts it hold for its calls.
     fn loop_of(&self, child: &SubAgent) -> Agent {
-        Agent {
-            key: self.key.clone(),
-            ..child.agent.clone()
-        }
+        let mut agent = child.agent.clone();
+        agent.key = self.key.clone();
+        agent.settings.rules = self.settings.rules.clone();
+        agent.settings.agent = Some(child.name.clone());
+        agent
     }
 
     /// Returns the loop of an agent, which has no more than is left to the one that starts it.

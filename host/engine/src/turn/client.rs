@@ -121,7 +121,7 @@ impl Agent {
             let flushed = session.flush_if_full(cx.observer).await;
             flushed.map_err(ClientCallError::NotRun)?;
             if let Some(output) = call.answered.take() {
-                return Ok(self.settle_skipped_call(session, cx, call, output));
+                return Ok(self.settle_skipped_call(session, cx, call, output, None));
             }
             let plan = {
                 let session = session.lock();
@@ -130,10 +130,14 @@ impl Agent {
             let run = match plan {
                 Plan::Run(run) if run.runtime == ToolRuntime::Host => run,
                 Plan::Run(_) => {
-                    return Ok(self.settle_skipped_call(session, cx, call, external_tool().into()));
+                    let output = external_tool().into();
+                    return Ok(self.settle_skipped_call(session, cx, call, output, None));
                 }
                 Plan::Answer(output) => {
-                    return Ok(self.settle_skipped_call(session, cx, call, output));
+                    return Ok(self.settle_skipped_call(session, cx, call, output, None));
+                }
+                Plan::Deny(output, rule) => {
+                    return Ok(self.settle_skipped_call(session, cx, call, output, Some(rule)));
                 }
                 Plan::Ask(rule) => {
                     let asks = self.settings.prompts == Prompts::Ask;
@@ -142,7 +146,7 @@ impl Agent {
                         return Ok(ClientCallEnd::Confirm(pending));
                     }
                     let output = self.unapproved(&rule);
-                    return Ok(self.settle_skipped_call(session, cx, call, output));
+                    return Ok(self.settle_skipped_call(session, cx, call, output, Some(rule)));
                 }
             };
             let caller = {
@@ -182,7 +186,7 @@ impl Agent {
             {
                 let mut locked = session.lock();
                 let merges = report.merges.clone();
-                record_settled(&mut locked, &call.entry.call, report, None);
+                record_settled(&mut locked, &call.entry.call, report);
                 session.forward_merges(&locked, merges);
             }
             if run.effect != Effect::ReadOnly {
@@ -271,13 +275,14 @@ impl Agent {
         Ok(())
     }
 
-    /// Answers a call that does not run, and records its request with the answer.
+    /// Answers a call that does not run, and records its request with the answer; `rule` denied it.
     fn settle_skipped_call(
         &self,
         session: &ClientSession,
         cx: &TurnContext<'_>,
         call: &ClientCall,
         output: ToolResultOutput,
+        rule: Option<String>,
     ) -> ClientCallEnd {
         let tool_call = &call.entry.call;
         let mut session = session.lock();
@@ -289,7 +294,10 @@ impl Agent {
             };
             session.record(received, Vec::new());
         }
-        self.settle_skipped(&mut session, cx, tool_call, output.clone());
+        match rule {
+            None => self.settle_skipped(&mut session, cx, tool_call, output.clone()),
+            Some(rule) => self.settle_denied(&mut session, cx, tool_call, output.clone(), rule),
+        }
         ClientCallEnd::Settled {
             output,
             stdio: String::new(),

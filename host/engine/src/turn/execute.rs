@@ -77,9 +77,13 @@ impl Agent {
             }
             match next {
                 Plan::Answer(output) => self.settle_skipped(session, cx, &entry.call, output),
+                Plan::Deny(output, rule) => {
+                    self.settle_denied(session, cx, &entry.call, output, rule);
+                }
                 // The approval step has asked if there is someone to ask.
                 Plan::Ask(rule) => {
-                    self.settle_skipped(session, cx, &entry.call, self.unapproved(&rule));
+                    let output = self.unapproved(&rule);
+                    self.settle_denied(session, cx, &entry.call, output, rule);
                 }
                 Plan::Run(run) => {
                     if let Some(asked) = self.run_group(session, vec![*run], cx).await? {
@@ -205,7 +209,7 @@ impl Agent {
         for (run, end) in ended {
             match end {
                 RunEnd::Settled(report) => {
-                    record_settled(session, &run.entry.call, report, None);
+                    record_settled(session, &run.entry.call, report);
                 }
                 RunEnd::Asked(asked) => {
                     first_question.get_or_insert((run, asked));
@@ -244,16 +248,42 @@ impl Agent {
         output: ToolResultOutput,
     ) {
         let report = self.skipped_report(call, output, cx);
-        record_settled(session, call, report, None);
+        record_settled(session, call, report);
+    }
+
+    /// Answers a call that a rule of the policy denies.
+    pub(super) fn settle_denied(
+        &self,
+        session: &mut Session,
+        cx: &TurnContext<'_>,
+        call: &ToolCall,
+        output: ToolResultOutput,
+        rule: String,
+    ) {
+        let report = self.skipped_report(call, output, cx);
+        let by = EndedBy {
+            rule: Some(rule),
+            ..EndedBy::default()
+        };
+        record_end(session, call, report, by);
     }
 }
 
-pub(super) fn record_settled(
-    session: &mut Session,
-    call: &ToolCall,
-    report: CallReport,
-    child: Option<ChildSummary>,
-) {
+/// The part of a call's end that few calls have.
+#[derive(Default)]
+pub(super) struct EndedBy {
+    /// The rule that denied it.
+    pub(super) rule: Option<String>,
+    /// The figures of its agent's session.
+    pub(super) child: Option<ChildSummary>,
+}
+
+pub(super) fn record_settled(session: &mut Session, call: &ToolCall, report: CallReport) {
+    record_end(session, call, report, EndedBy::default());
+}
+
+/// Records the end of a call.
+pub(super) fn record_end(session: &mut Session, call: &ToolCall, report: CallReport, by: EndedBy) {
     let CallReport {
         output,
         mut accounting,
@@ -271,10 +301,10 @@ pub(super) fn record_settled(
         tool,
         output: settled.output,
         whole: settled.whole,
-        child,
+        child: by.child,
         accounting,
         audit,
-        rule: None,
+        rule: by.rule,
         path: Vec::new(),
         labels: Vec::new(),
         tape: None,

@@ -17,5 +17,6 @@ mod interrupted;
 mod limits;
 mod questions;
 mod restarts;
+mod rules;
 mod tool_search;
 mod until;

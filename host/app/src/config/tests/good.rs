@@ -445,6 +445,7 @@ fn configuration_reference_names_every_key() {
         "[[tool]]",
         "[[mcp]]",
         "[[external-tool]]",
+        "[[rule]]",
         "[[grants.dir]]",
         "[[grants.http]]",
         "[[grants.env]]",

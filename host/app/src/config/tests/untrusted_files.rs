@@ -118,6 +118,11 @@ fn demanding() -> Vec<(String, &'static str)> {
         (server("approval = \"never\""), "runs calls of \"m\" without asking (approval = \"never\")"),
         (server("concurrent-calls = 33"), "raises concurrent-calls of \"m\" to 33 (the default is 32)"),
         (server("[[mcp.env]]\nname = \"KEY\"\nfrom-host = true"), "hands the environment variable \"KEY\" to \"m\""),
+        ("[[rule]]\ndecision = \"allow\"\ntool = [\"write_*\", \"pay\"]\nagent = \"main\"\n".to_owned(), "runs calls of \"write_*\", \"pay\" by the agent \"main\" without asking (decision = \"allow\")"),
+        (
+            "[[rule]]\ndecision = \"allow\"\ntool = \"*\"\narguments = { \"/n\" = { equals = 1 }, \"/path\" = \"src/**\" }\n".to_owned(),
+            "runs calls of \"*\" with \"/n\" as \"{\\\"equals\\\":1}\" with \"/path\" as \"src/**\" without asking (decision = \"allow\")",
+        ),
         (dir("host = \"..\""), "lets every tool read \"..\" outside of its directory (it is \"ROOT/home/ann\")"),
         (dir("host = \"link\""), "lets every tool read \"link\" outside of its directory (it is \"ROOT/home/ann/.ssh\")"),
         (dir("host = \".\"\nmode = \"read-write\""), "lets every tool read and change \".\""),
@@ -226,6 +231,8 @@ fn untrusted_file_within_the_defaults_is_used_at_once() {
         [[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\napproval = \"always\"\nconcurrent-calls = 2\n\
         [tool.limits]\ndeadline-ms = 4\n[[tool.env]]\nname = \"A\"\nvalue = \"1\"\n\
         [[tool]]\nname = \"image\"\ncomponent = \"builtin:image\"\napproval = [\"reject\"]\nhttp = []\n\
+        [[rule]]\ndecision = \"deny\"\ntool = \"*\"\narguments = { \"/path\" = \"a\" }\n\
+        [[rule]]\ndecision = \"ask\"\ntool = \"read_file\"\n\
         [[grants.dir]]\nhost = \"sub\"\nmode = \"read-only\"\ndeny = [\"*.key\"]\n\
         [[grants.dir]]\nhost = \"sub/.git/hooks\"\nguest = \"/mnt/m\"\n\
         [limits]\ndeadline-ms = 5\n[sandbox]\npooling = \"off\"\nconcurrent-calls = 1\n";
@@ -289,14 +296,15 @@ fn config_link_out_of_directory_is_refused() {
 fn trust_lasts_until_an_authority_bearing_field_changes() {
     let tree = tree();
     let toml = "model = \"ollama:m\"\nsystem = \"Be brief.\"\n[ollama]\nbase-url = \"http://127.0.0.1:1\"\nvision = true\n\
-                [[grants.http]]\nhost = \"a.example\"\nport = 443\n";
+                [[grants.http]]\nhost = \"a.example\"\nport = 443\n\
+                [[rule]]\ndecision = \"deny\"\ntool = \"fetch\"\n";
     let trusted = tree.found(toml).unwrap();
     let file = TrustFile::of(&tree.environment).unwrap();
     assert!(tree.load_found(&Overrides::default()).is_err());
     file.add(&trusted).unwrap();
     // The order of keys, the layout, comments, and what is harmless.
     let same = "# Ours.\n[grants]\nhttp = [{ port = 443, host = \"a.example\" }]\n[ollama]\nvision = false\n\
-                base-url = 'http://127.0.0.1:1'\n[budgets]\ntokens = 1\n";
+                base-url = 'http://127.0.0.1:1'\n[[rule]]\ntool = \"fetch\"\ndecision = \"deny\"\n[budgets]\ntokens = 1\n";
     for toml in [
         toml.to_owned(),
         format!(
@@ -313,6 +321,8 @@ fn trust_lasts_until_an_authority_bearing_field_changes() {
         ("a.example", "b.example"),
         ("port = 443", "port = 444"),
         ("127.0.0.1:1", "127.0.0.1:2"),
+        // A denial that the trusted file came with.
+        ("tool = \"fetch\"", "tool = \"other\""),
         // A clamped field, also where it is lowered.
         ("system = \"Be brief.\"", "max-turns = 3"),
     ] {
@@ -337,6 +347,9 @@ fn digest_differs_for_every_authority_bearing_field() {
         "[limits]\ndeadline-ms = 2\n",
         "[[grants.dir]]\nhost = \".\"\n",
         "[[grants.env]]\nname = \"A\"\nvalue = \"1\"\n",
+        "[[rule]]\ndecision = \"deny\"\ntool = \"a\"\n",
+        "[[rule]]\ndecision = \"ask\"\ntool = \"a\"\n",
+        "[[rule]]\ndecision = \"deny\"\ntool = \"a\"\narguments = { \"/p\" = \"x\" }\n",
     ]
     .map(str::to_owned);
     let all = demanding().into_iter().map(|(toml, _)| toml);

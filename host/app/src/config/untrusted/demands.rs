@@ -11,6 +11,7 @@ use crate::config::{
         RawDirGrant, RawEnvGrant, RawExternalTool, RawHttpGrant, RawMcp, RawOAuth, RawPrice,
         RawTool,
     },
+    rules::{RawDecision, RawRule, tool_globs},
 };
 use agent_host_engine::policy::{DirMode, DirQuota, PathRules};
 use agent_host_sandbox::SandboxConfig;
@@ -181,6 +182,37 @@ impl Review<'_> {
         self.approvals(&who, approval, approvals);
         self.calls_at_once(&who, *concurrent_calls);
         self.variables(&who, env);
+    }
+
+    /// Demands the calls that a rule runs without asking. Rules that ask or deny only make a
+    /// configuration stricter.
+    pub(super) fn rule(&mut self, raw: &RawRule) {
+        let RawRule {
+            decision,
+            tool,
+            arguments,
+            agent,
+            // Read by the model and the user.
+            name: _,
+            reason: _,
+        } = raw;
+        match decision {
+            RawDecision::Allow => {}
+            RawDecision::Ask | RawDecision::Deny => return,
+        }
+        let tools = tool_globs(tool).unwrap_or_default();
+        let tools: Vec<String> = tools.into_iter().map(quoted).collect();
+        let only = arguments.iter().map(|(pointer, test)| {
+            let test = test.as_str().map_or(test.to_string(), str::to_owned);
+            format!(" with {} as {}", quoted(pointer), quoted(&test))
+        });
+        let of = agent.as_deref().map(quoted);
+        let of = of.map_or(String::new(), |agent| format!(" by the agent {agent}"));
+        self.demand(format!(
+            "runs calls of {}{}{of} without asking (decision = \"allow\")",
+            tools.join(", "),
+            only.collect::<String>()
+        ));
     }
 
     /// Demands the grants of `who`.

@@ -3,9 +3,10 @@
 use super::tool_lines;
 use crate::terminal::{BOLD, Terminal, escape_line, json_text};
 use agent_host_app::ServerEntry;
+use agent_host_engine::policy::CallRule;
 use serde_json::json;
 
-pub(super) async fn show(entry: &ServerEntry, json: bool, terminal: &Terminal) {
+pub(super) async fn show(entry: &ServerEntry, rules: &[CallRule], json: bool, terminal: &Terminal) {
     let server = &entry.server;
     let config = server.config();
     let features = server.features();
@@ -47,7 +48,7 @@ pub(super) async fn show(entry: &ServerEntry, json: bool, terminal: &Terminal) {
         lines.push(format!("  note        {}", escape_line(&note.to_string())));
     }
     for tool in server.definitions() {
-        lines.extend(tool_lines(tool, tool.effect));
+        lines.extend(tool_lines(tool, tool.effect, rules));
     }
     terminal.println(&lines.join("\n"));
 }

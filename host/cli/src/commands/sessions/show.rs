@@ -111,8 +111,15 @@ fn event(event: &Event) -> String {
             tool,
             input,
             effect,
+            rule,
             ..
-        } => ("call", call(tool, input, call_id, effect.as_str())),
+        } => {
+            let by = rule
+                .as_deref()
+                .map(|rule| format!(", by {}", escape_line(rule)));
+            let how = format!("{}{}", effect.as_str(), by.unwrap_or_default());
+            ("call", call(tool, input, call_id, &how))
+        }
         Event::ApprovalRequested { calls, .. } => {
             return waits("approval of", calls);
         }
@@ -169,10 +176,12 @@ fn event(event: &Event) -> String {
             whole,
             accounting,
             audit,
+            rule,
             ..
         } => {
             let read = unquoted_preview(output, whole.as_ref());
-            return settled(tool, read.as_ref().unwrap_or(output), accounting, audit);
+            let output = read.as_ref().unwrap_or(output);
+            return settled(tool, output, rule.as_deref(), accounting, audit);
         }
         Event::StateMerged { delta, .. } => (
             "state",
@@ -266,6 +275,7 @@ fn replied(reply: &ModelReply, discarded: Usage, duration_ms: u64) -> String {
 fn settled(
     tool: &str,
     output: &ToolResultOutput,
+    rule: Option<&str>,
     accounting: &Accounting,
     audit: &[AuditEntry],
 ) -> String {
@@ -275,6 +285,8 @@ fn settled(
         indent(&summary(output)),
         format!("{DIM}{}{DIM:#}", used(accounting)),
     ];
+    let by = rule.map(|rule| format!("{YELLOW}denied{YELLOW:#} by {}", escape_line(rule)));
+    lines.extend(by);
     lines.extend(audit.iter().map(audit_line));
     if !accounting.stdio.is_empty() {
         lines.push(format!(

@@ -1,16 +1,16 @@
 //! Rulings on calls.
 
-use super::short;
-use crate::policy::decide_call;
+use super::{rule::rule, short};
+use crate::policy::{CallRequest, CallRule, RuleDecision, Ruling, decide_call};
 use agent_host_types::{
     approval::{ApprovalRule, RememberWhat},
     id::{Digest, json_digest},
     tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Map, json};
 
-fn tool(effect: Effect, approval: Approval) -> RegisteredTool {
+pub(super) fn tool(effect: Effect, approval: Approval) -> RegisteredTool {
     RegisteredTool {
         definition: ToolDefinition {
             name: "send".into(),
@@ -26,6 +26,22 @@ fn tool(effect: Effect, approval: Approval) -> RegisteredTool {
         runtime: ToolRuntime::Host,
         component: Some(Digest::of(b"code")),
     }
+}
+
+/// The ruling without arguments other than by their digest.
+fn decide(
+    tool: &RegisteredTool,
+    input_digest: Digest,
+    rules: &[CallRule],
+    remembered: &[&ApprovalRule],
+) -> Ruling {
+    let call = CallRequest {
+        tool,
+        input: &Map::new(),
+        input_digest,
+        agent: None,
+    };
+    decide_call(&call, rules, remembered.iter().copied())
 }
 
 #[test]
@@ -50,7 +66,7 @@ fn call_ruling_follows_approval_and_effect() {
         (Effect::Effectful, Approval::Never, "allow approval.never"),
     ];
     for (effect, approval, expected) in table {
-        let ruling = decide_call(&tool(effect, approval), json_digest(&json!({})), []);
+        let ruling = decide(&tool(effect, approval), json_digest(&json!({})), &[], &[]);
         assert_eq!(short(ruling), expected);
     }
 }
@@ -92,9 +108,31 @@ fn remembered_approval_covers_the_unchanged_tool() {
     ];
     for (tool, rule, input, expected) in table {
         assert_eq!(
-            short(decide_call(&tool, input, [rule])),
+            short(decide(&tool, input, &[], &[rule])),
             expected,
             "{tool:?}"
         );
+    }
+}
+
+/// A rule goes before the approval and the effect of the tool. A remembered approval answers what a
+/// rule asks about, and never overrides a denial.
+#[test]
+fn rule_goes_before_the_setting_of_the_tool() {
+    use Approval::{Always, ByEffect, Never};
+    use RuleDecision::{Allow, Ask, Deny};
+    let digest = json_digest(&json!({}));
+    let table = [
+        (ByEffect, Allow, "allow rule.0", "allow rule.0"),
+        (Always, Allow, "allow rule.0", "allow rule.0"),
+        (Never, Ask, "ask rule.0", "allow approval.remembered"),
+        (Never, Deny, "deny rule.0", "deny rule.0"),
+    ];
+    for (approval, decision, expected, remembered) in table {
+        let tool = tool(Effect::Effectful, approval);
+        let rules = [rule(decision, "send", &json!({}))];
+        assert_eq!(short(decide(&tool, digest, &rules, &[])), expected);
+        let every = ApprovalRule::new(&tool, RememberWhat::Tool, digest);
+        assert_eq!(short(decide(&tool, digest, &rules, &[&every])), remembered);
     }
 }

@@ -1,7 +1,7 @@
 //! Plans each call of a batch: it is answered without running, or runs.
 
 use crate::{
-    policy::Ruling,
+    policy::{Ruling, denied_call},
     session::{BatchCall, Session, Spent},
     turn::{Agent, Prompts, TurnContext, budget},
 };
@@ -9,7 +9,7 @@ use agent_host_types::{
     approval::Decision,
     budget::{Budget, Budgets},
     failure::{ToolErrorCode, ToolFailure},
-    id::{Digest, json_digest, object_digest},
+    id::{Digest, json_digest},
     output::ToolResultOutput,
     tool::{Effect, ToolRuntime},
 };
@@ -19,6 +19,8 @@ use serde_json::{Map, Value, json};
 pub(in crate::turn) enum Plan {
     /// Answer the call without running it.
     Answer(ToolResultOutput),
+    /// Answer the call without running it, as this rule denies it.
+    Deny(ToolResultOutput, String),
     /// Ask the user, by this rule.
     Ask(String),
     /// Run the call.
@@ -111,11 +113,10 @@ impl Agent {
         }
         // A repeated run needs the same approval as the first one.
         let confirmed = entry.decision.is_some() || !entry.answers.is_empty();
-        let input_digest = object_digest(&input);
-        match self.decide_call(session, tool, input_digest, cx) {
-            Ruling::Deny { rule, reason, .. } => Plan::Answer(ToolResultOutput::ExecutionDenied(
-                Some(format!("{reason} (rule {rule})")),
-            )),
+        let request = self.request(tool, &input);
+        let input_digest = request.input_digest;
+        match self.decide_call(session, request, cx) {
+            Ruling::Deny { rule, reason, .. } => Plan::Deny(denied_call(&rule, &reason), rule),
             Ruling::Ask { rule } if !confirmed => Plan::Ask(rule),
             Ruling::Ask { rule } | Ruling::Allow { rule } => Plan::Run(Box::new(Run {
                 entry: entry.clone(),
@@ -147,6 +148,9 @@ impl Agent {
     /// Returns the result of a call that no one approves.
     pub(in crate::turn) fn unapproved(&self, rule: &str) -> ToolResultOutput {
         let why = match self.settings.prompts {
+            Prompts::Deny if self.settings.rules.iter().any(|known| known.name == rule) => {
+                "no one can be asked in this run. To allow such calls, the user changes this [[rule]] in agent.toml"
+            }
             Prompts::Deny => {
                 "no one can be asked in this run. To allow such calls, the user sets `approvals` for this tool in agent.toml"
             }

@@ -42,7 +42,7 @@ impl TestJournals {
         opened.values().next().unwrap().clone()
     }
 
-    /// What a crash leaves of all of them.
+    /// All of them as a crash leaves them.
     fn after_crash(&self) -> Arc<Self> {
         let opened = self.opened.lock().unwrap();
         let left = opened
@@ -646,7 +646,7 @@ async fn crash_at_any_barrier_resumes_parent_and_child() {
     assert_eq!(crashes, 11);
 }
 
-/// What a child used counts as used by its parent, and each of several has an even share of the
+/// The tokens and calls of a child count as its parent's, and each of several has an even share of the
 /// rest.
 #[tokio::test]
 async fn budgets_of_the_parent_bound_its_children() {

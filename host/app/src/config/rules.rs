@@ -1,0 +1,225 @@
+//! The operator's rules about calls: `[[rule]]`.
+
+use super::{
+    ConfigError,
+    problem::{config_error, key_path, resolve_steps},
+    resolve::resolve_all,
+};
+use agent_host_engine::{
+    policy::{
+        ArgumentGlob, ArgumentPointer, ArgumentTest, CallRule, MAX_RULES, NameGlob, RuleDecision,
+        RuleError,
+    },
+    text::sanitize,
+};
+use agent_host_types::tool::is_tool_name;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
+
+/// The maximum of tools, and of conditions, of one rule.
+const MAX_PARTS: usize = 100;
+
+/// The maximum length of a reason, in bytes; a longer one is cut. A denied call returns it to the
+/// model.
+const MAX_REASON_BYTES: usize = 500;
+
+/// `[[rule]]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawRule {
+    /// The decision about the calls that it matches.
+    pub(super) decision: RawDecision,
+    /// A glob of tools, or a list of globs.
+    pub(super) tool: Value,
+    /// Conditions by JSON pointer: a glob, or a table with `equals`.
+    #[serde(default)]
+    pub(super) arguments: BTreeMap<String, Value>,
+    /// A glob of agents; absent for all.
+    pub(super) agent: Option<String>,
+    /// The name in records and messages; absent for its position.
+    pub(super) name: Option<String>,
+    /// The reason of a denial.
+    pub(super) reason: Option<String>,
+}
+
+/// `decision`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RawDecision {
+    /// The call runs without approval.
+    Allow,
+    /// The call needs approval.
+    Ask,
+    /// The call does not run.
+    Deny,
+}
+
+/// Resolves the rules. Their names differ.
+pub(super) fn resolve(raw: Vec<RawRule>) -> Result<Arc<[CallRule]>, ConfigError> {
+    let count = raw.len();
+    if count > MAX_RULES {
+        return Err(config_error!(
+            "rule",
+            "there are {count} rules, and at most {MAX_RULES} are used",
+            "join rules whose tools differ alone: `tool` takes a list"
+        ));
+    }
+    let mut names = HashSet::new();
+    let mut index = 0;
+    let rules = resolve_all("rule", raw, |raw| {
+        let position = index.to_string();
+        index += 1;
+        let short = raw.name.as_deref().unwrap_or(&position);
+        if !is_tool_name(short) {
+            let shown = short.escape_debug();
+            return Err(config_error!(
+                "name",
+                "the rule name `{shown}` cannot be used: names have 1 to 64 letters of A to Z, \
+                 digits, `_` and `-`",
+                "change `name` under [[rule]]"
+            )
+            .with_value(short));
+        }
+        if !names.insert(short.to_owned()) {
+            return Err(config_error!(
+                "name",
+                "two rules have the name `{short}` (a rule without a name has its position, from \
+                 0), and a denial would not say which one decided",
+                "change `name` of one"
+            )
+            .with_value(short));
+        }
+        let name = format!("rule.{short}");
+        resolve_one(raw, name)
+    })?;
+    Ok(rules.into())
+}
+
+fn resolve_one(raw: RawRule, name: String) -> Result<CallRule, ConfigError> {
+    resolve_steps! {
+        tools = tools(&name, &raw.tool);
+        agent = raw.agent.as_deref().map(NameGlob::new).transpose()
+            .map_err(|error| unusable(&name, "agent", &error));
+        arguments = arguments(&name, &raw.arguments);
+        reason = reason(&name, raw.reason);
+    }
+    Ok(CallRule {
+        name,
+        decision: match raw.decision {
+            RawDecision::Allow => RuleDecision::Allow,
+            RawDecision::Ask => RuleDecision::Ask,
+            RawDecision::Deny => RuleDecision::Deny,
+        },
+        tools,
+        agent,
+        arguments,
+        reason,
+    })
+}
+
+/// Returns the globs of `tool` as they are written; none if it is neither a text nor a list of
+/// texts.
+pub(super) fn tool_globs(tool: &Value) -> Option<Vec<&str>> {
+    match tool {
+        Value::String(glob) => Some(vec![glob]),
+        Value::Array(globs) => globs.iter().map(Value::as_str).collect(),
+        _ => None,
+    }
+}
+
+fn tools(name: &str, raw: &Value) -> Result<Vec<NameGlob>, ConfigError> {
+    let globs = tool_globs(raw).unwrap_or_default();
+    if globs.is_empty() || globs.len() > MAX_PARTS {
+        return Err(config_error!(
+            "tool",
+            "`tool` of {name} is neither the name of a tool nor a list of 1 to {MAX_PARTS} names",
+            "write it like \"write_file\" or [\"write_file\", \"github_*\"]; \"*\" is every tool"
+        ));
+    }
+    let compile = |glob: &&str| {
+        let compiled =
+            NameGlob::new(glob).map_err(|error| unusable(name, "tool", &error).with_value(glob))?;
+        match compiled.as_exact() {
+            Some(exact) if !is_tool_name(exact) => Err(config_error!(
+                "tool",
+                "{name} is for the tool `{exact}`, and no tool can have this name: names have 1 to \
+                 64 letters of A to Z, digits, `_` and `-`",
+                "correct it"
+            )
+            .with_value(exact.escape_debug())),
+            _ => Ok(compiled),
+        }
+    };
+    globs.iter().map(compile).collect()
+}
+
+fn arguments(
+    name: &str,
+    raw: &BTreeMap<String, Value>,
+) -> Result<Vec<(ArgumentPointer, ArgumentTest)>, ConfigError> {
+    if raw.len() > MAX_PARTS {
+        return Err(config_error!(
+            "arguments",
+            "{name} has more than {MAX_PARTS} conditions",
+            "remove some of them"
+        ));
+    }
+    let condition = |(pointer, test): (&String, &Value)| {
+        let key = format!("arguments.{}", key_path(pointer));
+        let parsed = ArgumentPointer::new(pointer).map_err(|error| unusable(name, &key, &error))?;
+        let fields = test.as_object().filter(|fields| fields.len() == 1);
+        let test = match (test, fields.and_then(|fields| fields.get("equals"))) {
+            (Value::String(glob), _) => ArgumentGlob::new(glob)
+                .map(ArgumentTest::Glob)
+                .map_err(|error| unusable(name, &key, &error).with_value(glob))?,
+            (_, Some(value)) if !has_date(value) => ArgumentTest::Equals(value.clone()),
+            (_, Some(_)) => {
+                return Err(config_error!(
+                    &key,
+                    "{name} compares an argument with a date, and JSON has no dates",
+                    "write it in quotes"
+                ));
+            }
+            (_, None) => {
+                let shown = pointer.escape_debug();
+                return Err(config_error!(
+                    &key,
+                    "the condition on `{shown}` of {name} is neither a glob nor a value",
+                    "write it like \"src/**\" or {{ equals = 1 }}"
+                ));
+            }
+        };
+        Ok((parsed, test))
+    };
+    raw.iter().map(condition).collect()
+}
+
+/// Whether a value has a date of TOML, which is parsed to a table with this key.
+fn has_date(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(has_date),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(key, value)| key == "$__toml_private_datetime" || has_date(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+fn reason(name: &str, raw: Option<String>) -> Result<Option<String>, ConfigError> {
+    match raw {
+        Some(reason) if reason.trim().is_empty() => Err(config_error!(
+            "reason",
+            "`reason` of {name} is empty",
+            "say why the call is denied, or leave it out"
+        )),
+        reason => Ok(reason.map(|reason| sanitize(&reason, MAX_REASON_BYTES))),
+    }
+}
+
+fn unusable(name: &str, key: &str, error: &RuleError) -> ConfigError {
+    config_error!(key, "{name} cannot be used: {error}", "correct it")
+}
