@@ -6,6 +6,7 @@ pub mod definition;
 #[cfg(test)]
 mod doubles;
 pub mod reference;
+pub mod run;
 mod syntax;
 mod value;
 pub mod workflow;

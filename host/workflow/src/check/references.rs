@@ -72,7 +72,6 @@ fn input_references(node: &Node) -> Vec<(Place, &Reference)> {
 /// The check of the references of all nodes.
 struct Check<'a> {
     definition: &'a WorkflowDefinition,
-    nodes: &'a [Node],
     indices: &'a HashMap<Arc<str>, NodeIndex>,
     ancestors: Vec<Bits>,
 }
@@ -86,7 +85,6 @@ pub(super) fn check(
 ) {
     let check = Check {
         definition,
-        nodes,
         indices,
         ancestors: ancestors(nodes),
     };
