@@ -153,6 +153,9 @@ impl Run {
             has_fired: false,
             phase: Phase::Pending,
         });
+        let indexed = (0..).zip(&workflow.nodes);
+        let entries = indexed.filter_map(|(index, node)| node.is_entry().then_some(index));
+        let entries: Vec<NodeIndex> = entries.collect();
         let mut run = Self {
             records: records.collect(),
             message: message.into(),
@@ -163,12 +166,10 @@ impl Run {
             work: VecDeque::new(),
             end: None,
             news: News::default(),
-            workflow: Arc::clone(&workflow),
+            workflow,
         };
-        for (index, node) in (0..).zip(&workflow.nodes) {
-            if node.is_entry() {
-                run.admit(index);
-            }
+        for index in entries {
+            run.admit(index);
         }
         run.follow();
         run

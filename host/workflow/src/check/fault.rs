@@ -92,7 +92,7 @@ pub enum Fault {
         place: Place,
         /// The text.
         text: String,
-        /// What was expected, and where.
+        /// The syntax that was expected, and its place.
         error: SyntaxError,
     },
     /// A reference is to a node that does not exist.

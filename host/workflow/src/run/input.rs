@@ -18,7 +18,7 @@ use agent_host_types::{
 use serde_json::Value;
 use std::{borrow::Cow, collections::BTreeSet, fmt::Write as _, sync::Arc};
 
-/// What a node may see of a run: the nodes before it, and its iteration.
+/// The part of a run that a node may see: the nodes before it, and its iteration.
 pub(super) struct View<'a> {
     run: &'a Run,
     node: NodeIndex,

@@ -30,7 +30,7 @@ pub enum Fact {
         /// The run of the node.
         run: NodeRun,
         /// The output.
-        output: NodeOutput,
+        output: Box<NodeOutput>,
     },
     /// A node was skipped.
     Skipped {
@@ -63,7 +63,7 @@ impl Run {
     pub fn replay(&mut self, fact: Fact) -> Result<(), ReplayError> {
         match fact {
             Fact::Intended { run, attempt } => self.replay_intended(&run, attempt),
-            Fact::Settled { run, output } => match self.settle(&run, output, false) {
+            Fact::Settled { run, output } => match self.settle(&run, *output, false) {
                 Ok(_) => Ok(()),
                 Err(_) => Err(ReplayError::NotStarted(run)),
             },

@@ -34,7 +34,7 @@ impl fmt::Display for NodeRun {
     }
 }
 
-/// What may start now.
+/// A run of a node that may start now.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The name under which it settles.

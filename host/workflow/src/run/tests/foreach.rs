@@ -96,7 +96,11 @@ fn loop_values_are_those_of_the_iteration() {
         Some("[item]\n7\n\n[at]\n1\n\n[of]\n2\n\n[before]\n[\"r0\"]\n\n[first]\nr0")
     );
     let iteration = second.iteration.unwrap();
-    let prior: Vec<_> = iteration.prior_results.iter().map(|r| r.as_str()).collect();
+    let prior: Vec<_> = iteration
+        .prior_results
+        .iter()
+        .map(agent_host_types::json::JsonText::as_str)
+        .collect();
     assert_eq!(
         (iteration.index, iteration.total, prior),
         (1, 2, vec!["\"r0\""])

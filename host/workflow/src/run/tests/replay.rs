@@ -14,7 +14,11 @@ fn intended(node: &str) -> Fact {
 fn settled(node: &str, value: Value) -> Fact {
     Fact::Settled {
         run: name(node),
-        output: NodeOutput::of_result("", None, ToolResultOutput::json(value)),
+        output: Box::new(NodeOutput::of_result(
+            "",
+            None,
+            ToolResultOutput::json(value),
+        )),
     }
 }
 
@@ -159,7 +163,7 @@ fn cancelled_siblings_of_an_abort_settle_on_resume() {
     for fact in ["bad", "e", "r"].map(intended) {
         run.replay(fact).unwrap();
     }
-    let output = NodeOutput::of_failure("", NodeFailure::new("broken", "x"));
+    let output = Box::new(NodeOutput::of_failure("", NodeFailure::new("broken", "x")));
     let run_of = name("bad");
     run.replay(Fact::Settled {
         run: run_of,
