@@ -111,12 +111,16 @@ fn each(at_once: Option<u32>) -> WorkflowDefinition {
     } else {
         "sequential"
     };
-    let foreach = json!({"over": format!("{}.output", id(0)), "mode": mode});
+    let foreach = json!({"over": format!("{}.output.items", id(0)), "mode": mode});
     let mut foreach: agent_host_workflow::definition::ForeachDefinition =
         serde_json::from_value(foreach).unwrap();
     foreach.at_once = at_once.and_then(NonZeroU32::new);
     node.foreach = Some(foreach);
-    node.inputs = Inputs(vec![("item".into(), "loop.item".into())]);
+    node.inputs = Inputs(vec![
+        ("item".into(), "loop.item".into()),
+        // A part of the output that has the list, too.
+        ("title".into(), format!("{}.output.title", id(0))),
+    ]);
     definition
 }
 
@@ -202,7 +206,8 @@ fn main() {
             assert!(run.resume(|_| false).is_empty() && run.is_done());
         });
     }
-    let items = ToolResultOutput::json((0..10_000).collect::<Vec<u32>>());
+    let items: Vec<u32> = (0..10_000).collect();
+    let items = ToolResultOutput::json(json!({"items": items, "title": "bees"}));
     for (name, at_once) in [("sequential", None), ("parallel", Some(64))] {
         let workflow = Arc::new(check(&each(at_once), &Any).unwrap());
         let before = resident();

@@ -2,8 +2,8 @@
 //! I/O or reads a clock, so a run is replayed exactly.
 //!
 //! - [`definition`]: the form of `[[workflow]]` in `agent.toml`.
-//! - [`check`]: all faults of a definition, or a [`workflow::Workflow`]; [`reference`] and
-//!   [`condition`]: its expressions.
+//! - [`check`]: all faults of a definition, or a [`workflow::Workflow`]; [`mod@reference`]
+//!   and [`condition`]: its expressions.
 //! - [`run`]: the state machine that a driver asks for what may start, and tells what ended.
 //! - [`graph`]: drawings as text, Mermaid and DOT.
 //!

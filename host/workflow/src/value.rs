@@ -104,6 +104,24 @@ impl<'a> Resolved<'a> {
         }
     }
 
+    /// Returns the value without its own text.
+    pub(crate) fn borrowed(&self) -> Resolved<'_> {
+        match self {
+            Self::Null => Resolved::Null,
+            Self::Text(text) => Resolved::Text(Cow::Borrowed(text)),
+            Self::Json(json) => Resolved::Json(json.clone()),
+        }
+    }
+
+    /// Returns the value with its own text.
+    pub(crate) fn into_owned(self) -> Resolved<'static> {
+        match self {
+            Self::Null => Resolved::Null,
+            Self::Text(text) => Resolved::Text(Cow::Owned(text.into_owned())),
+            Self::Json(json) => Resolved::Json(json),
+        }
+    }
+
     /// Returns the text for a message: JSON in its compact form.
     pub(crate) fn as_text(&self) -> &str {
         match self {

@@ -201,6 +201,21 @@ impl NodeKind {
     }
 }
 
+impl InputPlan {
+    /// Returns the references in it.
+    pub(crate) fn references(&self) -> Vec<&Reference> {
+        match self {
+            Self::Initial | Self::Item => Vec::new(),
+            Self::Message(value) => value.reference().into_iter().collect(),
+            Self::Sections(sections) => {
+                let values = sections.iter().map(|(_, value)| value);
+                values.filter_map(Expression::reference).collect()
+            }
+            Self::Object(template) => template.references(),
+        }
+    }
+}
+
 impl Template {
     /// Returns the references in it.
     pub(crate) fn references(&self) -> Vec<&Reference> {

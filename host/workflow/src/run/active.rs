@@ -1,8 +1,12 @@
 //! A node that may run, runs or waits. A node without `foreach` is a loop of one iteration.
 
 use super::each::Each;
+use crate::{reference::Reference, value::Resolved};
 use agent_host_types::output::FilePart;
 use std::{collections::BTreeMap, sync::Arc};
+
+/// References with their values.
+pub(super) type Parts = Vec<(Reference, Resolved<'static>)>;
 
 #[derive(Debug)]
 pub(super) struct Active {
@@ -18,6 +22,8 @@ pub(super) struct Active {
     pub(super) restarts: BTreeMap<u32, Restart>,
     /// The files of the message, of all iterations.
     pub(super) files: Arc<[FilePart]>,
+    /// The values that are the same in all iterations and take a search, such as a part of JSON.
+    pub(super) parts: Parts,
     /// The items and the results of a `foreach`.
     pub(super) each: Option<Each>,
 }

@@ -120,6 +120,10 @@ impl Run {
             flights: BTreeMap::new(),
             restarts: BTreeMap::new(),
             files: self.input_files(node),
+            parts: match total {
+                0 | 1 => Vec::new(),
+                _ => self.input_parts(index, node),
+            },
             each,
         })
     }

@@ -2,7 +2,9 @@
 //! section, and never ordinary text.
 
 use super::{
-    Phase, Run, shared,
+    Phase, Run,
+    active::Parts,
+    shared,
     start::{Input, Iteration},
 };
 use crate::{
@@ -25,6 +27,8 @@ pub(super) struct View<'a> {
     /// Whether the node itself has settled, for the conditions of its edges.
     is_after: bool,
     iteration: Option<&'a Iteration>,
+    /// The values that were searched once for all iterations.
+    parts: &'a [(Reference, Resolved<'static>)],
 }
 
 /// The value of an expression, or why it has none.
@@ -42,6 +46,7 @@ impl Run {
             node,
             is_after: false,
             iteration: None,
+            parts: &[],
         }
     }
 
@@ -69,6 +74,7 @@ impl Run {
         let files = active.map(|active| Arc::clone(&active.files));
         let view = View {
             iteration: iteration.as_ref(),
+            parts: active.map_or(&[], |active| &active.parts),
             ..self.view(index)
         };
         let text = match &node.input {
@@ -92,6 +98,21 @@ impl Run {
         };
         let files = files.unwrap_or_default();
         (Input::Message { text, files }, iteration)
+    }
+
+    /// Returns the values that all iterations of a node have in common and that take a search. A
+    /// search in each of them would take time by the square of the list that they run over.
+    pub(super) fn input_parts(&self, index: NodeIndex, node: &Node) -> Parts {
+        let takes_search = |reference: &&Reference| match reference {
+            Reference::Node { path, .. } => !path.is_empty(),
+            Reference::State { .. } => true,
+            Reference::Loop { .. } | Reference::Message => false,
+        };
+        let references = node.input.references().into_iter().filter(takes_search);
+        let value = |reference| self.view(index).resolve_now(reference).into_owned();
+        references
+            .map(|reference| (reference.clone(), value(reference)))
+            .collect()
     }
 
     /// Returns the files of the initial message and of the outputs that a message has.
@@ -177,6 +198,10 @@ impl View<'_> {
 
     /// Resolves a reference; the name differs from the trait's, whose value borrows the scope.
     pub(super) fn resolve_now(&self, reference: &Reference) -> Resolved<'_> {
+        let mut parts = self.parts.iter();
+        if let Some((_, value)) = parts.find(|(known, _)| known == reference) {
+            return value.borrowed();
+        }
         match reference {
             Reference::Message => Resolved::Text(Cow::Borrowed(&self.run.message)),
             Reference::Node { node, field, path } => match self.run.output(node) {
@@ -252,8 +277,8 @@ fn of_iteration<'a>(iteration: &'a Iteration, field: LoopField, path: &[String])
                 Resolved::of(&results)
             }
             Some((index, rest)) => {
-                let result = index.parse().ok();
-                let result = result.and_then(|index| iteration.prior_results.iter().nth(index));
+                let index: Option<usize> = index.parse().ok();
+                let result = index.and_then(|index| iteration.prior_results.get(index));
                 result.map_or(Resolved::Null, |result| Resolved::part(result, rest))
             }
         },

@@ -97,6 +97,13 @@ impl PriorResults {
         self.slots.iter().take(self.count).filter_map(OnceLock::get)
     }
 
+    /// Returns the result of an iteration before.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&JsonText> {
+        let slot = self.slots.get(index).filter(|_| index < self.count)?;
+        slot.get()
+    }
+
     /// Returns the number of results.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -258,3 +258,25 @@ fn sync_loop_keeps_its_place_among_sync_nodes() {
     }
     assert_eq!(started(&mut run), ["zz"]);
 }
+
+#[test]
+fn values_that_iterations_share_are_those_of_each() {
+    let keys = "inputs = [{ title = 'src.output.title' }, { none = 'src.output.none' }, { item = 'loop.item' }]";
+    let mut run = begin(&format!(
+        "src: tool = 't'; next = 'each'\n each: foreach = 'src.output.items'; {keys}"
+    ));
+    started(&mut run);
+    json(
+        &mut run,
+        "src",
+        value!({"items": [1, 2], "title": {"a": "bees"}}),
+    );
+    for index in 0..2 {
+        let expected = format!(
+            "[title]\n{{\"a\":\"bees\"}}\n\n[none]\nnull\n\n[item]\n{}",
+            index + 1
+        );
+        assert_eq!(message(&mut run), expected);
+        ok(&mut run, &format!("each[{index}]"), "x");
+    }
+}
