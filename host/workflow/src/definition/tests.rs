@@ -13,6 +13,21 @@ fn edge(to: &str, when: Option<&str>) -> EdgeDefinition {
 }
 
 #[test]
+fn example_of_the_readme_has_no_faults() {
+    let readme = include_str!("../../README.md");
+    let example = readme
+        .split("```")
+        .find_map(|block| block.strip_prefix("toml\n"));
+    let example = example.unwrap().replace("[[workflow]]", "");
+    let example = example.replace("[[workflow.node]]", "[[node]]");
+    let renamed = example
+        .replace("web_search", "t")
+        .replace("\"reader\"", "\"a\"");
+    let definition = toml::from_str(&renamed).unwrap();
+    crate::check::check(&definition, &crate::doubles::Names).unwrap();
+}
+
+#[test]
 fn next_takes_an_id_a_table_and_a_list_of_both() {
     let table = edge("b", Some("a.text == 'x'"));
     let cases = [

@@ -194,9 +194,17 @@ fn joined(results: &[&JsonText]) -> String {
 
 /// Returns the list of results; where one nests too deep for a list, the list of their JSON as text.
 fn list(results: &[&JsonText]) -> Option<Artifact> {
-    let parts: Vec<&str> = results.iter().map(|result| result.as_str()).collect();
-    let list = JsonText::parse(&format!("[{}]", parts.join(","))).ok();
-    let list = list.or_else(|| JsonText::try_from(&Value::from(parts)).ok());
+    let parts = results.iter().map(|result| result.as_str());
+    // One text: the results may be large.
+    let mut text =
+        String::with_capacity(parts.clone().map(|part| part.len() + 1).sum::<usize>() + 2);
+    for (index, part) in parts.clone().enumerate() {
+        text.push(if index == 0 { '[' } else { ',' });
+        text.push_str(part);
+    }
+    text.push_str(if results.is_empty() { "[]" } else { "]" });
+    let list = JsonText::parse(&text).ok();
+    let list = list.or_else(|| JsonText::try_from(&parts.collect::<Value>()).ok());
     list.map(Artifact::Value)
 }
 

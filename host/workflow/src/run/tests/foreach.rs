@@ -260,6 +260,15 @@ fn sync_loop_keeps_its_place_among_sync_nodes() {
 }
 
 #[test]
+fn results_too_deep_for_a_list_stay_as_text() {
+    let deep = (0..127).fold(value!("x"), |inner, _| value!([inner]));
+    let mut run = begin_each("tool = 't'", value!([1]));
+    started(&mut run);
+    json(&mut run, "each[0]", deep.clone());
+    assert_eq!(result(&run).1, value!([deep.to_string()]));
+}
+
+#[test]
 fn values_that_iterations_share_are_those_of_each() {
     let keys = "inputs = [{ title = 'src.output.title' }, { none = 'src.output.none' }, { item = 'loop.item' }]";
     let mut run = begin(&format!(
