@@ -7,6 +7,7 @@
 //!   input and the report of a turn.
 //! - [`budget`], [`context`], [`limits`], [`accounting`], [`json`]: bounds, and the usage that they
 //!   bound.
+//! - [`workflow`]: the outputs of the nodes of workflows.
 //! - [`failure`]: abnormal ends of calls; [`id`]: identifiers and digests; [`lock`]: `agent.lock`.
 
 #[cfg(not(all(
@@ -36,3 +37,4 @@ pub mod output;
 pub mod question;
 pub mod tool;
 pub mod turn;
+pub mod workflow;
