@@ -5,6 +5,7 @@ use crate::{
     BoxFuture,
     agents::{Agents, Journals, SubAgent},
     journal::{Journal, JournalError},
+    policy::{CallRule, NameGlob, RuleDecision},
     session::Session,
     tool::CallReport,
     turn::{Agent, ContinuationKey, UntilEnd, UntilTool},
@@ -747,4 +748,44 @@ async fn child_that_is_not_interactive_denies() {
             ..Usage::default()
         }
     );
+}
+
+/// The rules about the calls of the parent hold for its agents, by their names; no agent brings
+/// rules of its own.
+#[tokio::test]
+async fn rules_of_the_parent_hold_for_its_agents() {
+    let rule = |decision, tool: &str, agent: &str| CallRule {
+        name: format!("rule.{tool}"),
+        decision,
+        tools: vec![NameGlob::new(tool).unwrap()],
+        agent: Some(NameGlob::new(agent).unwrap()),
+        arguments: Vec::new(),
+        reason: Some("Not here".into()),
+    };
+    let replies = vec![calls(&[("a", "act", ""), ("b", "look", "")]), says("ok")];
+    let parent = Bench::new(vec![calls(&[
+        ("l", "look", ""),
+        ("p", "agent_helper", START),
+    ])]);
+    let mut family = Family::with(parent, Arc::default(), replies, standard(), |agent| {
+        agent.settings.rules = vec![rule(RuleDecision::Allow, "act", "*")].into();
+    });
+    family.parent.agent.settings.rules = vec![
+        rule(RuleDecision::Deny, "look", "help*"),
+        rule(RuleDecision::Deny, "act", "helper"),
+    ]
+    .into();
+    assert_eq!(kind(&family.parent.say("go").await), "needs-more-turns");
+    assert_eq!(
+        (family.parent.ran(), family.ran()),
+        (vec!["l".into()], vec![])
+    );
+    let child = family.child().await;
+    let results = child.state().all_messages().unwrap()[2]
+        .tool_results
+        .clone();
+    let denied = results
+        .iter()
+        .filter(|result| matches!(result.output, ToolResultOutput::ExecutionDenied(_)));
+    assert_eq!(denied.count(), 2, "{results:?}");
 }
