@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const FILES: &str = "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n\
                      [[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n";
 
-/// Secrets are not written, notes are written without asking, and keys are not read without asking.
+/// Secrets are not written, notes are written without asking, and plans are not read without asking.
 const RULES: &str = r#"
 [[rule]]
 name = "secrets"
@@ -31,7 +31,7 @@ arguments = { "/path" = "notes/*.txt" }
 [[rule]]
 decision = "ask"
 tool = "read_*"
-arguments = { "/path" = "*.key" }
+arguments = { "/path" = "*.plan" }
 "#;
 
 const DENIED: &str = "Secrets stay as they are. (rule.secrets)";
@@ -48,7 +48,7 @@ fn env(rules: &str) -> TestEnv {
     let env = TestEnv::new();
     env.write("secrets/old", "old");
     env.write("notes/old", "old");
-    env.write("a.key", "KEY");
+    env.write("a.plan", "PLAN");
     env.configure(format!("{FILES}{rules}"));
     env
 }
@@ -90,7 +90,7 @@ fn calls_of_a_run_are_ruled_and_recorded() {
     let calls = [
         write("./notes/../secrets//new"),
         write("notes/new.txt"),
-        read("a.key"),
+        read("a.plan"),
         write("other.txt"),
     ];
     let later = [
@@ -129,7 +129,7 @@ fn calls_of_a_run_are_ruled_and_recorded() {
     let results = server.tool_results();
     assert_eq!(
         [&results[0], &results[2], &results[3]],
-        [DENIED, "KEY", DENIED]
+        [DENIED, "PLAN", DENIED]
     );
     assert_eq!(names(&env, "notes"), ["new.txt", "old"]);
     assert_eq!(names(&env, "secrets"), ["old"]);
@@ -155,7 +155,7 @@ fn calls_of_a_run_are_ruled_and_recorded() {
 fn explain_names_the_rule_and_the_remedy() {
     let env = env(RULES);
     let none = ["--permission-prompts", "none", "go"];
-    let calls = [write("secrets/new"), read("a.key"), write("other.txt")];
+    let calls = [write("secrets/new"), read("a.plan"), write("other.txt")];
     assert_eq!(run(&env, &calls, &none).1.code, Some(0));
     let shown = env.run(&["explain", "latest"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
@@ -197,12 +197,12 @@ fn single_call_is_denied_by_a_rule() {
     };
     for path in ["secrets/new", "a/../secrets/new", "/workspace/secrets/new"] {
         let ran = call(path);
-        let denied = (ran.code, ran.json()["value"]["reason"].clone());
+        let denied = (ran.code, ran.json()["reason"].clone());
         assert_eq!(denied, (Some(5), json!(DENIED)), "{ran:?}");
     }
     assert_eq!(call("other.txt").code, Some(0));
-    let ran = env.run(&["call", "files", "read_file", "{\"path\": \"a.key\"}"]);
-    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "KEY"), "{ran:?}");
+    let ran = env.run(&["call", "files", "read_file", "{\"path\": \"a.plan\"}"]);
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "PLAN"), "{ran:?}");
     assert_eq!(names(&env, "secrets"), ["old"]);
 }
 
@@ -216,7 +216,7 @@ fn calls_of_an_mcp_client_are_ruled() {
     assert_eq!(send(1, write("secrets/new")), denied);
     let allowed = send(2, write("notes/new.txt"));
     assert_eq!(allowed["result"]["isError"], false, "{allowed}");
-    let asked = send(3, read("a.key")).to_string();
+    let asked = send(3, read("a.plan")).to_string();
     shows(
         &asked,
         &[

@@ -110,7 +110,13 @@ impl Agent {
     pub fn needs_approval(&self, tool: &str, input: &Map<String, Value>) -> bool {
         let tool = self.tool(tool);
         let ruling = tool.map(|tool| {
-            let call = self.request(tool, input);
+            let call = CallRequest {
+                tool,
+                input,
+                // Compared with remembered approvals alone.
+                input_digest: object_digest(&Map::new()),
+                agent: self.settings.agent.as_deref(),
+            };
             decide_call(&call, &self.settings.rules, [])
         });
         matches!(ruling, Some(Ruling::Ask { .. }))
