@@ -174,7 +174,7 @@ fn arguments(
         let fields = test.as_object().filter(|fields| fields.len() == 1);
         let test = match (test, fields.and_then(|fields| fields.get("equals"))) {
             (Value::String(glob), _) => ArgumentGlob::new(glob)
-                .map(ArgumentTest::Glob)
+                .map(|glob| ArgumentTest::Glob(Box::new(glob)))
                 .map_err(|error| unusable(name, &key, &error).with_value(glob))?,
             (_, Some(value)) if !has_date(value) => ArgumentTest::Equals(value.clone()),
             (_, Some(_)) => {

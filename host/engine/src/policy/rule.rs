@@ -11,7 +11,7 @@ use super::Ruling;
 use agent_host_types::{id::Digest, tool::RegisteredTool};
 use globset::{Glob, GlobMatcher};
 use serde_json::{Map, Value};
-use std::cmp::Reverse;
+use std::{cmp::Reverse, fmt::Display};
 
 /// The maximum number of rules.
 pub const MAX_RULES: usize = 1_000;
@@ -190,7 +190,7 @@ pub enum RuleError {
 }
 
 impl RuleError {
-    fn pattern(pattern: &str, reason: impl ToString) -> Self {
+    fn pattern(pattern: &str, reason: &dyn Display) -> Self {
         Self::Pattern {
             pattern: pattern.chars().take(80).collect(),
             reason: reason.to_string(),
@@ -201,11 +201,11 @@ impl RuleError {
 /// Checks the length of a glob.
 fn check_length(pattern: &str) -> Result<(), RuleError> {
     match pattern.len() {
-        0 => Err(RuleError::pattern(pattern, "is empty")),
+        0 => Err(RuleError::pattern(pattern, &"is empty")),
         1..=MAX_PATTERN_BYTES => Ok(()),
         _ => {
             let reason = format!("has more than {MAX_PATTERN_BYTES} bytes");
-            Err(RuleError::pattern(pattern, reason))
+            Err(RuleError::pattern(pattern, &reason))
         }
     }
 }

@@ -44,7 +44,7 @@ fn rules_are_resolved_in_order() {
                 (pointer("/n"), ArgumentTest::Equals(json!([1, {"a": true}]))),
                 (
                     pointer("/path"),
-                    ArgumentTest::Glob(ArgumentGlob::new("src/**").unwrap()),
+                    ArgumentTest::Glob(Box::new(ArgumentGlob::new("src/**").unwrap())),
                 ),
             ],
             reason: Some("Not \u{fffd}[2J these.".to_owned()),

@@ -62,7 +62,7 @@ impl ArgumentPointer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgumentTest {
     /// A text that the glob matches, or a list of such texts.
-    Glob(ArgumentGlob),
+    Glob(Box<ArgumentGlob>),
     /// This value; numbers are equal by value (1 and 1.0).
     Equals(Value),
 }
@@ -112,9 +112,9 @@ impl ArgumentGlob {
     pub fn new(text: &str) -> Result<Self, RuleError> {
         check_length(text)?;
         let refuse = |error| match error {
-            GrantError::Pattern { reason, .. } => RuleError::pattern(text, reason),
+            GrantError::Pattern { reason, .. } => RuleError::pattern(text, &reason),
             GrantError::Glob { source, .. } => RuleError::pattern(text, source.kind()),
-            other => RuleError::pattern(text, other),
+            other => RuleError::pattern(text, &other),
         };
         // Whatever is done to a directory is done to all in it: `a/**` covers `a`, and only where
         // it is, unlike a name without `/`.

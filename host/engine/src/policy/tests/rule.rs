@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// A rule `rule.0` with conditions by pointer: a glob, or `{"equals": VALUE}`.
 pub(super) fn rule(decision: RuleDecision, tool: &str, arguments: &Value) -> CallRule {
     let test = |test: &Value| match test {
-        Value::String(glob) => ArgumentTest::Glob(ArgumentGlob::new(glob).unwrap()),
+        Value::String(glob) => ArgumentTest::Glob(Box::new(ArgumentGlob::new(glob).unwrap())),
         other => ArgumentTest::Equals(other["equals"].clone()),
     };
     let arguments = arguments.as_object().unwrap().iter();
