@@ -47,11 +47,10 @@ impl Agent {
             if !seen.insert(call_id) {
                 return Err(refuse(format!("call {call_id} was given two inputs")));
             }
-            let entry = session.state().batch().iter();
-            let tool = entry
-                .filter(|entry| entry.call.id == *call_id)
-                .map(|entry| &entry.call.name);
-            let Some(child) = tool.last().and_then(|tool| self.sub_agent(tool)) else {
+            let mut batch = session.state().batch().iter();
+            let entry = batch.find(|entry| entry.call.id == *call_id);
+            let child = entry.and_then(|entry| self.sub_agent(&entry.call.name));
+            let Some(child) = child else {
                 return Err(refuse(format!(
                     "the agent of call {call_id} is not configured any more"
                 )));
