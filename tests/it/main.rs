@@ -12,6 +12,7 @@
     reason = "a test that finds something else than it expects is to end there"
 )]
 
+mod agents;
 mod answers;
 mod approval_prompts;
 mod approvals;

@@ -6,6 +6,7 @@
 //! contradictions are refused. Nothing here opens a journal, loads a component or asks a model, and
 //! the process environment is read in one place, [`Environment::from_process`].
 
+mod agents;
 mod approval;
 mod budgets;
 mod context;
@@ -40,6 +41,7 @@ mod tests;
 mod tools;
 mod untrusted;
 
+pub use agents::{AgentConfig, GENERAL_PURPOSE};
 pub use approval::{Confirmation, Confirmations};
 pub use dir_grants::DEFAULT_MASK;
 pub use environment::Environment;

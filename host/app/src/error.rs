@@ -11,7 +11,7 @@ use crate::{
 use agent_host_engine::journal::JournalError;
 use agent_host_mcp_client::ConnectError;
 use agent_host_sandbox::{LoadError, LoadFault, SandboxError};
-use agent_host_types::model::ModelError;
+use agent_host_types::{id::SessionId, model::ModelError};
 use std::{io, path::PathBuf};
 
 /// Why a host, a session or a component cannot be used. The text says what, why and what to do.
@@ -79,6 +79,24 @@ pub enum HostError {
         /// The tools of the owner.
         known: Vec<String>,
     },
+    /// The session of an agent is driven by the one that started it.
+    #[error(
+        "session {session} is that of an agent; go on with the one that started it: agent-host run --resume {parent}"
+    )]
+    SessionOfAgent {
+        /// The session.
+        session: SessionId,
+        /// The session that started it.
+        parent: SessionId,
+    },
+    /// There is no agent of this name.
+    #[error("there is no agent `{}`; the agents are {known}", name.escape_debug())]
+    NoAgent {
+        /// The name.
+        name: String,
+        /// The names of all agents.
+        known: String,
+    },
     /// Two components or servers have a tool of the same name.
     #[error(
         "{first} and {second} both have a tool called `{tool}`, and the model could not tell them apart. Remove one of them from agent.toml"
@@ -144,6 +162,8 @@ impl HostError {
             | Self::Recording(_)
             | Self::UnknownBuiltin { .. }
             | Self::UnknownApproval { .. }
+            | Self::NoAgent { .. }
+            | Self::SessionOfAgent { .. }
             | Self::DuplicateTool { .. }
             | Self::DuplicateExternalTool { .. }
             | Self::Skill { .. }

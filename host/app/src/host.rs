@@ -1,24 +1,23 @@
 //! A running host: journal, model and tools, wired by a configuration.
 
 use crate::{
+    agents::{AgentModels, open_models},
     config::{Config, ModelConfig, ModelsConfig},
     error::HostError,
     no_model::NoModel,
     recording,
     registry::Registry,
     rules::check_rules,
-    skill::{Skill, SkillTools},
+    skill::Skill,
     store::{open_store, project},
     tool_choice,
 };
 use agent_host_engine::{
     BoxFuture,
-    artifact::{Artifacts, READ_ARTIFACT, with_artifact_reader},
-    ask_user::with_ask_user,
+    agents::TOOL_PREFIX,
+    artifact::{Artifacts, READ_ARTIFACT},
     model::Model,
     session::{ClientSession, Session, SessionStart, now_ms},
-    tool::ToolRunner,
-    tool_search::SearchedTools,
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
 use agent_host_journal::{JournalStore, ProjectApproval};
@@ -58,11 +57,11 @@ use std::sync::Arc;
 pub struct Host {
     config: Config,
     registry: Arc<Registry>,
-    /// The tools for the model: those of the registry, or a search of them, and the reader of skills.
-    tools: Arc<dyn ToolRunner>,
-    model: Arc<dyn Model>,
-    store: Arc<dyn JournalStore>,
-    key: ContinuationKey,
+    pub(crate) model: Arc<dyn Model>,
+    /// The models of agents that have their own.
+    pub(crate) agent_models: AgentModels,
+    pub(crate) store: Arc<dyn JournalStore>,
+    pub(crate) key: ContinuationKey,
 }
 
 impl std::fmt::Debug for Host {
@@ -80,8 +79,11 @@ impl Host {
     /// One of them cannot be used, or `tool-choice` names a tool that the model is not offered.
     pub async fn open(config: Config) -> Result<Self, HostError> {
         let model = model(&config).await?;
-        let host = Self::open_with_model(config, model).await?;
-        tool_choice::check(&host.config.models, host.tools.as_ref())?;
+        let agent_models = open_models(&config).await?;
+        let mut host = Self::open_with_model(config, model).await?;
+        host.agent_models = agent_models;
+        let tools = host.agent(Prompts::Deny).tools;
+        tool_choice::check(&host.config.models, tools.as_ref())?;
         Ok(host)
     }
 
@@ -114,12 +116,15 @@ impl Host {
             let registry = Arc::new(Registry::open(&config).await?);
             registry.reserve(READ_ARTIFACT, "the reader of artifacts")?;
             check_rules(&config, &registry)?;
-            let tools = SearchedTools::wrap(registry.clone(), config.search_tools_from);
+            let started = config.agent_definitions.iter().map(|agent| &agent.name);
+            for name in started {
+                registry.reserve(&format!("{TOOL_PREFIX}{name}"), "the agents")?;
+            }
             Ok(Self {
-                tools: SkillTools::wrap(with_artifact_reader(tools), registry.skills()),
                 config,
                 registry,
                 model,
+                agent_models: AgentModels::new(),
                 store,
                 key,
             })
@@ -154,16 +159,23 @@ impl Host {
     /// the caller and the configuration allow it.
     #[must_use]
     pub fn agent(&self, prompts: Prompts) -> Agent {
-        let prompts = match (prompts, self.config.prompts) {
+        let prompts = self.prompts(prompts);
+        let depth = self.config.agent_depth;
+        let agents = self.agents(&self.config.agents, &self.model, prompts, depth);
+        let tools = self.registry.clone();
+        self.assemble(tools, &self.model, self.settings(prompts), agents)
+    }
+
+    pub(crate) fn prompts(&self, prompts: Prompts) -> Prompts {
+        match (prompts, self.config.prompts) {
             (Prompts::Ask, Prompts::Ask) => Prompts::Ask,
             (Prompts::Deny, _) | (_, Prompts::Deny) => Prompts::Deny,
-        };
-        let tools = self.tools.clone();
-        let tools = match prompts {
-            Prompts::Ask => with_ask_user(tools),
-            Prompts::Deny => tools,
-        };
-        let settings = Settings {
+        }
+    }
+
+    /// Returns the settings of the agent of the file's top level.
+    pub(crate) fn settings(&self, prompts: Prompts) -> Settings {
+        Settings {
             budgets: self.config.budgets.clone(),
             rules: Arc::clone(&self.config.rules),
             prompts,
@@ -172,14 +184,6 @@ impl Host {
             approval_expiry_ms: self.config.approval_expiry_ms,
             context: self.config.context,
             ..Settings::default()
-        };
-        Agent {
-            model: self.model.clone(),
-            tools,
-            agents: None,
-            hooks: Vec::new(),
-            key: self.key.clone(),
-            settings,
         }
     }
 
@@ -236,12 +240,20 @@ impl Host {
         Ok(self.store.read_blob(digest).await?)
     }
 
-    /// Starts a session.
+    /// Starts a session of the agent of the file's top level.
     ///
     /// # Errors
     /// When the journal cannot be written.
     pub async fn start_session(&self) -> Result<Session, HostError> {
-        self.start(self.config.system.clone(), None).await
+        self.start_session_with(self.config.system.clone()).await
+    }
+
+    /// Starts a session with a system prompt.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub async fn start_session_with(&self, system: Option<String>) -> Result<Session, HostError> {
+        self.start(system, None).await
     }
 
     /// Starts a session driven by an external client; `client` is its name and version.
@@ -287,7 +299,14 @@ impl Host {
     pub async fn resume_session(&self, name: &str) -> Result<Session, HostError> {
         let id = self.store.find(name).await?;
         let journal = self.store.open_session(id).await?;
-        Ok(Session::resume(journal).await?)
+        let session = Session::resume(journal).await?;
+        match session.state().parent() {
+            None => Ok(session),
+            Some(parent) => Err(HostError::SessionOfAgent {
+                session: id,
+                parent: parent.session,
+            }),
+        }
     }
 }
 
@@ -297,6 +316,14 @@ impl Host {
 /// No model can be selected, a script cannot be read, or the settings of an endpoint cannot be
 /// used.
 pub fn model(config: &Config) -> BoxFuture<'_, Result<Arc<dyn Model>, HostError>> {
+    model_of(&config.models)
+}
+
+/// Creates a model with its fallbacks.
+///
+/// # Errors
+/// Those of [`model`].
+pub(crate) fn model_of(models: &ModelsConfig) -> BoxFuture<'_, Result<Arc<dyn Model>, HostError>> {
     Box::pin(async move {
         let ModelsConfig {
             first,
@@ -304,12 +331,12 @@ pub fn model(config: &Config) -> BoxFuture<'_, Result<Arc<dyn Model>, HostError>
             selection_error,
             record,
             ..
-        } = &config.models;
+        } = models;
         if let Some(error) = selection_error {
             return Err(error.clone().into());
         }
         let recorder = match record {
-            Some(file) => Some(recording::create(file, &config.models)?),
+            Some(file) => Some(recording::create(file, models)?),
             None => None,
         };
         let first: Arc<dyn Model> = match first {

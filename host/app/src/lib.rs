@@ -4,6 +4,7 @@
 //! [`Config::load`] resolves a configuration, [`Host::open`] opens it, and [`Host::agent`] creates
 //! the engine. `examples/embed.rs` is an embedder with a model and a native tool of its own.
 
+mod agents;
 mod builtin;
 mod check;
 mod components;

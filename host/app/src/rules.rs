@@ -5,11 +5,12 @@ use crate::{
     config::{Config, ConfigError, advice},
 };
 use agent_host_engine::{
-    artifact::READ_ARTIFACT, text, tool::ToolRunner as _, tool_search::SEARCH_TOOL,
+    agents::TOOL_PREFIX, artifact::READ_ARTIFACT, ask_user::ASK_USER, text, tool::ToolRunner as _,
+    tool_search::SEARCH_TOOL,
 };
 
 /// The tools of the program, which are offered where there is use for them.
-const OWN_TOOLS: [&str; 3] = [READ_ARTIFACT, READ_SKILL, SEARCH_TOOL];
+const OWN_TOOLS: [&str; 4] = [READ_ARTIFACT, READ_SKILL, SEARCH_TOOL, ASK_USER];
 
 /// The maximum of bytes shown of the names of all tools.
 const NAMES_BYTES: usize = 1_000;
@@ -23,6 +24,12 @@ pub fn check_rules(config: &Config, registry: &Registry) -> Result<(), ConfigErr
     let tools = registry.tools().iter();
     let mut known: Vec<&str> = tools.map(|tool| tool.definition.name.as_str()).collect();
     known.extend(OWN_TOOLS);
+    let agents: Vec<String> = config
+        .agent_definitions
+        .iter()
+        .map(|agent| format!("{TOOL_PREFIX}{}", agent.name))
+        .collect();
+    known.extend(agents.iter().map(String::as_str));
     let of_absent = |tool: &str| {
         let mut servers = registry.absent_servers().iter();
         servers.any(|server| {

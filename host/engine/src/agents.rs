@@ -43,6 +43,8 @@ pub struct SubAgent {
     pub agent: Agent,
     /// When starting it needs approval. Its calls are decided about one by one in any case.
     pub approval: Approval,
+    /// The decisions that the user may take about that; not empty.
+    pub decisions: Vec<DecisionKind>,
     /// Whether its calls can wait for the user. If not, what would wait is denied.
     pub is_interactive: bool,
     /// The price of its model, if that is known.
@@ -93,7 +95,7 @@ impl SubAgent {
             },
             effect,
             approval: self.approval,
-            decisions: DecisionKind::ALL.to_vec(),
+            decisions: self.decisions.clone(),
             runtime: ToolRuntime::Agent,
             component: Some(self.definition),
         }

@@ -8,7 +8,7 @@
 //!   [`definitions`] validate values and definitions from untrusted sources; [`secrets`] redacts.
 //! - [`spill`] stores large results as blobs; [`artifact`] names the files that calls returned;
 //!   [`context`] keeps a conversation within the model's window; [`tool_search`] finds tools among
-//!   many; with [`ask_user`] the model asks the user; [`host_tool`] adds a tool of the program;
+//!   many, and [`tool_filter`] leaves some of them; with [`ask_user`] the model asks the user; [`host_tool`] adds a tool of the program;
 //!   [`agents`] are started by another agent.
 
 pub mod agents;
@@ -28,6 +28,7 @@ pub mod session;
 pub mod spill;
 pub mod text;
 pub mod tool;
+pub mod tool_filter;
 pub mod tool_search;
 pub mod turn;
 

@@ -292,6 +292,14 @@ pub enum StoreError {
     /// There is no such session.
     #[error("there is no session {0}; `agent-host sessions list` shows those that there are")]
     NoSession(SessionId),
+    /// The session of an agent, which is removed with the one that started it.
+    #[error("session {session} is that of an agent of session {parent}; remove that one")]
+    OfAgent {
+        /// The session.
+        session: SessionId,
+        /// The session that started it.
+        parent: SessionId,
+    },
     /// There is no session at all, so none is the latest.
     #[error("there is no session yet; begin one with `agent-host run`")]
     NoSessions,
@@ -428,6 +436,7 @@ impl From<StoreError> for JournalError {
             | E::Import { .. }
             | E::ApprovalForm { .. } => Self::corrupt(error),
             E::NoSession(_)
+            | E::OfAgent { .. }
             | E::NoSessions
             | E::NoMatch(_)
             | E::Ambiguous { .. }

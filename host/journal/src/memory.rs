@@ -170,10 +170,12 @@ impl JournalStore for MemoryStore {
         self.run(move |shared| {
             let wanted = Wanted::new(&prefix);
             let sessions = shared.state().list();
-            let ids = sessions.into_iter().map(|info| info.id);
-            let is_match =
-                |id: &SessionId| wanted.is_latest() || id.to_string().starts_with(&wanted.prefix);
-            Ok(wanted.only(ids.filter(is_match).take(wanted.limit()).collect())?)
+            let is_match = |info: &SessionInfo| match wanted.is_latest() {
+                true => info.parent.is_none(),
+                false => info.id.to_string().starts_with(&wanted.prefix),
+            };
+            let found = sessions.into_iter().filter(is_match).map(|info| info.id);
+            Ok(wanted.only(found.take(wanted.limit()).collect())?)
         })
     }
 
@@ -214,8 +216,14 @@ impl JournalStore for MemoryStore {
 
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {
         self.run(move |shared| {
-            let _claim = shared.claim_existing(session)?;
-            shared.state().remove(session);
+            if let Some(parent) = shared.state().parent(session) {
+                return Err(StoreError::OfAgent { session, parent }.into());
+            }
+            let mut family = shared.state().descendants(session);
+            family.push(session);
+            let claims = family.iter().map(|session| shared.claim_existing(*session));
+            let _claims = claims.collect::<Result<Vec<_>, _>>()?;
+            shared.state().remove_family(session);
             Ok(())
         })
     }

@@ -35,6 +35,7 @@ pub(crate) struct Listing {
     pub(crate) title: Option<String>,
     pub(crate) directory: Option<String>,
     pub(crate) outcome: Option<&'static str>,
+    pub(crate) parent: Option<SessionId>,
 }
 
 impl Row {
@@ -77,9 +78,13 @@ impl Listing {
     fn of(event: &Event) -> Self {
         match event {
             Event::SessionStarted {
-                directory, client, ..
+                directory,
+                client,
+                parent,
+                ..
             } => Self {
                 directory: directory.clone(),
+                parent: parent.as_ref().map(|parent| parent.session),
                 // The session of a client has no input, so it is listed by the client's name.
                 title: client.as_deref().and_then(one_line),
                 ..Self::default()

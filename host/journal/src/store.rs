@@ -67,7 +67,7 @@ pub trait JournalStore: Debug + Send + Sync {
     fn read_blob(&self, digest: Digest) -> StoreFuture<'_, Vec<u8>>;
 
     /// Returns the session whose id begins with `prefix`, or for `latest` the one that was written to
-    /// last, whatever the clock said.
+    /// last, whatever the clock said, and that is no agent's.
     ///
     /// # Errors
     /// [`JournalError::NotFound`], also if several sessions match; the text names them.
@@ -97,14 +97,16 @@ pub trait JournalStore: Debug + Send + Sync {
     /// [`JournalError::Locked`].
     fn import(&self, file: Box<dyn BufRead + Send>, as_new: bool) -> StoreFuture<'_, SessionId>;
 
-    /// Removes a session, and the blobs to which no other session refers.
+    /// Removes a session with those of its agents, and the blobs to which no other session refers.
     ///
     /// # Errors
-    /// [`JournalError::Locked`], [`JournalError::NotFound`].
+    /// [`JournalError::Locked`], [`JournalError::NotFound`], also for an agent's session alone,
+    /// without which its call would run again.
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()>;
 
     /// Removes the oldest sessions that exceed the retention, and returns their space. A session that
-    /// is claimed or awaits a decision, an answer or a result stays.
+    /// is claimed or awaits a decision, an answer or a result stays; those of agents stay or go with
+    /// the one that started them.
     fn prune(&self, retention: Retention) -> StoreFuture<'_, Pruned>;
 
     /// Returns the sessions of which the store has fewer events than were durable, as far as it can
@@ -170,6 +172,8 @@ pub struct SessionInfo {
     pub directory: Option<String>,
     /// The kebab-case name of the outcome of its last turn; absent until its first turn has ended.
     pub outcome: Option<String>,
+    /// The session whose call started it, for the session of an agent.
+    pub parent: Option<SessionId>,
 }
 
 /// The bounds within which unused sessions are kept. The default keeps all.

@@ -5,7 +5,7 @@
 //! is marked as harmless by `skip_serializing`.
 
 use super::{
-    approval::RawApproval, model::is_file, network::RawNetwork, rules::RawRule,
+    agents::RawAgent, approval::RawApproval, model::is_file, network::RawNetwork, rules::RawRule,
     settings::RawSettings,
 };
 use agent_host_engine::policy::{DirMode, DirQuota};
@@ -84,6 +84,13 @@ pub(super) struct RawConfig {
     pub(super) external_tool: Vec<RawExternalTool>,
     /// The MCP servers.
     pub(super) mcp: Vec<RawMcp>,
+    /// The agents that the agent of the file's top level can start.
+    pub(super) agents: Vec<String>,
+    /// The maximum depth of agents that start agents.
+    #[serde(skip_serializing)]
+    pub(super) agent_depth: Option<u8>,
+    /// The agents.
+    pub(super) agent: Vec<RawAgent>,
     /// The rules about calls.
     pub(super) rule: Vec<RawRule>,
     /// The grants of components without lists of their own; absent for the working directory,

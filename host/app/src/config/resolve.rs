@@ -2,7 +2,7 @@
 
 use super::{
     Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig, ModelsConfig,
-    SecretSection, budgets, context, external, grants, instructions, mcp, network,
+    SecretSection, agents, budgets, context, external, grants, instructions, mcp, network,
     parse::ConfigFile,
     paths::{Scope, canonical},
     prices,
@@ -14,7 +14,10 @@ use agent_host_engine::turn::{Prompts, Timing};
 use agent_host_models::Effort;
 use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
 use agent_host_types::limits::Limits;
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// The changes of the command line to a configuration. Relative paths begin at the working
 /// directory.
@@ -108,6 +111,8 @@ impl Config {
             base: file.as_deref().and_then(Path::parent).unwrap_or(cwd),
             environment,
         };
+        // The models of agents are resolved as the file's own.
+        let whole = raw.clone();
         resolve_steps! {
             directories = directories(&raw, overrides.state_dir.as_deref(), scope);
             models = settings::resolve_models(&raw, overrides, scope);
@@ -125,6 +130,13 @@ impl Config {
                 let chosen = chosen(&models);
                 budgets::resolve(raw.max_turns, raw.budgets, prices, overrides, &chosen)
             });
+            agents = match (&models, &prices, &instructions) {
+                (Some(_), Some(prices), Some(instructions)) => {
+                    let system = instructions.system.as_deref();
+                    agents::resolve(&whole, system, overrides, prices, &chosen(&models), scope)
+                }
+                _ => Err(ConfigError::reported()),
+            };
             context = match (&models, &prices) {
                 (Some(_), Some(prices)) => context::resolve(raw.context, &chosen(&models), prices),
                 _ => Err(ConfigError::reported()),
@@ -152,6 +164,12 @@ impl Config {
         let (mut models, names) = models;
         models.set_prices(&names, &prices);
         models.set_network(&network);
+        let agents = agents.into_iter().map(|mut agent| {
+            let models = Arc::make_mut(&mut agent).models.iter_mut();
+            models.for_each(|models| models.set_network(&network));
+            agent
+        });
+        let agent_definitions = agents.collect();
         let mut servers = servers;
         for server in &mut servers {
             server.network = network.clone();
@@ -180,6 +198,9 @@ impl Config {
             tools,
             external_tools,
             servers,
+            agent_definitions,
+            agents: raw.agents,
+            agent_depth: raw.agent_depth.unwrap_or(DEFAULT_AGENT_DEPTH),
             rules,
             supervisor: None,
             elicitor: None,
@@ -199,6 +220,9 @@ impl Config {
 /// The number of tools from which on the model is offered a search of them, by default. Anthropic's
 /// documentation of its own tool search says that models choose worse beyond 30 to 50.
 const SEARCH_TOOLS_FROM: usize = 30;
+
+/// The depth of agents that start agents, by default: an agent and one that it starts.
+const DEFAULT_AGENT_DEPTH: u8 = 2;
 
 /// The directories of state and of compiled components.
 fn directories(

@@ -1,7 +1,7 @@
 //! The resolved configuration.
 
 use super::{
-    ConfigError, ExternalTool, McpConfig, ModelsConfig, SessionConfig, ToolConfig,
+    AgentConfig, ConfigError, ExternalTool, McpConfig, ModelsConfig, SessionConfig, ToolConfig,
     dir_grants::WORKSPACE, paths::canonical, secrets::SecretConfig,
 };
 use crate::skill::Skill;
@@ -79,6 +79,12 @@ pub struct Config {
     pub external_tools: Vec<ExternalTool>,
     /// The MCP servers. Their names differ, also from those of the components.
     pub servers: Vec<McpConfig>,
+    /// The agents. Their names differ.
+    pub agent_definitions: Vec<Arc<AgentConfig>>,
+    /// The agents that the agent of the file's top level can start, by their names.
+    pub agents: Vec<String>,
+    /// The maximum depth of agents that start agents.
+    pub agent_depth: u8,
     /// The rules about calls. Their names differ.
     pub rules: Arc<[CallRule]>,
     /// The program that starts MCP servers, and ends them with this process; absent to start them

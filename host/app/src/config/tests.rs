@@ -1,5 +1,6 @@
 //! Shared fixtures: a directory tree, and its own environment.
 
+mod agents;
 mod approvals;
 mod bad;
 mod budgets;

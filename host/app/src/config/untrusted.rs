@@ -268,6 +268,11 @@ impl<'a> Review<'a> {
             tool,
             external_tool,
             mcp,
+            // Those that it can start; each is defined below.
+            agents: _,
+            // None starts without a budget of the user's.
+            agent_depth: _,
+            agent,
             rule,
             grants,
             secret,
@@ -316,6 +321,7 @@ impl<'a> Review<'a> {
             .iter()
             .for_each(|tool| self.external_tool(tool));
         mcp.iter().for_each(|server| self.server(server));
+        agent.iter().for_each(|agent| self.agent(agent));
         rule.iter().for_each(|rule| self.rule(rule));
         grants
             .iter()

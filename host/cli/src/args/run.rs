@@ -51,6 +51,9 @@ pub(crate) struct RunArgs {
     /// How to print the answer.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output_format: OutputFormat,
+    /// Run this agent of agent.toml instead of the one of its top level.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
     /// Go on with a session: its id, the beginning of its id, or `latest`.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,

@@ -105,19 +105,23 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         }
         opened = Host::open(config) => opened?,
     };
+    let prompts = prompts(&args, terminal);
+    let (mut agent, system) = match &args.agent {
+        Some(name) => host.named_agent(name, prompts)?,
+        None => (host.agent(prompts), host.config().system.clone()),
+    };
     let mut session = match &args.resume {
         Some(name) => host.resume_session(name).await?,
-        None => host.start_session().await?,
+        None => host.start_session_with(system).await?,
     };
     if !args.quiet {
         intro::show(&host, &session, terminal);
     }
     let view = LiveView::new(*terminal, args.output_format, args.quiet);
-    let mut agent = host.agent(prompts(&args, terminal));
     if args.durable {
         agent.settings.durability = Durability::Strict;
     }
-    agent.settings.until_tool = until_tool(&args);
+    agent.settings.until_tool = until_tool(&args).or(agent.settings.until_tool);
     agent.settings.output_schema = args
         .output_schema
         .as_deref()

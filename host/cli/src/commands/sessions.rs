@@ -103,7 +103,11 @@ async fn list(
              the journal from a backup, or take the session as it is: agent-host sessions recover {session}"
         ));
     }
-    for row in rows {
+    // `sessions show` of the one that started an agent names the agent's.
+    for row in rows
+        .into_iter()
+        .filter(|row| as_json || row.parent.is_none())
+    {
         let as_value = || {
             json!({
                 "session": row.id,
@@ -113,6 +117,7 @@ async fn list(
                 "title": row.title,
                 "directory": row.directory,
                 "outcome": row.outcome,
+                "parent": row.parent,
             })
         };
         let as_line = || {

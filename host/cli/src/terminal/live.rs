@@ -9,7 +9,7 @@ use agent_host_engine::{
     model::ModelDelta,
     observer::{Live, Observer},
 };
-use agent_host_types::{event::EventRecord, output::ToolResultOutput};
+use agent_host_types::{event::EventRecord, id::CallId, output::ToolResultOutput};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 use std::{
@@ -23,6 +23,9 @@ use tokio::runtime::Handle;
 
 /// The maximum length of a call's arguments and of its result on a line, in characters.
 const SHOWN_CHARACTERS: usize = 100;
+
+/// The indentation of an agent's steps below those of the one that started it.
+const INDENT: &str = "  ";
 
 /// The interval between frames of the spinner.
 const TICK: Duration = Duration::from_millis(100);
@@ -68,6 +71,8 @@ pub(crate) struct LiveView {
     quiet: bool,
     /// True while the last text on stdout has no line break after it.
     line_open: AtomicBool,
+    /// The calls that started the agent which is watched; none for the one that the user talks to.
+    path: Vec<CallId>,
 }
 
 impl LiveView {
@@ -77,12 +82,13 @@ impl LiveView {
             format,
             quiet,
             line_open: AtomicBool::new(false),
+            path: Vec::new(),
         }
     }
 
     /// True if the answer is streamed and must not be printed again at the end.
     pub(crate) fn streams_text(&self) -> bool {
-        self.format == OutputFormat::Text && self.terminal.stdout
+        self.format == OutputFormat::Text && self.terminal.stdout && self.path.is_empty()
     }
 
     /// Removes the spinner and ends an open line.
@@ -113,17 +119,23 @@ impl LiveView {
         if self.quiet {
             return;
         }
+        let line = format!("{}{line}", INDENT.repeat(self.path.len()));
         match spinner().as_ref() {
-            Some(spinner) => spinner.suspend(|| self.terminal.note(line)),
-            None => self.terminal.note(line),
+            Some(spinner) => spinner.suspend(|| self.terminal.note(&line)),
+            None => self.terminal.note(&line),
         }
     }
 
     /// Prints a document of `stream-json`; nothing in another format.
     fn stream(&self, document: impl FnOnce() -> Value) {
-        if self.format == OutputFormat::StreamJson {
-            self.terminal.println(&json_text(&document()));
+        if self.format != OutputFormat::StreamJson {
+            return;
         }
+        let mut document = document();
+        if let (false, Value::Object(fields)) = (self.path.is_empty(), &mut document) {
+            fields.insert("path".to_owned(), json!(self.path));
+        }
+        self.terminal.println(&json_text(&document));
     }
 
     fn text(&self, text: &str) {
@@ -138,6 +150,20 @@ impl LiveView {
 }
 
 impl Observer for LiveView {
+    fn child<'a>(&'a self, call_id: &'a CallId, agent: &'a str) -> Option<Box<dyn Observer + 'a>> {
+        self.end_output();
+        self.step(&format!(
+            "{DIM}the agent {} works{DIM:#}",
+            escape_line(agent)
+        ));
+        let mut path = self.path.clone();
+        path.push(call_id.clone());
+        Some(Box::new(Self {
+            path,
+            ..Self::new(self.terminal, self.format, self.quiet)
+        }))
+    }
+
     fn recorded(&self, record: &EventRecord) {
         self.stream(|| json!(record));
     }

@@ -152,7 +152,9 @@ impl NameGlob {
         self.glob.is_none().then_some(self.text.as_str())
     }
 
-    fn matches(&self, name: &str) -> bool {
+    /// Returns whether it matches a name.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
         match &self.glob {
             Some(glob) => glob.is_match(name),
             None => self.text == name,

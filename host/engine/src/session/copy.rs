@@ -52,7 +52,7 @@ impl SessionCopy {
     ///
     /// # Errors
     /// [`JournalError::Corrupt`] if it is out of order, or no session could have recorded it.
-    pub fn next(&mut self, record: EventRecord) -> Result<EventRecord, JournalError> {
+    pub fn next(&mut self, mut record: EventRecord) -> Result<EventRecord, JournalError> {
         check_record(&record, self.next_seq, self.from)?;
         self.check(&record.event).map_err(|why| {
             JournalError::corrupt(format!(
@@ -61,6 +61,10 @@ impl SessionCopy {
             ))
         })?;
         self.blobs.extend(referenced_blobs(&record.event));
+        if let Event::SessionStarted { parent, .. } = &mut record.event {
+            // The call of the agent has the original's result.
+            *parent = None;
+        }
         Ok(self.follow(record.at_ms, record.event))
     }
 

@@ -13,6 +13,7 @@ use crate::{
 use agent_host_types::{
     approval::{ApprovalRule, Decision},
     continuation::Awaiting,
+    event::ParentCall,
     id::{CallId, Digest},
     limits::Limits,
     message::{Message, Role, ToolResult},
@@ -32,6 +33,7 @@ use std::{
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionState {
     system: Option<String>,
+    parent: Option<ParentCall>,
     /// The digest of the last request's system prompt, which is stored as a blob.
     pub(crate) system_blob: Option<Digest>,
     messages: History,
@@ -129,6 +131,12 @@ impl SessionState {
     #[must_use]
     pub fn system(&self) -> Option<&str> {
         self.system.as_deref()
+    }
+
+    /// Returns the call whose agent it is.
+    #[must_use]
+    pub fn parent(&self) -> Option<&ParentCall> {
+        self.parent.as_ref()
     }
 
     /// Returns the end of the conversation as the model is shown it: at least its last 1,024

@@ -55,6 +55,7 @@ impl Stored {
                 title: None,
                 directory: None,
                 outcome: None,
+                parent: None,
             },
             rows: Vec::new(),
             blobs: BTreeSet::new(),
@@ -69,6 +70,7 @@ impl Stored {
         info.title = info.title.take().or_else(|| listing.title.clone());
         info.directory = info.directory.take().or_else(|| listing.directory.clone());
         info.outcome = listing.outcome.map(str::to_owned).or(info.outcome.take());
+        info.parent = info.parent.or(listing.parent);
         self.rows.push(Arc::clone(row));
     }
 }
@@ -100,7 +102,11 @@ impl State {
     pub(super) fn list(&self) -> Vec<SessionInfo> {
         let mut stored: Vec<&Stored> = self.sessions.values().collect();
         stored.sort_by_key(|stored| Reverse(stored.last_write));
-        stored.iter().map(|stored| stored.info.clone()).collect()
+        let info = |stored: &&Stored| SessionInfo {
+            parent: self.parent(stored.info.id),
+            ..stored.info.clone()
+        };
+        stored.iter().map(info).collect()
     }
 
     /// The page of a session that begins with number `from`: about [`PAGE_BYTES`] of rows.
@@ -179,10 +185,48 @@ impl State {
         }
     }
 
+    /// Removes a session with those of its agents.
+    pub(super) fn remove_family(&mut self, session: SessionId) {
+        let family = self.descendants(session);
+        family.into_iter().for_each(|child| self.remove(child));
+        self.remove(session);
+    }
+
+    /// Whether a session or one of its agents is written to.
+    fn is_claimed(&self, session: SessionId) -> bool {
+        let mut family = self.descendants(session);
+        family.push(session);
+        family
+            .iter()
+            .any(|session| self.claims.contains_key(session))
+    }
+
+    /// Returns the sessions of a session's agents, and of theirs.
+    pub(super) fn descendants(&self, session: SessionId) -> Vec<SessionId> {
+        let mut found = vec![session];
+        let mut next = 0;
+        while let Some(parent) = found.get(next).copied() {
+            let stored = self.sessions.values();
+            let children = stored.filter(|stored| stored.info.parent == Some(parent));
+            let ids = children.map(|stored| stored.info.id);
+            found.extend(ids.collect::<Vec<_>>());
+            next += 1;
+        }
+        found.remove(0);
+        found
+    }
+
+    /// Returns the session whose call started this one.
+    pub(super) fn parent(&self, session: SessionId) -> Option<SessionId> {
+        let parent = self.sessions.get(&session)?.info.parent;
+        parent.filter(|parent| self.contains(*parent))
+    }
+
     pub(super) fn prune(&mut self, retention: Retention, now_ms: u64) -> Pruned {
         let mut pruned = Pruned::default();
         let oldest_ms = retention.oldest_ms(now_ms);
-        for info in self.list().into_iter().rev() {
+        let sessions = self.list().into_iter().rev();
+        for info in sessions.filter(|info| info.parent.is_none()) {
             let session = info.id;
             let is_too_large = retention.bytes.is_some_and(|most| self.bytes > most);
             let is_too_old = oldest_ms.is_some_and(|oldest| info.last_ms <= oldest);
@@ -192,10 +236,10 @@ impl State {
             let outcome = info.outcome.as_deref();
             if outcome.is_some_and(|outcome| AWAITING.contains(&outcome)) {
                 pruned.kept.push((session, KeepReason::Awaiting));
-            } else if self.claims.contains_key(&session) {
+            } else if self.is_claimed(session) {
                 pruned.kept.push((session, KeepReason::InUse));
             } else {
-                self.remove(session);
+                self.remove_family(session);
                 pruned.removed.push(session);
             }
         }

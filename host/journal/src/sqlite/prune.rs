@@ -1,12 +1,12 @@
 //! Retention: removes the oldest sessions by age and by the size of the database.
 //!
-//! A session is removed as a whole. One that is claimed stays, and so does one that awaits a decision, an
+//! A session is removed as a whole, with those of its agents. One that is claimed stays, and so does one that awaits a decision, an
 //! answer or a result: those are removed by their id alone.
 
 use super::{
     database::Database,
     lock::SessionLock,
-    read::{LAST_WRITTEN, parsed, positive},
+    read::{LAST_WRITTEN, PARENT, descendants, parsed, positive},
     session::SessionWriter,
 };
 use crate::{
@@ -114,12 +114,25 @@ impl Pass {
             Err(JournalError::Locked { .. }) => return Ok(Step::Kept(session, KeepReason::InUse)),
             Err(error) => return Err(error),
         };
+        let of_agents = descendants(db, session).map_err(failed)?;
+        let mut taken = vec![(session, lock)];
+        for of_agent in of_agents {
+            match SessionLock::take(locks, of_agent) {
+                Ok(lock) => taken.push((of_agent, lock)),
+                Err(JournalError::Locked { .. }) => {
+                    return Ok(Step::Kept(session, KeepReason::InUse));
+                }
+                Err(error) => return Err(error),
+            }
+        }
         let tx = db
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failed)?;
-        SessionWriter::new(&tx, location, session).remove()?;
+        for (session, _) in &taken {
+            SessionWriter::new(&tx, location, *session).remove()?;
+        }
         tx.commit().map_err(failed)?;
-        lock.remove();
+        taken.into_iter().for_each(|(_, lock)| lock.remove());
         Ok(Step::Removed(session))
     }
 }
@@ -231,7 +244,9 @@ impl Database {
 
 /// Returns the sessions, the one that was written to longest ago first.
 fn candidates(db: &Connection) -> Result<VecDeque<Candidate>, rusqlite::Error> {
-    let query = format!("SELECT id, last_ms, outcome FROM sessions ORDER BY {LAST_WRITTEN} ASC");
+    let query = format!(
+        "SELECT id, last_ms, outcome FROM sessions WHERE {PARENT} IS NULL ORDER BY {LAST_WRITTEN} ASC"
+    );
     let mut query = db.prepare_cached(&query)?;
     let rows = query.query_map([], |row| {
         let outcome: Option<String> = row.get(2)?;

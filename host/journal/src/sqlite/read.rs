@@ -26,6 +26,30 @@ use std::{
 pub(crate) const LAST_WRITTEN: &str =
     "(SELECT rowid FROM events WHERE session = sessions.id ORDER BY seq DESC LIMIT 1)";
 
+/// The session whose call started this one, for the session of an agent.
+pub(crate) const PARENT: &str = "(SELECT parents.id FROM events
+     JOIN sessions AS parents ON parents.id = json_extract(events.json, '$.parent.session')
+     WHERE events.session = sessions.id AND events.seq = 0)";
+
+/// Returns the sessions of a session's agents, and of theirs; each after the one that started it.
+pub(crate) fn descendants(
+    db: &Connection,
+    session: SessionId,
+) -> Result<Vec<SessionId>, rusqlite::Error> {
+    let query = format!("SELECT id FROM sessions WHERE {PARENT} = ?1");
+    let mut query = db.prepare_cached(&query)?;
+    let mut found = vec![session];
+    let mut next = 0;
+    while let Some(parent) = found.get(next) {
+        let children = query.query_map([parent.to_string()], parsed)?;
+        let children = children.collect::<Result<Vec<SessionId>, _>>()?;
+        found.extend(children);
+        next += 1;
+    }
+    found.remove(0);
+    Ok(found)
+}
+
 /// A page of a session's events as they are stored.
 struct StoredPage {
     /// The digest of the event before the page.
@@ -117,6 +141,18 @@ impl Reader {
         query: impl FnOnce(&mut Connection) -> Result<T, rusqlite::Error>,
     ) -> Result<T, StoreError> {
         query(&mut self.lock()).map_err(StoreError::sqlite(&self.location, "read the journal"))
+    }
+
+    /// Reads the session whose call started this one, and the sessions of its agents.
+    pub(crate) fn family(
+        &self,
+        session: SessionId,
+    ) -> Result<(Option<SessionId>, Vec<SessionId>), StoreError> {
+        let query = format!("SELECT {PARENT} FROM sessions WHERE id = ?1");
+        self.read(|db| {
+            let found = db.query_row(&query, [session.to_string()], |row| parent(row, 0));
+            Ok((found.optional()?.flatten(), descendants(db, session)?))
+        })
     }
 
     pub(crate) fn exists(&self, session: SessionId) -> Result<bool, StoreError> {
@@ -233,7 +269,7 @@ impl Reader {
     /// Reads all sessions, the one that was written to last first.
     pub(crate) fn sessions(&self) -> Result<Vec<SessionInfo>, JournalError> {
         let query = format!(
-            "SELECT id, started_ms, last_ms, events, title, directory, outcome
+            "SELECT id, started_ms, last_ms, events, title, directory, outcome, {PARENT}
              FROM sessions ORDER BY {LAST_WRITTEN} DESC",
         );
         Ok(self.read(|db| {
@@ -247,6 +283,7 @@ impl Reader {
                     title: row.get(4)?,
                     directory: row.get(5)?,
                     outcome: row.get(6)?,
+                    parent: parent(row, 7)?,
                 })
             })?;
             rows.collect()
@@ -257,7 +294,7 @@ impl Reader {
     pub(crate) fn matches(&self, wanted: &Wanted<'_>) -> Result<Vec<SessionId>, StoreError> {
         let query = format!(
             "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1
-             ORDER BY {LAST_WRITTEN} DESC LIMIT ?2"
+             AND (?3 OR {PARENT} IS NULL) ORDER BY {LAST_WRITTEN} DESC LIMIT ?2"
         );
         let prefix = if wanted.is_latest() {
             ""
@@ -267,7 +304,10 @@ impl Reader {
         let limit = i64::try_from(wanted.limit()).unwrap_or(i64::MAX);
         self.read(|db| {
             let mut query = db.prepare_cached(&query)?;
-            query.query_map(params![prefix, limit], parsed)?.collect()
+            let of_agents = !wanted.is_latest();
+            query
+                .query_map(params![prefix, limit, of_agents], parsed)?
+                .collect()
         })
     }
 }
@@ -364,6 +404,16 @@ where
     let text: String = row.get(0)?;
     text.parse().map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))
+    })
+}
+
+/// Reads a column with [`PARENT`].
+fn parent(row: &rusqlite::Row<'_>, column: usize) -> Result<Option<SessionId>, rusqlite::Error> {
+    let text: Option<String> = row.get(column)?;
+    let parsed = text.map(|text| text.parse::<SessionId>()).transpose();
+    parsed.map_err(|error| {
+        let error = Box::new(error);
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, error)
     })
 }
 

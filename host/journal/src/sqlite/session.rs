@@ -142,9 +142,18 @@ impl Database {
     }
 
     pub(crate) fn delete(&self, session: SessionId) -> Result<(), JournalError> {
-        let lock = self.claim_existing(session)?;
-        self.transact(session, &lock, |gone| Ok(gone.remove()?))?;
-        lock.remove();
+        let (parent, mut family) = self.reader().family(session)?;
+        if let Some(parent) = parent {
+            return Err(StoreError::OfAgent { session, parent }.into());
+        }
+        family.insert(0, session);
+        let locks = family.iter().map(|session| self.claim_existing(*session));
+        let locks = locks.collect::<Result<Vec<_>, _>>()?;
+        // Those of agents go first, so that none is left without the one that started it.
+        for (session, lock) in family.into_iter().zip(locks).rev() {
+            self.transact(session, &lock, |gone| Ok(gone.remove()?))?;
+            lock.remove();
+        }
         Ok(())
     }
 }

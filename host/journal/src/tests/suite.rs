@@ -58,6 +58,7 @@ macro_rules! suite {
                 copies::fork_without_a_beginning_is_refused
                 copies::blob_is_removed_with_its_last_session
                 copies::delete_of_a_session_in_use_is_refused
+                copies::session_of_an_agent_stays_with_its_parent
                 journals::events_of_all_kinds_come_back_unchanged
                 journals::events_before_their_barrier_are_not_durable
                 journals::drop_stores_the_queue_and_frees_the_session

@@ -3,6 +3,7 @@
 use super::{Review, UseOf, quoted};
 use crate::config::{
     DEFAULT_MASK, GrantsSection, LimitsSection, SecretSection,
+    agents::RawAgent,
     approval::RawApproval,
     dir_grants, http_grants,
     model::is_file,
@@ -15,7 +16,10 @@ use crate::config::{
 };
 use agent_host_engine::policy::{DirMode, DirQuota, PathRules};
 use agent_host_sandbox::SandboxConfig;
-use agent_host_types::tool::{Approval, DecisionKind, Effect};
+use agent_host_types::{
+    budget::Budgets,
+    tool::{Approval, DecisionKind, Effect},
+};
 use std::{collections::BTreeMap, num::NonZeroUsize, path::Path};
 
 impl Review<'_> {
@@ -182,6 +186,30 @@ impl Review<'_> {
         self.approvals(&who, approval, approvals);
         self.calls_at_once(&who, *concurrent_calls);
         self.variables(&who, env);
+    }
+
+    /// Demands what an agent asks for besides the file. Its tools are some of those of the file, and
+    /// its calls are decided about like others.
+    pub(super) fn agent(&mut self, raw: &RawAgent) {
+        let RawAgent {
+            // Read by models and the user.
+            name: _,
+            description: _,
+            model,
+            system: _,
+            instructions,
+            tools: _,
+            agents: _,
+            until_tool: _,
+            max_turns,
+            budgets: _,
+            // Without it, starting an agent needs no approval.
+            approval: _,
+            interactive: _,
+        } = raw;
+        model.iter().for_each(|model| self.model(model));
+        instructions.iter().for_each(|file| self.instructions(file));
+        self.at_most("max-turns", *max_turns, Budgets::default().turns);
     }
 
     /// Demands the calls that a rule runs without asking. Rules that ask or deny only make a

@@ -28,7 +28,10 @@ impl SessionState {
             self.open = Some(open);
         }
         match event {
-            Event::SessionStarted { system, .. } => self.system.clone_from(system),
+            Event::SessionStarted { system, parent, .. } => {
+                self.system.clone_from(system);
+                self.parent.clone_from(parent);
+            }
             Event::SessionForked { .. } => {
                 self.open = None;
                 self.progress = Progress::default();

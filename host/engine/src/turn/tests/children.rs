@@ -21,7 +21,7 @@ use agent_host_types::{
     model::{ModelReply, StopReason, Usage},
     output::ToolResultOutput,
     question::{Answer, AnsweredBy, PendingQuestion, Question},
-    tool::{Approval, Effect},
+    tool::{Approval, DecisionKind, Effect},
     turn::{AgentInput, ChildInput, TurnEnd, TurnReport},
 };
 use pretty_assertions::assert_eq;
@@ -142,6 +142,7 @@ impl Bench {
             system: Some("You help.".into()),
             agent,
             approval: Approval::Never,
+            decisions: DecisionKind::ALL.into(),
             is_interactive: true,
             price: None,
             definition: Digest::of(name.as_bytes()),

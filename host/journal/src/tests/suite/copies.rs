@@ -2,12 +2,12 @@
 
 use super::{Backend, ids, read, session_of};
 use crate::{
-    JournalStore,
-    tests::{record, text, two_turns},
+    JournalStore, KeepReason, Retention,
+    tests::{input, record, text, two_turns},
 };
 use agent_host_types::{
-    event::{Event, EventRecord},
-    id::SessionId,
+    event::{Event, EventRecord, ParentCall},
+    id::{CallId, SessionId},
     output::Blob,
 };
 use pretty_assertions::assert_eq;
@@ -118,6 +118,67 @@ pub(super) async fn blob_is_removed_with_its_last_session(backend: &impl Backend
     store.delete(second).await.unwrap();
     assert!(store.read_blob(shared.digest).await.is_err());
     assert_eq!(ids(&*store).await, []);
+}
+
+/// The session of an agent is no latest one, and goes with the one that started it.
+pub(super) async fn session_of_an_agent_stays_with_its_parent(backend: &impl Backend) {
+    let store = backend.open().await;
+    let (parent, other) = (SessionId::new(), SessionId::new());
+    let start = async |session: SessionId, parent: Option<SessionId>| {
+        let journal = store.create(session).await.unwrap();
+        let started = Event::SessionStarted {
+            program: "test".to_owned(),
+            system: None,
+            directory: None,
+            client: None,
+            parent: parent.map(|session| ParentCall {
+                session,
+                call_id: CallId("call_0".to_owned()),
+            }),
+        };
+        journal.append(
+            &[record(session, 0, started), record(session, 1, input("x"))],
+            Vec::new(),
+        );
+        journal.barrier().await.unwrap();
+        journal
+    };
+    drop(start(other, None).await);
+    drop(start(parent, None).await);
+    let child = SessionId::from_hash([7; 32]);
+    drop(start(child, Some(parent)).await);
+    let grandchild = SessionId::from_hash([9; 32]);
+    let running = start(grandchild, Some(child)).await;
+    let listed = store.list().await.unwrap();
+    let parents: Vec<_> = listed.iter().map(|info| (info.id, info.parent)).collect();
+    let expected = [
+        (grandchild, Some(child)),
+        (child, Some(parent)),
+        (parent, None),
+        (other, None),
+    ];
+    assert_eq!(parents, expected);
+    assert_eq!(store.find("latest").await.unwrap(), parent);
+    assert_eq!(store.find("07070707").await.unwrap(), child);
+    assert_eq!(
+        text(store.delete(child).await),
+        format!("session {child} is that of an agent of session {parent}; remove that one")
+    );
+    let all = Retention {
+        bytes: Some(0),
+        age: None,
+    };
+    assert!(text(store.delete(parent).await).contains("is in use"));
+    let pruned = store.prune(all).await.unwrap();
+    assert_eq!(pruned.removed, [other]);
+    assert_eq!(pruned.kept, [(parent, KeepReason::InUse)]);
+    drop(running);
+    // A copy is no agent's.
+    let copy = store.fork(child, None).await.unwrap();
+    store.delete(parent).await.unwrap();
+    assert_eq!(ids(&*store).await, [copy]);
+    assert_eq!(store.find("latest").await.unwrap(), copy);
+    assert_eq!(store.prune(all).await.unwrap().removed, [copy]);
 }
 
 pub(super) async fn delete_of_a_session_in_use_is_refused(backend: &impl Backend) {

@@ -41,6 +41,7 @@ pub(super) async fn list_shows_the_latest_session_first(backend: &impl Backend) 
                 title: Some("MCP client notes 2.1".to_owned()),
                 directory: Some("/home/ann/photos".to_owned()),
                 outcome: Some("done".to_owned()),
+                parent: None,
             },
             SessionInfo {
                 id: new,
@@ -50,6 +51,7 @@ pub(super) async fn list_shows_the_latest_session_first(backend: &impl Backend) 
                 title: Some(format!("{}…", "w".repeat(79))),
                 directory: None,
                 outcome: None,
+                parent: None,
             },
         ]
     );

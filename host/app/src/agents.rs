@@ -1,0 +1,173 @@
+//! The agents of a configuration as the engine runs them: each with its model, its tools and the
+//! agents that it can start.
+
+use crate::{
+    HostError,
+    config::{AgentConfig, Config},
+    host::{Host, model_of},
+    skill::SkillTools,
+};
+use agent_host_engine::{
+    BoxFuture,
+    agents::{Agents, Journals, SubAgent},
+    artifact::with_artifact_reader,
+    ask_user::with_ask_user,
+    journal::{Journal, JournalError},
+    model::Model,
+    tool::ToolRunner,
+    tool_filter::filter_tools,
+    tool_search::SearchedTools,
+    turn::{Agent, Prompts, Settings},
+};
+use agent_host_journal::JournalStore;
+use agent_host_types::id::SessionId;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The models of the agents that have their own, by the agents' names.
+pub(crate) type AgentModels = BTreeMap<String, Arc<dyn Model>>;
+
+/// Creates the models of agents.
+///
+/// # Errors
+/// One of them cannot be used.
+pub(crate) async fn open_models(config: &Config) -> Result<AgentModels, HostError> {
+    let mut models = BTreeMap::new();
+    for agent in &config.agent_definitions {
+        if let Some(own) = &agent.models {
+            models.insert(agent.name.clone(), model_of(own).await?);
+        }
+    }
+    Ok(models)
+}
+
+/// Opens the journals of agents' sessions among those of a host.
+struct StoreJournals(Arc<dyn JournalStore>);
+
+impl Journals for StoreJournals {
+    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Arc<dyn Journal>, JournalError>> {
+        Box::pin(async move {
+            match self.0.open_session(session).await {
+                Err(JournalError::NotFound(_)) => self.0.create(session).await,
+                opened => opened,
+            }
+        })
+    }
+}
+
+impl Host {
+    /// Creates the loop of one of the configured agents, as `run --agent` runs it; without a name
+    /// that of the file's top level. Approvals are asked for only where both the caller and the
+    /// configuration allow it. Also returns its system prompt.
+    ///
+    /// # Errors
+    /// There is no agent with this name.
+    pub fn named_agent(
+        &self,
+        name: &str,
+        prompts: Prompts,
+    ) -> Result<(Agent, Option<String>), HostError> {
+        let agent = self.definition(name).ok_or_else(|| HostError::NoAgent {
+            name: name.to_owned(),
+            known: self.agent_names().join(", "),
+        })?;
+        let prompts = self.prompts(prompts);
+        let depth = self.config().agent_depth;
+        let agent_loop = self.loop_of(agent, &self.model, prompts, depth);
+        Ok((agent_loop, agent.system.clone()))
+    }
+
+    fn agent_names(&self) -> Vec<&str> {
+        let agents = self.config().agent_definitions.iter();
+        agents.map(|agent| agent.name.as_str()).collect()
+    }
+
+    fn definition(&self, name: &str) -> Option<&Arc<AgentConfig>> {
+        let mut agents = self.config().agent_definitions.iter();
+        agents.find(|agent| agent.name == name)
+    }
+
+    /// Returns the agents of a list for one that has `model`, and can start agents to this depth.
+    pub(crate) fn agents(
+        &self,
+        names: &[String],
+        model: &Arc<dyn Model>,
+        prompts: Prompts,
+        depth: u8,
+    ) -> Option<Arc<Agents>> {
+        let below = depth.checked_sub(1).filter(|below| *below > 0)?;
+        let agents: Vec<SubAgent> = names
+            .iter()
+            .filter_map(|name| self.definition(name))
+            .map(|agent| SubAgent {
+                name: agent.name.clone(),
+                description: agent.description.clone(),
+                system: agent.system.clone(),
+                agent: self.loop_of(agent, model, prompts, below),
+                approval: agent.confirmation.approval,
+                decisions: agent.confirmation.decisions.clone(),
+                is_interactive: agent.is_interactive,
+                price: agent.price,
+                definition: agent.definition,
+            })
+            .collect();
+        let journals = Arc::new(StoreJournals(self.store.clone()));
+        (!agents.is_empty()).then(|| Arc::new(Agents::new(agents, journals)))
+    }
+
+    /// Creates the loop of an agent. `model` is that of the one that starts it.
+    fn loop_of(
+        &self,
+        agent: &AgentConfig,
+        model: &Arc<dyn Model>,
+        prompts: Prompts,
+        depth: u8,
+    ) -> Agent {
+        let model = self.agent_models.get(&agent.name).unwrap_or(model);
+        let prompts = match agent.is_interactive {
+            true => prompts,
+            false => Prompts::Deny,
+        };
+        let registry: Arc<dyn ToolRunner> = self.registry().clone();
+        let tools = match &agent.tools {
+            Some(globs) => filter_tools(registry, globs),
+            None => registry,
+        };
+        let settings = Settings {
+            budgets: agent.budgets.clone(),
+            until_tool: agent.until_tool.clone(),
+            context: agent.context,
+            agent: Some(agent.name.clone()),
+            ..self.settings(prompts)
+        };
+        let agents = self.agents(&agent.agents, model, prompts, depth);
+        self.assemble(tools, model, settings, agents)
+    }
+
+    /// Puts the tools of the program and those that start agents before `tools`.
+    pub(crate) fn assemble(
+        &self,
+        tools: Arc<dyn ToolRunner>,
+        model: &Arc<dyn Model>,
+        settings: Settings,
+        agents: Option<Arc<Agents>>,
+    ) -> Agent {
+        let tools = SearchedTools::wrap(tools, self.config().search_tools_from);
+        let tools = SkillTools::wrap(with_artifact_reader(tools), self.skills());
+        let tools = match settings.prompts {
+            Prompts::Ask => with_ask_user(tools),
+            Prompts::Deny => tools,
+        };
+        let tools = match &agents {
+            Some(agents) => agents.with_tools(tools),
+            None => tools,
+        };
+        Agent {
+            model: model.clone(),
+            tools,
+            agents,
+            hooks: Vec::new(),
+            key: self.key.clone(),
+            settings,
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! `[[agent]]`: agents that another one can start, or that `run --agent` runs.
+
+use super::{
+    ConfigError, ModelsConfig, Overrides,
+    approval::{Confirmation, RawApproval},
+    budgets, context, instructions,
+    model::Chosen,
+    parse::advice,
+    paths::Scope,
+    prices::Prices,
+    problem::{Problems, config_error, resolve_steps},
+    raw::{RawBudgets, RawConfig},
+    settings,
+};
+use agent_host_engine::{
+    policy::NameGlob,
+    turn::{UntilEnd, UntilTool},
+};
+use agent_host_types::{
+    budget::{Budgets, Price},
+    context::ContextLimits,
+    id::{Digest, json_digest},
+    tool::{Approval, is_tool_name},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::{collections::BTreeSet, sync::Arc};
+
+/// The longest name: that of its tool has `agent_` before it.
+const MAX_NAME: usize = 48;
+
+/// The maximum number of agents.
+const MAX_AGENTS: usize = 100;
+
+/// The longest description, in bytes. It is part of every request of the agents that start it.
+const MAX_DESCRIPTION_BYTES: usize = 2_000;
+
+/// The agent that needs no definition: it has the tools and the model of the one that starts it.
+pub const GENERAL_PURPOSE: &str = "general-purpose";
+
+/// `[[agent]]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(super) struct RawAgent {
+    /// The name.
+    pub(super) name: String,
+    /// The description for the model that starts it.
+    pub(super) description: String,
+    /// `PROVIDER:NAME`; absent for the model of the one that starts it.
+    pub(super) model: Option<String>,
+    /// The system prompt.
+    pub(super) system: Option<String>,
+    /// Files with more of the system prompt.
+    pub(super) instructions: Vec<String>,
+    /// Globs of its tools, among those of the file; absent for all of them.
+    pub(super) tools: Option<Vec<String>>,
+    /// The agents that it can start.
+    pub(super) agents: Vec<String>,
+    /// The tools, one of which must end its run.
+    pub(super) until_tool: Vec<String>,
+    /// The maximum of model calls.
+    pub(super) max_turns: Option<u64>,
+    /// Its budgets, besides those of the one that starts it.
+    pub(super) budgets: RawBudgets,
+    /// When starting it needs approval.
+    pub(super) approval: Option<RawApproval>,
+    /// Whether its calls can wait for the user.
+    pub(super) interactive: Option<bool>,
+}
+
+/// An agent that another one can start.
+#[derive(Clone, Debug)]
+pub struct AgentConfig {
+    /// The name.
+    pub name: String,
+    /// The description for the model that starts it.
+    pub description: String,
+    /// Its models; absent for those of the one that starts it.
+    pub models: Option<ModelsConfig>,
+    /// The limits of a conversation with its model; absent for a model without a window.
+    pub context: Option<ContextLimits>,
+    /// The system prompt, instruction files included.
+    pub system: Option<String>,
+    /// Globs of its tools; absent for all of the file.
+    pub tools: Option<Vec<NameGlob>>,
+    /// The agents that it can start.
+    pub agents: Vec<String>,
+    /// The tools, one of which must end its run.
+    pub until_tool: Option<UntilTool>,
+    /// Its budgets.
+    pub budgets: Budgets,
+    /// The price of its model, if it has one of its own and that is known.
+    pub price: Option<Price>,
+    /// When starting it needs approval.
+    pub confirmation: Confirmation,
+    /// Whether its calls can wait for the user.
+    pub is_interactive: bool,
+    /// The digest of its definition.
+    pub definition: Digest,
+}
+
+/// Resolves the agents. `general` are the models of the file's top level, and `system` is its
+/// prompt.
+pub(super) fn resolve(
+    raw: &RawConfig,
+    system: Option<&str>,
+    overrides: &Overrides,
+    prices: &Prices,
+    general: &Chosen<'_>,
+    scope: Scope<'_>,
+) -> Result<Vec<Arc<AgentConfig>>, ConfigError> {
+    let count = raw.agent.len();
+    if count > MAX_AGENTS {
+        return Err(config_error!(
+            "agent",
+            "there are {count} agents, and at most {MAX_AGENTS} are used",
+            "remove some of them"
+        ));
+    }
+    let mut problems = Problems::default();
+    let mut names = BTreeSet::from([GENERAL_PURPOSE]);
+    let mut agents = Vec::with_capacity(count + 1);
+    for (index, agent) in raw.agent.iter().enumerate() {
+        let key = format!("agent[{index}]");
+        let checked = check_name(&agent.name, &mut names);
+        let resolved = checked.and_then(|()| one(agent, raw, overrides, prices, general, scope));
+        agents.extend(problems.take(resolved.map_err(|error| error.within(&key))));
+    }
+    let general_purpose = RawAgent {
+        name: GENERAL_PURPOSE.to_owned(),
+        description: "Works on a task of several steps by itself, with the same tools, and returns what it found."
+            .to_owned(),
+        ..RawAgent::default()
+    };
+    let resolved = one(&general_purpose, raw, overrides, prices, general, scope);
+    agents.extend(problems.take(resolved).map(|agent| AgentConfig {
+        system: system.map(str::to_owned),
+        ..agent
+    }));
+    let lists = raw.agent.iter().enumerate();
+    let lists = lists.map(|(index, agent)| (format!("agent[{index}].agents"), &agent.agents));
+    for (key, list) in lists.chain([("agents".to_owned(), &raw.agents)]) {
+        for (index, name) in list.iter().enumerate() {
+            let key = format!("{key}[{index}]");
+            problems.take(check_known(&key, name, &names));
+        }
+    }
+    problems.or(agents.into_iter().map(Arc::new).collect())
+}
+
+/// Checks the name of an agent, and adds it to those before it.
+fn check_name<'r>(name: &'r str, names: &mut BTreeSet<&'r str>) -> Result<(), ConfigError> {
+    if !is_tool_name(name) || name.len() > MAX_NAME {
+        let shown = name.escape_debug();
+        return Err(config_error!(
+            "name",
+            "the agent name `{shown}` cannot be used: names have 1 to {MAX_NAME} letters of A to Z, \
+             digits, `_` and `-`",
+            "set `name` under [[agent]]"
+        )
+        .with_value(name));
+    }
+    match names.insert(name) {
+        true => Ok(()),
+        false => Err(config_error!(
+            "name",
+            "two agents have the name `{name}`, of which `general-purpose` is one that needs no \
+             definition",
+            "change `name` of one"
+        )
+        .with_value(name)),
+    }
+}
+
+fn check_known(key: &str, name: &str, names: &BTreeSet<&str>) -> Result<(), ConfigError> {
+    if names.contains(name) {
+        return Ok(());
+    }
+    let known: Vec<&str> = names.iter().copied().collect();
+    let fix = advice(name, &known, "the agents are");
+    let shown = name.escape_debug();
+    Err(config_error!(key, "there is no agent `{shown}`", "{fix}").with_value(name))
+}
+
+fn one(
+    agent: &RawAgent,
+    raw: &RawConfig,
+    overrides: &Overrides,
+    prices: &Prices,
+    general: &Chosen<'_>,
+    scope: Scope<'_>,
+) -> Result<AgentConfig, ConfigError> {
+    let own = agent.model.as_ref().map(|model| {
+        let alone = RawConfig {
+            model: Some(model.clone()),
+            fallback: Vec::new(),
+            ..raw.clone()
+        };
+        let overrides = Overrides {
+            model: None,
+            ..overrides.clone()
+        };
+        settings::resolve_models(&alone, &overrides, scope)
+    });
+    let mut problems = Problems::default();
+    let own = problems.take(own.transpose());
+    let chosen = match &own {
+        Some(Some((models, names))) => models.chosen(names),
+        _ => general.to_vec(),
+    };
+    let resolved = problems.take(sections(agent, raw, prices, &chosen, scope));
+    let price = chosen
+        .first()
+        .and_then(|(name, model)| prices.of(name, *model));
+    let (Some(own), Some(resolved)) = (own, resolved) else {
+        return Err(problems.into_error());
+    };
+    let models = own.map(|(mut models, names)| {
+        models.set_prices(&names, prices);
+        // A recording has the exchanges of one model.
+        models.record = None;
+        models
+    });
+    Ok(AgentConfig {
+        models,
+        price,
+        ..resolved
+    })
+}
+
+/// Resolves everything but the models, which are `chosen`.
+fn sections(
+    agent: &RawAgent,
+    raw: &RawConfig,
+    prices: &Prices,
+    chosen: &Chosen<'_>,
+    scope: Scope<'_>,
+) -> Result<AgentConfig, ConfigError> {
+    let approval = agent.approval.clone();
+    resolve_steps! {
+        description = description(&agent.description);
+        instructions = instructions::resolve(agent.system.clone(), &agent.instructions, scope);
+        tools = agent.tools.as_deref().map(tools).transpose();
+        confirmation = approval.map_or_else(
+            || Ok(Approval::Never.into()),
+            |approval| approval.resolve("approval", &agent.name),
+        );
+        budgets = budgets::resolve(
+            agent.max_turns, agent.budgets, prices, &Overrides::default(), chosen,
+        );
+        context = context::resolve(raw.context, chosen, prices);
+    }
+    Ok(AgentConfig {
+        name: agent.name.clone(),
+        description,
+        models: None,
+        context,
+        system: instructions.system,
+        tools,
+        agents: agent.agents.clone(),
+        until_tool: (!agent.until_tool.is_empty()).then(|| UntilTool {
+            tools: agent.until_tool.clone(),
+            end: UntilEnd::default(),
+        }),
+        budgets,
+        price: None,
+        confirmation,
+        is_interactive: agent.interactive.unwrap_or(true),
+        definition: json_digest(&json!(agent)),
+    })
+}
+
+fn description(text: &str) -> Result<String, ConfigError> {
+    match text.trim().is_empty() || text.len() > MAX_DESCRIPTION_BYTES {
+        false => Ok(text.to_owned()),
+        true => Err(config_error!(
+            "description",
+            "the description is empty or longer than {MAX_DESCRIPTION_BYTES} bytes, and a model \
+             decides by it when to start the agent",
+            "say in a few sentences what the agent does and returns"
+        )),
+    }
+}
+
+fn tools(globs: &[String]) -> Result<Vec<NameGlob>, ConfigError> {
+    let mut problems = Problems::default();
+    let mut compiled = Vec::with_capacity(globs.len());
+    for (index, glob) in globs.iter().enumerate() {
+        let key = format!("tools[{index}]");
+        let glob = NameGlob::new(glob)
+            .map_err(|error| config_error!(&key, "{error}", "correct it").with_value(glob));
+        compiled.extend(problems.take(glob));
+    }
+    problems.or(compiled)
+}

@@ -1,0 +1,245 @@
+//! Tests agents of agent.toml that another one starts: their tools, approvals inside, sessions.
+
+use agent_host_test_support::{
+    Ran, TestEnv,
+    chat::{Answer, ChatServer, ask},
+    of_kind,
+    terminal::on_a_terminal,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+const CONFIG: &str = r#"
+agents = ["clerk"]
+
+[[agent]]
+name = "clerk"
+description = "Reads and writes files."
+system = "You are the clerk."
+tools = ["read_file", "write_*"]
+
+[[grants.dir]]
+host = "."
+mode = "read-write"
+"#;
+
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    env.configure(CONFIG);
+    env.write("list.txt", "bread");
+    env
+}
+
+fn start() -> Answer {
+    let input = json!({ "instructions": "see to the list" });
+    Answer::calls(&[("agent_clerk", input)])
+}
+
+fn write() -> Answer {
+    let input = json!({ "path": "note.txt", "content": "hello" });
+    Answer::calls(&[("write_file", input)])
+}
+
+/// The names of the tools in a request.
+fn offered(request: &Value) -> Vec<&str> {
+    let tools = request["tools"].as_array().unwrap();
+    let names = tools.iter().map(|tool| tool["function"]["name"].as_str());
+    names.map(Option::unwrap).collect()
+}
+
+fn sessions(env: &TestEnv) -> Vec<Value> {
+    let ran = env.run(&["sessions", "list", "--json"]);
+    ran.stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn done(ran: &Ran) {
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "The list is seen to.\n"),
+        "{ran:?}"
+    );
+}
+
+/// The child has its own prompt, its tools and a session of its own; the parent has its answer.
+#[test]
+fn agent_runs_as_a_child_session() {
+    let env = env();
+    let read = Answer::calls(&[("read_file", json!({ "path": "list.txt" }))]);
+    let server = ChatServer::start(vec![
+        start(),
+        read,
+        Answer::text("There is bread on it."),
+        Answer::text("The list is seen to."),
+    ]);
+    let ran = ask(&env, &server, &["go"]);
+    done(&ran);
+    assert!(
+        ran.stderr.contains("the agent clerk works"),
+        "{}",
+        ran.stderr
+    );
+    let requests = server.requests();
+    assert_eq!(offered(&requests[1]), ["read_file", "write_file"]);
+    assert!(offered(&requests[0]).starts_with(&["agent_clerk"]));
+    let messages = requests[1]["messages"].as_array().unwrap();
+    let texts: Vec<&str> = messages
+        .iter()
+        .map(|message| message["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts, ["You are the clerk.", "see to the list"]);
+    let result = requests[3]["messages"].as_array().unwrap().last().unwrap();
+    assert_eq!(result["content"], "There is bread on it.");
+
+    let sessions = sessions(&env);
+    assert_eq!(sessions.len(), 2);
+    let (parent, child) = (&sessions[0], &sessions[1]);
+    assert_eq!(
+        (&parent["parent"], &child["parent"]),
+        (&json!(null), &parent["session"])
+    );
+    let listed = env.run(&["sessions", "list"]).stdout;
+    assert_eq!(listed.lines().count(), 1, "{listed}");
+    let child = child["session"].as_str().unwrap();
+    let shown = env.run(&["sessions", "show", "latest"]).stdout;
+    assert!(
+        shown.contains(&format!("clerk (session {child})")),
+        "{shown}"
+    );
+    let resumed = env.run(&["run", "--resume", child, "more"]);
+    let why = format!(
+        "error: session {child} is that of an agent; go on with the one that started it: agent-host run --resume {}",
+        parent["session"].as_str().unwrap()
+    );
+    assert_eq!(resumed.code, Some(2), "{resumed:?}");
+    assert!(resumed.stderr.starts_with(&why), "{}", resumed.stderr);
+}
+
+/// Events of the child have its path in `stream-json`, and their own session.
+#[test]
+fn events_of_an_agent_have_its_path() {
+    let env = env();
+    let server = ChatServer::start(vec![
+        start(),
+        Answer::text("There is bread on it."),
+        Answer::text("The list is seen to."),
+    ]);
+    let ran = ask(&env, &server, &["--output-format", "stream-json", "go"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let lines: Vec<Value> = ran
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of_child: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line.get("path").is_some())
+        .collect();
+    assert!(
+        of_child
+            .iter()
+            .all(|line| line["path"] == json!(["call_0"]))
+    );
+    let kinds: Vec<&Value> = of_child
+        .iter()
+        .map(|line| &line["event"]["kind"])
+        .filter(|kind| !kind.is_null())
+        .collect();
+    let expected = [
+        "session-started",
+        "input-received",
+        "model-requested",
+        "model-replied",
+        "turn-ended",
+    ];
+    assert_eq!(kinds, expected);
+    let own: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line.get("path").is_none())
+        .collect();
+    assert!(
+        own.iter()
+            .any(|line| line["event"]["kind"] == "agent-spawned")
+    );
+}
+
+/// A call inside waits for the user, and another process brings the decision.
+#[test]
+fn approval_inside_an_agent_is_decided_elsewhere() {
+    let env = env();
+    let server = ChatServer::start(vec![
+        start(),
+        write(),
+        Answer::text("It is written."),
+        Answer::text("The list is seen to."),
+    ]);
+    let ran = ask(&env, &server, &["--permission-prompts", "later", "go"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(
+        ran.stderr.contains("The agent clerk waits."),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr.contains("  call_0/call_0  write_file"),
+        "{}",
+        ran.stderr
+    );
+    let decide = |decision| ask(&env, &server, &["--resume", "latest", "--decide", decision]);
+    let ran = decide("call_0=approve");
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("call call_0 does not wait. These wait:\n  call_0/call_0  write_file"),
+        "{}",
+        ran.stderr
+    );
+    done(&decide("call_0/call_0=approve"));
+    let note = std::fs::read_to_string(env.work().join("note.txt")).unwrap();
+    assert_eq!(note, "hello");
+    assert_eq!(of_kind(&env.events(), "children-waiting").len(), 1);
+}
+
+#[test]
+fn approval_inside_an_agent_is_asked_on_the_terminal() {
+    let env = env();
+    let server = ChatServer::start(vec![
+        start(),
+        write(),
+        Answer::text("It is not written."),
+        Answer::text("The list is seen to."),
+    ]);
+    let ran = on_a_terminal(
+        &env,
+        &server,
+        "run --model openai-compat:m go",
+        "n not now\n",
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stdout.contains("The agent clerk of call call_0 waits:"),
+        "{}",
+        ran.stdout
+    );
+    assert!(!env.work().join("note.txt").exists());
+    assert_eq!(server.tool_results(), ["not now", "It is not written."]);
+}
+
+/// An agent runs alone, with its prompt and its tools.
+#[test]
+fn named_agent_is_run_alone() {
+    let env = env();
+    let server = ChatServer::start(vec![Answer::text("The list is seen to.")]);
+    done(&ask(&env, &server, &["--agent", "clerk", "go"]));
+    assert_eq!(offered(&server.requests()[0]), ["read_file", "write_file"]);
+    assert_eq!(
+        server.requests()[0]["messages"][0]["content"],
+        "You are the clerk."
+    );
+    let ran = ask(&env, &server, &["--agent", "cleric", "go"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let why = "error: there is no agent `cleric`; the agents are clerk, general-purpose";
+    assert!(ran.stderr.starts_with(why), "{}", ran.stderr);
+}
