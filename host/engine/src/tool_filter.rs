@@ -1,5 +1,8 @@
 //! Some of the tools of a runner, for an agent that has fewer than the one that starts it.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     BoxFuture,
     policy::NameGlob,

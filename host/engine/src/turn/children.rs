@@ -306,9 +306,9 @@ fn summary(child: &SubAgent, session: &Session) -> ChildSummary {
 
 /// Gives a new session the shared state as its parent sees it.
 fn begin(session: &mut Session, caller: &Caller, run: &Run) {
-    debug_assert_eq!(session.next_seq(), FIRST_MERGE);
     let shared = run.entry.shared.as_ref().unwrap_or(&caller.shared);
-    if !shared.is_empty() {
+    // After a crash it may have that already, and nothing else.
+    if session.next_seq() == FIRST_MERGE && !shared.is_empty() {
         let merged = Event::StateMerged {
             call_id: run.entry.call.id.clone(),
             delta: (**shared).clone(),

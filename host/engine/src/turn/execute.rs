@@ -175,6 +175,7 @@ impl Agent {
         cx: &TurnContext<'_>,
     ) -> Result<Option<StepResult>, TurnError> {
         if cx.cancel.is_cancelled() {
+            self.abandon_children(session, cx).await?;
             self.settle_unstarted(session, &group, cx);
             return Ok(None);
         }

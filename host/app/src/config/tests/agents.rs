@@ -2,11 +2,12 @@
 
 use super::Tree;
 use crate::config::{GENERAL_PURPOSE, Overrides};
+use agent_host_engine::policy::NameGlob;
 use agent_host_types::tool::{Approval, DecisionKind};
 use pretty_assertions::assert_eq;
 
 #[test]
-fn agents_are_resolved_with_the_models_and_the_prompt_of_the_file() {
+fn agents_are_resolved_with_models_and_prompts() {
     let toml = r#"
         model = "script:tour"
         system = "Be brief."
@@ -39,7 +40,7 @@ fn agents_are_resolved_with_the_models_and_the_prompt_of_the_file() {
     assert_eq!(reader.name, "reader");
     assert_eq!(reader.system.as_deref(), Some("You read."));
     let globs = reader.tools.as_ref().unwrap().iter();
-    let globs: Vec<&str> = globs.map(|glob| glob.as_str()).collect();
+    let globs: Vec<&str> = globs.map(NameGlob::as_str).collect();
     assert_eq!(globs, ["read_*", "list_directory"]);
     assert_eq!(reader.agents, ["reader"]);
     assert_eq!(reader.until_tool.as_ref().unwrap().tools, ["read_file"]);

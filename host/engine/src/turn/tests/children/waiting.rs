@@ -285,3 +285,16 @@ async fn child_that_is_not_interactive_denies() {
         }
     );
 }
+
+/// A cancelled turn ends agents that wait.
+#[tokio::test]
+async fn cancelled_turn_ends_agents_that_wait() {
+    let mut family = Family::new(vec![start()], vec![calls(&[("c", "send", "")])]);
+    children(&family.parent.say("go").await);
+    family.parent.cancel.cancel();
+    let outcome = family.parent.turn(AgentInput::Continue).await;
+    assert_eq!(outcome.end, TurnEnd::Cancelled);
+    let child = family.child().await;
+    assert_eq!(child.state().last_report().unwrap().end, TurnEnd::Cancelled);
+    assert!(child.state().batch().is_empty());
+}
