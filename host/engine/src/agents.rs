@@ -126,6 +126,13 @@ impl Agents {
         }
     }
 
+    /// Returns the agents and what opens their journals, for one who wraps them.
+    #[must_use]
+    pub fn parts(&self) -> (Vec<SubAgent>, Arc<dyn Journals>) {
+        let agents = self.by_tool.values().cloned().collect();
+        (agents, self.journals.clone())
+    }
+
     /// Puts the tools that start these agents before those of a runner, none of which has the name
     /// of one.
     #[must_use]

@@ -4,10 +4,11 @@
 
 use super::{
     play,
-    points::{Fault, Points, WatchedJournal, WatchedModel, WatchedTools},
+    points::{Fault, Points, WatchedJournal, WatchedJournals, WatchedModel, WatchedTools},
 };
 use agent_host_app::{Config, Environment, Host, Overrides};
 use agent_host_engine::{
+    agents::Agents,
     journal::JournalError,
     observer::Unobserved,
     schema::AnswerSchema,
@@ -124,6 +125,7 @@ async fn work(order: Order) -> Report {
     // Many of these processes die before they make progress.
     agent.settings.resumes_without_progress = u64::MAX;
     agent.tools = Arc::new(WatchedTools::new(agent.tools, points.clone()));
+    agent.agents = agent.agents.map(|agents| watched_agents(&agents, &points));
     if let Ok(schema) = fs::read("schema.json") {
         let schema = serde_json::from_slice(&schema).unwrap();
         agent.settings.output_schema = Some(Arc::new(AnswerSchema::compile(&schema).unwrap()));
@@ -134,6 +136,23 @@ async fn work(order: Order) -> Report {
         points: points.passed(),
         outcome,
     }
+}
+
+/// Puts the points around the agents that it can start.
+fn watched_agents(agents: &Agents, points: &Arc<Points>) -> Arc<Agents> {
+    let (agents, inner) = agents.parts();
+    let watched = agents.into_iter().map(|mut child| {
+        child.agent.model = Arc::new(WatchedModel {
+            inner: child.agent.model,
+            points: points.clone(),
+        });
+        child.agent.tools = Arc::new(WatchedTools::new(child.agent.tools, points.clone()));
+        child.agent.settings.resumes_without_progress = u64::MAX;
+        child
+    });
+    let points = points.clone();
+    let journals = Arc::new(WatchedJournals { inner, points });
+    Arc::new(Agents::new(watched.collect(), journals))
 }
 
 /// Opens the session of the state directory, or starts one.

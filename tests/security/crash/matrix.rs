@@ -135,13 +135,14 @@ fn durable(env: &TestEnv) -> Vec<EventRecord> {
         let store = SqliteStore::open(copy.path(), SqliteOptions::default());
         let store: &dyn JournalStore = &store.await.unwrap();
         let mut records = Vec::new();
-        match store.list().await.unwrap().as_slice() {
-            [] => {}
-            [only] => {
-                let read = store.for_each_record(only.id, |record| records.push(record));
-                read.await.unwrap();
-            }
-            several => panic!("{several:?}"),
+        let mut sessions = store.list().await.unwrap();
+        // That of an agent follows the one that started it.
+        sessions.sort_by_key(|info| info.parent.is_some());
+        let parents = sessions.iter().filter(|info| info.parent.is_none());
+        assert!(parents.count() <= 1, "{sessions:?}");
+        for info in sessions {
+            let read = store.for_each_record(info.id, |record| records.push(record));
+            read.await.unwrap();
         }
         records
     })
@@ -213,6 +214,22 @@ fn kill_at_every_point_with_decisions_resumes() {
         "turn-ended",
     ];
     assert_eq!(kinds, every_kind.map(str::to_owned).into());
+}
+
+/// Kills the process at every point of a parent and of the agent that it starts, which waits for the
+/// user in between.
+#[test]
+fn kill_at_every_point_of_parent_and_agent_resumes() {
+    if child::serve() {
+        return;
+    }
+    let kinds = killed_everywhere(
+        "crash::matrix::kill_at_every_point_of_parent_and_agent_resumes",
+        Play::with_agent(),
+    );
+    for kind in ["agent-spawned", "children-waiting", "approval-requested"] {
+        assert!(kinds.contains(kind), "{kinds:?}");
+    }
 }
 
 /// Kills the process of a session of 200 calls again and again, all along its way: where it is

@@ -20,6 +20,8 @@ pub(crate) struct Play {
     script: Value,
     /// The schema of the answer, if it has one.
     schema: Option<Value>,
+    /// The turns of the script of the agent `helper`, if there is one.
+    helper: Option<Value>,
 }
 
 impl Play {
@@ -35,6 +37,7 @@ impl Play {
             posting: "approval = \"never\"",
             script: turns,
             schema: None,
+            helper: None,
         }
     }
 
@@ -57,6 +60,25 @@ impl Play {
             posting: "",
             script: turns,
             schema: Some(json!({ "type": "object" })),
+            helper: None,
+        }
+    }
+
+    /// Calls before, in and after an agent, one of which the user decides about.
+    pub(crate) fn with_agent() -> Self {
+        let start = json!({ "tool": "agent_helper", "input": { "instructions": "help" } });
+        Self {
+            posting: "",
+            script: json!([
+                { "call": [counted("act"), start, counted("act")] },
+                { "text": "That is all." },
+            ]),
+            schema: None,
+            helper: Some(json!([
+                { "call": [counted("look"), counted("put"), counted("act")] },
+                { "call": [post("/a", "approve"), counted("look")] },
+                { "text": "It is done." },
+            ])),
         }
     }
 
@@ -74,6 +96,7 @@ impl Play {
             posting: "",
             script: Value::Array(script),
             schema: None,
+            helper: None,
         }
     }
 
@@ -84,6 +107,7 @@ impl Play {
             posting: "",
             script: json!([{ "call": calls }, { "text": "That is all." }]),
             schema: None,
+            helper: None,
         }
     }
 
@@ -92,13 +116,21 @@ impl Play {
         env.write("count.wasm", guest::component());
         let script = toml::to_string(&json!({ "turn": self.script })).unwrap();
         env.write("script.toml", script.replace("{port}", &port.to_string()));
+        let helper = match &self.helper {
+            None => "",
+            Some(turns) => {
+                let script = toml::to_string(&json!({ "turn": turns })).unwrap();
+                env.write("helper.toml", script.replace("{port}", &port.to_string()));
+                "agents = [\"helper\"]\n[[agent]]\nname = \"helper\"\ndescription = \"Helps.\"\nmodel = \"script:helper.toml\"\n"
+            }
+        };
         if let Some(schema) = &self.schema {
             env.write("schema.json", schema.to_string());
         }
         env.write(
             "agent.toml",
             format!(
-                "state-dir = \"../state\"\nmodel = \"script:script.toml\"\nmax-turns = 1000\n\
+                "state-dir = \"../state\"\nmodel = \"script:script.toml\"\nmax-turns = 1000\n{helper}\
                  [[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\n\
                  [[tool]]\nname = \"count\"\ncomponent = \"count.wasm\"\napproval = \"never\"\naccept-idempotent = true\n\
                  [[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\n{}\n",

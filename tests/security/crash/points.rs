@@ -3,6 +3,7 @@
 
 use agent_host_engine::{
     BoxFuture,
+    agents::Journals,
     journal::{Journal, JournalError},
     model::{DeltaSink, Model},
     tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
@@ -149,6 +150,24 @@ impl Journal for WatchedJournal {
 
     fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>> {
         self.inner.blob(digest)
+    }
+}
+
+/// Journals of agents, each with the points of [`WatchedJournal`].
+pub(crate) struct WatchedJournals {
+    pub(crate) inner: Arc<dyn Journals>,
+    pub(crate) points: Arc<Points>,
+}
+
+impl Journals for WatchedJournals {
+    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Arc<dyn Journal>, JournalError>> {
+        Box::pin(async move {
+            let journal: Arc<dyn Journal> = Arc::new(WatchedJournal {
+                inner: self.inner.open(session).await?,
+                points: self.points.clone(),
+            });
+            Ok(journal)
+        })
     }
 }
 

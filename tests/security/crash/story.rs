@@ -49,16 +49,29 @@ impl CallStory {
 #[derive(Debug, Default)]
 pub(crate) struct Story {
     pub(crate) state: SessionState,
+    /// The calls by their ids; those of an agent have `agent/` before theirs.
     pub(crate) calls: BTreeMap<String, CallStory>,
     /// The kinds of events in it.
     pub(crate) kinds: BTreeSet<String>,
+    /// The beginning of the names of calls whose events follow.
+    path: &'static str,
 }
 
+/// The beginning of the names of an agent's calls.
+const AGENT: &str = "agent/";
+
 impl Story {
+    /// Tells the records of a session, followed by those of its agent.
     pub(crate) fn of(records: &[EventRecord]) -> Self {
         let mut story = Self::default();
         for record in records {
-            story.state.apply(&record.event);
+            let is_agents = records
+                .first()
+                .is_some_and(|first| first.session != record.session);
+            if !is_agents {
+                story.state.apply(&record.event);
+            }
+            story.path = if is_agents { AGENT } else { "" };
             let event = serde_json::json!(record.event);
             story
                 .kinds
@@ -69,7 +82,8 @@ impl Story {
     }
 
     fn call(&mut self, id: &CallId) -> &mut CallStory {
-        self.calls.entry(id.0.clone()).or_default()
+        let name = format!("{}{id}", self.path);
+        self.calls.entry(name).or_default()
     }
 
     fn follow(&mut self, event: &Event) {
@@ -92,7 +106,10 @@ impl Story {
                 story.running = true;
                 story.keys.insert(idempotency_key.clone());
             }
-            Event::QuestionAsked { call_id, .. } => self.call(call_id).running = false,
+            // An agent knows how far it is.
+            Event::QuestionAsked { call_id, .. } | Event::AgentSpawned { call_id, .. } => {
+                self.call(call_id).running = false;
+            }
             Event::CallsDispatched { calls, .. } => {
                 for call in calls {
                     self.call(&call.call_id).running = false;
@@ -141,7 +158,9 @@ impl Story {
     fn shared(&self, doubtful: &BTreeSet<String>) -> Map<String, Value> {
         let shared = self.state.shared().iter();
         shared
-            .filter(|(id, _)| !doubtful.contains(*id))
+            .filter(|(id, _)| {
+                !doubtful.contains(*id) && !doubtful.contains(&format!("{AGENT}{id}"))
+            })
             .map(|(id, value)| (id.clone(), value.clone()))
             .collect()
     }

@@ -20,7 +20,7 @@ impl ToolRunner for NoTools {
     }
 }
 
-/// A tool that no glob matches is not there, whoever calls it.
+/// A tool that no glob matches is not there for any caller.
 #[tokio::test]
 async fn tool_outside_of_the_filter_is_unknown() {
     let input = serde_json::json!({ "questions": [{ "question": "?" }] });
