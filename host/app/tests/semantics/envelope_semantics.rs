@@ -185,6 +185,31 @@ async fn t07_missing_tool_does_not_run() {
     );
 }
 
+/// The operator adds a rule while a call waits: it is judged again, although it was approved.
+#[tokio::test]
+async fn t07_call_denied_by_a_new_rule_does_not_run() {
+    for (tool, arguments, runs) in [("send", "/n", true), ("send", "", false), ("*", "", false)] {
+        let (world, continuation) = paused().await;
+        let only = match arguments {
+            "" => String::new(),
+            pointer => format!("arguments = {{ \"{pointer}\" = {{ equals = 1 }} }}"),
+        };
+        let rule = format!("[[rule]]\ndecision = \"deny\"\ntool = \"{tool}\"\n{only}\n");
+        let mut world = world.restart_as(&rule, &[look(), send(), peek()]).await;
+        world.decide(&continuation, &[approve("b")]).await;
+        let made = world.made();
+        assert_eq!(
+            made.len(),
+            usize::from(runs),
+            "{tool} {arguments}: {made:?}"
+        );
+        if !runs {
+            let why = denied("The configuration denies this call (rule rule.0)");
+            assert_eq!(world.results()[1], ("b".to_owned(), why));
+        }
+    }
+}
+
 /// The operator leaves only `reject` as a decision while a call waits.
 #[tokio::test]
 async fn t07_disallowed_approval_does_not_run() {

@@ -10,7 +10,7 @@ use super::{
 use agent_host_app::{Config, Environment, Host, Overrides};
 use agent_host_engine::{
     session::Session,
-    turn::{Agent, Prompts, TurnContext},
+    turn::{Agent, Prompts, Settings, TurnContext},
 };
 use agent_host_test_support::TestEnv;
 use agent_host_types::{
@@ -109,7 +109,12 @@ impl World {
 
     /// Simulates a restart with other tools in `agent.toml`.
     pub(super) async fn restart_with(self, components: &[Component]) -> Self {
-        configure(&self.env, "", components);
+        self.restart_as("", components).await
+    }
+
+    /// Simulates a restart with other tools and these lines in `agent.toml`.
+    pub(super) async fn restart_as(self, settings: &str, components: &[Component]) -> Self {
+        configure(&self.env, settings, components);
         self.restart().await
     }
 
@@ -134,7 +139,10 @@ impl World {
         let agent = host.agent(Prompts::Ask);
         let mut world = Self {
             agent: Agent {
-                settings,
+                settings: Settings {
+                    rules: agent.settings.rules.clone(),
+                    ..settings
+                },
                 hooks,
                 ..agent
             },
