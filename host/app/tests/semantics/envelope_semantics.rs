@@ -204,7 +204,7 @@ async fn t07_call_denied_by_a_new_rule_does_not_run() {
             "{tool} {arguments}: {made:?}"
         );
         if !runs {
-            let why = denied("The configuration denies this call (rule rule.0)");
+            let why = denied("The configuration denies this call (rule.0)");
             assert_eq!(world.results()[1], ("b".to_owned(), why));
         }
     }
