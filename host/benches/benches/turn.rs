@@ -4,7 +4,8 @@
 
 use agent_host_engine::{
     BoxFuture,
-    journal::MemoryJournal,
+    agents::{Agents, Journals, SubAgent},
+    journal::{Journal, JournalError, MemoryJournal},
     model::{DeltaSink, Model},
     observer::Unobserved,
     session::{Session, SessionStart},
@@ -15,7 +16,7 @@ use agent_host_types::{
     budget::Budgets,
     context::ContextLimits,
     failure::ToolFailure,
-    id::{CallId, SessionId},
+    id::{CallId, Digest, SessionId},
     message::Message,
     model::{ModelError, ModelReply, ModelRequest, Provenance, StopReason},
     output::ToolResultOutput,
@@ -39,7 +40,8 @@ const TURNS: usize = 200;
 /// A paragraph of the length of a typical message.
 const WORDS: &str = "The quick brown fox jumps over the lazy dog, and no one knows why. ";
 
-/// Calls the tool if the last message is `call`, and otherwise replies with a paragraph.
+/// Calls the tool if the last message is `call`, starts the agent if it is `delegate`, and otherwise
+/// replies with a paragraph.
 struct Prompt;
 
 impl Model for Prompt {
@@ -55,22 +57,26 @@ impl Model for Prompt {
         request: &'a ModelRequest,
         _: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
-        let calls = request
-            .messages
-            .last()
-            .is_some_and(|last| last.content == Message::text(last.role, "call").content);
+        let last = request.messages.last();
+        let said = |text: &str| {
+            last.is_some_and(|last| last.content == Message::text(last.role, text).content)
+        };
         let mut reply = ModelReply {
             text: WORDS.repeat(4),
             stop_reason: Some(StopReason::EndTurn),
             ..ModelReply::default()
         };
-        if calls {
-            let arguments = json!({"path": "notes.txt"}).to_string();
+        let call = match (said("call"), said("delegate")) {
+            (true, _) => Some(("read", json!({"path": "notes.txt"}))),
+            (_, true) => Some(("agent_helper", json!({"instructions": WORDS}))),
+            _ => None,
+        };
+        if let Some((tool, arguments)) = call {
             reply.stop_reason = Some(StopReason::ToolUse);
             reply.tool_calls = vec![ToolCall::parse(
                 CallId("c".into()),
-                "read".into(),
-                arguments,
+                tool.into(),
+                arguments.to_string(),
             )];
         }
         Box::pin(ready(Ok(reply)))
@@ -116,6 +122,16 @@ impl ToolRunner for Read {
     }
 }
 
+/// Journals of agents in memory.
+struct InMemory;
+
+impl Journals for InMemory {
+    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Arc<dyn Journal>, JournalError>> {
+        let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new(session));
+        Box::pin(ready(Ok(journal)))
+    }
+}
+
 /// A loop over one session.
 struct Loop {
     agent: Agent,
@@ -125,7 +141,7 @@ struct Loop {
 
 impl Loop {
     fn new(context: Option<ContextLimits>) -> Self {
-        let agent = Agent {
+        let mut agent = Agent {
             model: Arc::new(Prompt),
             tools: Arc::new(Read::new()),
             agents: None,
@@ -140,6 +156,20 @@ impl Loop {
                 ..Settings::default()
             },
         };
+        let helper = SubAgent {
+            name: "helper".into(),
+            description: WORDS.into(),
+            system: None,
+            agent: agent.clone(),
+            approval: Approval::Never,
+            decisions: DecisionKind::ALL.into(),
+            is_interactive: true,
+            price: None,
+            definition: Digest::of(b"helper"),
+        };
+        let agents = Agents::new(vec![helper], Arc::new(InMemory));
+        agent.tools = agents.with_tools(agent.tools);
+        agent.agents = Some(Arc::new(agents));
         let journal = Arc::new(MemoryJournal::new(SessionId::new()));
         Self {
             agent,
@@ -178,17 +208,19 @@ fn percentiles(mut times: Vec<Duration>) -> (Duration, Duration) {
     (at(50).unwrap(), at(99).unwrap())
 }
 
-/// Measures turns of text alone and turns with one effectful call, after `history` messages, of
+/// Measures turns of text alone, with one effectful call, and with one agent, after `history` messages, of
 /// which the model is shown all or the part that fits its window.
 async fn measure(
     history: usize,
     context: Option<ContextLimits>,
-) -> [(&'static str, Duration, Duration); 2] {
+) -> [(&'static str, Duration, Duration); 3] {
     let mut text_only = Loop::new(context);
     text_only.lengthen(history).await;
     let mut calling = Loop::new(context);
     calling.lengthen(history).await;
-    let (mut texts, mut calls) = (Vec::new(), Vec::new());
+    let mut delegating = Loop::new(context);
+    delegating.lengthen(history).await;
+    let (mut texts, mut calls, mut agents) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TURNS {
         let (took, outcome) = text_only.say("and then?").await;
         assert!(matches!(outcome.end, TurnEnd::Done { .. }));
@@ -196,12 +228,19 @@ async fn measure(
         let (took, outcome) = calling.say("call").await;
         assert!(matches!(outcome.end, TurnEnd::NeedsMoreTurns));
         calls.push(took);
+        let (took, outcome) = delegating.say("delegate").await;
+        assert!(matches!(outcome.end, TurnEnd::NeedsMoreTurns));
+        agents.push(took);
     }
     let row = |name, times| {
         let (median, high) = percentiles(times);
         (name, median, high)
     };
-    [row("text alone", texts), row("one call", calls)]
+    [
+        row("text alone", texts),
+        row("one call", calls),
+        row("one agent", agents),
+    ]
 }
 
 fn main() {
