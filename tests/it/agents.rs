@@ -202,6 +202,26 @@ fn approval_inside_an_agent_is_decided_elsewhere() {
     assert_eq!(of_kind(&env.events(), "children-waiting").len(), 1);
 }
 
+/// `explain` covers the calls of agents, by their paths.
+#[test]
+fn requests_of_an_agent_are_explained() {
+    let env = env();
+    let server = ChatServer::start(vec![
+        start(),
+        Answer::calls(&[("read_file", json!({ "path": "list.txt" }))]),
+        Answer::text("There is bread on it."),
+        Answer::text("The list is seen to."),
+    ]);
+    done(&ask(&env, &server, &["go"]));
+    let explained = env.run(&["explain", "latest", "--json"]).json();
+    let calls = explained["calls"].as_array().unwrap();
+    let ids: Vec<&Value> = calls.iter().map(|call| &call["call_id"]).collect();
+    assert_eq!(ids, ["call_0", "call_0/call_0"]);
+    assert_eq!(calls[1]["tool"], "read_file");
+    let asked = calls[1]["asked"].to_string();
+    assert!(asked.contains("/workspace/list.txt"), "{asked}");
+}
+
 #[test]
 fn approval_inside_an_agent_is_asked_on_the_terminal() {
     let env = env();

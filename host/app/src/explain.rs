@@ -5,8 +5,16 @@
 mod tests;
 
 use crate::config::argument_of;
-use agent_host_engine::policy::{CallRule, RuleDecision};
-use agent_host_types::{accounting::AuditEntry, event::Event, id::CallId};
+use agent_host_engine::{
+    journal::JournalError,
+    policy::{CallRule, RuleDecision},
+};
+use agent_host_journal::JournalStore;
+use agent_host_types::{
+    accounting::AuditEntry,
+    event::Event,
+    id::{CallId, SessionId},
+};
 use serde::Serialize;
 
 /// The requests of a session's calls to the gate, and the grants that would have allowed the denied ones.
@@ -16,12 +24,15 @@ pub struct Explanation {
     pub calls: Vec<ExplainedCall>,
     /// The grants that would have allowed the denied requests.
     pub suggestions: Vec<Suggestion>,
+    /// The agents' calls and sessions, which were not read yet.
+    #[serde(skip)]
+    agents: Vec<(CallId, SessionId)>,
 }
 
 /// A call and its requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExplainedCall {
-    /// The call.
+    /// The call; that of an agent has the calls that started it before its own, each with a `/`.
     pub call_id: CallId,
     /// The tool.
     pub tool: String,
@@ -49,6 +60,35 @@ pub struct Suggestion {
 }
 
 impl Explanation {
+    /// Reads a session and those of its agents.
+    ///
+    /// # Errors
+    /// The session cannot be read.
+    pub async fn of(store: &dyn JournalStore, session: SessionId) -> Result<Self, JournalError> {
+        let mut whole = Self::default();
+        let mut left = vec![(session, String::new())];
+        while let Some((id, path)) = left.pop() {
+            let mut own = Self::default();
+            match store
+                .for_each_record(id, |record| own.add(record.event))
+                .await
+            {
+                // An agent that was about to start.
+                Err(JournalError::NotFound(_)) if id != session => {}
+                read => read?,
+            }
+            whole
+                .calls
+                .extend(own.calls.into_iter().map(|call| ExplainedCall {
+                    call_id: CallId(format!("{path}{}", call.call_id)),
+                    ..call
+                }));
+            let agents = own.agents.into_iter().rev();
+            left.extend(agents.map(|(call, agent)| (agent, format!("{path}{call}/"))));
+        }
+        Ok(whole)
+    }
+
     /// Adds the session's next event.
     pub fn add(&mut self, event: Event) {
         match event {
@@ -68,7 +108,13 @@ impl Explanation {
                 asked: audit,
             }),
             // The requests before were made elsewhere: an imported file could suggest any grant.
-            Event::SessionForked { .. } => self.calls.clear(),
+            Event::SessionForked { .. } => {
+                self.calls.clear();
+                self.agents.clear();
+            }
+            Event::AgentSpawned {
+                call_id, session, ..
+            } => self.agents.push((call_id, session)),
             _ => {}
         }
     }

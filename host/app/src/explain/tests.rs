@@ -128,6 +128,7 @@ fn suggestion_of_repeated_denial_is_given_once() {
         let expected = Explanation {
             calls: calls.to_vec(),
             suggestions,
+            agents: Vec::new(),
         };
         assert_eq!(explanation, expected);
     }

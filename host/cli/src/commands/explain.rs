@@ -22,12 +22,9 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
     let config = configure(config, Overrides::default())?;
     let store = open_journal(&config).await?;
     let id = store.find(&session).await?;
-    let mut explanation = Explanation::default();
-    store
-        .for_each_record(id, |record| explanation.add(record.event))
-        .await?;
+    let mut explanation = Explanation::of(store.as_ref(), id).await?;
     explanation.suggest(config.implied_grant(), &config.rules);
-    let Explanation { calls, suggestions } = &explanation;
+    let (calls, suggestions) = (&explanation.calls, &explanation.suggestions);
     if json {
         terminal.println(&json_text(
             &json!({ "session": id, "calls": calls, "suggestions": suggestions }),
