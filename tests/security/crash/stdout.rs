@@ -71,7 +71,7 @@ fn closed_stdout_during_call_stops_the_next_one() {
 }
 
 #[test]
-fn stdout_on_full_disk_stops_before_the_model_is_asked() {
+fn stdout_on_full_disk_stops_before_first_call() {
     let counter = Counter::start();
     let env = TestEnv::new();
     Play::batch(&["act", "act"]).write_files(&env, counter.port);
@@ -91,7 +91,12 @@ fn stdout_on_full_disk_stops_before_the_model_is_asked() {
 
     let events = journaled(&env);
     assert_eq!(outcome(&events), "cancelled");
-    assert_eq!(of_kind(&events, "model-replied").len(), 0);
+    // The first events fail before the model is asked; a scripted one may answer before the run stops.
+    let results = results(&events);
+    assert!(
+        results.iter().all(|result| *result == not_begun()),
+        "{results:?}"
+    );
     resumes(&env);
     assert_eq!(counter.take().len(), 0);
 }
