@@ -42,7 +42,7 @@ fn all() -> Vec<Case> {
 }
 
 /// Codes that no row can cause by itself, each with the file and the test that does.
-const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
+const ELSEWHERE: [(ToolErrorCode, &str, &str); 6] = [
     (
         ToolErrorCode::Cancelled,
         "tests/it/deploy.rs",
@@ -62,6 +62,16 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 4] = [
         ToolErrorCode::ChangedSinceApproval,
         "tests/it/lock.rs",
         "changed_component_is_refused_until_accepted",
+    ),
+    (
+        ToolErrorCode::AgentBudget,
+        "host/engine/src/turn/tests/children.rs",
+        "result_of_the_call_is_how_the_agent_ended",
+    ),
+    (
+        ToolErrorCode::AgentFailed,
+        "host/engine/src/turn/tests/children.rs",
+        "result_of_the_call_is_how_the_agent_ended",
     ),
 ];
 
