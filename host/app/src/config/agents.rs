@@ -164,8 +164,7 @@ fn check_name<'r>(name: &'r str, names: &mut BTreeSet<&'r str>) -> Result<(), Co
         true => Ok(()),
         false => Err(config_error!(
             "name",
-            "two agents have the name `{name}`, of which `general-purpose` is one that needs no \
-             definition",
+            "two agents have the name `{name}` (`general-purpose` is there without a definition)",
             "change `name` of one"
         )
         .with_value(name)),
