@@ -183,6 +183,10 @@ async fn resume(agent: &Agent, session: &mut Session) -> Option<TurnEnd> {
         agent.continuation(session),
         session.state().last_report().map(|report| &report.end),
     ) {
+        // The agents may be further than their parent knows.
+        (Some(continuation), _) if continuation.awaiting.kind() == "children" => {
+            Some(AgentInput::Continue)
+        }
         (Some(continuation), _) => Some(play::respond(&continuation)),
         (None, Some(TurnEnd::Done { .. })) => None,
         (None, _) if session.state().messages().is_empty() => {
