@@ -97,6 +97,6 @@ fn stdout_on_full_disk_stops_before_first_call() {
         results.iter().all(|result| *result == not_begun()),
         "{results:?}"
     );
-    resumes(&env);
     assert_eq!(counter.take().len(), 0);
+    resumes(&env);
 }

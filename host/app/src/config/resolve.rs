@@ -130,15 +130,15 @@ impl Config {
                 let chosen = chosen(&models);
                 budgets::resolve(raw.max_turns, raw.budgets, prices, overrides, &chosen)
             });
-            agents = match (&models, &prices, &instructions) {
-                (Some(_), Some(prices), Some(instructions)) => {
+            context = match (&models, &prices) {
+                (Some(_), Some(prices)) => context::resolve(raw.context, &chosen(&models), prices),
+                _ => Err(ConfigError::reported()),
+            };
+            agents = match (&models, &prices, &instructions, &context) {
+                (Some(_), Some(prices), Some(instructions), Some(_)) => {
                     let system = instructions.system.as_deref();
                     agents::resolve(&whole, system, overrides, prices, &chosen(&models), scope)
                 }
-                _ => Err(ConfigError::reported()),
-            };
-            context = match (&models, &prices) {
-                (Some(_), Some(prices)) => context::resolve(raw.context, &chosen(&models), prices),
                 _ => Err(ConfigError::reported()),
             };
             grants = after(&secrets, |secrets| grants::resolve(raw.grants, overrides, secrets, scope));

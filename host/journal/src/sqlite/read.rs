@@ -26,9 +26,10 @@ use std::{
 pub(crate) const LAST_WRITTEN: &str =
     "(SELECT rowid FROM events WHERE session = sessions.id ORDER BY seq DESC LIMIT 1)";
 
-/// The session whose call started this one, for the session of an agent.
+/// The session whose call started this one, for the session of an agent; none for a damaged one.
 pub(crate) const PARENT: &str = "(SELECT parents.id FROM events
-     JOIN sessions AS parents ON parents.id = json_extract(events.json, '$.parent.session')
+     JOIN sessions AS parents ON parents.id =
+       CASE WHEN json_valid(events.json) THEN json_extract(events.json, '$.parent.session') END
      WHERE events.session = sessions.id AND events.seq = 0)";
 
 /// Returns the sessions of a session's agents, and of theirs; each after the one that started it.
