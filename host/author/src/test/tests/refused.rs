@@ -13,7 +13,7 @@ fn case(of_case: &str, of_expect: &str) -> String {
 async fn invalid_case_file_names_the_position() {
     let text = "text = ''";
     let codes = "invalid-input, unknown-tool, timeout, out-of-memory, stack-overflow, trap, resource-limit, output-too-large, \
-                 invalid-output, cancelled, interrupted-unknown, busy, tool-unavailable, changed-since-approval";
+                 invalid-output, cancelled, interrupted-unknown, busy, tool-unavailable, changed-since-approval, agent-budget, agent-failed";
     let table = [
         ("[[case]", "line 1, column 8: unclosed array table, expected `]`; correct it".to_owned()),
         ("tool = 'x'", "line 1, column 1: there is no key `tool` here; the keys here are `limits`, `grants`, `secret`, `case`".to_owned()),
