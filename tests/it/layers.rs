@@ -5,9 +5,10 @@ use crate::docs::{ROOT, files};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// The crates below `host/`; each depends only on crates of earlier rows.
-const CRATES: [&[&str]; 6] = [
+const CRATES: [&[&str]; 7] = [
     &["types", "http", "http-client", "process"],
-    &["engine", "workflow"],
+    &["workflow"],
+    &["engine"],
     &["sandbox", "models", "journal", "mcp-client"],
     &["app"],
     &["author", "mcp"],

@@ -166,6 +166,7 @@ impl Host {
             tools,
             agents,
             hooks: Vec::new(),
+            workflow: None,
             key: self.key.clone(),
             settings,
         }

@@ -146,6 +146,7 @@ impl Loop {
             tools: Arc::new(Read::new()),
             agents: None,
             hooks: Vec::new(),
+            workflow: None,
             key: ContinuationKey::new([0; 32]),
             settings: Settings {
                 budgets: Budgets {

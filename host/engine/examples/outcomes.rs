@@ -189,6 +189,7 @@ async fn run() -> Result<Vec<TurnReport>, Box<dyn Error>> {
         tools: Arc::new(tools),
         agents: None,
         hooks: Vec::new(),
+        workflow: None,
         key: ContinuationKey::random()?,
         settings: Settings {
             prompts: Prompts::Ask,

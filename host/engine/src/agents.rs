@@ -61,7 +61,7 @@ impl SubAgent {
     }
 
     /// Returns the strongest effect among its tools, which is that of starting it.
-    fn effect(&self) -> Effect {
+    pub(crate) fn effect(&self) -> Effect {
         let tools = self.agent.tools.tools().iter();
         let strongest = tools.map(|tool| tool.effect).max();
         strongest.unwrap_or(Effect::ReadOnly)
@@ -119,7 +119,10 @@ impl Agents {
     /// last counts.
     #[must_use]
     pub fn new(agents: Vec<SubAgent>, journals: Arc<dyn Journals>) -> Self {
-        let named = agents.into_iter().map(|agent| (agent.tool_name(), agent));
+        let named = agents.into_iter().map(|mut agent| {
+            agent.agent.settings.agent = Some(agent.name.clone());
+            (agent.tool_name(), agent)
+        });
         Self {
             by_tool: named.collect(),
             journals,

@@ -91,6 +91,14 @@ fn refusal(name: &str) -> Option<&'static str> {
     })
 }
 
+impl ArtifactName {
+    /// Returns the name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl fmt::Display for ArtifactName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -121,7 +129,8 @@ pub struct Artifacts {
 
 impl Artifacts {
     /// Adds the artifacts of the session's next event: a result that is kept as a whole, and the
-    /// files with bytes and a name in the result of a call, in a copy also those that it took over.
+    /// files with bytes and a name in the result of a call or a node, in a copy also those that it
+    /// took over.
     /// A file that a tool gives as text is part of what the model reads, and is none.
     pub fn add(&mut self, event: &Event) {
         match event {
@@ -135,10 +144,20 @@ impl Artifacts {
                 if let Some(whole) = whole {
                     self.add_whole(call_id, tool, media_type_of(output), whole);
                 }
-                if let ToolResultOutput::Content(parts) = output {
-                    for part in parts {
-                        self.add_part(call_id, tool, part);
-                    }
+                self.add_files(call_id, tool, output);
+            }
+            Event::NodeSettled {
+                call_id,
+                node,
+                output,
+                whole,
+                ..
+            } => {
+                if let Some(whole) = whole {
+                    self.add_whole(call_id, node, "application/json", whole);
+                }
+                if let Some(output) = &output.output {
+                    self.add_files(call_id, node, output);
                 }
             }
             Event::ResultsReferenced { results, .. } => {
@@ -147,6 +166,14 @@ impl Artifacts {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn add_files(&mut self, call_id: &CallId, tool: &str, output: &ToolResultOutput) {
+        if let ToolResultOutput::Content(parts) = output {
+            for part in parts {
+                self.add_part(call_id, tool, part);
+            }
         }
     }
 

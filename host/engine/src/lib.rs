@@ -9,7 +9,7 @@
 //! - [`spill`] stores large results as blobs; [`artifact`] names the files that calls returned;
 //!   [`context`] keeps a conversation within the model's window; [`tool_search`] finds tools among
 //!   many, and [`tool_filter`] leaves some of them; with [`ask_user`] the model asks the user; [`host_tool`] adds a tool of the program;
-//!   [`agents`] are started by another agent.
+//!   [`agents`] are started by another agent, and a [`workflow`] runs them and tools as a graph.
 
 pub mod agents;
 pub mod artifact;
@@ -31,6 +31,7 @@ pub mod tool;
 pub mod tool_filter;
 pub mod tool_search;
 pub mod turn;
+pub mod workflow;
 
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]

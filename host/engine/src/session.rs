@@ -12,15 +12,15 @@ mod tests;
 use agent_host_types::{
     approval::ApprovalRule,
     event::{EVENT_VERSION, Event, EventRecord, ParentCall},
-    id::{CallId, SessionId},
+    id::{CallId, Digest, SessionId},
     message::{Message, ToolResult},
-    output::{Blob, ContentPart, FileData, ToolResultOutput},
+    output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
     turn::AgentInput,
 };
 pub use client::ClientSession;
 pub use copy::{SessionCopy, referenced_blobs};
 pub use spent::Spent;
-pub use state::{BatchCall, SessionState};
+pub use state::{BatchCall, OpenNode, SessionState, WorkflowProgress};
 
 use crate::{
     artifact::SessionArtifacts,
@@ -304,6 +304,17 @@ impl Session {
         }
     }
 
+    /// Returns a page of records from a position on, those included that are not durable yet; an
+    /// empty one after the last.
+    pub(crate) async fn records(&self, from: u64) -> Result<Vec<EventRecord>, JournalError> {
+        self.journal.records(from).await
+    }
+
+    /// Returns the bytes of a blob.
+    pub(crate) async fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
+        self.journal.blob(digest).await
+    }
+
     /// Replaces blob references by the bytes of the files, and quoted previews by their texts.
     pub(crate) async fn hydrate_all(&self, messages: &mut [Message]) -> Result<(), JournalError> {
         for message in messages {
@@ -335,9 +346,15 @@ impl Session {
     }
 
     async fn hydrate(&self, part: &mut ContentPart) -> Result<(), JournalError> {
-        if let ContentPart::File(file) = part
-            && let FileData::Blob(reference) = &file.data
-        {
+        match part {
+            ContentPart::File(file) => self.hydrate_file(file).await,
+            ContentPart::Text { .. } => Ok(()),
+        }
+    }
+
+    /// Replaces the blob reference of a file by its bytes.
+    pub(crate) async fn hydrate_file(&self, file: &mut FilePart) -> Result<(), JournalError> {
+        if let FileData::Blob(reference) = &file.data {
             file.data = FileData::Bytes(self.journal.blob(reference.digest).await?);
         }
         Ok(())

@@ -7,8 +7,10 @@ use agent_host_types::{
     json::JsonText,
     message::Message,
     output::{Blob, BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
+    workflow::NodeOutput,
 };
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +28,9 @@ pub struct SpilledOutput {
     /// The blobs to store with it.
     pub blobs: Vec<Blob>,
 }
+
+/// The inline text of a node whose whole output is a blob, in bytes.
+const NODE_TEXT_BYTES: usize = 4 * 1024;
 
 /// The longest text that always stays inline, in bytes: a note in its place would not be shorter.
 const NOTE_BYTES: usize = 256;
@@ -176,6 +181,56 @@ pub fn spill_message(mut message: Message) -> (Message, Vec<Blob>) {
     });
     message.content = parts.collect();
     (message, blobs)
+}
+
+/// An output of a node in the form that the journal stores, with its blobs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SpilledNode {
+    /// The whole output, without bytes.
+    pub(crate) output: NodeOutput,
+    /// The preview of a large output, and where the whole is.
+    pub(crate) preview: Option<(NodeOutput, BlobRef)>,
+    /// The blobs to store with it.
+    pub(crate) blobs: Vec<Blob>,
+}
+
+/// Moves the bytes of a node's output to blobs, and an output of more than [`INLINE_TEXT_BYTES`] as
+/// JSON as a whole. `name` is the name of its artifact.
+pub(crate) fn spill_node(mut output: NodeOutput, name: &str) -> SpilledNode {
+    let mut blobs = Vec::new();
+    if let Some(ToolResultOutput::Content(parts)) = &mut output.output {
+        let moved = std::mem::take(parts).into_iter();
+        *parts = moved.map(|part| store_bytes(part, &mut blobs)).collect();
+    }
+    let json = serde_json::to_vec(&output).unwrap_or_default();
+    let preview = (json.len() > INLINE_TEXT_BYTES).then(|| {
+        let note = || format!("the whole output is the artifact `{name}`");
+        let text = Budget {
+            left: NODE_TEXT_BYTES,
+        }
+        .cut(&output.text, note);
+        let parts = match &output.output {
+            Some(ToolResultOutput::Content(parts)) => parts.iter(),
+            _ => [].iter(),
+        };
+        // Their blobs are kept as long as an event names them.
+        let files: Vec<ContentPart> = parts
+            .filter(|part| part.file().is_some())
+            .cloned()
+            .collect();
+        let preview = NodeOutput {
+            text: text.unwrap_or_else(|| output.text.clone()),
+            artifacts: BTreeMap::new(),
+            output: (!files.is_empty()).then_some(ToolResultOutput::Content(files)),
+            ..output.clone()
+        };
+        (preview, store(json, &mut blobs))
+    });
+    SpilledNode {
+        output,
+        preview,
+        blobs,
+    }
 }
 
 fn store_bytes(mut part: ContentPart, blobs: &mut Vec<Blob>) -> ContentPart {

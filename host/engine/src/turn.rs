@@ -21,6 +21,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 mod until;
+mod workflow;
 
 use agent_host_types::{
     approval::ApprovalRule,
@@ -38,7 +39,7 @@ pub use until::{UntilEnd, UntilTool};
 
 use crate::{
     BoxFuture, agents::Agents, hook::Hook, journal::JournalError, model::Model, observer::Observer,
-    policy::CallRule, schema::AnswerSchema, session::Session, tool::ToolRunner,
+    policy::CallRule, schema::AnswerSchema, session::Session, tool::ToolRunner, workflow::Graph,
 };
 use std::{fmt, sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -91,6 +92,7 @@ use tokio_util::sync::CancellationToken;
 ///         model: Arc::new(Greeter),
 ///         tools: Arc::new(NoTools),
 ///         agents: None,
+///         workflow: None,
 ///         hooks: Vec::new(),
 ///         key: ContinuationKey::new([0; 32]),
 ///         settings: Settings::default(),
@@ -110,6 +112,8 @@ pub struct Agent {
     pub tools: Arc<dyn ToolRunner>,
     /// The agents that it can start, whose tools are among `tools` ([`Agents::with_tools`]).
     pub agents: Option<Arc<Agents>>,
+    /// The workflow that runs in place of the model, if there is one.
+    pub workflow: Option<Arc<Graph>>,
     /// Hooks around model calls and tool calls.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// The key that signs continuations.
@@ -156,6 +160,8 @@ pub struct Settings {
     pub parallel_calls: usize,
     /// The maximum number of agents that run concurrently for one batch.
     pub parallel_agents: usize,
+    /// Whether the run of a workflow continues with a definition that has changed.
+    pub accepts_changed_workflow: bool,
     /// The limits of the model's window; `None` for an unlimited one, such as a script's.
     pub context: Option<ContextLimits>,
 }
@@ -175,6 +181,7 @@ impl Default for Settings {
             approval_expiry_ms: None,
             parallel_calls: 8,
             parallel_agents: 4,
+            accepts_changed_workflow: false,
             context: Some(ContextLimits::default()),
         }
     }
@@ -282,6 +289,7 @@ impl Agent {
                 Step::CallModel => self.call_model(session, cx).await?,
                 Step::CheckApproval => self.check_approval(session, cx),
                 Step::ExecuteTools => self.execute_tools(session, cx).await?,
+                Step::RunWorkflow => self.run_workflow(session, cx, started).await?,
             };
             cx.observer.step(step, &result);
             transition = result.transition;
@@ -292,6 +300,7 @@ impl Agent {
         let budgets = &self.settings.budgets;
         match budget::exceeded(budgets, session.state(), started.elapsed()) {
             Some(budget) => StepResult::end(TurnEnd::BudgetExceeded { budget }),
+            None if self.workflow.is_some() => StepResult::go(Step::RunWorkflow),
             None => StepResult::go(Step::CallModel),
         }
     }
@@ -316,6 +325,7 @@ impl Agent {
             tool_runtime: runtime_of(session),
             durability: self.settings.durability,
             children: turn_stats.children.clone(),
+            workflow: turn_stats.workflow.clone(),
         };
         TurnReport { end, summary }
     }

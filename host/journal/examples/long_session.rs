@@ -139,6 +139,7 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
         tool_runtime: ToolRuntime::Host,
         durability: Durability::Turn,
         children: Vec::new(),
+        workflow: None,
     };
     let text = format!(
         "File {question} has notes of a meeting about the plan of the year: who was there, what was said, and what is to be done."

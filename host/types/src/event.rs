@@ -15,6 +15,7 @@ use crate::{
     question::{Answer, AnsweredBy, Question},
     tool::Effect,
     turn::{ChildSummary, TurnReport},
+    workflow::{NodeFailure, NodeOutput, WorkflowSummary},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -313,6 +314,101 @@ pub enum Event {
         call_id: CallId,
         /// The change: a JSON object, merged deeply.
         delta: Map<String, Value>,
+    },
+    /// The run of a workflow started: its nodes take the place of the model.
+    WorkflowStarted {
+        /// The name of the workflow.
+        workflow: String,
+        /// The number of the run in the session, from 1.
+        run: u64,
+        /// The definition as JSON. Its digest is that of the definition.
+        definition: BlobRef,
+    },
+    /// A node of a workflow, or an iteration of its `foreach`, is about to run. One whose agent gets
+    /// a session has `AgentSpawned` next.
+    NodeIntended {
+        /// The call of the node, whose name no other node of the session has.
+        call_id: CallId,
+        /// The id of the node.
+        node: String,
+        /// The index of the item; absent for a node without `foreach`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        iteration: Option<u32>,
+        /// The number of the attempt, from 1.
+        attempt: u32,
+        /// The tool or the handler; for an agent, the tool that starts it.
+        tool: String,
+        /// The arguments of a tool; absent for a handler.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<Map<String, Value>>,
+        /// The digest of the input, files included.
+        input_digest: Digest,
+        /// The effect that the policy applied.
+        effect: Effect,
+        /// The policy rule that allowed the call; absent where the call is decided about in a
+        /// session of its own, and for a handler.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+    },
+    /// A node of a workflow, or an iteration of its `foreach`, ended; durable before a node that
+    /// depends on it starts. The output of a whole `foreach` follows from those of its iterations.
+    NodeSettled {
+        /// The call of the node.
+        call_id: CallId,
+        /// The id of the node.
+        node: String,
+        /// The index of the item; absent for a node without `foreach`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        iteration: Option<u32>,
+        /// The output; bytes are blobs.
+        output: NodeOutput,
+        /// The whole output as JSON, where `output` is a preview.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        whole: Option<BlobRef>,
+        /// The figures of the session, for an agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        child: Option<ChildSummary>,
+        /// The resources that the call used.
+        accounting: Accounting,
+        /// The call's requests to the gate.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        audit: Vec<AuditEntry>,
+        /// The policy rule that denied the call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+    },
+    /// An attempt of a node failed, and another one follows.
+    NodeRetried {
+        /// The call of the attempt.
+        call_id: CallId,
+        /// The id of the node.
+        node: String,
+        /// The index of the item; absent for a node without `foreach`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        iteration: Option<u32>,
+        /// The number of the attempt, from 1.
+        attempt: u32,
+        /// The failure.
+        failure: NodeFailure,
+        /// The figures of the session, for an agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        child: Option<ChildSummary>,
+        /// The resources that the call used.
+        accounting: Accounting,
+        /// The call's requests to the gate.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        audit: Vec<AuditEntry>,
+    },
+    /// A node of a workflow is skipped: no edge to it fired, or it needs the success of one that
+    /// failed.
+    NodeSkipped {
+        /// The id of the node.
+        node: String,
+    },
+    /// The run of a workflow ended.
+    WorkflowEnded {
+        /// How it ended.
+        summary: WorkflowSummary,
     },
     /// A turn ended.
     TurnEnded {

@@ -10,6 +10,7 @@ use crate::{
     output::ToolResultOutput,
     question::Answer,
     tool::ToolRuntime,
+    workflow::WorkflowSummary,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -221,6 +222,9 @@ pub struct TurnSummary {
     /// The agents that ended in this turn. Their tokens are part of the turn's and the session's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildSummary>,
+    /// The run of a workflow that ended in this turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<WorkflowSummary>,
 }
 
 /// The figures of an agent's session.
@@ -309,6 +313,16 @@ pub enum TurnError {
     NoProgress {
         /// The times that the turn was resumed.
         resumes: u64,
+    },
+    /// A node of a workflow failed, and the workflow with it.
+    #[error("workflow-failed: the node `{node}` failed with {code}: {message}")]
+    Workflow {
+        /// The id of the node.
+        node: String,
+        /// The code of its failure.
+        code: String,
+        /// The text of its failure.
+        message: String,
     },
     /// The input does not fit the state of the session. Nothing ran or was recorded.
     #[error("{message}")]

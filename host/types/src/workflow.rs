@@ -62,6 +62,40 @@ pub struct NodeFailure {
     pub failed_index: Option<u32>,
 }
 
+/// The end of a run of a workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum WorkflowEnd {
+    /// All nodes settled or were skipped.
+    Completed,
+    /// A node with `on-error = "abort"` failed.
+    Aborted {
+        /// The id of the node.
+        node: String,
+        /// The cause.
+        failure: NodeFailure,
+    },
+    /// It was stopped.
+    Cancelled,
+}
+
+/// A run of a workflow that ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowSummary {
+    /// The name of the workflow.
+    pub workflow: String,
+    /// The end.
+    pub end: WorkflowEnd,
+    /// The number of nodes that succeeded.
+    pub done: u64,
+    /// The nodes that failed, by id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<String, NodeFailure>,
+    /// The nodes that were skipped, in the order of ids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
+}
+
 /// The code of a failed tool that names no code.
 const TOOL_ERROR: &str = "tool-error";
 

@@ -106,10 +106,8 @@ pub fn check(
     // Only a definition without a JSON form has no digest; this one has one.
     match Digest::of_json(definition) {
         Ok(digest) if faults.is_empty() => Ok(Workflow {
-            name: definition.name.clone(),
-            description: definition.description.clone(),
+            definition: definition.clone(),
             digest,
-            reduce: definition.reduce.clone(),
             nodes: nodes.into_iter().map(Arc::new).collect(),
             indices,
         }),

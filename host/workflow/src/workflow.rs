@@ -3,16 +3,12 @@
 
 use crate::{
     condition::Condition,
-    definition::{Needs, NodeMode, OnError, Reducer, Retry},
+    definition::{Needs, NodeMode, OnError, Retry, WorkflowDefinition},
     reference::{Expression, Reference},
 };
 use agent_host_types::{id::Digest, tool::Effect};
 use serde_json::{Map, Value};
-use std::{
-    collections::{BTreeMap, HashMap},
-    num::NonZeroU64,
-    sync::Arc,
-};
+use std::{collections::HashMap, num::NonZeroU64, sync::Arc};
 
 /// The position of a node in the order of ids.
 pub(crate) type NodeIndex = u32;
@@ -20,10 +16,8 @@ pub(crate) type NodeIndex = u32;
 /// A checked workflow.
 #[derive(Debug)]
 pub struct Workflow {
-    pub(crate) name: String,
-    pub(crate) description: String,
+    pub(crate) definition: WorkflowDefinition,
     pub(crate) digest: Digest,
-    pub(crate) reduce: BTreeMap<String, Reducer>,
     /// Sorted by id, so that an index compares as its id does.
     pub(crate) nodes: Vec<Arc<Node>>,
     pub(crate) indices: HashMap<Arc<str>, NodeIndex>,
@@ -115,13 +109,19 @@ impl Workflow {
     /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        &self.definition.name
     }
 
     /// Returns the description for the operator.
     #[must_use]
     pub fn description(&self) -> &str {
-        &self.description
+        &self.definition.description
+    }
+
+    /// Returns the definition that was checked.
+    #[must_use]
+    pub fn definition(&self) -> &WorkflowDefinition {
+        &self.definition
     }
 
     /// Returns the digest of the definition. Equal definitions have equal digests, whatever the

@@ -291,6 +291,7 @@ impl World {
             tool_runtime: ToolRuntime::Host,
             durability: Durability::Turn,
             children: Vec::new(),
+            workflow: None,
         }
     }
 

@@ -16,7 +16,7 @@ use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     id::{Digest, SessionId},
     message::Message,
-    output::{ContentPart, FileData, FilePart, ToolResultOutput},
+    output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
 };
 use std::collections::HashSet;
 
@@ -172,18 +172,22 @@ pub fn referenced_blobs(event: &Event) -> Vec<Digest> {
         Event::InputReceived { message, .. } | Event::HistorySummarised { message, .. } => {
             file_blobs(&message.content)
         }
-        Event::CallSettled { output, whole, .. } => {
-            let files = match output {
-                ToolResultOutput::Content(parts) => file_blobs(parts),
-                _ => Vec::new(),
-            };
-            files
-                .into_iter()
-                .chain(whole.as_ref().map(|whole| whole.digest))
-                .collect()
+        Event::CallSettled { output, whole, .. } => result_blobs(Some(output), whole.as_ref()),
+        Event::NodeSettled { output, whole, .. } => {
+            result_blobs(output.output.as_ref(), whole.as_ref())
         }
+        Event::WorkflowStarted { definition, .. } => vec![definition.digest],
         _ => Vec::new(),
     }
+}
+
+fn result_blobs(output: Option<&ToolResultOutput>, whole: Option<&BlobRef>) -> Vec<Digest> {
+    let files = match output {
+        Some(ToolResultOutput::Content(parts)) => file_blobs(parts),
+        _ => Vec::new(),
+    };
+    let whole = whole.map(|whole| whole.digest);
+    files.into_iter().chain(whole).collect()
 }
 
 fn file_blobs(parts: &[ContentPart]) -> Vec<Digest> {

@@ -4,6 +4,9 @@
 mod apply;
 #[cfg(test)]
 mod tests;
+mod workflow;
+
+pub use workflow::{OpenNode, WorkflowProgress};
 
 use super::{Spent, history::History};
 use crate::{
@@ -22,6 +25,7 @@ use agent_host_types::{
     question::{AnsweredBy, AnsweredQuestion},
     tool::{Effect, ToolCall},
     turn::{ChildSummary, TurnEnd, TurnReport},
+    workflow::WorkflowSummary,
 };
 use serde_json::{Map, Value};
 use std::{
@@ -61,6 +65,12 @@ pub struct SessionState {
     found_tools: BTreeSet<String>,
     /// The artifacts of the calls of its model.
     artifacts: Arc<Artifacts>,
+    /// The run of a workflow for the user's last message.
+    workflow: Option<WorkflowProgress>,
+    /// The number of the last run of a workflow.
+    pub(crate) workflow_runs: u64,
+    /// The number of events so far.
+    events: u64,
 }
 
 /// A call of the model's last message, until all calls of that message are answered.
@@ -115,6 +125,8 @@ pub(crate) struct TurnStats {
     pub(crate) tool_calls: u64,
     /// The agents that ended.
     pub(crate) children: Vec<ChildSummary>,
+    /// The run of a workflow that ended.
+    pub(crate) workflow: Option<WorkflowSummary>,
 }
 
 /// The open request of a session.
@@ -237,6 +249,7 @@ impl SessionState {
         let last = self.last_report.as_ref().map(|report| &report.end);
         !self.progress.is_open
             && self.batch.is_empty()
+            && self.open_workflow().is_none()
             && !matches!(last, None | Some(TurnEnd::NeedsMoreTurns))
     }
 
@@ -271,6 +284,18 @@ impl SessionState {
     #[must_use]
     pub fn batch(&self) -> &[BatchCall] {
         &self.batch
+    }
+
+    /// Returns the run of a workflow for the user's last message.
+    #[must_use]
+    pub fn workflow(&self) -> Option<&WorkflowProgress> {
+        self.workflow.as_ref()
+    }
+
+    /// Returns the run of a workflow that has not ended.
+    #[must_use]
+    pub fn open_workflow(&self) -> Option<&WorkflowProgress> {
+        self.workflow().filter(|workflow| !workflow.has_ended)
     }
 
     /// Returns the report of the last turn.

@@ -88,7 +88,7 @@ async fn lost_blob_is_an_error() {
     let journal = Arc::new(MemoryJournal::new(SessionId::new()));
     let mut session = Session::start(journal, SessionStart::default());
     let lost = Digest::of(b"lost");
-    let part = ContentPart::File(agent_host_types::output::FilePart {
+    let part = ContentPart::File(FilePart {
         media_type: "image/png".into(),
         data: FileData::Blob(agent_host_types::output::BlobRef {
             digest: lost,

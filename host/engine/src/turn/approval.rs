@@ -155,7 +155,7 @@ impl Agent {
         })
     }
 
-    pub(super) fn tool(&self, name: &str) -> Option<&RegisteredTool> {
+    pub(crate) fn tool(&self, name: &str) -> Option<&RegisteredTool> {
         self.tools
             .tools()
             .iter()

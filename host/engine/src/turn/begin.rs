@@ -26,6 +26,7 @@ impl Agent {
         cx: &TurnContext<'_>,
     ) -> Result<Transition, TurnError> {
         self.check_until_tool()?;
+        self.check_workflow(session, &input)?;
         match input {
             AgentInput::Text(text) => {
                 Ok(self.receive(session, Message::text(Role::User, text), cx))
@@ -51,9 +52,13 @@ impl Agent {
                 continuation,
                 results,
             } => self.submit(session, &continuation, &results, cx),
-            AgentInput::Children { inputs, .. } => {
-                let inputs = inputs.into_iter();
-                session.hand_down(inputs.map(|child| (child.call_id, child.input)));
+            AgentInput::Children { .. } if session.state().open_workflow().is_some() => {
+                self.remember_of_nodes(session, &input);
+                hand_down(session, input);
+                Ok(Transition::to(Step::RunWorkflow))
+            }
+            AgentInput::Children { .. } => {
+                hand_down(session, input);
                 Ok(Transition::to(Step::ExecuteTools))
             }
             AgentInput::Continue => self.resume(session),
@@ -64,6 +69,7 @@ impl Agent {
     /// with unanswered calls.
     fn receive(&self, session: &mut Session, message: Message, cx: &TurnContext<'_>) -> Transition {
         record_interruption(session);
+        self.supersede_workflow(session);
         self.answer_open(session, cx);
         let (message, blobs) = spill_message(message);
         session.record(Event::InputReceived { message, by: None }, blobs);
@@ -110,6 +116,9 @@ impl Agent {
         if !state.batch().is_empty() {
             return Ok(Transition::to(Step::CheckApproval));
         }
+        if self.workflow.is_some() {
+            return Ok(Transition::to(Step::CheckBudgets));
+        }
         if state.model_paused() {
             return Ok(Transition::to(Step::CheckBudgets));
         }
@@ -125,6 +134,14 @@ impl Agent {
             )),
             None => Err(refuse("the session is empty; send a message")),
         }
+    }
+}
+
+/// Keeps the inputs of agents until their sessions run.
+fn hand_down(session: &mut Session, input: AgentInput) {
+    if let AgentInput::Children { inputs, .. } = input {
+        let inputs = inputs.into_iter();
+        session.hand_down(inputs.map(|child| (child.call_id, child.input)));
     }
 }
 

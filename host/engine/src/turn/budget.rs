@@ -47,6 +47,7 @@ pub(super) fn exceeded(
 
 /// An even share of what is left of the budgets, for each agent of a group. An absent one does not
 /// bound.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Share {
     tokens: Option<u64>,
     usd: Option<UsdBudget>,
@@ -54,30 +55,43 @@ pub(super) struct Share {
     tool_calls: Option<u64>,
 }
 
-/// Divides what is left of the budgets by the number of agents. Time is not divided: they run side
-/// by side.
-pub(super) fn share(budgets: &Budgets, state: &SessionState, agents: usize) -> Share {
+/// Divides what is left of the budgets by the number of agents, besides what others hold. Time is
+/// not divided: they run side by side.
+pub(super) fn share(
+    budgets: &Budgets,
+    state: &SessionState,
+    agents: usize,
+    others: &[&Share],
+) -> Share {
     let spent = state.spent();
     let agents = (agents as u64).max(1);
-    let left = |limit: u64, used: u64| limit.saturating_sub(used) / agents;
+    let held = |of: fn(&Share) -> Option<u64>| others.iter().filter_map(|other| of(other)).sum();
+    let left = |limit: u64, used: u64, of| {
+        let held: u64 = held(of);
+        limit.saturating_sub(used).saturating_sub(held) / agents
+    };
     let tokens = spent
         .usage
         .input_tokens
         .saturating_add(spent.usage.output_tokens);
     let known_cost = spent.usage.cost_micros;
     Share {
-        tokens: budgets.tokens.map(|limit| left(limit, tokens)),
+        tokens: budgets
+            .tokens
+            .map(|limit| left(limit, tokens, |share| share.tokens)),
         usd: budgets.usd.map(|budget| {
             let used = known_cost.unwrap_or_else(|| budget.price.micros(spent.usage));
             UsdBudget {
-                micros: left(budget.micros, used),
+                micros: left(budget.micros, used, |share| share.usd.map(|usd| usd.micros)),
                 ..budget
             }
         }),
         wall_ms: budgets
             .wall_ms
             .map(|limit| limit.saturating_sub(spent.wall_ms)),
-        tool_calls: budgets.tool_calls.map(|limit| left(limit, spent.calls)),
+        tool_calls: budgets
+            .tool_calls
+            .map(|limit| left(limit, spent.calls, |share| share.tool_calls)),
     }
 }
 

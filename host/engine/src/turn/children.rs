@@ -2,7 +2,10 @@
 //! The session is named after the call, so that after a pause or a crash the call finds it again:
 //! an agent never starts anew.
 
+mod in_session;
 mod inputs;
+
+pub(super) use in_session::{SESSION_RULE, in_session};
 
 use super::{
     Agent, Prompts, StepResult, Transition, TurnContext,
@@ -24,7 +27,8 @@ use agent_host_types::{
     event::{Event, ParentCall},
     failure::{ToolErrorCode, ToolFailure},
     id::{CallId, SessionId},
-    output::ToolResultOutput,
+    message::{Message, Role},
+    output::{ContentPart, ToolResultOutput},
     turn::{AgentInput, ChildSummary, TurnEnd, TurnError},
 };
 use futures_util::{StreamExt as _, stream};
@@ -32,18 +36,24 @@ use serde_json::{Value, json};
 use std::time::Instant;
 
 /// How a call of an agent ended.
-enum ChildEnd {
+pub(super) enum ChildEnd {
     Settled(CallReport, Option<ChildSummary>),
     Waiting(WaitingChild),
 }
 
+/// How far the session of an agent got.
+enum Driven {
+    Waiting(WaitingChild),
+    Ended(Box<Session>, TurnEnd),
+}
+
 impl Agent {
-    fn sub_agent(&self, tool: &str) -> Option<&SubAgent> {
+    pub(super) fn sub_agent(&self, tool: &str) -> Option<&SubAgent> {
         self.agents.as_ref()?.of_tool(tool)
     }
 
     /// Opens the session of a call's agent, or starts it.
-    async fn open_child(
+    pub(super) async fn open_child(
         &self,
         child: &SubAgent,
         parent: SessionId,
@@ -93,7 +103,7 @@ impl Agent {
         if session.undurable() > 0 {
             session.barrier(cx.observer).await?;
         }
-        let share = budget::share(&self.settings.budgets, session.state(), group.len());
+        let share = budget::share(&self.settings.budgets, session.state(), group.len(), &[]);
         let caller = Caller::of(session);
         let (caller, share) = (&caller, &share);
         let with_input: Vec<_> = group
@@ -134,7 +144,7 @@ impl Agent {
     }
 
     /// Pauses the turn if agents wait.
-    fn wait_for_children(
+    pub(super) fn wait_for_children(
         &self,
         session: &mut Session,
         children: Vec<WaitingChild>,
@@ -163,7 +173,7 @@ impl Agent {
 
     /// Runs an agent until it has its result or waits, with the hooks around it. A hook cannot have
     /// it run again.
-    async fn run_agent(
+    pub(super) async fn run_agent(
         &self,
         caller: &Caller,
         run: &Run,
@@ -186,7 +196,10 @@ impl Agent {
         let invocation = self.invocation(caller, run, cx);
         let end = match self.verdict_before(&invocation).await {
             Verdict::Pass | Verdict::Retry => {
-                self.drive(child, caller, run, input, share, cx).await?
+                match self.drive(child, caller, run, input, share, cx).await? {
+                    Driven::Waiting(waiting) => ChildEnd::Waiting(waiting),
+                    Driven::Ended(session, end) => ended(child, &session, run, end).await?,
+                }
             }
             Verdict::Block(reason) => {
                 let denied = ToolResultOutput::ExecutionDenied(Some(reason));
@@ -216,11 +229,10 @@ impl Agent {
 
     /// Returns the loop of an agent. It signs with the same key, and the rules about the calls of the
     /// one that starts it hold for its calls.
-    fn loop_of(&self, child: &SubAgent) -> Agent {
+    pub(super) fn loop_of(&self, child: &SubAgent) -> Agent {
         let mut agent = child.agent.clone();
         agent.key = self.key.clone();
         agent.settings.rules = self.settings.rules.clone();
-        agent.settings.agent = Some(child.name.clone());
         agent
     }
 
@@ -244,7 +256,7 @@ impl Agent {
         input: Option<AgentInput>,
         share: &Share,
         cx: &TurnContext<'_>,
-    ) -> Result<ChildEnd, TurnError> {
+    ) -> Result<Driven, TurnError> {
         let call_id = &run.entry.call.id;
         let mut session = self.open_child(child, caller.session, call_id).await?;
         let agent = self.bounded(child, share);
@@ -255,7 +267,7 @@ impl Agent {
             (Some(input), _) => Some(input),
             (None, 0) => {
                 begin(&mut session, caller, run);
-                Some(AgentInput::Text(instructions(&run.input)))
+                Some(first_input(run))
             }
             (None, _) if session.state().has_ended() => None,
             (None, _) => Some(AgentInput::Continue),
@@ -271,7 +283,7 @@ impl Agent {
                 | TurnEnd::AwaitingAnswer { continuation }
                 | TurnEnd::PendingToolCalls { continuation }
                 | TurnEnd::AwaitingChildren { continuation } => {
-                    return Ok(ChildEnd::Waiting(WaitingChild {
+                    return Ok(Driven::Waiting(WaitingChild {
                         call_id: call_id.clone(),
                         agent: child.name.clone(),
                         continuation,
@@ -283,14 +295,22 @@ impl Agent {
                 end => break end,
             }
         };
-        let summary = summary(child, &session);
-        let output = result_of(&session, run, end).await?;
-        let mut report = CallReport::of(output);
-        if report.output.is_success() {
-            report.merges = session.own_merges().await?;
-        }
-        Ok(ChildEnd::Settled(report, Some(summary)))
+        Ok(Driven::Ended(Box::new(session), end))
     }
+}
+
+/// Returns the end of a call whose agent ended so.
+async fn ended(
+    child: &SubAgent,
+    session: &Session,
+    run: &Run,
+    end: TurnEnd,
+) -> Result<ChildEnd, TurnError> {
+    let mut report = CallReport::of(result_of(session, run, end).await?);
+    if report.output.is_success() {
+        report.merges = session.own_merges().await?;
+    }
+    Ok(ChildEnd::Settled(report, Some(summary(child, session))))
 }
 
 fn summary(child: &SubAgent, session: &Session) -> ChildSummary {
@@ -318,6 +338,17 @@ fn begin(session: &mut Session, caller: &Caller, run: &Run) {
 }
 
 /// Returns the only message of the user in an agent's session.
+fn first_input(run: &Run) -> AgentInput {
+    let text = instructions(&run.input);
+    if run.files.is_empty() {
+        return AgentInput::Text(text);
+    }
+    let files = run.files.iter().cloned().map(ContentPart::File);
+    let mut message = Message::text(Role::User, text);
+    message.content.extend(files);
+    AgentInput::Message(message)
+}
+
 fn instructions(input: &serde_json::Map<String, Value>) -> String {
     let text = input.get("instructions").and_then(Value::as_str);
     let text = text.unwrap_or_default();

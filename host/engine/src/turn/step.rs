@@ -18,6 +18,8 @@ pub enum Step {
     CheckApproval,
     /// Run the calls and answer every one of them.
     ExecuteTools,
+    /// Run a workflow, which takes the place of the model and its calls.
+    RunWorkflow,
 }
 
 /// The result of a step.

@@ -20,3 +20,4 @@ mod restarts;
 mod rules;
 mod tool_search;
 mod until;
+mod workflow;

@@ -122,6 +122,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             request: "r".to_owned(),
             turn: 1,
             children: Vec::new(),
+            workflow: None,
         },
         Event::ResultsReferenced {
             results: vec![ReferencedResult {
@@ -356,6 +357,7 @@ pub(super) fn outcomes(
         tool_runtime: ToolRuntime::Host,
         durability: Durability::Turn,
         children: Vec::new(),
+        workflow: None,
     };
     let continuation = |awaiting| Continuation {
         version: CONTINUATION_VERSION,
@@ -391,6 +393,7 @@ pub(super) fn outcomes(
         TurnEnd::AwaitingChildren {
             continuation: continuation(Awaiting::Children {
                 children: Vec::new(),
+                workflow: None,
             }),
         },
         TurnEnd::PendingToolCalls {

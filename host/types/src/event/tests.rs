@@ -9,6 +9,7 @@ use crate::{
     model::{ModelError, ModelErrorKind, StopReason},
     tool::{DecisionKind, ToolCall, ToolRuntime},
     turn::{ChildSummary, Durability, TurnEnd, TurnError, TurnSummary},
+    workflow::WorkflowEnd,
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -219,8 +220,85 @@ fn report(end: TurnEnd) -> TurnReport {
         tool_runtime: ToolRuntime::Host,
         durability: Durability::Turn,
         children: vec![child()],
+        workflow: Some(workflow_summary()),
     };
     TurnReport { end, summary }
+}
+
+fn node_failure() -> NodeFailure {
+    NodeFailure {
+        failed_index: Some(1),
+        ..NodeFailure::new("tool-error", "broken")
+    }
+}
+
+fn workflow_summary() -> WorkflowSummary {
+    WorkflowSummary {
+        workflow: "report".into(),
+        end: WorkflowEnd::Aborted {
+            node: "write".into(),
+            failure: node_failure(),
+        },
+        done: 1,
+        failed: [("write".into(), node_failure())].into(),
+        skipped: vec!["send".into()],
+    }
+}
+
+fn workflow_events() -> Vec<Event> {
+    vec![
+        Event::WorkflowStarted {
+            workflow: "report".into(),
+            run: 1,
+            definition: blob(),
+        },
+        Event::NodeIntended {
+            call_id: id(),
+            node: "write".into(),
+            iteration: Some(1),
+            attempt: 2,
+            tool: "write_file".into(),
+            input: Some(map()),
+            input_digest: Digest::of(b"{}"),
+            effect: Effect::Idempotent,
+            rule: Some("effect.idempotent".into()),
+        },
+        Event::NodeSettled {
+            call_id: id(),
+            node: "write".into(),
+            iteration: Some(1),
+            output: NodeOutput {
+                error: Some(node_failure()),
+                metadata: map(),
+                ..NodeOutput::of_result(
+                    "write",
+                    Some("writer"),
+                    ToolResultOutput::Text("no".into()),
+                )
+            },
+            whole: Some(blob()),
+            child: Some(child()),
+            accounting: accounting(),
+            audit: audit(),
+            rule: Some("rule.no".into()),
+        },
+        Event::NodeRetried {
+            call_id: id(),
+            node: "write".into(),
+            iteration: Some(1),
+            attempt: 1,
+            failure: node_failure(),
+            child: Some(child()),
+            accounting: accounting(),
+            audit: audit(),
+        },
+        Event::NodeSkipped {
+            node: "send".into(),
+        },
+        Event::WorkflowEnded {
+            summary: workflow_summary(),
+        },
+    ]
 }
 
 fn conversation_events() -> Vec<Event> {
@@ -415,6 +493,7 @@ fn event_form_equals_the_golden_file() {
     let mut events = conversation_events();
     events.extend(call_events());
     events.extend(user_events());
+    events.extend(workflow_events());
     let ended = |end| Event::TurnEnded {
         outcome: report(end),
     };

@@ -40,7 +40,7 @@ impl Run {
         output.node_id = node.id.to_string();
         output.agent_id = node.agent().map(str::to_owned);
         output.normalize();
-        let writes = shared::writes(&workflow.reduce, &mut output);
+        let writes = shared::writes(&workflow.definition.reduce, &mut output);
         if may_retry
             && !flight.is_cancelled
             && let Some(restart) = next_attempt(node, flight.attempt, &output)

@@ -222,7 +222,7 @@ impl View<'_> {
         let Some((key, rest)) = path.split_first() else {
             return Resolved::Null;
         };
-        let Some(&reducer) = self.run.workflow.reduce.get(key) else {
+        let Some(&reducer) = self.run.workflow.definition.reduce.get(key) else {
             return Resolved::Null;
         };
         let (mut before, mut next) = (BTreeSet::new(), vec![self.node]);

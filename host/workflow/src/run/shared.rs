@@ -143,7 +143,7 @@ impl Run {
     #[must_use]
     pub fn state(&self) -> Map<String, Value> {
         let count = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
-        let keys = self.workflow.reduce.iter();
+        let keys = self.workflow.definition.reduce.iter();
         let entries = keys.filter_map(|(key, &reducer)| {
             let value = reduce(reducer, self.values_of(key, 0..count))?;
             Some((key.clone(), value))

@@ -1,5 +1,7 @@
 //! Formats a journal event as text.
 
+mod nodes;
+
 use crate::terminal::{
     BOLD, DIM, RED, YELLOW, audit_line, bytes, date, dollars, escape, escape_line, micros,
     one_line, outcome_style, size_change, summary, tool_name, truncated,
@@ -187,6 +189,12 @@ fn event(event: &Event) -> String {
             "state",
             one_line(&json!(delta).to_string(), SHOWN_CHARACTERS),
         ),
+        Event::WorkflowStarted { .. }
+        | Event::NodeIntended { .. }
+        | Event::NodeSettled { .. }
+        | Event::NodeRetried { .. }
+        | Event::NodeSkipped { .. }
+        | Event::WorkflowEnded { .. } => return nodes::event(event),
         Event::TurnEnded { outcome } => return ended(outcome),
     };
     format!("{BOLD}{word}{BOLD:#} {text}")
@@ -283,8 +291,15 @@ fn settled(
     let mut lines = vec![
         format!("{style}{}{style:#} {}", output.tag(), tool_name(tool)),
         indent(&summary(output)),
-        format!("{DIM}{}{DIM:#}", used(accounting)),
     ];
+    lines.extend(of_run(rule, accounting, audit));
+    lines.join("\n       ")
+}
+
+/// Returns the lines about the run of a call: its figures, the rule that denied it, its requests to
+/// the gate and what it printed.
+fn of_run(rule: Option<&str>, accounting: &Accounting, audit: &[AuditEntry]) -> Vec<String> {
+    let mut lines = vec![format!("{DIM}{}{DIM:#}", used(accounting))];
     let by = rule.map(|rule| format!("{YELLOW}denied{YELLOW:#} by {}", escape_line(rule)));
     lines.extend(by);
     lines.extend(audit.iter().map(audit_line));
@@ -294,7 +309,7 @@ fn settled(
             indent(&accounting.stdio)
         ));
     }
-    lines.join("\n       ")
+    lines
 }
 
 fn used(accounting: &Accounting) -> String {

@@ -24,6 +24,7 @@ use std::sync::Arc;
 impl SessionState {
     /// Applies one event.
     pub fn apply(&mut self, event: &Event) {
+        self.events += 1;
         if let Some(open) = Open::of(event) {
             self.open = Some(open);
         }
@@ -36,6 +37,7 @@ impl SessionState {
                 self.open = None;
                 self.progress = Progress::default();
                 self.remembered.clear();
+                self.end_workflow();
             }
             Event::InputReceived { message, .. } => self.received(message),
             Event::ModelRequested {
@@ -75,9 +77,20 @@ impl SessionState {
             }
             Event::ApprovalRequested { .. }
             | Event::ChildrenWaiting { .. }
-            | Event::CallReceived { .. } => {}
-            Event::AgentSpawned { call_id, .. } => {
-                if let Some(entry) = self.entry(call_id) {
+            | Event::CallReceived { .. }
+            | Event::NodeSkipped { .. } => {}
+            Event::NodeSettled { .. } => {
+                self.keep_artifacts(|artifacts| artifacts.add(event));
+                self.apply_to_workflow(event);
+            }
+            Event::WorkflowStarted { .. }
+            | Event::NodeIntended { .. }
+            | Event::NodeRetried { .. }
+            | Event::WorkflowEnded { .. } => self.apply_to_workflow(event),
+            Event::AgentSpawned { call_id, agent, .. } => {
+                if !self.node_spawned(call_id, agent)
+                    && let Some(entry) = self.entry(call_id)
+                {
                     entry.is_spawned = true;
                 }
             }
@@ -142,6 +155,7 @@ impl SessionState {
             Some(_) => self.last_input = Some((message.clone(), self.messages.len())),
         }
         self.messages.push(message.clone());
+        self.workflow = None;
         self.spent = Spent::default();
         self.progress = Progress {
             is_open: true,
@@ -288,7 +302,7 @@ impl SessionState {
         self.progress = Progress::default();
         let took = report.summary.duration_ms;
         self.spent.wall_ms = self.spent.wall_ms.saturating_add(took);
-        if self.batch.is_empty() {
+        if self.batch.is_empty() && self.open_workflow().is_none() {
             self.turn_stats = TurnStats::default();
         }
     }

@@ -2,11 +2,12 @@
 //! those whose calls are answered without them.
 
 use super::super::{Agent, TurnContext, begin::refuse, resume::other_kind};
-use crate::{BoxFuture, observer::Unobserved, session::Session};
+use crate::{BoxFuture, agents::SubAgent, observer::Unobserved, session::Session};
 use agent_host_types::{
     approval::{ApprovalRule, RememberScope},
     continuation::{Awaiting, Continuation},
     event::Event,
+    id::CallId,
     turn::{AgentInput, ChildInput, TurnEnd, TurnError},
 };
 use std::{collections::HashSet, time::Instant};
@@ -47,20 +48,28 @@ impl Agent {
             if !seen.insert(call_id) {
                 return Err(refuse(format!("call {call_id} was given two inputs")));
             }
-            let mut batch = session.state().batch().iter();
-            let entry = batch.find(|entry| entry.call.id == *call_id);
-            let child = entry.and_then(|entry| self.sub_agent(&entry.call.name));
-            let Some(child) = child else {
+            let Some(child) = self.agent_of_call(session, call_id) else {
                 return Err(refuse(format!(
                     "the agent of call {call_id} is not configured any more"
                 )));
             };
-            let child_session = self.open_child(child, session.id(), call_id).await?;
-            self.loop_of(child)
+            let child_session = self.open_child(&child, session.id(), call_id).await?;
+            self.loop_of(&child)
                 .check_input(&child_session, input)
                 .await?;
         }
         Ok(())
+    }
+
+    /// Returns the agent in whose session a call of a model or a node runs.
+    fn agent_of_call(&self, session: &Session, call_id: &CallId) -> Option<SubAgent> {
+        let workflow = session.state().open_workflow();
+        if let Some(node) = workflow.and_then(|run| run.open.get(call_id)) {
+            return self.agent_of_node(node);
+        }
+        let mut batch = session.state().batch().iter();
+        let entry = batch.find(|entry| entry.call.id == *call_id)?;
+        self.sub_agent(&entry.call.name).cloned()
     }
 
     /// Checks the input of a session that waits.
@@ -112,8 +121,11 @@ impl Agent {
                 let of_child = |given: &ChildInput| {
                     let mut waiting = children.iter();
                     let child = waiting.find(|child| child.call_id == given.call_id)?;
-                    let child = self.agents.as_ref()?.named(&child.agent)?;
-                    Some(child.agent.rules_of(&given.input))
+                    let agents = self.agents.as_ref();
+                    // A call in a session of its own has the tools of this agent.
+                    let child = agents.and_then(|agents| agents.named(&child.agent));
+                    let agent = child.map_or(self, |child| &child.agent);
+                    Some(agent.rules_of(&given.input))
                 };
                 inputs.iter().filter_map(of_child).flatten().collect()
             }
@@ -121,12 +133,16 @@ impl Agent {
         }
     }
 
-    /// Ends the sessions of agents whose calls are answered without them.
+    /// Ends the sessions of agents whose calls are answered without them, and those of nodes.
     pub(in crate::turn) async fn abandon_children(
         &self,
         session: &Session,
         cx: &TurnContext<'_>,
     ) -> Result<(), TurnError> {
+        let workflow = session.state().open_workflow();
+        for (call_id, node) in workflow.iter().flat_map(|run| &run.open) {
+            self.abandon_node(session, call_id, node, cx).await?;
+        }
         let open = session.state().batch().iter();
         for entry in open.filter(|entry| entry.is_spawned && entry.result.is_none()) {
             if let Some(child) = self.sub_agent(&entry.call.name) {
@@ -137,13 +153,14 @@ impl Agent {
         Ok(())
     }
 
-    fn abandon<'a>(
+    pub(in crate::turn) fn abandon<'a>(
         &'a self,
         session: &'a mut Session,
         cx: &'a TurnContext<'a>,
     ) -> BoxFuture<'a, Result<(), TurnError>> {
         Box::pin(async move {
             self.abandon_children(session, cx).await?;
+            self.supersede_workflow(session);
             if session.state().has_ended() {
                 return Ok(());
             }

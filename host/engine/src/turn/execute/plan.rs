@@ -10,7 +10,7 @@ use agent_host_types::{
     budget::{Budget, Budgets},
     failure::{ToolErrorCode, ToolFailure},
     id::{Digest, json_digest},
-    output::ToolResultOutput,
+    output::{FilePart, ToolResultOutput},
     tool::{Effect, ToolRuntime},
 };
 use serde_json::{Map, Value, json};
@@ -39,6 +39,8 @@ pub(in crate::turn) struct Run {
     /// The policy rule that allows it.
     pub(in crate::turn) rule: String,
     pub(in crate::turn) runtime: ToolRuntime,
+    /// The files of the message to an agent.
+    pub(in crate::turn) files: Vec<FilePart>,
 }
 
 impl Run {
@@ -126,6 +128,7 @@ impl Agent {
                 effect: tool.effect,
                 rule,
                 runtime: tool.runtime,
+                files: Vec::new(),
             })),
         }
     }

@@ -33,20 +33,20 @@ use std::{
 
 /// The journals of the children of one parent.
 #[derive(Default)]
-struct TestJournals {
+pub(super) struct TestJournals {
     opened: Mutex<HashMap<SessionId, Arc<TestJournal>>>,
 }
 
 impl TestJournals {
     /// The only child's journal.
-    fn only(&self) -> Arc<TestJournal> {
+    pub(super) fn only(&self) -> Arc<TestJournal> {
         let opened = self.opened.lock().unwrap();
         assert_eq!(opened.len(), 1);
         opened.values().next().unwrap().clone()
     }
 
     /// All of them as a crash leaves them.
-    fn after_crash(&self) -> Arc<Self> {
+    pub(super) fn after_crash(&self) -> Arc<Self> {
         let opened = self.opened.lock().unwrap();
         let left = opened
             .iter()
@@ -135,7 +135,7 @@ impl Family {
 }
 
 impl Bench {
-    fn adopt(&mut self, agents: Vec<(&str, Agent)>, journals: Arc<TestJournals>) {
+    pub(super) fn adopt(&mut self, agents: Vec<(&str, Agent)>, journals: Arc<TestJournals>) {
         let agents = agents.into_iter().map(|(name, agent)| SubAgent {
             name: name.into(),
             description: "Helps.".into(),
@@ -159,7 +159,7 @@ fn start() -> ModelReply {
     calls(&[("p", "agent_helper", START)])
 }
 
-fn children(outcome: &TurnReport) -> (Continuation, Vec<WaitingChild>) {
+pub(super) fn children(outcome: &TurnReport) -> (Continuation, Vec<WaitingChild>) {
     match &outcome.end {
         TurnEnd::AwaitingChildren { continuation } => match &continuation.awaiting {
             Awaiting::Children { children } => (continuation.clone(), children.clone()),
@@ -169,7 +169,7 @@ fn children(outcome: &TurnReport) -> (Continuation, Vec<WaitingChild>) {
     }
 }
 
-fn approve(child: &WaitingChild) -> ChildInput {
+pub(super) fn approve(child: &WaitingChild) -> ChildInput {
     let calls = child.continuation.calls().iter();
     ChildInput {
         call_id: child.call_id.clone(),

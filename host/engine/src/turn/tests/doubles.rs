@@ -343,9 +343,13 @@ impl TestJournal {
     }
 
     fn is_durably_intended(&self, id: &CallId) -> bool {
-        self.durable().iter().any(
-            |record| matches!(&record.event, Event::CallIntended { call_id, .. } if call_id == id),
-        )
+        self.durable().iter().any(|record| {
+            matches!(
+                &record.event,
+                Event::CallIntended { call_id, .. } | Event::NodeIntended { call_id, .. }
+                    if call_id == id
+            )
+        })
     }
 }
 

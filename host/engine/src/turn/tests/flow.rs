@@ -32,6 +32,7 @@ fn summary(bench: &Bench) -> TurnSummary {
         tool_runtime: ToolRuntime::Host,
         durability: Durability::Turn,
         children: Vec::new(),
+        workflow: None,
     }
 }
 

@@ -79,6 +79,7 @@ impl Bench {
             tools,
             agents: None,
             hooks: Vec::new(),
+            workflow: None,
             key: ContinuationKey::new([7; 32]),
             settings: Settings {
                 prompts: Prompts::Ask,

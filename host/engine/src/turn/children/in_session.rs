@@ -1,0 +1,153 @@
+//! A call of a workflow's node in a session of its own, because the user decides about it or answers
+//! it: a turn of a model that requests this call and nothing else.
+
+use super::{ChildEnd, Driven, summary};
+use crate::{
+    BoxFuture,
+    agents::SubAgent,
+    model::{DeltaSink, Model},
+    session::Session,
+    tool::CallReport,
+    turn::{
+        Agent, Settings, TurnContext, TurnError,
+        budget::Share,
+        execute::{Caller, Run, checked},
+    },
+};
+use agent_host_types::{
+    budget::Budgets,
+    failure::ToolFailure,
+    id::{CallId, Digest},
+    message::Role,
+    model::{ModelError, ModelReply, ModelRequest, Provenance, StopReason},
+    output::ToolResultOutput,
+    tool::{Approval, ToolCall},
+    turn::AgentInput,
+};
+use serde_json::{Map, Value};
+use std::{future::ready, sync::Arc};
+
+/// The rule by which a call runs in a session of its own, where it is decided about.
+pub(in crate::turn) const SESSION_RULE: &str = "workflow-session";
+
+/// The name of the call in its session.
+const CALL: &str = "call";
+
+/// A model that requests one call.
+struct OneCall {
+    tool: String,
+    input: Map<String, Value>,
+}
+
+impl Model for OneCall {
+    fn provenance(&self) -> Provenance {
+        Provenance {
+            provider: "workflow".to_owned(),
+            model: "call".to_owned(),
+        }
+    }
+
+    fn respond<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        _: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        let messages = request.messages.iter();
+        let is_answered = messages
+            .rev()
+            .any(|message| message.role == Role::ToolResult);
+        let call = ToolCall {
+            id: CallId(CALL.to_owned()),
+            name: self.tool.clone(),
+            raw_arguments: Value::Object(self.input.clone()).to_string(),
+            input: Some(self.input.clone()),
+        };
+        let reply = match is_answered {
+            true => ModelReply {
+                stop_reason: Some(StopReason::EndTurn),
+                ..ModelReply::default()
+            },
+            false => ModelReply {
+                stop_reason: Some(StopReason::ToolUse),
+                tool_calls: vec![call],
+                ..ModelReply::default()
+            },
+        };
+        Box::pin(ready(Ok(reply)))
+    }
+}
+
+/// Returns the input that stands for the message of the user in such a session.
+pub(in crate::turn) fn in_session(node: &str, tool: &str) -> Map<String, Value> {
+    let text = format!("The node {node} calls {tool}.");
+    Map::from_iter([("instructions".to_owned(), Value::from(text))])
+}
+
+impl Agent {
+    /// Returns the agent of a session with one call, which has the tools and the rules of this one.
+    pub(in crate::turn) fn in_session(&self, tool: &str, input: Map<String, Value>) -> SubAgent {
+        let agent = Agent {
+            model: Arc::new(OneCall {
+                tool: tool.to_owned(),
+                input,
+            }),
+            workflow: None,
+            settings: Settings {
+                budgets: Budgets::default(),
+                until_tool: None,
+                output_schema: None,
+                context: None,
+                ..self.settings.clone()
+            },
+            ..self.clone()
+        };
+        SubAgent {
+            name: tool.to_owned(),
+            description: String::new(),
+            system: None,
+            agent,
+            approval: Approval::Never,
+            decisions: Vec::new(),
+            is_interactive: true,
+            price: None,
+            definition: Digest::of(tool.as_bytes()),
+        }
+    }
+
+    /// Runs a call in a session of its own.
+    pub(in crate::turn) async fn run_in_session(
+        &self,
+        child: &SubAgent,
+        caller: &Caller,
+        run: &Run,
+        input: Option<AgentInput>,
+        share: &Share,
+        cx: &TurnContext<'_>,
+    ) -> Result<ChildEnd, TurnError> {
+        let driven = self.drive(child, caller, run, input, share, cx).await?;
+        let session = match driven {
+            Driven::Waiting(waiting) => return Ok(ChildEnd::Waiting(waiting)),
+            Driven::Ended(session, _) => session,
+        };
+        let mut report = CallReport::of(last_result(&session, run).await?);
+        if report.output.is_success() {
+            report.merges = session.own_merges().await?;
+        }
+        let summary = summary(child, &session);
+        Ok(ChildEnd::Settled(checked(report), Some(summary)))
+    }
+}
+
+/// Returns the result of the call; if it has none, it was stopped.
+async fn last_result(session: &Session, run: &Run) -> Result<ToolResultOutput, TurnError> {
+    let results = session.state().messages().iter();
+    let result = results
+        .rev()
+        .find_map(|message| message.tool_results.last());
+    let Some(result) = result.cloned() else {
+        return Ok(ToolFailure::stopped(run.effect).into());
+    };
+    let mut whole = session.whole_result(result).await?;
+    session.hydrate_output(&mut whole.output).await?;
+    Ok(whole.output)
+}

@@ -1,0 +1,179 @@
+//! Takes what nodes ended with, and records it.
+
+use super::{
+    Driver,
+    node::{Ended, Landed, NodeEnd},
+};
+use crate::{
+    artifact::result_name,
+    session::OpenNode,
+    spill::{SpilledNode, spill_node},
+    turn::{TurnError, begin::refuse},
+};
+use agent_host_types::{
+    accounting::Accounting,
+    event::Event,
+    failure::ToolErrorCode,
+    id::CallId,
+    workflow::{NodeFailure, NodeOutput},
+};
+use agent_host_workflow::run::{NodeRun, Progress, RunError, Start};
+
+/// The failure of a node that was stopped before it ended.
+const STOPPED: &str = "the run ended before this node did";
+
+impl Driver<'_> {
+    /// Takes the end of a node.
+    pub(super) async fn land(&mut self, landed: Landed) -> Result<(), TurnError> {
+        let Landed {
+            start,
+            call_id,
+            end,
+        } = landed;
+        self.under_way.remove(&start.run);
+        match end {
+            Ok(NodeEnd::Settled(ended)) => self.settle(&start, &call_id, *ended, None).await,
+            Ok(NodeEnd::Waiting(child)) => {
+                self.run.waiting(&start.run).map_err(broken)?;
+                self.waiting.insert(start.run, child);
+                Ok(())
+            }
+            Ok(NodeEnd::Asked(call)) => {
+                let input = call.input.clone();
+                self.start_in_session(call.entry, input, start).await
+            }
+            Err(error) => {
+                for flight in self.under_way.values() {
+                    flight.cancel.cancel();
+                }
+                self.failed.get_or_insert(error);
+                Ok(())
+            }
+        }
+    }
+
+    /// Records how a node ended, unless another attempt follows. `rule` is the one that denied it.
+    pub(super) async fn settle(
+        &mut self,
+        start: &Start,
+        call_id: &CallId,
+        ended: Ended,
+        rule: Option<String>,
+    ) -> Result<(), TurnError> {
+        let SpilledNode {
+            output,
+            preview,
+            blobs,
+        } = spill_node(ended.output, result_name(call_id).as_str());
+        let failure = output.error.clone();
+        let (shown, whole) = match preview {
+            Some((preview, whole)) => (preview, Some(whole)),
+            None => (output.clone(), None),
+        };
+        let progress = self.run.settled(&start.run, output).map_err(broken)?;
+        let (call_id, node) = (call_id.clone(), start.node.id.to_string());
+        let iteration = start.run.iteration;
+        if progress == Progress::Retry {
+            let retried = Event::NodeRetried {
+                call_id,
+                node,
+                iteration,
+                attempt: start.attempt,
+                failure: failure.unwrap_or_else(|| cancelled(STOPPED)),
+                child: ended.child,
+                accounting: ended.accounting,
+                audit: ended.audit,
+            };
+            self.session.record(retried, Vec::new());
+            return Ok(());
+        }
+        let merged = ended.merges.into_iter().map(|delta| Event::StateMerged {
+            call_id: call_id.clone(),
+            delta,
+        });
+        let settled = Event::NodeSettled {
+            call_id: call_id.clone(),
+            node,
+            iteration,
+            output: shown,
+            whole,
+            child: ended.child,
+            accounting: self.accounting(&call_id, ended.accounting),
+            audit: ended.audit,
+            rule,
+        };
+        let events = std::iter::once(settled).chain(merged).collect();
+        self.session.record_all(events, blobs);
+        self.record_skipped();
+        Ok(())
+    }
+
+    /// Leaves out the limits that the session has of the tool's last call.
+    fn accounting(&self, call_id: &CallId, accounting: Accounting) -> Accounting {
+        let state = self.session.state();
+        let node = state.open_workflow().and_then(|run| run.open.get(call_id));
+        let known = node.and_then(|node| state.limits(&node.tool));
+        match known.is_some() && known == accounting.limits.as_ref() {
+            true => Accounting {
+                limits: None,
+                ..accounting
+            },
+            false => accounting,
+        }
+    }
+
+    /// Settles a node that never began. The journal does not know it.
+    pub(super) fn settle_unrecorded(&mut self, node: &NodeRun) {
+        let output = NodeOutput::of_failure(&node.node, cancelled(STOPPED));
+        // It is not under way if it settled meanwhile.
+        let _ = self.run.settled(node, output);
+    }
+
+    /// Ends the session of a node that waited for the user, and settles the node.
+    pub(super) async fn stop_waiting(&mut self, node: &NodeRun) -> Result<(), TurnError> {
+        self.abandon(node).await?;
+        let mut output = NodeOutput::of_failure(&node.node, cancelled(STOPPED));
+        let of_node = self.graph.workflow.node(&node.node);
+        output.agent_id = of_node.and_then(|node| node.agent()).map(str::to_owned);
+        let open = self.session.state().open_workflow();
+        let mut open = open.into_iter().flat_map(|run| &run.open);
+        let same = |open: &OpenNode| *open.node == *node.node && open.iteration == node.iteration;
+        let call_id = open.find(|(_, open)| same(open)).map(|(id, _)| id.clone());
+        let call_id = call_id.unwrap_or_else(|| self.call_id(node));
+        let settled = self.run.settled(node, output.clone());
+        settled.map_err(broken)?;
+        let settled = settled_without_run(call_id, &node.node, node.iteration, output);
+        self.session.record(settled, Vec::new());
+        self.record_skipped();
+        Ok(())
+    }
+}
+
+/// Returns the event that a node settled which did not run to its end.
+pub(super) fn settled_without_run(
+    call_id: CallId,
+    node: &str,
+    iteration: Option<u32>,
+    output: NodeOutput,
+) -> Event {
+    Event::NodeSettled {
+        call_id,
+        node: node.to_owned(),
+        iteration,
+        output,
+        whole: None,
+        child: None,
+        accounting: Accounting::default(),
+        audit: Vec::new(),
+        rule: None,
+    }
+}
+
+pub(super) fn cancelled(message: &str) -> NodeFailure {
+    NodeFailure::new(ToolErrorCode::Cancelled.as_str(), message)
+}
+
+/// Reports a fault of the driver: the state machine does not know what ended.
+pub(super) fn broken(error: RunError) -> TurnError {
+    refuse(error.to_string())
+}

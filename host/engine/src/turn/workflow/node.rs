@@ -1,0 +1,212 @@
+//! One run of a node: its agent, its call or its handler, with its timeout.
+
+use crate::{
+    agents::SubAgent,
+    tool::{CallReport, RunEnd},
+    turn::{
+        Agent, TurnContext, budget,
+        children::ChildEnd,
+        execute::{Caller, Run as PlannedCall},
+    },
+    workflow::{Handler, HandlerInput},
+};
+use agent_host_types::{
+    accounting::{Accounting, AuditEntry},
+    continuation::WaitingChild,
+    failure::ToolErrorCode,
+    id::CallId,
+    tool::Effect,
+    turn::{AgentInput, ChildSummary, TurnError},
+    workflow::{NodeFailure, NodeOutput},
+};
+use agent_host_workflow::run::Start;
+use serde_json::{Map, Value};
+use std::{pin::pin, sync::Arc, time::Duration};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::start::OutputOf as _;
+
+/// The work of a node.
+pub(super) enum Task {
+    Handler(Arc<dyn Handler>),
+    Call(Box<PlannedCall>),
+    Agent(Box<PlannedCall>),
+    /// A call in a session of its own.
+    InSession(Box<SubAgent>, Box<PlannedCall>),
+}
+
+/// A node that runs.
+pub(super) struct Flight {
+    pub(super) start: Start,
+    pub(super) call_id: CallId,
+    pub(super) effect: Effect,
+    pub(super) caller: Caller,
+    pub(super) share: budget::Share,
+    pub(super) cancel: CancellationToken,
+    /// What its session is resumed with.
+    pub(super) resumed_with: Option<AgentInput>,
+}
+
+/// A node that does not run any more.
+pub(super) struct Landed {
+    pub(super) start: Start,
+    pub(super) call_id: CallId,
+    pub(super) end: Result<NodeEnd, TurnError>,
+}
+
+/// How a run of a node ended.
+pub(super) enum NodeEnd {
+    Settled(Box<Ended>),
+    /// Its session waits for the user.
+    Waiting(WaitingChild),
+    /// The call asks the user, and is to run in a session of its own.
+    Asked(Box<PlannedCall>),
+}
+
+/// The end of a node, with its figures.
+pub(super) struct Ended {
+    pub(super) output: NodeOutput,
+    pub(super) child: Option<ChildSummary>,
+    pub(super) accounting: Accounting,
+    pub(super) audit: Vec<AuditEntry>,
+    pub(super) merges: Vec<Map<String, Value>>,
+}
+
+impl Ended {
+    pub(super) fn of(output: NodeOutput) -> Self {
+        Self {
+            output,
+            child: None,
+            accounting: Accounting::default(),
+            audit: Vec::new(),
+            merges: Vec::new(),
+        }
+    }
+}
+
+impl Flight {
+    /// Runs the node to its end, which is a failure if it takes longer than its timeout.
+    pub(super) async fn run(self, agent: &Agent, task: Task, cx: &TurnContext<'_>) -> Landed {
+        let wait = Duration::from_millis(self.start.not_before_ms);
+        if !wait.is_zero() {
+            tokio::select! {
+                () = sleep(wait) => {}
+                () = self.cancel.cancelled() => {}
+            }
+        }
+        let end = self.within_timeout(agent, task, cx).await;
+        Landed {
+            end,
+            start: self.start,
+            call_id: self.call_id,
+        }
+    }
+
+    async fn within_timeout(
+        &self,
+        agent: &Agent,
+        task: Task,
+        cx: &TurnContext<'_>,
+    ) -> Result<NodeEnd, TurnError> {
+        let mut working = pin!(self.work(agent, task, cx));
+        let Some(limit) = self.start.node.timeout_ms else {
+            return working.await;
+        };
+        tokio::select! {
+            end = &mut working => end,
+            () = sleep(Duration::from_millis(limit.get())) => {
+                self.cancel.cancel();
+                Ok(self.timed_out(working.await?, limit.get()))
+            }
+        }
+    }
+
+    async fn work(
+        &self,
+        agent: &Agent,
+        task: Task,
+        cx: &TurnContext<'_>,
+    ) -> Result<NodeEnd, TurnError> {
+        let cx = &TurnContext {
+            cancel: &self.cancel,
+            ..*cx
+        };
+        let resumed_with = self.resumed_with.clone();
+        let end = match task {
+            Task::Handler(handler) => return Ok(self.handle(&*handler).await),
+            Task::Call(call) => match agent.run_call(&self.caller, &call, cx).await {
+                RunEnd::Settled(report) => ChildEnd::Settled(report, None),
+                RunEnd::Asked(_) => return Ok(NodeEnd::Asked(call)),
+            },
+            Task::Agent(call) => {
+                agent
+                    .run_agent(&self.caller, &call, resumed_with, &self.share, cx)
+                    .await?
+            }
+            Task::InSession(child, call) => {
+                agent
+                    .run_in_session(&child, &self.caller, &call, resumed_with, &self.share, cx)
+                    .await?
+            }
+        };
+        Ok(match end {
+            ChildEnd::Waiting(child) => NodeEnd::Waiting(child),
+            ChildEnd::Settled(report, child) => {
+                NodeEnd::Settled(Box::new(self.ended(report, child)))
+            }
+        })
+    }
+
+    async fn handle(&self, handler: &dyn Handler) -> NodeEnd {
+        let input = HandlerInput {
+            node: self.start.node.id.to_string(),
+            call_id: self.call_id.clone(),
+            input: self.start.input.clone(),
+            iteration: self.start.iteration.clone(),
+            cancel: self.cancel.clone(),
+        };
+        let mut output = handler.run(input).await;
+        if let Some(result) = &output.output
+            && let Err(failure) = result.validate()
+        {
+            output = NodeOutput::of_failure(&self.start.node.id, failure);
+        }
+        output.normalize();
+        NodeEnd::Settled(Box::new(Ended::of(output)))
+    }
+
+    fn ended(&self, report: CallReport, child: Option<ChildSummary>) -> Ended {
+        Ended {
+            output: self.start.output_of(report.output),
+            child,
+            accounting: report.accounting,
+            audit: report.audit,
+            merges: report.merges,
+        }
+    }
+
+    /// Replaces the end of a node that took too long.
+    fn timed_out(&self, end: NodeEnd, limit_ms: u64) -> NodeEnd {
+        let doubt = match self.effect {
+            Effect::ReadOnly => "",
+            Effect::Idempotent | Effect::Effectful => "; whether it took effect is not known",
+        };
+        let failure = NodeFailure::new(
+            ToolErrorCode::Timeout.as_str(),
+            format!("the node did not end within {limit_ms} ms{doubt}"),
+        );
+        let mut output = NodeOutput::of_failure(&self.start.node.id, failure);
+        output.agent_id = self.start.node.agent().map(str::to_owned);
+        let ended = match end {
+            NodeEnd::Settled(ended) => Ended {
+                output,
+                merges: Vec::new(),
+                ..*ended
+            },
+            // Its session is not continued.
+            NodeEnd::Waiting(_) | NodeEnd::Asked(_) => Ended::of(output),
+        };
+        NodeEnd::Settled(Box::new(ended))
+    }
+}

@@ -1,0 +1,156 @@
+//! Starts the run of a workflow, or rebuilds it from the journal: after a pause, a crash, or with a
+//! larger budget.
+
+use super::land::settled_without_run;
+use crate::{
+    session::Session,
+    turn::{Agent, TurnContext, TurnError, begin::refuse},
+    workflow::Graph,
+};
+use agent_host_types::{
+    event::Event,
+    message::Role,
+    output::{Blob, BlobRef},
+    workflow::NodeOutput,
+};
+use agent_host_workflow::run::{Fact, NodeRun, Run};
+use std::{collections::HashMap, sync::Arc};
+
+impl Agent {
+    /// Returns the run for the user's last message.
+    pub(super) async fn open_run(
+        &self,
+        graph: &Graph,
+        session: &mut Session,
+        cx: &TurnContext<'_>,
+    ) -> Result<Run, TurnError> {
+        let messages = session.state().messages().iter();
+        let Some(message) = messages.rev().find(|message| message.role == Role::User) else {
+            return Err(refuse("the session is empty; send a message"));
+        };
+        let run = Run::of_parts(Arc::clone(&graph.workflow), message.content.clone());
+        match session.state().open_workflow() {
+            Some(_) => rebuild(run, session, cx).await,
+            None => {
+                start(graph, session)?;
+                Ok(run)
+            }
+        }
+    }
+}
+
+fn start(graph: &Graph, session: &mut Session) -> Result<(), TurnError> {
+    let workflow = &graph.workflow;
+    let definition = serde_json::to_vec(workflow.definition());
+    let definition = definition.map_err(|error| {
+        refuse(format!(
+            "the workflow `{}` cannot be recorded: {error}",
+            workflow.name()
+        ))
+    })?;
+    let definition = Blob::new(definition);
+    let started = Event::WorkflowStarted {
+        workflow: workflow.name().to_owned(),
+        run: session.state().workflow_runs + 1,
+        definition: definition.reference(),
+    };
+    session.record(started, vec![definition]);
+    Ok(())
+}
+
+/// Applies the events of a run, and records what the end of the program left open.
+async fn rebuild(
+    mut run: Run,
+    session: &mut Session,
+    cx: &TurnContext<'_>,
+) -> Result<Run, TurnError> {
+    let Some(progress) = session.state().open_workflow() else {
+        return Ok(run);
+    };
+    let open = progress.open.iter().map(|(call_id, node)| {
+        let of_node = NodeRun {
+            node: node.node.as_str().into(),
+            iteration: node.iteration,
+        };
+        (of_node, (call_id.clone(), node.agent.is_some()))
+    });
+    let open: HashMap<NodeRun, _> = open.collect();
+    let mut from = progress.from;
+    loop {
+        let page = session.records(from).await?;
+        let Some(last) = page.last() else {
+            break;
+        };
+        from = last.seq.saturating_add(1);
+        for record in page {
+            if let Some(fact) = fact_of(record.event, session).await? {
+                run.replay(fact)
+                    .map_err(|error| refuse(error.to_string()))?;
+            }
+        }
+    }
+    // What has a session of its own goes on there.
+    let lost = run.resume(|node| open.get(node).is_some_and(|(_, has_session)| *has_session));
+    for (node, output) in lost {
+        let Some((call_id, _)) = open.get(&node) else {
+            continue;
+        };
+        let settled = settled_without_run(call_id.clone(), &node.node, node.iteration, output);
+        session.record(settled, Vec::new());
+    }
+    for node in run.take_skipped() {
+        let node = node.to_string();
+        session.record(Event::NodeSkipped { node }, Vec::new());
+    }
+    if session.undurable() > 0 {
+        session.barrier(cx.observer).await?;
+    }
+    Ok(run)
+}
+
+/// Returns what an event says about the run.
+async fn fact_of(event: Event, session: &Session) -> Result<Option<Fact>, TurnError> {
+    let of_node = |node: String, iteration| NodeRun {
+        node: node.into(),
+        iteration,
+    };
+    Ok(match event {
+        Event::NodeIntended {
+            node,
+            iteration,
+            attempt,
+            ..
+        } => Some(Fact::Intended {
+            run: of_node(node, iteration),
+            attempt,
+        }),
+        Event::NodeSettled {
+            node,
+            iteration,
+            output,
+            whole,
+            ..
+        } => {
+            let output = match whole {
+                Some(whole) => read_whole(&whole, session).await?,
+                None => output,
+            };
+            Some(Fact::Settled {
+                run: of_node(node, iteration),
+                output: Box::new(output),
+            })
+        }
+        Event::NodeSkipped { node } => Some(Fact::Skipped { node: node.into() }),
+        _ => None,
+    })
+}
+
+async fn read_whole(whole: &BlobRef, session: &Session) -> Result<NodeOutput, TurnError> {
+    let bytes = session.blob(whole.digest).await?;
+    serde_json::from_slice(&bytes).map_err(|error| TurnError::Journal {
+        message: format!(
+            "blob {} is not the output of a node: {error}; restore the session from a backup",
+            whole.digest
+        ),
+    })
+}

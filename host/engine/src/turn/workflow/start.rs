@@ -1,0 +1,372 @@
+//! Starts a node: asks the gate, records the intent, and makes it durable where it has to be.
+
+use super::{
+    Driver, UnderWay,
+    node::{Ended, Flight, Task},
+};
+use crate::{
+    agents::TOOL_PREFIX,
+    session::{BatchCall, OpenNode, Session},
+    turn::{
+        Prompts, Settings, TurnError, budget,
+        children::{SESSION_RULE, in_session},
+        execute::{Caller, Plan, Run as PlannedCall},
+    },
+};
+use agent_host_types::{
+    event::Event,
+    failure::{ToolErrorCode, ToolFailure},
+    id::{CallId, Digest},
+    output::{FilePart, ToolResultOutput},
+    tool::{Effect, ToolCall, ToolRuntime},
+    turn::Durability,
+    workflow::NodeOutput,
+};
+use agent_host_workflow::{
+    run::{Input, NodeRun, Start},
+    workflow::NodeKind,
+};
+use serde_json::{Map, Value};
+use std::collections::VecDeque;
+
+/// The nodes that share a bound on how many run at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Lane {
+    /// Agents.
+    Agents,
+    /// Tools and handlers.
+    Calls,
+}
+
+impl Lane {
+    pub(super) fn of(start: &Start) -> Self {
+        match start.node.kind {
+            NodeKind::Agent(_) => Self::Agents,
+            NodeKind::Tool(_) | NodeKind::Handler(_) => Self::Calls,
+        }
+    }
+
+    /// Returns the most that run at once.
+    pub(super) fn places(self, settings: &Settings) -> usize {
+        let places = match self {
+            Self::Agents => settings.parallel_agents,
+            Self::Calls => settings.parallel_calls,
+        };
+        places.max(1)
+    }
+}
+
+/// A node that the gate lets run.
+struct Admitted {
+    task: Task,
+    call_id: CallId,
+    tool: String,
+    input: Option<Map<String, Value>>,
+    effect: Effect,
+    rule: Option<String>,
+    /// The agent that gets a session, and the digest of its definition.
+    spawned: Option<(String, Digest)>,
+}
+
+impl Driver<'_> {
+    /// Starts a node, or settles it if the gate does not let it run.
+    pub(super) async fn start(&mut self, start: Start) -> Result<(), TurnError> {
+        match &start.node.kind {
+            NodeKind::Handler(name) => {
+                let handler = self.graph.handlers.get(name).cloned();
+                let call_id = self.call_id(&start.run);
+                let Some(handler) = handler else {
+                    let message = format!("there is no handler `{name}`");
+                    let failure = ToolFailure::new(ToolErrorCode::ToolUnavailable, message);
+                    let output = NodeOutput::of_failure(&start.node.id, failure);
+                    return self.settle(&start, &call_id, Ended::of(output), None).await;
+                };
+                let admitted = Admitted {
+                    tool: name.clone(),
+                    effect: handler.effect(),
+                    task: Task::Handler(handler),
+                    call_id,
+                    input: None,
+                    rule: None,
+                    spawned: None,
+                };
+                self.take_off(start, admitted).await
+            }
+            NodeKind::Agent(name) => {
+                let input = instructions(&start.input);
+                self.start_call(format!("{TOOL_PREFIX}{name}"), input, start)
+                    .await
+            }
+            NodeKind::Tool(name) => {
+                let input = start.input.object().cloned().unwrap_or_default();
+                self.start_call(name.clone(), input, start).await
+            }
+        }
+    }
+
+    /// Starts the call of a node as the policy says.
+    async fn start_call(
+        &mut self,
+        tool: String,
+        input: Map<String, Value>,
+        start: Start,
+    ) -> Result<(), TurnError> {
+        let call_id = self.call_id(&start.run);
+        let entry = BatchCall::new(&ToolCall {
+            id: call_id.clone(),
+            name: tool.clone(),
+            raw_arguments: String::new(),
+            input: Some(input.clone()),
+        });
+        let plan = self.agent.plan(self.session, &entry, self.cx);
+        let has_session = self
+            .open_node(&start.run)
+            .and_then(|node| node.agent.clone());
+        let (output, rule) = match plan {
+            Plan::Answer(output) => (output, None),
+            Plan::Deny(output, rule) => (output, Some(rule)),
+            // An agent that began without approval and needs it now does not go on.
+            Plan::Ask(rule)
+                if self.agent.settings.prompts == Prompts::Deny
+                    || has_session.as_ref().is_some_and(|agent| *agent != tool) =>
+            {
+                (self.agent.unapproved(&rule), Some(rule))
+            }
+            // What began in a session of its own goes on there, whatever the rules are now.
+            Plan::Run(call) if has_session.as_ref() != Some(&tool) => {
+                return self.start_allowed(*call, input, start).await;
+            }
+            Plan::Ask(_) | Plan::Run(_) => {
+                return self.start_in_session(entry, input, start).await;
+            }
+        };
+        if has_session.is_some() {
+            self.abandon(&start.run).await?;
+        }
+        let output = start.output_of(output);
+        self.settle(&start, &call_id, Ended::of(output), rule).await
+    }
+
+    /// Starts a call that needs no decision.
+    async fn start_allowed(
+        &mut self,
+        mut call: PlannedCall,
+        input: Map<String, Value>,
+        start: Start,
+    ) -> Result<(), TurnError> {
+        if call.runtime == ToolRuntime::External {
+            return self.start_in_session(call.entry, input, start).await;
+        }
+        let (effect, rule) = (call.effect, Some(call.rule.clone()));
+        let tool = call.entry.call.name.clone();
+        let mut spawned = None;
+        if call.runtime == ToolRuntime::Agent {
+            call.entry.call.id = self.session_call_id(&start);
+            call.files = with_bytes(self.session, start.input.files()).await?;
+            let agent = self.agent.sub_agent(&tool);
+            spawned = agent.map(|agent| (agent.name.clone(), agent.definition));
+        }
+        let call_id = call.entry.call.id.clone();
+        let task = match spawned {
+            Some(_) => Task::Agent(Box::new(call)),
+            None => Task::Call(Box::new(call)),
+        };
+        let admitted = Admitted {
+            task,
+            call_id,
+            tool,
+            input: Some(input),
+            effect,
+            rule,
+            spawned,
+        };
+        self.take_off(start, admitted).await
+    }
+
+    /// Starts a call in a session of its own, where the user decides about it, or answers it.
+    pub(super) async fn start_in_session(
+        &mut self,
+        mut entry: BatchCall,
+        input: Map<String, Value>,
+        start: Start,
+    ) -> Result<(), TurnError> {
+        let tool = entry.call.name.clone();
+        entry.call.id = self.session_call_id(&start);
+        let call_id = entry.call.id.clone();
+        let effect = start.node.effect;
+        let child = self.agent.in_session(&tool, input.clone());
+        let spawned = Some((child.name.clone(), child.definition));
+        let call = PlannedCall {
+            input: in_session(&start.run.to_string(), &tool),
+            input_digest: Digest::of(b""),
+            idempotency_key: String::new(),
+            effect,
+            rule: SESSION_RULE.to_owned(),
+            runtime: ToolRuntime::Agent,
+            files: Vec::new(),
+            entry,
+        };
+        let admitted = Admitted {
+            task: Task::InSession(Box::new(child), Box::new(call)),
+            call_id,
+            tool,
+            input: Some(input),
+            effect,
+            rule: None,
+            spawned,
+        };
+        self.take_off(start, admitted).await
+    }
+
+    /// Records the intent of a node, and lets it run.
+    async fn take_off(&mut self, start: Start, admitted: Admitted) -> Result<(), TurnError> {
+        let has_session = admitted.spawned.is_some();
+        let known = self.session.state().open_workflow();
+        let known = known.and_then(|run| run.open.get(&admitted.call_id));
+        if known.is_none_or(|known| known.agent.is_none()) {
+            self.record_intent(&start, &admitted);
+        }
+        if self.needs_barrier(&start, &admitted) {
+            self.session.barrier(self.cx.observer).await?;
+        }
+        let lane = Lane::of(&start);
+        let share = has_session.then(|| self.share());
+        let cancel = self.cx.cancel.child_token();
+        let resumed_with = self.session.child_input(&admitted.call_id);
+        let flight = Flight {
+            caller: Caller::of(self.session),
+            share: share.clone().unwrap_or_default(),
+            cancel: cancel.clone(),
+            call_id: admitted.call_id,
+            effect: admitted.effect,
+            resumed_with,
+            start,
+        };
+        let held = UnderWay {
+            lane,
+            cancel,
+            share,
+        };
+        self.under_way.insert(flight.start.run.clone(), held);
+        let future = flight.run(self.agent, admitted.task, self.cx);
+        self.flights.push(Box::pin(future));
+        Ok(())
+    }
+
+    fn record_intent(&mut self, start: &Start, admitted: &Admitted) {
+        let intended = Event::NodeIntended {
+            call_id: admitted.call_id.clone(),
+            node: start.node.id.to_string(),
+            iteration: start.run.iteration,
+            attempt: start.attempt,
+            tool: admitted.tool.clone(),
+            input: admitted.input.clone(),
+            input_digest: start.input_digest(),
+            effect: admitted.effect,
+            rule: admitted.rule.clone(),
+        };
+        let mut events = vec![intended];
+        if let Some((agent, definition)) = &admitted.spawned {
+            events.push(Event::AgentSpawned {
+                call_id: admitted.call_id.clone(),
+                session: self.agent.key.child(self.session.id(), &admitted.call_id),
+                agent: agent.clone(),
+                definition: *definition,
+            });
+        }
+        self.session.record_all(events, Vec::new());
+    }
+
+    /// Whether everything recorded so far has to be durable before the node runs: because it may
+    /// change something, because it has a journal of its own, which must not be ahead, or because
+    /// it depends on others. The iterations of a `foreach` count as one node.
+    fn needs_barrier(&self, start: &Start, admitted: &Admitted) -> bool {
+        let undurable = self.session.undurable();
+        let is_first = start.run.iteration.is_none_or(|index| index == 0);
+        undurable > 0
+            && (admitted.effect != Effect::ReadOnly
+                || admitted.spawned.is_some()
+                || (is_first && !start.node.is_entry())
+                || self.agent.settings.durability == Durability::Strict
+                || self.session.must_be_durable_to_run()
+                || undurable >= super::MAX_UNDURABLE)
+    }
+
+    /// Returns an even share of what is left of the budgets, for one of the agents that run or may.
+    fn share(&self) -> budget::Share {
+        let queued = self.queued.get(&Lane::Agents).map_or(0, VecDeque::len);
+        let held: Vec<&budget::Share> = self
+            .under_way
+            .values()
+            .filter_map(|flight| flight.share.as_ref())
+            .collect();
+        let places = Lane::Agents.places(&self.agent.settings);
+        let free = places.saturating_sub(held.len()).max(1);
+        let agents = (queued + 1).min(free);
+        budget::share(
+            &self.agent.settings.budgets,
+            self.session.state(),
+            agents,
+            &held,
+        )
+    }
+
+    /// Returns the node that the journal has as started.
+    pub(super) fn open_node(&self, run: &NodeRun) -> Option<&OpenNode> {
+        let open = self.session.state().open_workflow()?.open.values();
+        let mut same =
+            open.filter(|open| *open.node == *run.node && open.iteration == run.iteration);
+        same.next()
+    }
+
+    /// Returns the name of a node's call: no other node of the session has it, and all attempts
+    /// have the same.
+    pub(super) fn call_id(&self, run: &NodeRun) -> CallId {
+        match self.session.state().workflow_runs {
+            1 => CallId(run.to_string()),
+            // No id of a node has a dot.
+            number => CallId(format!("{number}.{run}")),
+        }
+    }
+
+    /// Returns the name of a call in a session of its own; another attempt has another session.
+    fn session_call_id(&self, start: &Start) -> CallId {
+        let CallId(name) = self.call_id(&start.run);
+        match start.attempt {
+            1 => CallId(name),
+            attempt => CallId(format!("{name}~{attempt}")),
+        }
+    }
+}
+
+/// Returns the arguments of the tool that starts an agent.
+fn instructions(input: &Input) -> Map<String, Value> {
+    let text = input.text().unwrap_or_default();
+    Map::from_iter([("instructions".to_owned(), Value::from(text))])
+}
+
+/// Returns files with their bytes, which the journal of another session cannot refer to.
+async fn with_bytes(session: &Session, files: &[FilePart]) -> Result<Vec<FilePart>, TurnError> {
+    let mut files = files.to_vec();
+    for file in &mut files {
+        session.hydrate_file(file).await?;
+    }
+    Ok(files)
+}
+
+/// The output of a node of a result.
+pub(super) trait OutputOf {
+    fn output_of(&self, result: ToolResultOutput) -> NodeOutput;
+}
+
+impl OutputOf for Start {
+    fn output_of(&self, result: ToolResultOutput) -> NodeOutput {
+        let id = &self.node.id;
+        match (self.node.agent(), result) {
+            (Some(agent), ToolResultOutput::Text(text)) => {
+                NodeOutput::of_text(id, Some(agent), text)
+            }
+            (agent, result) => NodeOutput::of_result(id, agent, result),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The inputs of a session whose workflow has not ended, and the end of a run that a new message
+//! supersedes.
+
+use super::{
+    Driver,
+    land::{cancelled, settled_without_run},
+};
+use crate::{
+    agents::SubAgent,
+    session::{OpenNode, Session},
+    turn::{Agent, TurnContext, TurnError, begin::refuse},
+};
+use agent_host_types::{
+    approval::RememberScope,
+    event::Event,
+    failure::ToolErrorCode,
+    id::CallId,
+    tool::Effect,
+    turn::AgentInput,
+    workflow::{NodeFailure, NodeOutput, WorkflowEnd, WorkflowSummary},
+};
+use agent_host_workflow::run::NodeRun;
+use std::collections::BTreeMap;
+
+/// The failure of a node that a new message stopped.
+const SUPERSEDED: &str = "the user sent a new message before this node ended";
+
+impl Driver<'_> {
+    /// Ends the session of a node.
+    pub(super) async fn abandon(&mut self, node: &NodeRun) -> Result<(), TurnError> {
+        let open = self.session.state().open_workflow();
+        let mut open = open.into_iter().flat_map(|run| &run.open);
+        let same = |open: &OpenNode| *open.node == *node.node && open.iteration == node.iteration;
+        let Some((call_id, open)) = open.find(|(_, open)| same(open)) else {
+            return Ok(());
+        };
+        let (call_id, open) = (call_id.clone(), open.clone());
+        let agent = self.agent;
+        agent
+            .abandon_node(self.session, &call_id, &open, self.cx)
+            .await
+    }
+}
+
+impl Agent {
+    /// Checks that the workflow of this agent is the one that the session runs.
+    pub(in crate::turn) fn check_workflow(
+        &self,
+        session: &Session,
+        input: &AgentInput,
+    ) -> Result<(), TurnError> {
+        if matches!(input, AgentInput::Text(_) | AgentInput::Message(_)) {
+            return Ok(());
+        }
+        let state = session.state();
+        match (state.workflow(), &self.workflow) {
+            (None, _) => Ok(()),
+            (Some(run), _) if run.has_ended => Err(refuse(format!(
+                "the workflow `{}` has ended; there is nothing to continue, send a message",
+                run.name
+            ))),
+            (Some(run), Some(graph)) if run.name == graph.workflow.name() => {
+                let is_same = run.definition.digest == graph.workflow.digest();
+                match is_same || self.settings.accepts_changed_workflow {
+                    true => Ok(()),
+                    false => Err(refuse(format!(
+                        "the workflow `{}` has changed since this run of it began; undo the change, or continue with \
+                         `--accept-changed`, which takes what ended before as it is",
+                        run.name
+                    ))),
+                }
+            }
+            (Some(run), _) => Err(refuse(format!(
+                "this session runs the workflow `{0}`; continue it with `--workflow {0}`",
+                run.name
+            ))),
+        }
+    }
+
+    /// Returns the agent in whose session a node runs.
+    pub(in crate::turn) fn agent_of_node(&self, node: &OpenNode) -> Option<SubAgent> {
+        let agent = node.agent.as_ref()?;
+        if *agent == node.tool {
+            let input = node.input.clone().unwrap_or_default();
+            return Some(self.in_session(&node.tool, input));
+        }
+        self.sub_agent(&node.tool).cloned()
+    }
+
+    /// Ends the session of a node, if it has one.
+    pub(in crate::turn) async fn abandon_node(
+        &self,
+        session: &Session,
+        call_id: &CallId,
+        node: &OpenNode,
+        cx: &TurnContext<'_>,
+    ) -> Result<(), TurnError> {
+        let Some(child) = self.agent_of_node(node) else {
+            return Ok(());
+        };
+        let mut of_child = self.open_child(&child, session.id(), call_id).await?;
+        self.loop_of(&child).abandon(&mut of_child, cx).await
+    }
+
+    /// Keeps the approvals of the session that decisions about its nodes asked to remember: each of
+    /// them was made in a session of its own.
+    pub(in crate::turn) fn remember_of_nodes(&self, session: &mut Session, input: &AgentInput) {
+        if session.state().open_workflow().is_none() {
+            return;
+        }
+        for (rule, scope) in self.rules_of(input) {
+            if scope == RememberScope::Session && self.tool(&rule.tool).is_some() {
+                session.record(Event::ApprovalRemembered { rule, scope }, Vec::new());
+            }
+        }
+    }
+
+    /// Records the end of a run that a new message supersedes.
+    pub(in crate::turn) fn supersede_workflow(&self, session: &mut Session) {
+        let Some(run) = session.state().open_workflow() else {
+            return;
+        };
+        let summary = WorkflowSummary {
+            workflow: run.name.clone(),
+            end: WorkflowEnd::Cancelled,
+            done: 0,
+            failed: BTreeMap::new(),
+            skipped: Vec::new(),
+        };
+        let stopped = run.open.iter().map(|(call_id, node)| {
+            let output = NodeOutput::of_failure(&node.node, failure_of(node));
+            settled_without_run(call_id.clone(), &node.node, node.iteration, output)
+        });
+        let ended = Event::WorkflowEnded { summary };
+        let events = stopped.chain([ended]).collect();
+        session.record_all(events, Vec::new());
+    }
+}
+
+fn failure_of(node: &OpenNode) -> NodeFailure {
+    // Its session has its calls, with what is known of them.
+    if node.agent.is_some() || node.effect == Effect::ReadOnly {
+        return cancelled(SUPERSEDED);
+    }
+    NodeFailure::new(
+        ToolErrorCode::InterruptedUnknown.as_str(),
+        "the program ended during this node; whether it took effect is not known",
+    )
+}
