@@ -178,7 +178,7 @@ fn approval_inside_an_agent_is_decided_elsewhere() {
     let ran = ask(&env, &server, &["--permission-prompts", "later", "go"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(
-        ran.stderr.contains("The agent clerk waits."),
+        ran.stderr.contains("The agent clerk of call call_0 waits."),
         "{}",
         ran.stderr
     );

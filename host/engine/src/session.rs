@@ -76,6 +76,8 @@ pub struct Session {
     undurable: Vec<EventRecord>,
     /// The inputs of agents of the open batch, by their calls.
     child_inputs: HashMap<CallId, AgentInput>,
+    /// The position of the start of the last workflow.
+    workflow_start: u64,
 }
 
 impl fmt::Debug for Session {
@@ -97,6 +99,7 @@ impl Session {
             next_seq: 0,
             undurable: Vec::new(),
             child_inputs: HashMap::new(),
+            workflow_start: 0,
         };
         let started = Event::SessionStarted {
             program: start.program,
@@ -116,13 +119,16 @@ impl Session {
     /// replay.
     pub async fn resume(journal: Arc<dyn Journal>) -> Result<Self, JournalError> {
         let mut state = SessionState::default();
-        let mut next_seq = 0;
+        let (mut next_seq, mut workflow_start) = (0, 0);
         let mut page = journal.records(0).await?;
         while !page.is_empty() {
             let follow = async {
                 for record in &page {
                     check_record(record, next_seq, journal.session())?;
                     state.apply(&record.event);
+                    if let Event::WorkflowStarted { .. } = record.event {
+                        workflow_start = next_seq;
+                    }
                     next_seq += 1;
                 }
                 Ok::<_, JournalError>(())
@@ -145,6 +151,7 @@ impl Session {
             next_seq,
             undurable: Vec::new(),
             child_inputs: HashMap::new(),
+            workflow_start,
         })
     }
 
@@ -184,6 +191,9 @@ impl Session {
         let first = self.undurable.len();
         for event in events {
             self.state.apply(&event);
+            if let Event::WorkflowStarted { .. } = event {
+                self.workflow_start = self.next_seq;
+            }
             self.undurable.push(EventRecord {
                 v: EVENT_VERSION,
                 session: self.id(),
@@ -302,6 +312,11 @@ impl Session {
                 _ => None,
             }));
         }
+    }
+
+    /// Returns the position of the start of the last workflow.
+    pub(crate) fn workflow_start(&self) -> u64 {
+        self.workflow_start
     }
 
     /// Returns a page of records from a position on, those included that are not durable yet; an

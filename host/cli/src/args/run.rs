@@ -54,6 +54,12 @@ pub(crate) struct RunArgs {
     /// Run this agent of agent.toml instead of the one of its top level.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
+    /// Run this workflow of agent.toml; the prompt is its message.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["agent", "until_tool", "output_schema"])]
+    pub(crate) workflow: Option<String>,
+    /// With `--resume`: go on with a workflow whose definition has changed since its run began.
+    #[arg(long, requires = "resume")]
+    pub(crate) accept_changed: bool,
     /// Go on with a session: its id, the beginning of its id, or `latest`.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,

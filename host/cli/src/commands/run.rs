@@ -13,7 +13,8 @@ use crate::{
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
-        LiveView, Terminal, TerminalUser, compose, full_text, json_text, piped_input, tool_name,
+        LiveView, Terminal, TerminalUser, compose, escape_line, full_text, json_text, one_line,
+        piped_input, tool_name,
     },
 };
 use agent_host_app::{Host, Overrides};
@@ -33,6 +34,9 @@ use std::{io::Read as _, path::Path, sync::Arc, time::Duration};
 
 /// The maximum prompt from standard input, in bytes.
 const MAX_PROMPT_BYTES: u64 = 4 * 1024 * 1024;
+
+/// The maximum length of a failure in a note, in characters.
+const SHOWN_FAILURE: usize = 500;
 
 /// The maximum size of an `--output-schema` file, in bytes.
 const MAX_SCHEMA_BYTES: u64 = 1024 * 1024;
@@ -106,18 +110,15 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         opened = Host::open(config) => opened?,
     };
     let prompts = prompts(&args, terminal);
-    let (mut agent, system) = match &args.agent {
-        Some(name) => host.named_agent(name, prompts)?,
-        None => (host.agent(prompts), host.config().system.clone()),
-    };
-    let mut session = match &args.resume {
-        Some(name) => host.resume_session(name).await?,
-        None => host.start_session_with(system).await?,
-    };
+    let (mut agent, mut session) = open(&args, &host, prompts).await?;
     if !args.quiet {
         intro::show(&host, &session, terminal);
     }
-    let view = LiveView::new(*terminal, args.output_format, args.quiet);
+    let mut view = LiveView::new(*terminal, args.output_format, args.quiet);
+    if agent.workflow.is_some() {
+        view = view.with_nodes();
+    }
+    agent.settings.accepts_changed_workflow = args.accept_changed;
     if args.durable {
         agent.settings.durability = Durability::Strict;
     }
@@ -143,6 +144,28 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         Task::Once(input) => run.once(&mut session, *input).await,
         Task::Conversation(images) => run.conversation(&mut session, images).await,
     }
+}
+
+/// Opens the loop of a run and its session. A session of a workflow goes on with it.
+async fn open(args: &RunArgs, host: &Host, prompts: Prompts) -> Result<(Agent, Session), Failure> {
+    let resumed = match &args.resume {
+        Some(name) => Some(host.resume_session(name).await?),
+        None => None,
+    };
+    let begun = resumed
+        .as_ref()
+        .and_then(|session| session.state().workflow());
+    let begun = begun.filter(|_| args.agent.is_none()).map(|run| &run.name);
+    let (agent, system) = match (args.workflow.as_ref().or(begun), &args.agent) {
+        (Some(name), _) => (host.workflow_agent(name, prompts)?, None),
+        (None, Some(name)) => host.named_agent(name, prompts)?,
+        (None, None) => (host.agent(prompts), host.config().system.clone()),
+    };
+    let session = match resumed {
+        Some(session) => session,
+        None => host.start_session_with(system).await?,
+    };
+    Ok((agent, session))
 }
 
 /// Returns whether calls that need approval are asked about or denied.
@@ -337,6 +360,7 @@ impl Run<'_> {
                     (None, Some(value)) => self.answer(&value.to_string()),
                     (None, None) => self.answer(text),
                 }
+                self.note_failed_nodes(&report);
                 match report.summary.stop_reason {
                     Some(StopReason::MaxTokens) => self.terminal.note("The answer is cut off: the model reached its limit of tokens for one answer."),
                     Some(StopReason::ContextWindow) => self.terminal.note("The answer is cut off: the conversation fills the model's window. Use a model with a larger one, or begin a new session."),
@@ -385,6 +409,18 @@ impl Run<'_> {
             // Stopped while awaiting the user: the request stays open, and a later run asks again.
             (Exit::Waiting, Some(stopped)) => Ok(stopped),
             (exit, _) => Ok(exit),
+        }
+    }
+
+    /// Says which nodes of a workflow failed although it went on.
+    fn note_failed_nodes(&self, report: &TurnReport) {
+        let workflow = report.summary.workflow.iter();
+        for (node, failure) in workflow.flat_map(|workflow| &workflow.failed) {
+            self.terminal.note(&format!(
+                "The node {} failed: {}",
+                escape_line(node),
+                one_line(&failure.to_string(), SHOWN_FAILURE)
+            ));
         }
     }
 

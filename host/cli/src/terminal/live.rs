@@ -1,7 +1,7 @@
 //! The live view of a turn, for users and for programs that read `stream-json`.
 
 use super::{
-    DIM, Terminal, YELLOW, escape, escape_line, json_text, micros, one_line, outcome_style,
+    BOLD, DIM, Terminal, YELLOW, escape, escape_line, json_text, micros, one_line, outcome_style,
     size_change, summary, tool_name,
 };
 use crate::args::OutputFormat;
@@ -73,6 +73,8 @@ pub(crate) struct LiveView {
     line_open: AtomicBool,
     /// The calls that started the agent which is watched; none for the one that the user talks to.
     path: Vec<CallId>,
+    /// True if the calls are nodes of a workflow, which are shown by their names.
+    has_nodes: bool,
 }
 
 impl LiveView {
@@ -83,6 +85,23 @@ impl LiveView {
             quiet,
             line_open: AtomicBool::new(false),
             path: Vec::new(),
+            has_nodes: false,
+        }
+    }
+
+    /// Shows calls as nodes of a workflow.
+    pub(crate) fn with_nodes(self) -> Self {
+        Self {
+            has_nodes: true,
+            ..self
+        }
+    }
+
+    /// Returns what stands before a line about a call.
+    fn node(&self, call_id: &CallId) -> String {
+        match self.has_nodes {
+            true => format!("{BOLD}{}{BOLD:#} ", escape_line(&call_id.0)),
+            false => String::new(),
         }
     }
 
@@ -152,10 +171,14 @@ impl LiveView {
 impl Observer for LiveView {
     fn child<'a>(&'a self, call_id: &'a CallId, agent: &'a str) -> Option<Box<dyn Observer + 'a>> {
         self.end_output();
-        self.step(&format!(
-            "{DIM}the agent {} works{DIM:#}",
-            escape_line(agent)
-        ));
+        self.step(&match self.has_nodes {
+            true => format!(
+                "{}{DIM}{} begins{DIM:#}",
+                self.node(call_id),
+                tool_name(agent)
+            ),
+            false => format!("{DIM}the agent {} works{DIM:#}", escape_line(agent)),
+        });
         let mut path = self.path.clone();
         path.push(call_id.clone());
         Some(Box::new(Self {
@@ -196,9 +219,13 @@ impl Observer for LiveView {
                 self.step(&format!("{YELLOW}note{YELLOW:#} {}", escape_line(text)));
                 self.stream(|| json!({ "live": "note", "text": text }));
             }
-            Live::CallStarted { tool, .. } => {
+            Live::CallStarted { call_id, tool, .. } => {
                 self.end_output();
-                self.show_spinner(tool_name(tool));
+                let node = match self.has_nodes {
+                    true => format!("{}: ", escape_line(&call_id.0)),
+                    false => String::new(),
+                };
+                self.show_spinner(format!("{node}{}", tool_name(tool)));
             }
             Live::CallProgress {
                 message, fraction, ..
@@ -209,14 +236,15 @@ impl Observer for LiveView {
                 self.show_spinner(format!("{}{percent}", one_line(message, SHOWN_CHARACTERS)));
             }
             Live::CallEnded {
+                call_id,
                 tool,
                 input,
                 output,
                 wall_us,
-                ..
             } => {
                 self.end_output();
-                self.step(&call_line(tool, input, output, wall_us));
+                let line = call_line(tool, input, output, wall_us);
+                self.step(&format!("{}{line}", self.node(call_id)));
             }
         }
     }

@@ -69,8 +69,6 @@ pub struct SessionState {
     workflow: Option<WorkflowProgress>,
     /// The number of the last run of a workflow.
     pub(crate) workflow_runs: u64,
-    /// The number of events so far.
-    events: u64,
 }
 
 /// A call of the model's last message, until all calls of that message are answered.

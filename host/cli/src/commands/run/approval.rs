@@ -1,9 +1,9 @@
 //! Approvals and questions at the terminal: asks the user and returns the answers to the session.
 
-use super::Run;
+use super::{Run, reply::waiting_name};
 use crate::{
     commands::permission_summary,
-    terminal::{Review, ask_question, escape_line},
+    terminal::{Review, ask_question},
 };
 use agent_host_app::project;
 use agent_host_engine::{BoxFuture, session::Session, turn::Prompts};
@@ -56,11 +56,10 @@ impl Run<'_> {
                 Awaiting::Children { children } => {
                     let mut inputs = Vec::new();
                     for child in children {
-                        self.terminal.note(&format!(
-                            "The agent {} of call {} waits:",
-                            escape_line(&child.agent),
-                            escape_line(&child.call_id.0)
-                        ));
+                        if self.can_ask() {
+                            let name = waiting_name(child);
+                            self.terminal.note(&format!("{name} waits:"));
+                        }
                         let call_id = child.call_id.clone();
                         if let Some(input) = self.respond(&child.continuation).await {
                             inputs.push(ChildInput { call_id, input });

@@ -137,6 +137,7 @@ fn decided(
         Awaiting::Children { children } => {
             let mut inputs = Vec::new();
             for (child, path) in with_paths(children, path) {
+                name_only_call(&mut words, child, &path);
                 let own = words.extract_if(.., |(id, _)| id.0.starts_with(&path));
                 let own: Vec<_> = own.collect();
                 if !own.is_empty() {
@@ -152,6 +153,23 @@ fn decided(
                     inputs,
                 }),
             }
+        }
+    }
+}
+
+/// Lets `--decide NODE=...` stand for the only call of a node's session.
+fn name_only_call(words: &mut [(CallId, DecisionArg)], child: &WaitingChild, path: &str) {
+    let only = match &child.continuation.awaiting {
+        Awaiting::Confirm { calls, .. } => match calls.as_slice() {
+            [only] => &only.call_id,
+            _ => return,
+        },
+        Awaiting::Answer { call_id, .. } => call_id,
+        Awaiting::External { .. } | Awaiting::Children { .. } => return,
+    };
+    for (id, _) in words {
+        if Some(id.0.as_str()) == path.strip_suffix('/') {
+            *id = CallId(format!("{path}{only}"));
         }
     }
 }
@@ -292,12 +310,30 @@ fn waiting(continuation: &Continuation, resume: &str, path: &str) -> String {
         Awaiting::Children { children } => {
             let agents = with_paths(children, path);
             let agents = agents.map(|(child, path)| {
-                let agent = escape_line(&child.agent);
                 let waiting = waiting(&child.continuation, resume, &path);
-                format!("The agent {agent} waits. {waiting}")
+                format!("{} waits. {waiting}", waiting_name(child))
             });
             agents.collect::<Vec<_>>().join("\n\n")
         }
+    }
+}
+
+/// Returns the name of what waits: an agent, or a node of a workflow with one call.
+pub(super) fn waiting_name(child: &WaitingChild) -> String {
+    let is_node = match &child.continuation.awaiting {
+        Awaiting::Confirm { calls, .. } | Awaiting::External { calls } => {
+            calls.iter().all(|call| call.tool == child.agent)
+        }
+        Awaiting::Answer { tool, .. } => *tool == child.agent,
+        Awaiting::Children { .. } => false,
+    };
+    match is_node {
+        true => format!("The node {}", escape_line(&child.call_id.0)),
+        false => format!(
+            "The agent {} of call {}",
+            escape_line(&child.agent),
+            escape_line(&child.call_id.0)
+        ),
     }
 }
 

@@ -24,7 +24,6 @@ use std::sync::Arc;
 impl SessionState {
     /// Applies one event.
     pub fn apply(&mut self, event: &Event) {
-        self.events += 1;
         if let Some(open) = Open::of(event) {
             self.open = Some(open);
         }

@@ -20,8 +20,6 @@ pub struct WorkflowProgress {
     pub definition: BlobRef,
     /// Whether it ended.
     pub has_ended: bool,
-    /// The position of the first event after its start.
-    pub(crate) from: u64,
     /// The nodes that started and have not settled, by their calls.
     pub(crate) open: BTreeMap<CallId, OpenNode>,
 }
@@ -59,7 +57,6 @@ impl SessionState {
                     run: *run,
                     definition: definition.clone(),
                     has_ended: false,
-                    from: self.events,
                     open: BTreeMap::new(),
                 });
             }

@@ -75,7 +75,7 @@ async fn rebuild(
         (of_node, (call_id.clone(), node.agent.is_some()))
     });
     let open: HashMap<NodeRun, _> = open.collect();
-    let mut from = progress.from;
+    let mut from = session.workflow_start().saturating_add(1);
     loop {
         let page = session.records(from).await?;
         let Some(last) = page.last() else {

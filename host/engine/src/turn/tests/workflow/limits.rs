@@ -1,8 +1,8 @@
 //! Budgets, bounds, timeouts and cancellation of a run.
 
 use super::*;
-use pretty_assertions::assert_eq;
 use agent_host_types::budget::Budget;
+use pretty_assertions::assert_eq;
 use std::sync::atomic::Ordering;
 
 fn slow() -> Vec<Tool> {

@@ -1,12 +1,12 @@
 //! Nodes that wait for the user, while others go on.
 
 use super::*;
-use pretty_assertions::assert_eq;
 use crate::turn::{
     Prompts,
     tests::children::{approve, children},
 };
 use agent_host_types::{approval::Decision, continuation::Awaiting, turn::ChildInput};
+use pretty_assertions::assert_eq;
 
 /// A draft, its approval by the user, and a check beside it.
 fn publish() -> Value {
