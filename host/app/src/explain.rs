@@ -14,6 +14,7 @@ use agent_host_types::{
     accounting::AuditEntry,
     event::Event,
     id::{CallId, SessionId},
+    workflow::NodeOutput,
 };
 use serde::Serialize;
 
@@ -107,6 +108,21 @@ impl Explanation {
                 remedy: None,
                 asked: audit,
             }),
+            Event::NodeSettled {
+                call_id,
+                tool,
+                output,
+                audit,
+                rule,
+                ..
+            } => self.calls.push(ExplainedCall {
+                call_id,
+                tool,
+                outcome: outcome(&output),
+                rule,
+                remedy: None,
+                asked: audit,
+            }),
             // The requests before were made elsewhere: an imported file could suggest any grant.
             Event::SessionForked { .. } => {
                 self.calls.clear();
@@ -128,6 +144,15 @@ impl Explanation {
         }
         let asked = self.calls.iter().flat_map(|call| &call.asked);
         self.suggestions = suggestions(asked, implied);
+    }
+}
+
+/// Returns the tag of a node's result; that of text where an agent or a handler returned it.
+fn outcome(output: &NodeOutput) -> String {
+    match (&output.output, &output.error) {
+        (Some(result), _) => result.tag().to_owned(),
+        (None, None) => "text".to_owned(),
+        (None, Some(failure)) => failure.code.clone(),
     }
 }
 

@@ -360,6 +360,8 @@ pub enum Event {
         /// The index of the item; absent for a node without `foreach`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         iteration: Option<u32>,
+        /// The tool or the handler; for an agent, the tool that starts it.
+        tool: String,
         /// The output; bytes are blobs.
         output: NodeOutput,
         /// The whole output as JSON, where `output` is a preview.

@@ -267,6 +267,7 @@ fn workflow_events() -> Vec<Event> {
             call_id: id(),
             node: "write".into(),
             iteration: Some(1),
+            tool: "write_file".into(),
             output: NodeOutput {
                 error: Some(node_failure()),
                 metadata: map(),

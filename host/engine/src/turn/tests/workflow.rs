@@ -13,6 +13,7 @@ use crate::{
 use agent_host_types::{
     event::{Event, EventRecord},
     id::CallId,
+    json::JsonText,
     message::ToolResult,
     output::{ContentPart, FileData, FilePart, ToolResultOutput},
     tool::{Approval, Effect},
@@ -53,15 +54,15 @@ impl Default for Parts {
 }
 
 impl Flow {
-    fn new(nodes: Value, parts: Parts) -> Self {
+    fn new(nodes: &Value, parts: Parts) -> Self {
         let bench = Bench::with(Vec::new(), (parts.tools)());
-        Self::around(bench, Arc::default(), &nodes, parts)
+        Self::around(bench, Arc::default(), nodes, parts)
     }
 
     /// The same after the process died.
-    async fn resumed(&self, nodes: Value, parts: Parts) -> Self {
+    async fn resumed(&self, nodes: &Value, parts: Parts) -> Self {
         let bench = Bench::resume(&self.bench.journal, Vec::new(), (parts.tools)()).await;
-        Self::around(bench, self.journals.after_crash(), &nodes, parts)
+        Self::around(bench, self.journals.after_crash(), nodes, parts)
     }
 
     fn around(mut bench: Bench, journals: Arc<TestJournals>, nodes: &Value, parts: Parts) -> Self {
@@ -179,7 +180,7 @@ async fn tools_run_in_order_and_their_ends_are_recorded() {
         {"id": "a", "tool": "look", "input": {"n": 1}, "next": "b"},
         {"id": "b", "tool": "act", "input": {"n": 2}},
     ]);
-    let mut flow = Flow::new(nodes, Parts::default());
+    let mut flow = Flow::new(&nodes, Parts::default());
 
     let report = flow.say().await;
 
@@ -240,7 +241,7 @@ async fn agents_are_child_sessions_and_their_texts_are_inputs() {
         judge: vec!["good"],
         ..Parts::default()
     };
-    let mut flow = Flow::new(nodes, parts);
+    let mut flow = Flow::new(&nodes, parts);
 
     let report = flow.say().await;
 
@@ -295,7 +296,7 @@ async fn handler_gets_the_message_and_the_iteration() {
         match input.iteration {
             None => output,
             Some(at) => {
-                let prior: Vec<&str> = at.prior_results.iter().map(|json| json.as_str()).collect();
+                let prior: Vec<&str> = at.prior_results.iter().map(JsonText::as_str).collect();
                 NodeOutput::of_text(
                     &input.node,
                     None,
@@ -308,7 +309,7 @@ async fn handler_gets_the_message_and_the_iteration() {
         handlers: handlers(vec![("list", list), ("each", list)]),
         ..Parts::default()
     };
-    let mut flow = Flow::new(nodes, parts);
+    let mut flow = Flow::new(&nodes, parts);
 
     let report = flow.say().await;
 
@@ -412,7 +413,7 @@ async fn failure_of_a_node_is_seen_or_ends_the_run() {
             helper: vec!["sorry"],
             ..Parts::default()
         };
-        let mut flow = Flow::new(nodes.clone(), parts);
+        let mut flow = Flow::new(&nodes, parts);
         let report = flow.say().await;
         assert_eq!((report.end, flow.lines()), (end, own(&lines)), "{nodes}");
     }
@@ -432,7 +433,7 @@ async fn failed_input_of_an_agent_is_a_marked_section() {
         judge: vec!["ok"],
         ..Parts::default()
     };
-    let mut flow = Flow::new(nodes, parts);
+    let mut flow = Flow::new(&nodes, parts);
 
     flow.say().await;
 
@@ -469,7 +470,7 @@ async fn files_of_a_node_reach_the_next_agent() {
         helper: vec!["it rises"],
         ..Parts::default()
     };
-    let mut flow = Flow::new(nodes, parts);
+    let mut flow = Flow::new(&nodes, parts);
 
     assert_eq!(flow.say().await.end, done("it rises"));
 
@@ -501,7 +502,7 @@ async fn large_output_is_whole_for_the_next_node_and_after_a_crash() {
         tools,
         ..Parts::default()
     };
-    let mut flow = Flow::new(nodes.clone(), parts());
+    let mut flow = Flow::new(&nodes, parts());
     // The model fails, and the run waits for the next attempt at nothing: the agent has failed.
     let cancel = flow.bench.cancel.clone();
     *flow.helper.cancel_when_asked.lock().unwrap() = Some(cancel);
@@ -529,7 +530,7 @@ async fn several_last_nodes_are_sections_of_the_answer() {
         judge: vec!["one"],
         ..Parts::default()
     };
-    let report = Flow::new(nodes, parts).say().await;
+    let report = Flow::new(&nodes, parts).say().await;
     assert_eq!(report.end, done("[a]\none\n\n[b]\ntwo"));
 }
 
@@ -540,7 +541,7 @@ async fn second_message_is_a_second_run_with_calls_of_its_own() {
         helper: vec!["one", "two"],
         ..Parts::default()
     };
-    let mut flow = Flow::new(nodes, parts);
+    let mut flow = Flow::new(&nodes, parts);
     assert_eq!(flow.say().await.end, done("one"));
     assert_eq!(flow.say().await.end, done("two"));
     assert_eq!(
@@ -577,7 +578,7 @@ async fn policy_decides_about_nodes() {
         change: deny,
         ..Parts::default()
     };
-    let mut flow = Flow::new(json!([{"id": "a", "tool": "look"}]), parts);
+    let mut flow = Flow::new(&json!([{"id": "a", "tool": "look"}]), parts);
     let report = flow.say().await;
     assert_eq!(kind(&report), "error");
     let rules: Vec<Option<String>> = flow

@@ -3,6 +3,7 @@
 use super::{
     Driver,
     node::{Ended, Landed, NodeEnd},
+    start::OfStart as _,
 };
 use crate::{
     artifact::result_name,
@@ -34,8 +35,10 @@ impl Driver<'_> {
         match end {
             Ok(NodeEnd::Settled(ended)) => self.settle(&start, &call_id, *ended, None).await,
             Ok(NodeEnd::Waiting(child)) => {
-                self.run.waiting(&start.run).map_err(broken)?;
-                self.waiting.insert(start.run, child);
+                self.run
+                    .waiting(&start.run)
+                    .map_err(|error| broken(&error))?;
+                self.waiting.insert(start.run, *child);
                 Ok(())
             }
             Ok(NodeEnd::Asked(call)) => {
@@ -70,7 +73,10 @@ impl Driver<'_> {
             Some((preview, whole)) => (preview, Some(whole)),
             None => (output.clone(), None),
         };
-        let progress = self.run.settled(&start.run, output).map_err(broken)?;
+        let progress = self
+            .run
+            .settled(&start.run, output)
+            .map_err(|error| broken(&error))?;
         let (call_id, node) = (call_id.clone(), start.node.id.to_string());
         let iteration = start.run.iteration;
         if progress == Progress::Retry {
@@ -95,6 +101,7 @@ impl Driver<'_> {
             call_id: call_id.clone(),
             node,
             iteration,
+            tool: start.tool(),
             output: shown,
             whole,
             child: ended.child,
@@ -135,31 +142,24 @@ impl Driver<'_> {
         let mut output = NodeOutput::of_failure(&node.node, cancelled(STOPPED));
         let of_node = self.graph.workflow.node(&node.node);
         output.agent_id = of_node.and_then(|node| node.agent()).map(str::to_owned);
-        let open = self.session.state().open_workflow();
-        let mut open = open.into_iter().flat_map(|run| &run.open);
-        let same = |open: &OpenNode| *open.node == *node.node && open.iteration == node.iteration;
-        let call_id = open.find(|(_, open)| same(open)).map(|(id, _)| id.clone());
-        let call_id = call_id.unwrap_or_else(|| self.call_id(node));
         let settled = self.run.settled(node, output.clone());
-        settled.map_err(broken)?;
-        let settled = settled_without_run(call_id, &node.node, node.iteration, output);
-        self.session.record(settled, Vec::new());
+        settled.map_err(|error| broken(&error))?;
+        if let Some((call_id, open)) = self.open_node(node) {
+            let settled = settled_without_run(call_id.clone(), open.clone(), output);
+            self.session.record(settled, Vec::new());
+        }
         self.record_skipped();
         Ok(())
     }
 }
 
 /// Returns the event that a node settled which did not run to its end.
-pub(super) fn settled_without_run(
-    call_id: CallId,
-    node: &str,
-    iteration: Option<u32>,
-    output: NodeOutput,
-) -> Event {
+pub(super) fn settled_without_run(call_id: CallId, node: OpenNode, output: NodeOutput) -> Event {
     Event::NodeSettled {
         call_id,
-        node: node.to_owned(),
-        iteration,
+        node: node.node,
+        iteration: node.iteration,
+        tool: node.tool,
         output,
         whole: None,
         child: None,
@@ -174,6 +174,6 @@ pub(super) fn cancelled(message: &str) -> NodeFailure {
 }
 
 /// Reports a fault of the driver: the state machine does not know what ended.
-pub(super) fn broken(error: RunError) -> TurnError {
+pub(super) fn broken(error: &RunError) -> TurnError {
     refuse(error.to_string())
 }

@@ -25,7 +25,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::start::OutputOf as _;
+use super::start::OfStart as _;
 
 /// The work of a node.
 pub(super) enum Task {
@@ -59,7 +59,7 @@ pub(super) struct Landed {
 pub(super) enum NodeEnd {
     Settled(Box<Ended>),
     /// Its session waits for the user.
-    Waiting(WaitingChild),
+    Waiting(Box<WaitingChild>),
     /// The call asks the user, and is to run in a session of its own.
     Asked(Box<PlannedCall>),
 }
@@ -151,7 +151,7 @@ impl Flight {
             }
         };
         Ok(match end {
-            ChildEnd::Waiting(child) => NodeEnd::Waiting(child),
+            ChildEnd::Waiting(child) => NodeEnd::Waiting(Box::new(child)),
             ChildEnd::Settled(report, child) => {
                 NodeEnd::Settled(Box::new(self.ended(report, child)))
             }

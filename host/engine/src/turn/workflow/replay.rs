@@ -72,7 +72,7 @@ async fn rebuild(
             node: node.node.as_str().into(),
             iteration: node.iteration,
         };
-        (of_node, (call_id.clone(), node.agent.is_some()))
+        (of_node, (call_id.clone(), node.clone()))
     });
     let open: HashMap<NodeRun, _> = open.collect();
     let mut from = session.workflow_start().saturating_add(1);
@@ -90,12 +90,12 @@ async fn rebuild(
         }
     }
     // What has a session of its own goes on there.
-    let lost = run.resume(|node| open.get(node).is_some_and(|(_, has_session)| *has_session));
+    let lost = run.resume(|node| open.get(node).is_some_and(|(_, node)| node.agent.is_some()));
     for (node, output) in lost {
-        let Some((call_id, _)) = open.get(&node) else {
+        let Some((call_id, of_node)) = open.get(&node) else {
             continue;
         };
-        let settled = settled_without_run(call_id.clone(), &node.node, node.iteration, output);
+        let settled = settled_without_run(call_id.clone(), of_node.clone(), output);
         session.record(settled, Vec::new());
     }
     for node in run.take_skipped() {

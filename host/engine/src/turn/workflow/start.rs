@@ -92,14 +92,13 @@ impl Driver<'_> {
                 };
                 self.take_off(start, admitted).await
             }
-            NodeKind::Agent(name) => {
+            NodeKind::Agent(_) => {
                 let input = instructions(&start.input);
-                self.start_call(format!("{TOOL_PREFIX}{name}"), input, start)
-                    .await
+                self.start_call(input, start).await
             }
-            NodeKind::Tool(name) => {
+            NodeKind::Tool(_) => {
                 let input = start.input.object().cloned().unwrap_or_default();
-                self.start_call(name.clone(), input, start).await
+                self.start_call(input, start).await
             }
         }
     }
@@ -107,11 +106,10 @@ impl Driver<'_> {
     /// Starts the call of a node as the policy says.
     async fn start_call(
         &mut self,
-        tool: String,
         input: Map<String, Value>,
         start: Start,
     ) -> Result<(), TurnError> {
-        let call_id = self.call_id(&start.run);
+        let (call_id, tool) = (self.call_id(&start.run), start.tool());
         let entry = BatchCall::new(&ToolCall {
             id: call_id.clone(),
             name: tool.clone(),
@@ -121,7 +119,7 @@ impl Driver<'_> {
         let plan = self.agent.plan(self.session, &entry, self.cx);
         let has_session = self
             .open_node(&start.run)
-            .and_then(|node| node.agent.clone());
+            .and_then(|(_, node)| node.agent.clone());
         let (output, rule) = match plan {
             Plan::Answer(output) => (output, None),
             Plan::Deny(output, rule) => (output, Some(rule)),
@@ -312,11 +310,9 @@ impl Driver<'_> {
     }
 
     /// Returns the node that the journal has as started.
-    pub(super) fn open_node(&self, run: &NodeRun) -> Option<&OpenNode> {
-        let open = self.session.state().open_workflow()?.open.values();
-        let mut same =
-            open.filter(|open| *open.node == *run.node && open.iteration == run.iteration);
-        same.next()
+    pub(super) fn open_node(&self, run: &NodeRun) -> Option<(&CallId, &OpenNode)> {
+        let mut open = self.session.state().open_workflow()?.open.iter();
+        open.find(|(_, open)| *open.node == *run.node && open.iteration == run.iteration)
     }
 
     /// Returns the name of a node's call: no other node of the session has it, and all attempts
@@ -354,12 +350,23 @@ async fn with_bytes(session: &Session, files: &[FilePart]) -> Result<Vec<FilePar
     Ok(files)
 }
 
-/// The output of a node of a result.
-pub(super) trait OutputOf {
+/// Values that follow from a start.
+pub(super) trait OfStart {
+    /// Returns the tool or the handler; for an agent, the tool that starts it.
+    fn tool(&self) -> String;
+
+    /// Returns the output for the result of its call.
     fn output_of(&self, result: ToolResultOutput) -> NodeOutput;
 }
 
-impl OutputOf for Start {
+impl OfStart for Start {
+    fn tool(&self) -> String {
+        match &self.node.kind {
+            NodeKind::Agent(name) => format!("{TOOL_PREFIX}{name}"),
+            NodeKind::Tool(name) | NodeKind::Handler(name) => name.clone(),
+        }
+    }
+
     fn output_of(&self, result: ToolResultOutput) -> NodeOutput {
         let id = &self.node.id;
         match (self.node.agent(), result) {

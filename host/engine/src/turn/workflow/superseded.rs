@@ -28,10 +28,7 @@ const SUPERSEDED: &str = "the user sent a new message before this node ended";
 impl Driver<'_> {
     /// Ends the session of a node.
     pub(super) async fn abandon(&mut self, node: &NodeRun) -> Result<(), TurnError> {
-        let open = self.session.state().open_workflow();
-        let mut open = open.into_iter().flat_map(|run| &run.open);
-        let same = |open: &OpenNode| *open.node == *node.node && open.iteration == node.iteration;
-        let Some((call_id, open)) = open.find(|(_, open)| same(open)) else {
+        let Some((call_id, open)) = self.open_node(node) else {
             return Ok(());
         };
         let (call_id, open) = (call_id.clone(), open.clone());
@@ -129,7 +126,7 @@ impl Agent {
         };
         let stopped = run.open.iter().map(|(call_id, node)| {
             let output = NodeOutput::of_failure(&node.node, failure_of(node));
-            settled_without_run(call_id.clone(), &node.node, node.iteration, output)
+            settled_without_run(call_id.clone(), node.clone(), output)
         });
         let ended = Event::WorkflowEnded { summary };
         let events = stopped.chain([ended]).collect();

@@ -32,11 +32,19 @@ fn parts() -> Parts {
     }
 }
 
+/// The barrier that fails; the acts before the crash and after it; the node in doubt, which is not
+/// repeated; the end.
+type Case = (
+    u64,
+    &'static [i64],
+    &'static [i64],
+    Option<&'static str>,
+    &'static str,
+);
+
 #[tokio::test]
 async fn crash_at_every_barrier_loses_and_doubles_nothing() {
-    // The barrier that fails; what acts before the crash and after it; the node in doubt, which
-    // is not repeated; the end.
-    let cases: [(u64, &[i64], &[i64], Option<&str>, &str); 6] = [
+    let cases: [Case; 6] = [
         (2, &[2], &[3, 4, 5], Some("b"), "done"),
         (3, &[2], &[3, 4, 5], None, "done"),
         (4, &[2], &[3, 4, 5], None, "done"),
@@ -44,17 +52,17 @@ async fn crash_at_every_barrier_loses_and_doubles_nothing() {
         (6, &[2, 3, 4], &[], Some("d[1]"), "error"),
         (7, &[2, 3, 4, 5], &[], Some("d[2]"), "error"),
     ];
-    let mut whole = Flow::new(chain(), parts());
+    let mut whole = Flow::new(&chain(), parts());
     assert_eq!(kind(&whole.say().await), "done");
     assert_eq!(whole.bench.journal.barriers(), 7);
     for (fails_from, before, after, doubted, end) in cases {
-        let mut flow = Flow::new(chain(), parts());
+        let mut flow = Flow::new(&chain(), parts());
         let journal = flow.bench.journal.clone();
         journal.fails_from.store(fails_from, Ordering::SeqCst);
         assert_eq!(kind(&flow.say().await), "error", "{fails_from}");
         assert_eq!(acted(&flow), before, "{fails_from}");
 
-        let mut flow = flow.resumed(chain(), parts()).await;
+        let mut flow = flow.resumed(&chain(), parts()).await;
         let report = flow.bench.turn(AgentInput::Continue).await;
 
         assert_eq!(acted(&flow), after, "{fails_from}");
@@ -82,14 +90,14 @@ async fn interrupted_effect_is_in_doubt_and_a_look_runs_again() {
         {"id": "b", "tool": "act", "input": {}, "mode": "parallel"},
         {"id": "c", "tool": "put", "input": {}, "mode": "parallel"},
     ]);
-    let mut flow = Flow::new(nodes.clone(), Parts::default());
+    let mut flow = Flow::new(&nodes, Parts::default());
     // The last barrier of the turn fails: the intents are durable, and no end is.
     let journal = flow.bench.journal.clone();
     journal.fails_from.store(3, Ordering::SeqCst);
     assert_eq!(kind(&flow.say().await), "error");
     assert_eq!(flow.lines(), own(&["+a", "+b", "+c"]));
 
-    let mut flow = flow.resumed(nodes, Parts::default()).await;
+    let mut flow = flow.resumed(&nodes, Parts::default()).await;
     let report = flow.bench.turn(AgentInput::Continue).await;
 
     assert_eq!(report.end, done("[a]\nlook {}\n\n[c]\nput {}"));

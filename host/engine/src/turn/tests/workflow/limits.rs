@@ -39,7 +39,7 @@ async fn calls_of_all_nodes_count_against_the_budget() {
         change: |agent| agent.settings.budgets.tool_calls = Some(4),
         ..with_slow()
     };
-    let mut flow = Flow::new(nodes, parts);
+    let mut flow = Flow::new(&nodes, parts);
     let report = flow.say().await;
     let budget = Budget::ToolCalls { limit: 4 };
     assert_eq!(report.end, TurnEnd::BudgetExceeded { budget });
@@ -66,7 +66,7 @@ async fn parallel_iterations_are_bounded_and_in_order() {
         change: |agent| agent.settings.parallel_calls = 3,
         ..with_slow()
     };
-    let mut flow = Flow::new(nodes, parts);
+    let mut flow = Flow::new(&nodes, parts);
     let report = flow.say().await;
     let texts: Vec<String> = (0..30).map(|n| format!("look {{\"n\":{n}}}")).collect();
     assert_eq!(report.end, done(&texts.join("\n\n---\n\n")));
@@ -76,7 +76,7 @@ async fn parallel_iterations_are_bounded_and_in_order() {
 #[tokio::test]
 async fn node_that_takes_too_long_fails() {
     let nodes = json!([{"id": "a", "tool": "wait", "timeout-ms": 50}]);
-    let report = Flow::new(nodes, with_slow()).say().await;
+    let report = Flow::new(&nodes, with_slow()).say().await;
     let error = TurnError::Workflow {
         node: "a".into(),
         code: "timeout".into(),
@@ -101,7 +101,7 @@ async fn abort_stops_what_runs_beside_it() {
         tools
     };
     let mut flow = Flow::new(
-        nodes,
+        &nodes,
         Parts {
             tools,
             ..Parts::default()
@@ -127,7 +127,7 @@ async fn cancelled_run_stops_its_nodes_and_ends() {
         {"id": "b", "tool": "wait", "next": "c"},
         {"id": "c", "tool": "look", "input": {}},
     ]);
-    let mut flow = Flow::new(nodes, with_slow());
+    let mut flow = Flow::new(&nodes, with_slow());
     *flow.helper.cancel_when_asked.lock().unwrap() = Some(flow.bench.cancel.clone());
     let report = flow.say().await;
     assert_eq!(report.end, TurnEnd::Cancelled);

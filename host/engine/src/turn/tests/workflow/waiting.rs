@@ -27,7 +27,7 @@ fn drafting() -> Parts {
 
 #[tokio::test]
 async fn node_waits_for_approval_while_others_go_on() {
-    let mut flow = Flow::new(publish(), drafting());
+    let mut flow = Flow::new(&publish(), drafting());
 
     let (continuation, waiting) = children(&flow.say().await);
 
@@ -72,7 +72,7 @@ async fn node_waits_for_approval_while_others_go_on() {
 #[tokio::test]
 async fn denied_node_fails_with_the_users_words() {
     let mut flow = Flow::new(
-        json!([{"id": "publish", "tool": "send", "input": {"n": 1}}]),
+        &json!([{"id": "publish", "tool": "send", "input": {"n": 1}}]),
         Parts::default(),
     );
     let (continuation, waiting) = children(&flow.say().await);
@@ -110,7 +110,7 @@ async fn node_without_a_user_to_ask_is_denied() {
         ..Parts::default()
     };
     let mut flow = Flow::new(
-        json!([{"id": "publish", "tool": "send", "input": {}}]),
+        &json!([{"id": "publish", "tool": "send", "input": {}}]),
         parts,
     );
     flow.say().await;
@@ -120,10 +120,10 @@ async fn node_without_a_user_to_ask_is_denied() {
 
 #[tokio::test]
 async fn waiting_node_survives_a_restart() {
-    let mut flow = Flow::new(publish(), drafting());
+    let mut flow = Flow::new(&publish(), drafting());
     flow.say().await;
 
-    let mut flow = flow.resumed(publish(), Parts::default()).await;
+    let mut flow = flow.resumed(&publish(), Parts::default()).await;
     let (continuation, waiting) = children(&flow.bench.turn(AgentInput::Continue).await);
     let input = AgentInput::Children {
         continuation,
@@ -149,7 +149,7 @@ async fn several_nodes_that_wait_are_listed_together() {
         {"id": "b", "tool": "send", "input": {"n": 2}, "mode": "parallel"},
         {"id": "a", "tool": "send", "input": {"n": 1}, "mode": "parallel"},
     ]);
-    let mut flow = Flow::new(nodes, Parts::default());
+    let mut flow = Flow::new(&nodes, Parts::default());
     let (continuation, waiting) = children(&flow.say().await);
     let names: Vec<&str> = waiting
         .iter()
@@ -182,7 +182,7 @@ async fn several_nodes_that_wait_are_listed_together() {
 
 #[tokio::test]
 async fn new_message_supersedes_a_run_that_waits() {
-    let mut flow = Flow::new(publish(), drafting());
+    let mut flow = Flow::new(&publish(), drafting());
     let (continuation, waiting) = children(&flow.say().await);
     flow.helper
         .replies
@@ -204,12 +204,12 @@ async fn new_message_supersedes_a_run_that_waits() {
 
 #[tokio::test]
 async fn changed_definition_is_refused_unless_accepted() {
-    let mut flow = Flow::new(publish(), drafting());
+    let mut flow = Flow::new(&publish(), drafting());
     flow.say().await;
     let mut changed = publish();
     changed[2]["input"] = json!({"n": 9});
 
-    let mut refused = flow.resumed(changed.clone(), Parts::default()).await;
+    let mut refused = flow.resumed(&changed, Parts::default()).await;
     assert_eq!(
         refusal(refused.bench.turn(AgentInput::Continue).await),
         "the workflow `flow` has changed since this run of it began; undo the change, or continue with `--accept-changed`, which takes what ended before as it is"
@@ -219,7 +219,7 @@ async fn changed_definition_is_refused_unless_accepted() {
         change: |agent| agent.settings.accepts_changed_workflow = true,
         ..Parts::default()
     };
-    let mut accepted = flow.resumed(changed, parts).await;
+    let mut accepted = flow.resumed(&changed, parts).await;
     let (_, waiting) = children(&accepted.bench.turn(AgentInput::Continue).await);
     assert_eq!(waiting[0].call_id.0, "publish");
 
