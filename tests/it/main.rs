@@ -55,3 +55,4 @@ mod skills;
 mod stdout;
 mod terminal_output;
 mod threads;
+mod workflow_commands;

@@ -44,6 +44,7 @@ fn bash_completes_commands_and_options() {
     };
     assert_eq!(completed("agent-host doc", 1), "doctor\n");
     assert_eq!(completed("agent-host sessions sh", 2), "show\n");
+    assert_eq!(completed("agent-host workflow gr", 2), "graph\n");
     assert_eq!(
         completed("agent-host run --output-format ''", 3),
         "text json stream-json\n"
@@ -77,6 +78,11 @@ fn man_page_exists_for_each_command() {
             vec!["run"],
             ".TH agent-host-run 1 ",
             "Run the agent: on a prompt, on standard input, or in a conversation on the terminal",
+        ),
+        (
+            vec!["workflow", "graph"],
+            ".TH agent-host-workflow-graph 1 ",
+            "Draw a workflow",
         ),
         (
             vec!["sessions", "show"],

@@ -81,7 +81,7 @@ impl Host {
         agents.map(|agent| agent.name.as_str()).collect()
     }
 
-    fn definition(&self, name: &str) -> Option<&Arc<AgentConfig>> {
+    pub(crate) fn definition(&self, name: &str) -> Option<&Arc<AgentConfig>> {
         let mut agents = self.config().agent_definitions.iter();
         agents.find(|agent| agent.name == name)
     }

@@ -40,6 +40,7 @@ mod source;
 mod tests;
 mod tools;
 mod untrusted;
+mod workflows;
 
 pub use agents::{AgentConfig, GENERAL_PURPOSE};
 pub use approval::{Confirmation, Confirmations};

@@ -8,11 +8,18 @@ use crate::{
     skill::SkillError,
     trust::TrustError,
 };
-use agent_host_engine::journal::JournalError;
+use agent_host_engine::{
+    journal::JournalError,
+    text::{escape_line, sanitize},
+};
 use agent_host_mcp_client::ConnectError;
 use agent_host_sandbox::{LoadError, LoadFault, SandboxError};
 use agent_host_types::{id::SessionId, model::ModelError};
+use agent_host_workflow::check::Fault;
 use std::{io, path::PathBuf};
+
+/// The maximum length of a workflow's fault in a message, in bytes: a name in it may have any length.
+const MAX_FAULT_BYTES: usize = 1_000;
 
 /// Why a host, a session or a component cannot be used. The text says what, why and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -97,6 +104,25 @@ pub enum HostError {
         /// The names of all agents.
         known: String,
     },
+    /// There is no workflow of this name.
+    #[error("there is no workflow `{}`; {}", name.escape_debug(), workflow_names(known))]
+    NoWorkflow {
+        /// The name.
+        name: String,
+        /// The names of all workflows.
+        known: Vec<String>,
+    },
+    /// The definition of a workflow has faults.
+    #[error(
+        "the workflow `{name}` cannot be used; correct it in agent.toml:{}",
+        fault_lines(faults)
+    )]
+    FaultyWorkflow {
+        /// The name.
+        name: String,
+        /// All faults, in the order of the definition; at least one.
+        faults: Vec<Fault>,
+    },
     /// Two components or servers have a tool of the same name.
     #[error(
         "{first} and {second} both have a tool called `{tool}`, and the model could not tell them apart. Remove one of them from agent.toml"
@@ -163,6 +189,8 @@ impl HostError {
             | Self::UnknownBuiltin { .. }
             | Self::UnknownApproval { .. }
             | Self::NoAgent { .. }
+            | Self::NoWorkflow { .. }
+            | Self::FaultyWorkflow { .. }
             | Self::SessionOfAgent { .. }
             | Self::DuplicateTool { .. }
             | Self::DuplicateExternalTool { .. }
@@ -170,4 +198,19 @@ impl HostError {
             | Self::Lock(_) => true,
         }
     }
+}
+
+fn workflow_names(known: &[String]) -> String {
+    match known {
+        [] => "define one as `[[workflow]]` in agent.toml".to_owned(),
+        known => format!("the workflows are {}", known.join(", ")),
+    }
+}
+
+/// Returns a line for each fault, below the line before.
+fn fault_lines(faults: &[Fault]) -> String {
+    let lines = faults
+        .iter()
+        .map(|fault| sanitize(&escape_line(&fault.to_string()), MAX_FAULT_BYTES));
+    lines.map(|line| format!("\n  {line}")).collect()
 }

@@ -29,6 +29,7 @@ mod store;
 mod tool_choice;
 mod trust;
 mod trusted_file;
+mod workflows;
 
 pub use agent_host_models::Effort;
 pub use builtin::{BUILTINS, Builtin, builtin};
@@ -50,3 +51,4 @@ pub use skill::{READ_SKILL, SKILL_FILE, Skill, SkillError};
 pub use store::{open_store, project};
 pub use trust::{TrustError, TrustFile, Trusted};
 pub use trusted_file::read_secret;
+pub use workflows::CheckedWorkflow;

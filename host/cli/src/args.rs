@@ -5,11 +5,13 @@ mod author;
 mod mcp;
 mod run;
 mod sessions;
+mod workflow;
 
 pub(crate) use author::{BuildArgs, NewArgs, TestArgs};
 pub(crate) use mcp::{McpArgs, McpCommand};
 pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs};
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
+pub(crate) use workflow::{GraphFormat, WorkflowArgs, WorkflowCommand};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, builder::RangedU64ValueParser};
 use clap_complete::Shell;
@@ -59,6 +61,8 @@ pub(crate) enum Command {
     Sessions(SessionsArgs),
     /// Show what a session's calls asked, what was denied, and the smallest grant for each denial.
     Explain(ExplainArgs),
+    /// List, check or draw the workflows of the configuration.
+    Workflow(WorkflowArgs),
     /// List the approvals that are remembered, or take some back.
     Approvals(ApprovalsArgs),
     /// Show what the configuration of a directory asks for beyond the defaults, and trust it.

@@ -17,6 +17,7 @@ mod run;
 mod sessions;
 mod test;
 mod trust;
+mod workflow;
 
 use crate::{
     args::{Command, ConfigArgs},
@@ -40,6 +41,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Inspect(args) => inspect::inspect(args, terminal).await,
         Command::Sessions(args) => sessions::sessions(args, terminal).await,
         Command::Explain(args) => explain::explain(args, terminal).await,
+        Command::Workflow(args) => workflow::workflow(args, terminal).await,
         Command::Trust(args) => trust::trust(&args, terminal),
         Command::Approvals(args) => approvals::approvals(args, terminal).await,
         Command::Lock(args) => lock::lock(args, terminal).await,

@@ -11,6 +11,7 @@ use super::{
 use agent_host_engine::policy::{DirMode, DirQuota};
 use agent_host_models::Provider;
 use agent_host_types::{limits::Limits, tool::Effect, turn::Durability};
+use agent_host_workflow::definition::WorkflowDefinition;
 use serde::{Deserialize, Serialize, Serializer};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -91,6 +92,8 @@ pub(super) struct RawConfig {
     pub(super) agent_depth: Option<u8>,
     /// The agents.
     pub(super) agent: Vec<RawAgent>,
+    /// The workflows.
+    pub(super) workflow: Vec<WorkflowDefinition>,
     /// The rules about calls.
     pub(super) rule: Vec<RawRule>,
     /// The grants of components without lists of their own; absent for the working directory,

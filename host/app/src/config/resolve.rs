@@ -8,7 +8,7 @@ use super::{
     prices,
     problem::{Problems, config_error, resolve_steps},
     raw::{RawConfig, RawPooling, RawPrompts, RawSandbox, RawTiming},
-    rules, secrets, session, settings, skills, tools, untrusted,
+    rules, secrets, session, settings, skills, tools, untrusted, workflows,
 };
 use agent_host_engine::turn::{Prompts, Timing};
 use agent_host_models::Effort;
@@ -100,7 +100,7 @@ impl Config {
     }
 
     pub(super) fn resolve(
-        raw: RawConfig,
+        mut raw: RawConfig,
         file: Option<&Path>,
         overrides: &Overrides,
         environment: &Environment,
@@ -111,6 +111,8 @@ impl Config {
             base: file.as_deref().and_then(Path::parent).unwrap_or(cwd),
             environment,
         };
+        // Large, and copied below and for each agent otherwise.
+        let workflow = std::mem::take(&mut raw.workflow);
         // The models of agents are resolved as the file's own.
         let whole = raw.clone();
         resolve_steps! {
@@ -123,6 +125,7 @@ impl Config {
             secrets = secrets::resolve(raw.secret, scope);
             external_tools = external::resolve(raw.external_tool, scope);
             rules = rules::resolve(raw.rule);
+            workflows = workflows::resolve(workflow);
             prices = prices::resolve(raw.prices);
             network = network::resolve(raw.network, scope);
             budgets = after(&prices, |prices| {
@@ -201,6 +204,7 @@ impl Config {
             agent_definitions,
             agents: raw.agents,
             agent_depth: raw.agent_depth.unwrap_or(DEFAULT_AGENT_DEPTH),
+            workflows,
             rules,
             supervisor: None,
             elicitor: None,

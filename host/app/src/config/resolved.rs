@@ -12,6 +12,7 @@ use agent_host_engine::{
 use agent_host_mcp_client::{Elicitor, Supervisor};
 use agent_host_sandbox::SandboxConfig;
 use agent_host_types::{budget::Budgets, context::ContextLimits, limits::Limits};
+use agent_host_workflow::definition::WorkflowDefinition;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -85,6 +86,9 @@ pub struct Config {
     pub agents: Vec<String>,
     /// The maximum depth of agents that start agents.
     pub agent_depth: u8,
+    /// The workflows. Their names differ, and [`Host::workflow`](crate::Host::workflow) checks their
+    /// nodes.
+    pub workflows: Vec<Arc<WorkflowDefinition>>,
     /// The rules about calls. Their names differ.
     pub rules: Arc<[CallRule]>,
     /// The program that starts MCP servers, and ends them with this process; absent to start them

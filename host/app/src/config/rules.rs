@@ -199,7 +199,7 @@ fn arguments(
 }
 
 /// Whether a value has a date of TOML, which is parsed to a table with this key.
-fn has_date(value: &Value) -> bool {
+pub(super) fn has_date(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(has_date),
         Value::Object(fields) => fields

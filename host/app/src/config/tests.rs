@@ -21,6 +21,7 @@ mod settings;
 mod skills;
 mod suggestions;
 mod untrusted_files;
+mod workflows;
 
 use super::{Config, ConfigError, Environment, Overrides};
 use std::path::{Path, PathBuf};

@@ -273,6 +273,7 @@ impl<'a> Review<'a> {
             // None starts without a budget of the user's.
             agent_depth: _,
             agent,
+            workflow,
             rule,
             grants,
             secret,
@@ -322,6 +323,7 @@ impl<'a> Review<'a> {
             .for_each(|tool| self.external_tool(tool));
         mcp.iter().for_each(|server| self.server(server));
         agent.iter().for_each(|agent| self.agent(agent));
+        workflow.iter().for_each(|workflow| self.workflow(workflow));
         rule.iter().for_each(|rule| self.rule(rule));
         grants
             .iter()

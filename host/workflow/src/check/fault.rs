@@ -278,7 +278,7 @@ fn kinds(given: &[&str]) -> String {
 fn unknown_hint(kind: &str) -> &'static str {
     match kind {
         "agent" => "name an `[[agent]]`",
-        "tool" => "name a tool of `agent-host tools`",
+        "tool" => "name a tool that `agent-host doctor` lists",
         _ => "register it with the program that embeds agent-host, or use a tool",
     }
 }

@@ -46,6 +46,21 @@ deadline-ms = 5000
 [[tool.dir]]
 host = "data"
 deny = ["*.key", "a/**/b"]
+[[workflow]]
+name = "report"
+reduce = { notes = "append" }
+[[workflow.node]]
+id = "find"
+tool = "search_files"
+input = { glob = "'*.md'", day = "'2026-01-31'", limit = 5.5 }
+next = ["read", { to = "read", when = "find.error == null" }]
+retry = { times = 2, backoff-ms = 500 }
+[[workflow.node]]
+id = "read"
+agent = "general-purpose"
+foreach = { over = "find.output.files", mode = "parallel", at-once = 4 }
+inputs = [{ file = "loop.item" }]
+timeout-ms = 1000
 [[grants.dir]]
 host = "."
 guest = "/workspace"

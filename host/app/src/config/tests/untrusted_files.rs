@@ -120,6 +120,10 @@ fn demanding() -> Vec<(String, &'static str)> {
         (server("[[mcp.env]]\nname = \"KEY\"\nfrom-host = true"), "hands the environment variable \"KEY\" to \"m\""),
         ("[[rule]]\ndecision = \"allow\"\ntool = [\"write_*\", \"pay\"]\nagent = \"main\"\n".to_owned(), "runs calls of \"write_*\", \"pay\" by the agent \"main\" without asking (decision = \"allow\")"),
         (
+            "[[workflow]]\nname = \"w\"\n[[workflow.node]]\nid = \"n\"\nforeach = { over = \"a.output\", mode = \"parallel\", at-once = 5 }\n".to_owned(),
+            "raises at-once of the node \"n\" of the workflow \"w\" to 5 (the default is 4)",
+        ),
+        (
             "[[rule]]\ndecision = \"allow\"\ntool = \"*\"\narguments = { \"/n\" = { equals = 1 }, \"/path\" = \"src/**\" }\n".to_owned(),
             "runs calls of \"*\" with \"/n\" as \"{\\\"equals\\\":1}\" with \"/path\" as \"src/**\" without asking (decision = \"allow\")",
         ),
@@ -231,6 +235,9 @@ fn untrusted_file_within_the_defaults_is_used_at_once() {
         [[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\napproval = \"always\"\nconcurrent-calls = 2\n\
         [tool.limits]\ndeadline-ms = 4\n[[tool.env]]\nname = \"A\"\nvalue = \"1\"\n\
         [[tool]]\nname = \"image\"\ncomponent = \"builtin:image\"\napproval = [\"reject\"]\nhttp = []\n\
+        [[workflow]]\nname = \"w\"\ndescription = \"Writes.\"\nreduce = { a = \"sum\" }\n\
+        [[workflow.node]]\nid = \"n\"\ntool = \"write_file\"\ninput = { path = \"'a'\" }\ntimeout-ms = 9\nnext = \"m\"\n\
+        retry = { times = 9 }\nforeach = { over = \"run.message\", mode = \"parallel\", at-once = 4 }\n\
         [[rule]]\ndecision = \"deny\"\ntool = \"*\"\narguments = { \"/path\" = \"a\" }\n\
         [[rule]]\ndecision = \"ask\"\ntool = \"read_file\"\n\
         [[grants.dir]]\nhost = \"sub\"\nmode = \"read-only\"\ndeny = [\"*.key\"]\n\
@@ -347,6 +354,8 @@ fn digest_differs_for_every_authority_bearing_field() {
         "[limits]\ndeadline-ms = 2\n",
         "[[grants.dir]]\nhost = \".\"\n",
         "[[grants.env]]\nname = \"A\"\nvalue = \"1\"\n",
+        "[[workflow]]\nname = \"w\"\n[[workflow.node]]\nid = \"n\"\ntool = \"t\"\ninput = { a = \"'1'\" }\n",
+        "[[workflow]]\nname = \"w\"\n[[workflow.node]]\nid = \"n\"\ntool = \"t\"\ninput = { a = \"'2'\" }\n",
         "[[rule]]\ndecision = \"deny\"\ntool = \"a\"\n",
         "[[rule]]\ndecision = \"ask\"\ntool = \"a\"\n",
         "[[rule]]\ndecision = \"deny\"\ntool = \"a\"\narguments = { \"/p\" = \"x\" }\n",

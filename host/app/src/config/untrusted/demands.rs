@@ -20,7 +20,14 @@ use agent_host_types::{
     budget::Budgets,
     tool::{Approval, DecisionKind, Effect},
 };
-use std::{collections::BTreeMap, num::NonZeroUsize, path::Path};
+use agent_host_workflow::definition::{
+    DEFAULT_AT_ONCE, ForeachDefinition, NodeDefinition, WorkflowDefinition,
+};
+use std::{
+    collections::BTreeMap,
+    num::{NonZeroU32, NonZeroUsize},
+    path::Path,
+};
 
 impl Review<'_> {
     /// Demands a script or a recording in a file, which would answer in place of a model.
@@ -210,6 +217,49 @@ impl Review<'_> {
         model.iter().for_each(|model| self.model(model));
         instructions.iter().for_each(|file| self.instructions(file));
         self.at_most("max-turns", *max_turns, Budgets::default().turns);
+    }
+
+    /// Demands what a workflow asks for besides the file. It runs when the user names it, within the
+    /// budgets of a run. Its agents and tools are those of the file, and their calls are decided about
+    /// like others.
+    pub(super) fn workflow(&mut self, raw: &WorkflowDefinition) {
+        let WorkflowDefinition {
+            name,
+            // Read by the user.
+            description: _,
+            reduce: _,
+            node,
+        } = raw;
+        for node in node {
+            let NodeDefinition {
+                id,
+                agent: _,
+                tool: _,
+                handler: _,
+                next: _,
+                mode: _,
+                message: _,
+                inputs: _,
+                input: _,
+                foreach,
+                on_error: _,
+                needs: _,
+                // A bound where there was none.
+                timeout_ms: _,
+                // Of read-only and idempotent nodes alone; each attempt is spent of the budgets.
+                retry: _,
+            } = node;
+            if let Some(foreach) = foreach {
+                let ForeachDefinition {
+                    over: _,
+                    mode: _,
+                    at_once,
+                } = foreach;
+                let (id, name) = (quoted(id), quoted(name));
+                let key = format!("at-once of the node {id} of the workflow {name}");
+                self.at_most(&key, at_once.map(NonZeroU32::get), DEFAULT_AT_ONCE);
+            }
+        }
     }
 
     /// Demands the calls that a rule runs without asking. Rules that ask or deny only make a

@@ -1,0 +1,113 @@
+//! `[[workflow]]`: graphs of agents and tools. Names and sizes are checked here, and the nodes by
+//! [`Host::workflow`](crate::Host::workflow), which knows the tools: a workflow that is not run stops
+//! nothing else.
+
+use super::{
+    ConfigError,
+    problem::{Problems, config_error, key_path},
+    resolve::resolve_all,
+    rules::has_date,
+};
+use agent_host_types::tool::is_tool_name;
+use agent_host_workflow::{
+    check::MAX_NODES,
+    definition::{NodeDefinition, WorkflowDefinition},
+};
+use serde_json::Value;
+use std::{collections::HashSet, sync::Arc};
+
+/// The maximum number of workflows.
+const MAX_WORKFLOWS: usize = 100;
+
+/// Resolves the workflows. Their names differ.
+pub(super) fn resolve(
+    raw: Vec<WorkflowDefinition>,
+) -> Result<Vec<Arc<WorkflowDefinition>>, ConfigError> {
+    let count = raw.len();
+    if count > MAX_WORKFLOWS {
+        return Err(config_error!(
+            "workflow",
+            "there are {count} workflows, and at most {MAX_WORKFLOWS} are used",
+            "remove some of them"
+        ));
+    }
+    let mut names = HashSet::new();
+    resolve_all("workflow", raw, |workflow| {
+        let mut problems = Problems::default();
+        problems.take(check_name(&workflow.name, &mut names));
+        problems.take(check_count(&workflow));
+        for (index, node) in workflow.node.iter().enumerate() {
+            let key = format!("node[{index}]");
+            problems.take(check_input(node).map_err(|error| error.within(&key)));
+        }
+        problems.or(Arc::new(workflow))
+    })
+}
+
+/// Checks the name of a workflow, and adds it to those before it.
+fn check_name(name: &str, names: &mut HashSet<String>) -> Result<(), ConfigError> {
+    if !is_tool_name(name) {
+        let shown = name.escape_debug();
+        return Err(config_error!(
+            "name",
+            "the workflow name `{shown}` cannot be used: names have 1 to 64 letters of A to Z, \
+             digits, `_` and `-`",
+            "change `name` under [[workflow]]"
+        )
+        .with_value(name));
+    }
+    match names.insert(name.to_owned()) {
+        true => Ok(()),
+        false => Err(config_error!(
+            "name",
+            "two workflows have the name `{name}`",
+            "change `name` of one"
+        )
+        .with_value(name)),
+    }
+}
+
+fn check_count(workflow: &WorkflowDefinition) -> Result<(), ConfigError> {
+    let count = workflow.node.len();
+    match count > MAX_NODES {
+        false => Ok(()),
+        true => Err(config_error!(
+            "node",
+            "the workflow has {count} nodes, and at most {MAX_NODES} are used",
+            "split it into several workflows"
+        )),
+    }
+}
+
+/// Refuses values of TOML that JSON does not have.
+fn check_input(node: &NodeDefinition) -> Result<(), ConfigError> {
+    let mut problems = Problems::default();
+    for (name, value) in node.input.iter().flatten() {
+        let key = format!("input.{}", key_path(name));
+        if has_date(value) {
+            problems.take::<()>(Err(config_error!(
+                &key,
+                "`input` has a date, and JSON has no dates",
+                "write it as a literal in two kinds of quotes, like \"'2026-01-31'\""
+            )));
+        }
+        if has_null(value) {
+            problems.take::<()>(Err(config_error!(
+                &key,
+                "`input` has `inf` or `nan`, and JSON has no such numbers",
+                "write another value"
+            )));
+        }
+    }
+    problems.or(())
+}
+
+/// Whether a value has a null, which TOML does not have: it was a number that is not finite.
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(fields) => fields.values().any(has_null),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}

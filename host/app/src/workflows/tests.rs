@@ -1,0 +1,161 @@
+use super::*;
+use crate::{Config, Environment, Overrides};
+use agent_host_engine::turn::Prompts;
+use agent_host_types::failure::ToolErrorCode;
+use pretty_assertions::assert_eq;
+use tempfile::TempDir;
+
+/// Tools of each effect, and agents that start each other.
+const AGENTS: &str = r#"
+[[external-tool]]
+name = "look"
+description = "Looks."
+effect = "read-only"
+input-schema = { type = "object", required = ["n"], properties = { n = { type = "integer" } } }
+[[external-tool]]
+name = "set"
+description = "Sets."
+effect = "idempotent"
+input-schema = { type = "object" }
+[[external-tool]]
+name = "pay"
+description = "Pays."
+effect = "effectful"
+input-schema = { type = "object" }
+[[agent]]
+name = "none"
+description = "Has no tools."
+tools = []
+[[agent]]
+name = "looks"
+description = "Looks."
+tools = ["l*"]
+[[agent]]
+name = "sets"
+description = "Sets, and starts itself."
+tools = ["set", "look"]
+agents = ["sets", "looks"]
+[[agent]]
+name = "starts"
+description = "Starts one that starts one that pays."
+tools = []
+agents = ["between", "looks"]
+[[agent]]
+name = "between"
+description = "Starts one that pays."
+tools = ["look"]
+agents = ["starts", "pays"]
+[[agent]]
+name = "pays"
+description = "Pays."
+tools = ["pay"]
+"#;
+
+/// Opens a host with these tools and no others.
+async fn host(directory: &TempDir, toml: &str) -> Host {
+    let environment = Environment {
+        cwd: directory.path().to_owned(),
+        ..Environment::default()
+    };
+    let overrides = Overrides {
+        state_dir: Some("state".into()),
+        ..Overrides::default()
+    };
+    let file = directory.path().join("agent.toml");
+    std::fs::write(&file, toml).unwrap();
+    let mut config = Config::load(Some(&file), &overrides, &environment).unwrap();
+    config.tools.clear();
+    Host::open_tools(config).await.unwrap()
+}
+
+#[tokio::test]
+async fn agent_effect_is_that_of_its_loop() {
+    use Effect::{Effectful, Idempotent, ReadOnly};
+    let table = [
+        ("none", [ReadOnly; 4]),
+        ("looks", [ReadOnly; 4]),
+        ("sets", [Idempotent; 4]),
+        ("starts", [ReadOnly, ReadOnly, ReadOnly, Effectful]),
+        ("between", [ReadOnly, ReadOnly, Effectful, Effectful]),
+        ("pays", [Effectful; 4]),
+        ("general-purpose", [Effectful; 4]),
+    ];
+    for (index, depth) in [0, 1, 2, 3].into_iter().enumerate() {
+        let directory = tempfile::tempdir().unwrap();
+        let host = host(&directory, &format!("agent-depth = {depth}\n{AGENTS}")).await;
+        for (name, effects) in &table {
+            let (agent, _) = host.named_agent(name, Prompts::Ask).unwrap();
+            let of_loop = agent.tools.tools().iter().map(|tool| tool.effect).max();
+            let effect = effects[index];
+            assert_eq!(of_loop.unwrap_or(ReadOnly), effect, "{name}, {depth}");
+            assert_eq!(host.agent_effect(name), Some(effect), "{name}, {depth}");
+        }
+        assert_eq!(host.agent_effect("other"), None);
+    }
+}
+
+/// Creating their loops would take 2^254 steps.
+#[tokio::test]
+async fn agents_that_start_each_other_are_checked_at_any_depth() {
+    let agent = |name: &str| {
+        format!("[[agent]]\nname = \"{name}\"\ndescription = \"x\"\nagents = [\"a\", \"b\"]\n")
+    };
+    let workflow = "[[workflow]]\nname = \"w\"\n[[workflow.node]]\nid = \"n\"\nagent = \"a\"\n";
+    let toml = format!("agent-depth = 255\n{}{}{workflow}", agent("a"), agent("b"));
+    let directory = tempfile::tempdir().unwrap();
+    let host = host(&directory, &toml).await;
+    assert_eq!(host.workflow("w").unwrap().nodes().len(), 1);
+}
+
+#[tokio::test]
+async fn workflow_is_returned_checked_or_with_all_faults() {
+    let workflows = "[[workflow]]\nname = \"good\"\n\
+        [[workflow.node]]\nid = \"a\"\ntool = \"look\"\ninput = { n = 1 }\n\
+        [[workflow]]\nname = \"bad\"\n\
+        [[workflow.node]]\nid = \"a\"\ntool = \"look\"\ninput = { n = \"'1'\" }\nnext = \"c\"\n\
+        [[workflow.node]]\nid = \"b\"\nagent = \"pays\"\nretry = { times = 1 }\n";
+    let directory = tempfile::tempdir().unwrap();
+    let host = host(&directory, &format!("{AGENTS}{workflows}")).await;
+    let good = host.workflow("good").unwrap();
+    assert_eq!(good.name(), "good");
+    let error = |name: &str| host.workflow(name).unwrap_err().to_string();
+    assert_eq!(
+        error("bad"),
+        "the workflow `bad` cannot be used; correct it in agent.toml:\n  \
+         node `a`: the input of tool `look` is refused: `/n`: \"1\" is not of type \"integer\"; change `input`\n  \
+         node `a`: `next` names `c`, which is no node; add the node, or remove it from `next`\n  \
+         node `b`: `retry` would repeat a node that is effectful, and only read-only and idempotent ones are \
+         repeated; remove `retry`"
+    );
+    assert_eq!(
+        error("other"),
+        "there is no workflow `other`; the workflows are good, bad"
+    );
+    let faults = host.workflows().into_iter().map(|workflow| {
+        let faults = workflow.checked.err().map(|faults| faults.len());
+        (workflow.definition.name.clone(), faults)
+    });
+    let expected = [("good".to_owned(), None), ("bad".to_owned(), Some(3))];
+    assert_eq!(faults.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn input_reason_leaves_out_the_call() {
+    for (message, expected) in [
+        (
+            "The arguments do not fit the tool's schema; the tool did not run. `/n`: too\nlarge",
+            "`/n`: too large",
+        ),
+        (
+            "The arguments do not fit the function's types; it did not run. `/v` is not a number",
+            "`/v` is not a number",
+        ),
+        (
+            "There is no tool `\u{1b}x`.",
+            "There is no tool `\\u{1b}x`.",
+        ),
+    ] {
+        let failure = ToolFailure::new(ToolErrorCode::InvalidInput, message);
+        assert_eq!(input_reason(&failure), expected);
+    }
+}

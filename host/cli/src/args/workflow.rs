@@ -1,0 +1,51 @@
+//! Arguments of `workflow`.
+
+use super::ConfigArgs;
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+
+/// `workflow`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct WorkflowArgs {
+    /// The action.
+    #[command(subcommand)]
+    pub(crate) command: WorkflowCommand,
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+/// `workflow ...`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkflowCommand {
+    /// List the workflows, in the order of the configuration.
+    List {
+        /// Print JSON, one workflow a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check workflows against the configured agents and tools, and print all faults. The exit code
+    /// is 2 if there is one.
+    Check {
+        /// The workflow [default: all].
+        name: Option<String>,
+    },
+    /// Draw a workflow.
+    Graph {
+        /// The workflow.
+        name: String,
+        /// The notation of the drawing.
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: GraphFormat,
+    },
+}
+
+/// The notation of a drawing.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// Indented text.
+    Text,
+    /// A flowchart of Mermaid.
+    Mermaid,
+    /// A graph for Graphviz.
+    Dot,
+}
