@@ -21,10 +21,18 @@ use agent_host_engine::{
 };
 use agent_host_journal::JournalStore;
 use agent_host_types::id::SessionId;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 /// The models of the agents that have their own, by the agents' names.
 pub(crate) type AgentModels = BTreeMap<String, Arc<dyn Model>>;
+
+/// The agents that were created, by name, depth, whether the user can be asked, and the model of the
+/// one that starts it: agents that start each other would otherwise be created again on each way to
+/// them.
+type Created = HashMap<(String, u8, bool, usize), SubAgent>;
 
 /// Creates the models of agents.
 ///
@@ -72,7 +80,8 @@ impl Host {
         })?;
         let prompts = self.prompts(prompts);
         let depth = self.config().agent_depth;
-        let agent_loop = self.loop_of(agent, &self.model, prompts, depth);
+        let mut created = Created::default();
+        let agent_loop = self.loop_of(agent, &self.model, prompts, depth, &mut created);
         Ok((agent_loop, agent.system.clone()))
     }
 
@@ -94,24 +103,56 @@ impl Host {
         prompts: Prompts,
         depth: u8,
     ) -> Option<Arc<Agents>> {
+        self.agents_below(names, model, prompts, depth, &mut Created::default())
+    }
+
+    fn agents_below(
+        &self,
+        names: &[String],
+        model: &Arc<dyn Model>,
+        prompts: Prompts,
+        depth: u8,
+        created: &mut Created,
+    ) -> Option<Arc<Agents>> {
         let below = depth.checked_sub(1).filter(|below| *below > 0)?;
-        let agents: Vec<SubAgent> = names
-            .iter()
-            .filter_map(|name| self.definition(name))
-            .map(|agent| SubAgent {
-                name: agent.name.clone(),
-                description: agent.description.clone(),
-                system: agent.system.clone(),
-                agent: self.loop_of(agent, model, prompts, below),
-                approval: agent.confirmation.approval,
-                decisions: agent.confirmation.decisions.clone(),
-                is_interactive: agent.is_interactive,
-                price: agent.price,
-                definition: agent.definition,
-            })
+        let agents = names.iter().filter_map(|name| self.definition(name));
+        let agents: Vec<SubAgent> = agents
+            .map(|agent| self.sub_agent(agent, model, prompts, below, created))
             .collect();
-        let journals = Arc::new(StoreJournals(self.store.clone()));
-        (!agents.is_empty()).then(|| Arc::new(Agents::new(agents, journals)))
+        (!agents.is_empty()).then(|| Arc::new(Agents::new(agents, self.journals())))
+    }
+
+    /// Returns what opens the journals of agents' sessions.
+    pub(crate) fn journals(&self) -> Arc<dyn Journals> {
+        Arc::new(StoreJournals(self.store.clone()))
+    }
+
+    fn sub_agent(
+        &self,
+        agent: &AgentConfig,
+        model: &Arc<dyn Model>,
+        prompts: Prompts,
+        depth: u8,
+        created: &mut Created,
+    ) -> SubAgent {
+        let asks = prompts == Prompts::Ask;
+        let key = (agent.name.clone(), depth, asks, Arc::as_ptr(model).addr());
+        if let Some(known) = created.get(&key) {
+            return known.clone();
+        }
+        let sub_agent = SubAgent {
+            name: agent.name.clone(),
+            description: agent.description.clone(),
+            system: agent.system.clone(),
+            agent: self.loop_of(agent, model, prompts, depth, created),
+            approval: agent.confirmation.approval,
+            decisions: agent.confirmation.decisions.clone(),
+            is_interactive: agent.is_interactive,
+            price: agent.price,
+            definition: agent.definition,
+        };
+        created.insert(key, sub_agent.clone());
+        sub_agent
     }
 
     /// Creates the loop of an agent. `model` is that of the one that starts it.
@@ -121,6 +162,7 @@ impl Host {
         model: &Arc<dyn Model>,
         prompts: Prompts,
         depth: u8,
+        created: &mut Created,
     ) -> Agent {
         let model = self.agent_models.get(&agent.name).unwrap_or(model);
         let prompts = match agent.is_interactive {
@@ -139,7 +181,7 @@ impl Host {
             agent: Some(agent.name.clone()),
             ..self.settings(prompts)
         };
-        let agents = self.agents(&agent.agents, model, prompts, depth);
+        let agents = self.agents_below(&agent.agents, model, prompts, depth, created);
         self.assemble(tools, model, settings, agents)
     }
 

@@ -1,24 +1,21 @@
-//! The workflows of a configuration, checked against its agents and tools. Runs none.
+//! The workflows of a configuration, checked against its agents and tools, and the loop that runs
+//! one of them.
 
 #[cfg(test)]
 mod tests;
 
-use crate::{Registry, config::AgentConfig, error::HostError, host::Host};
-use agent_host_engine::{text::escape_line, tool::ToolRunner as _};
-use agent_host_types::{
-    failure::ToolFailure,
-    tool::{Effect, RegisteredTool},
+use crate::{error::HostError, host::Host};
+use agent_host_engine::{
+    agents::Agents,
+    ask_user::with_ask_user,
+    turn::{Agent, Prompts, Settings},
+    workflow::{Graph, Handlers},
 };
-use agent_host_workflow::{
-    check::{Catalog, Fault, check},
-    definition::WorkflowDefinition,
-    workflow::Workflow,
-};
-use serde_json::{Map, Value};
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use agent_host_workflow::{check::Fault, definition::WorkflowDefinition, workflow::Workflow};
+use std::{collections::BTreeSet, slice, sync::Arc};
+
+/// The least depth of agents with which the nodes of a workflow can be agents.
+const NODE_DEPTH: u8 = 2;
 
 /// A workflow of the configuration, and the result of its check.
 #[derive(Debug)]
@@ -29,54 +26,32 @@ pub struct CheckedWorkflow {
     pub checked: Result<Arc<Workflow>, Vec<Fault>>,
 }
 
-/// The agents and tools that the workflows of a configuration may name. They have no handlers, which
-/// are closures of an embedder.
-struct HostCatalog<'a> {
-    registry: &'a Registry,
-    /// The effects of the agents that some node names.
-    agents: HashMap<&'a str, Effect>,
-    tools: HashMap<&'a str, Effect>,
-}
-
-impl Catalog for HostCatalog<'_> {
-    fn agent(&self, name: &str) -> Option<Effect> {
-        self.agents.get(name).copied()
-    }
-
-    fn tool(&self, name: &str) -> Option<Effect> {
-        self.tools.get(name).copied()
-    }
-
-    fn handler(&self, _: &str) -> Option<Effect> {
-        None
-    }
-
-    fn check_tool_input(&self, name: &str, input: &Map<String, Value>) -> Result<(), String> {
-        let checked = self.registry.validate(name, input);
-        checked.map_err(|failure| input_reason(&failure))
-    }
-}
-
-/// Returns why an input does not fit, on one line and without the words about the call, which a
-/// model reads.
-fn input_reason(failure: &ToolFailure) -> String {
-    let message = failure.message();
-    let reason = message.split_once(" did not run. ");
-    escape_line(reason.map_or(message, |(_, reason)| reason))
-}
-
 impl Host {
+    /// Creates the loop that runs a workflow, as `run --workflow` does. Approvals are asked for only
+    /// where both the caller and the configuration allow it.
+    ///
+    /// # Errors
+    /// There is no workflow with this name, or all faults of its definition.
+    pub fn workflow_agent(&self, name: &str, prompts: Prompts) -> Result<Agent, HostError> {
+        let definition = self.workflow_definition(name)?;
+        let mut agent = self.nodes_of(slice::from_ref(definition), self.prompts(prompts));
+        let graph = Graph::check(definition, &agent, Handlers::new());
+        let graph = graph.map_err(|faults| HostError::FaultyWorkflow {
+            name: name.to_owned(),
+            faults,
+        })?;
+        agent.workflow = Some(Arc::new(graph));
+        Ok(agent)
+    }
+
     /// Returns one of the configured workflows, checked against the agents and tools of this host.
     ///
     /// # Errors
     /// There is no workflow with this name, or all faults of its definition.
     pub fn workflow(&self, name: &str) -> Result<Arc<Workflow>, HostError> {
-        let CheckedWorkflow {
-            definition,
-            checked,
-        } = self.checked_workflow(name)?;
+        let checked = self.checked_workflow(name)?.checked;
         checked.map_err(|faults| HostError::FaultyWorkflow {
-            name: definition.name.clone(),
+            name: name.to_owned(),
             faults,
         })
     }
@@ -86,83 +61,63 @@ impl Host {
     /// # Errors
     /// There is no workflow with this name.
     pub fn checked_workflow(&self, name: &str) -> Result<CheckedWorkflow, HostError> {
-        let workflows = &self.config().workflows;
-        let found = workflows.iter().find(|workflow| workflow.name == name);
-        let Some(definition) = found else {
-            let known = workflows.iter().map(|workflow| workflow.name.clone());
-            return Err(HostError::NoWorkflow {
-                name: name.to_owned(),
-                known: known.collect(),
-            });
-        };
-        Ok(checked(
-            definition,
-            &self.catalog(std::slice::from_ref(definition)),
-        ))
+        let definition = self.workflow_definition(name)?;
+        let agent = self.nodes_of(slice::from_ref(definition), Prompts::Deny);
+        Ok(checked(definition, &agent))
     }
 
     /// Returns all configured workflows, with or without faults, in the order of the configuration.
     #[must_use]
     pub fn workflows(&self) -> Vec<CheckedWorkflow> {
         let workflows = &self.config().workflows;
-        let catalog = self.catalog(workflows);
+        let agent = self.nodes_of(workflows, Prompts::Deny);
         let workflows = workflows.iter();
         workflows
-            .map(|definition| checked(definition, &catalog))
+            .map(|definition| checked(definition, &agent))
             .collect()
     }
 
-    /// Returns what these workflows may name.
-    fn catalog<'a>(&'a self, workflows: &'a [Arc<WorkflowDefinition>]) -> HostCatalog<'a> {
+    fn workflow_definition(&self, name: &str) -> Result<&Arc<WorkflowDefinition>, HostError> {
+        let workflows = &self.config().workflows;
+        let found = workflows.iter().find(|workflow| workflow.name == name);
+        found.ok_or_else(|| HostError::NoWorkflow {
+            name: name.to_owned(),
+            known: workflows
+                .iter()
+                .map(|workflow| workflow.name.clone())
+                .collect(),
+        })
+    }
+
+    /// Returns a loop with what the nodes of these workflows may name: the agents of the
+    /// configuration, its tools, and the one that asks the user.
+    fn nodes_of(&self, workflows: &[Arc<WorkflowDefinition>], prompts: Prompts) -> Agent {
         let nodes = workflows.iter().flat_map(|workflow| &workflow.node);
-        let named: BTreeSet<&str> = nodes.filter_map(|node| node.agent.as_deref()).collect();
-        let agents = named.into_iter();
-        let registry = self.registry();
-        let tools = registry.tools().iter();
-        HostCatalog {
-            registry,
-            agents: agents
-                .filter_map(|name| Some((name, self.agent_effect(name)?)))
-                .collect(),
-            tools: tools
-                .map(|tool| (tool.definition.name.as_str(), tool.effect))
-                .collect(),
+        let named: BTreeSet<&String> = nodes.filter_map(|node| node.agent.as_ref()).collect();
+        let named: Vec<String> = named.into_iter().cloned().collect();
+        let depth = self.config().agent_depth.max(NODE_DEPTH);
+        let agents = self.agents(&named, &self.model, prompts, depth);
+        // A call that waits for the user has a session as agents do.
+        let agents = agents.unwrap_or_else(|| Arc::new(Agents::new(Vec::new(), self.journals())));
+        Agent {
+            model: self.model.clone(),
+            tools: agents.with_tools(with_ask_user(self.registry().clone())),
+            agents: Some(agents),
+            hooks: Vec::new(),
+            workflow: None,
+            key: self.key.clone(),
+            settings: Settings {
+                context: None,
+                ..self.settings(prompts)
+            },
         }
-    }
-
-    /// Returns the strongest effect among the tools of an agent and of those that it can start, which
-    /// is that of its loop; none if there is no such agent. No loop is created, since loops within
-    /// loops take time by the power of `agent-depth`.
-    fn agent_effect(&self, name: &str) -> Option<Effect> {
-        // The tools of the program are read-only.
-        let mut strongest = Effect::ReadOnly;
-        let mut level = vec![self.definition(name)?];
-        let mut seen = BTreeSet::from([name]);
-        for _ in 0..self.config().agent_depth.max(1) {
-            let effects = level.iter().filter_map(|agent| self.own_effect(agent));
-            strongest = effects.fold(strongest, Effect::max);
-            let started = level.iter().flat_map(|agent| &agent.agents);
-            let new = started.filter(|name| seen.insert(name.as_str()));
-            level = new.filter_map(|name| self.definition(name)).collect();
-        }
-        Some(strongest)
-    }
-
-    /// Returns the strongest effect among the tools that an agent has of the registry.
-    fn own_effect(&self, agent: &AgentConfig) -> Option<Effect> {
-        let has = |tool: &&RegisteredTool| {
-            let name = &tool.definition.name;
-            let globs = agent.tools.as_ref();
-            globs.is_none_or(|globs| globs.iter().any(|glob| glob.matches(name)))
-        };
-        let tools = self.registry().tools().iter().filter(has);
-        tools.map(|tool| tool.effect).max()
     }
 }
 
-fn checked(definition: &Arc<WorkflowDefinition>, catalog: &HostCatalog<'_>) -> CheckedWorkflow {
+fn checked(definition: &Arc<WorkflowDefinition>, agent: &Agent) -> CheckedWorkflow {
+    let graph = Graph::check(definition, agent, Handlers::new());
     CheckedWorkflow {
         definition: Arc::clone(definition),
-        checked: check(definition, catalog).map(Arc::new),
+        checked: graph.map(|graph| Arc::clone(graph.workflow())),
     }
 }

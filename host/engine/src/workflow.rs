@@ -1,8 +1,12 @@
 //! A workflow that an agent runs in place of its model: the checked definition and the closures of
 //! its handlers. Nodes of agents and tools are calls like those of a model, behind the same gate.
 
-use crate::{BoxFuture, turn::Agent};
+#[cfg(test)]
+mod tests;
+
+use crate::{BoxFuture, text::escape_line, turn::Agent};
 use agent_host_types::{
+    failure::ToolFailure,
     id::CallId,
     tool::{Effect, ToolRuntime},
     workflow::NodeOutput,
@@ -111,6 +115,14 @@ impl Catalog for Known<'_> {
 
     fn check_tool_input(&self, name: &str, input: &Map<String, Value>) -> Result<(), String> {
         let checked = self.agent.tools.validate(name, input);
-        checked.map_err(|failure| failure.message().to_owned())
+        checked.map_err(|failure| input_reason(&failure))
     }
+}
+
+/// Returns why an input does not fit, on one line and without the words about the call, which a
+/// model reads.
+fn input_reason(failure: &ToolFailure) -> String {
+    let message = failure.message();
+    let reason = message.split_once(" did not run. ");
+    escape_line(reason.map_or(message, |(_, reason)| reason))
 }

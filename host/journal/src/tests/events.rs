@@ -122,7 +122,6 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             request: "r".to_owned(),
             turn: 1,
             children: Vec::new(),
-            workflow: None,
         },
         Event::ResultsReferenced {
             results: vec![ReferencedResult {
@@ -393,7 +392,6 @@ pub(super) fn outcomes(
         TurnEnd::AwaitingChildren {
             continuation: continuation(Awaiting::Children {
                 children: Vec::new(),
-                workflow: None,
             }),
         },
         TurnEnd::PendingToolCalls {
