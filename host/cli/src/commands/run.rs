@@ -115,7 +115,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         None => host.start_session_with(system).await?,
     };
     if !args.quiet {
-        intro::show(&host, &session, terminal);
+        intro::show(&host, &agent, &session, terminal);
     }
     let view = LiveView::new(*terminal, args.output_format, args.quiet);
     if args.durable {

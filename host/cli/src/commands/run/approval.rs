@@ -56,11 +56,14 @@ impl Run<'_> {
                 Awaiting::Children { children } => {
                     let mut inputs = Vec::new();
                     for child in children {
-                        self.terminal.note(&format!(
-                            "The agent {} of call {} waits:",
-                            escape_line(&child.agent),
-                            escape_line(&child.call_id.0)
-                        ));
+                        // Otherwise the end of the run names the agents that wait.
+                        if self.can_ask() {
+                            self.terminal.note(&format!(
+                                "The agent {} of call {} waits:",
+                                escape_line(&child.agent),
+                                escape_line(&child.call_id.0)
+                            ));
+                        }
                         let call_id = child.call_id.clone();
                         if let Some(input) = self.respond(&child.continuation).await {
                             inputs.push(ChildInput { call_id, input });
