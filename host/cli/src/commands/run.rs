@@ -93,8 +93,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     if let Some(task) = &task {
         attachments::check(task.parts(), &config)?;
     }
-    let stop =
-        Stop::listen(terminal, args.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
+    let stop = Stop::listen(terminal, args.timeout.map(Duration::from_secs));
     // Opening may compile for seconds and wait a minute for a secret's command; dropping it ends
     // both.
     let host = tokio::select! {
