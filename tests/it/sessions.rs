@@ -391,7 +391,7 @@ fn conversation_of_other_programs_is_imported() {
     let openai = json!([
         {"role": "system", "content": "Be brief."},
         asked(json!([{"type": "text", "text": question}, picture])),
-        {"role": "assistant", "content": "", "tool_calls": [
+        {"role": "assistant", "content": null, "tool_calls": [
             call("call_7Qx", "get_weather", "{\"city\": \"Kiel\"}"),
             call("call_9Ab", "look", "{}"),
         ]},
