@@ -165,6 +165,22 @@ fn events_of_an_agent_have_its_path() {
     );
 }
 
+/// The introduction of a run names the agents that can be started, and only those.
+#[test]
+fn introduction_names_agents_that_can_be_started() {
+    for (flags, row) in [
+        (&["go"][..], Some("agents   clerk")),
+        (&["--agent", "clerk", "go"], None),
+    ] {
+        let env = env();
+        let server = ChatServer::start(vec![Answer::text("The list is seen to.")]);
+        let ran = ask(&env, &server, flags);
+        done(&ran);
+        let shown = ran.stderr.lines().find(|line| line.starts_with("agents "));
+        assert_eq!(shown, row, "{}", ran.stderr);
+    }
+}
+
 /// A call inside waits for the user, and another process brings the decision.
 #[test]
 fn approval_inside_an_agent_is_decided_elsewhere() {
@@ -187,6 +203,8 @@ fn approval_inside_an_agent_is_decided_elsewhere() {
         "{}",
         ran.stderr
     );
+    // No one is asked, so that it is said once.
+    assert_eq!(ran.stderr.matches(" waits").count(), 1, "{}", ran.stderr);
     let decide = |decision| ask(&env, &server, &["--resume", "latest", "--decide", decision]);
     let ran = decide("call_0=approve");
     assert_eq!(ran.code, Some(2), "{ran:?}");

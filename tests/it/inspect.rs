@@ -82,6 +82,34 @@ fn plain_component_without_writable_grants_is_read_only() {
     }
 }
 
+/// The number of rules that may decide about each tool, as text and as JSON.
+#[test]
+fn inspect_counts_the_rules_of_each_tool() {
+    let env = TestEnv::new();
+    let rule = |tool: &str| format!("[[rule]]\ndecision = \"deny\"\ntool = \"{tool}\"\n");
+    let rules = ["read_file", "read_*", "write_file"].map(rule).concat();
+    env.configure(&rules);
+    let shown = env.run(&["inspect", "builtin:files", "--json"]).json();
+    let tools = shown["tools"].as_array().unwrap().iter();
+    let counts: Vec<(&str, &Value)> = tools
+        .map(|tool| (tool["name"].as_str().unwrap(), &tool["rules"]))
+        .collect();
+    let text = env.run(&["inspect", "builtin:files"]).stdout;
+    for (name, count) in &counts {
+        let expected = match *name {
+            "read_file" => (json!(2), ", 2 rules"),
+            "write_file" => (json!(1), ", 1 rule"),
+            _ => (json!(0), ""),
+        };
+        assert_eq!(**count, expected.0, "{name}");
+        let head = format!("{name} ");
+        let line = text.lines().find(|line| line.starts_with(&head)).unwrap();
+        assert!(line.ends_with(expected.1), "{line}");
+        assert_eq!(line.contains("rule"), count.as_u64() != Some(0), "{line}");
+    }
+    assert!(counts.len() > 2, "{counts:?}");
+}
+
 #[test]
 fn inspect_shows_limits_in_force() {
     let env = TestEnv::new();

@@ -232,20 +232,28 @@ fn keys_after_an_interrupt_approve_nothing() {
     assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 0);
 }
 
-/// Each way to end a run at a prompt restores the terminal.
+/// Each way to end a run at a prompt restores the terminal. With `asking` in `agent.toml` the prompt
+/// is the one for trust, before the run begins.
 #[test]
 fn terminal_modes_are_restored() {
     let exe = program();
-    let table: [(&str, &str, Option<Signal>, &str); 6] = [
-        ("", "n\n", None, "0"),
-        ("", "l\n", None, "3"),
-        ("", "\u{4}", None, "3"),
-        ("", "\u{3}", None, "130"),
-        ("--timeout 1", "", None, "124"),
-        ("", "", Some(Signal::TERM), "130"),
+    let asking = "[[grants.http]]\nhost = \"127.0.0.1\"\n";
+    let table: [(&str, &str, &str, Option<Signal>, &str); 11] = [
+        ("", "", "n\n", None, "0"),
+        ("", "", "l\n", None, "3"),
+        ("", "", "\u{4}", None, "3"),
+        ("", "", "\u{3}", None, "130"),
+        ("", "--timeout 1", "", None, "124"),
+        ("", "", "", Some(Signal::TERM), "130"),
+        (asking, "", "n\n", None, "2"),
+        (asking, "", "\u{4}", None, "2"),
+        (asking, "", "\u{3}", None, "130"),
+        (asking, "", "", Some(Signal::TERM), "130"),
+        (asking, "", "", Some(Signal::INT), "130"),
     ];
-    for (flags, keys, signal, code) in table {
+    for (config, flags, keys, signal, code) in table {
         let env = TestEnv::new();
+        env.write("agent.toml", config);
         let server = ChatServer::start(model(&["note.txt"]));
         let line = format!(
             "stty -a; sh -c 'echo $$ > pid; exec {exe} run --write {flags} --model openai-compat:m go'; echo \"ended: $?\"; stty -a"
@@ -280,7 +288,11 @@ fn terminal_modes_are_restored() {
                 .to_owned()
         };
         let (before, after) = ran.stdout.split_once(&ended).unwrap();
-        assert_eq!(modes(after), modes(before), "{flags} {keys:?}");
+        assert_eq!(
+            modes(after),
+            modes(before),
+            "{config} {flags} {keys:?} {signal:?}"
+        );
         let pastes = ["\u{1b}[?2004h", "\u{1b}[?2004l"].map(|mode| ran.stdout.rfind(mode).unwrap());
         assert!(pastes[0] < pastes[1], "{}", ran.stdout);
     }

@@ -58,12 +58,14 @@ fn start(terminal: &Terminal) -> Result<Exit, Failure> {
         .map_err(|error| Failure::failed(format!("agent-host cannot start: {error}")))?;
     let ran = catch_unwind(AssertUnwindSafe(|| {
         runtime.block_on(async {
+            signals::exit_cleanly().map_err(Failure::failed)?;
             if let Err(error) = signals::survive_file_size_limit() {
                 tracing::warn!("a write beyond `ulimit -f` ends the program: {error}");
             }
             commands::dispatch(args.command, terminal).await
         })
     }));
+    signals::exit_at_once();
     // A task that still runs (a guest in a host call, say) must not delay the exit.
     runtime.shutdown_background();
     // The hook has reported the panic.

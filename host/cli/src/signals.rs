@@ -1,7 +1,7 @@
 //! SIGINT and SIGTERM. During a turn, the first one asks the turn to end: running calls are stopped
 //! and answered, and the journal is written. The second one exits at once; the next resume repairs
 //! what is missing. Before a turn, and in commands without one, the first signal exits at once,
-//! with the same exit code.
+//! with the same exit code; a prompt's terminal modes are restored before.
 //!
 //! SIGXFSZ is caught, too: by default it kills a process that writes beyond `ulimit -f`.
 
@@ -15,8 +15,9 @@ use signal_hook::{
     flag::register_conditional_shutdown,
 };
 use std::{
+    io,
     sync::{
-        Arc, LazyLock,
+        Arc, LazyLock, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -24,15 +25,18 @@ use std::{
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// True until [`Stop::listen`]: a signal exits the process at once.
+/// True until [`exit_cleanly`]: a signal exits the process at once.
 static EXIT_ON_FIRST: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
+
+/// The turns that the first signal cancels, from [`Stop::listen`] on.
+static TURNS: OnceLock<CancellationToken> = OnceLock::new();
 
 /// Makes SIGINT and SIGTERM exit the process with code 130 from now on. Call it before anything
 /// else.
 ///
 /// # Errors
 /// When a signal handler cannot be installed.
-pub(crate) fn exit_on_first_signal() -> std::io::Result<()> {
+pub(crate) fn exit_on_first_signal() -> io::Result<()> {
     for signal in [SIGINT, SIGTERM] {
         let code = Exit::Cancelled.code().into();
         register_conditional_shutdown(signal, code, Arc::clone(&EXIT_ON_FIRST))?;
@@ -40,12 +44,38 @@ pub(crate) fn exit_on_first_signal() -> std::io::Result<()> {
     Ok(())
 }
 
+/// Leaves the exit by a signal to a task, which a signal handler cannot do: it restores the
+/// terminal, whose modes an open prompt has changed.
+///
+/// # Errors
+/// When a signal handler cannot be installed.
+pub(crate) fn exit_cleanly() -> io::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::spawn(async move {
+        tokio::select! { _ = interrupt.recv() => {} _ = terminate.recv() => {} }
+        if let Some(turns) = TURNS.get() {
+            turns.cancel();
+            tokio::select! { _ = interrupt.recv() => {} _ = terminate.recv() => {} }
+            // Exit even if something hangs: the user asked twice.
+        }
+        end_now(Exit::Cancelled);
+    });
+    EXIT_ON_FIRST.store(false, Ordering::SeqCst);
+    Ok(())
+}
+
+/// Makes a signal exit the process at once again, where the task of [`exit_cleanly`] has ended.
+pub(crate) fn exit_at_once() {
+    EXIT_ON_FIRST.store(true, Ordering::SeqCst);
+}
+
 /// Makes a write beyond `ulimit -f` fail like one on a full disk, for the rest of the process.
 /// Otherwise one write of a guest could kill the host.
 ///
 /// # Errors
 /// When the signal handler cannot be installed.
-pub(crate) fn survive_file_size_limit() -> std::io::Result<()> {
+pub(crate) fn survive_file_size_limit() -> io::Result<()> {
     // The handler outlives the stream, and does nothing then.
     signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map(drop)
 }
@@ -60,27 +90,14 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// Starts to listen for signals, and starts the timeout. From now on the first signal ends the
-    /// turn only.
-    ///
-    /// # Errors
-    /// When the signal handlers cannot be installed.
-    pub(crate) fn listen(terminal: &Terminal, timeout: Option<Duration>) -> std::io::Result<Self> {
+    /// Listens for signals, and starts the timeout. From now on the first signal ends the turn only.
+    /// A command calls it at most once.
+    pub(crate) fn listen(terminal: &Terminal, timeout: Option<Duration>) -> Self {
         let stop = Self {
             token: terminal.stdout_failed().child_token(),
             deadline: CancellationToken::new(),
         };
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        EXIT_ON_FIRST.store(false, Ordering::SeqCst);
-        let token = stop.token.clone();
-        tokio::spawn(async move {
-            tokio::select! { _ = interrupt.recv() => {} _ = terminate.recv() => {} }
-            token.cancel();
-            tokio::select! { _ = interrupt.recv() => {} _ = terminate.recv() => {} }
-            // Exit even if something hangs: the user asked twice.
-            end_now(Exit::Cancelled);
-        });
+        TURNS.get_or_init(|| stop.token.clone());
         if let Some(timeout) = timeout {
             let (token, deadline) = (stop.token.clone(), stop.deadline.clone());
             tokio::spawn(async move {
@@ -89,7 +106,7 @@ impl Stop {
                 token.cancel();
             });
         }
-        Ok(stop)
+        stop
     }
 
     /// Returns the exit of a cancelled run.

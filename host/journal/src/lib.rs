@@ -18,6 +18,7 @@ mod sqlite;
 mod store;
 #[cfg(test)]
 mod tests;
+mod transcript;
 mod transfer;
 
 pub use error::{Damage, EncodeError, StoreError};
@@ -27,3 +28,4 @@ pub use store::{
     JournalStore, KeepReason, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo,
     StoreFuture, approval_id,
 };
+pub use transcript::{Transcript, TranscriptError};

@@ -124,6 +124,7 @@ impl Config {
             limits = tools::limits(raw.limits, &Limits::default(), "[limits]");
             secrets = secrets::resolve(raw.secret, scope);
             external_tools = external::resolve(raw.external_tool, scope);
+            agent_depth = agent_depth(raw.agent_depth);
             rules = rules::resolve(raw.rule);
             workflows = workflows::resolve(workflow);
             prices = prices::resolve(raw.prices);
@@ -203,7 +204,7 @@ impl Config {
             servers,
             agent_definitions,
             agents: raw.agents,
-            agent_depth: raw.agent_depth.unwrap_or(DEFAULT_AGENT_DEPTH),
+            agent_depth,
             workflows,
             rules,
             supervisor: None,
@@ -227,6 +228,20 @@ const SEARCH_TOOLS_FROM: usize = 30;
 
 /// The depth of agents that start agents, by default: an agent and one that it starts.
 const DEFAULT_AGENT_DEPTH: u8 = 2;
+
+/// The greatest depth: each agent is created once for each depth at which others can start it.
+const MAX_AGENT_DEPTH: u8 = 16;
+
+fn agent_depth(depth: Option<u8>) -> Result<u8, ConfigError> {
+    match depth.unwrap_or(DEFAULT_AGENT_DEPTH) {
+        depth if depth <= MAX_AGENT_DEPTH => Ok(depth),
+        depth => Err(config_error!(
+            "agent-depth",
+            "agents can start agents to a depth of {depth}, and at most {MAX_AGENT_DEPTH} is used",
+            "lower it"
+        )),
+    }
+}
 
 /// The directories of state and of compiled components.
 fn directories(

@@ -5,10 +5,12 @@ use super::{
     script::{calls, says},
     world::*,
 };
+use agent_host_test_support::chat::{Answer, ChatServer};
 use agent_host_types::{
     model::{ModelReply, StopReason},
     turn::TurnReport,
 };
+use serde_json::json;
 
 /// The sessions and the end of their first turn, in the order of the outcomes in the specification.
 pub(super) async fn endings() -> Vec<(World, TurnReport)> {
@@ -42,6 +44,22 @@ pub(super) async fn endings() -> Vec<(World, TurnReport)> {
         endings.push((world, outcome));
     }
     endings
+}
+
+/// The end that needs a model of the configuration: an agent of the run waits for approval.
+pub(super) async fn agent_waits() -> (World, TurnReport) {
+    let server = ChatServer::start(vec![
+        Answer::calls(&[("agent_clerk", json!({"instructions": "send it"}))]),
+        Answer::calls(&[("send", json!({}))]),
+    ]);
+    let settings = format!(
+        "agents = [\"clerk\"]\nmodel = \"openai-compat:m\"\n[openai-compat]\nbase-url = \"{}\"\n\
+         [[agent]]\nname = \"clerk\"\ndescription = \"Sends.\"\n",
+        server.base_url
+    );
+    let mut world = World::wired(&settings, &[send()]).await;
+    let outcome = world.say("go").await;
+    (world, outcome)
 }
 
 pub(super) const KINDS: [&str; 9] = [

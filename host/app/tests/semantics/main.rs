@@ -24,6 +24,7 @@ mod approval_semantics;
 mod envelope_semantics;
 mod mode_semantics;
 mod outcome_semantics;
+mod question_semantics;
 mod step_semantics;
 mod union_semantics;
 mod wire_semantics;

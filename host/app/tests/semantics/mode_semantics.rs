@@ -1,57 +1,103 @@
 //! Section M: the pipeline, shared state, and runs that end through a tool.
 
 use super::{
-    components::{crash, look, note, note_and_ask, note_and_crash, note_and_fail, send},
-    endings::{KINDS, endings},
+    components::{crash, look, note, note_and_ask, note_and_crash, note_and_fail, send, slow_note},
+    endings::{KINDS, agent_waits, endings},
     script::{calls, says},
     world::*,
 };
-use agent_host_engine::turn::{UntilEnd, UntilTool};
+use agent_host_engine::turn::{Transition, UntilEnd, UntilTool};
 use agent_host_types::{
     budget::Budget,
+    continuation::Awaiting,
     event::Event,
-    message::ToolResult,
+    message::{Role, ToolResult},
     model::ModelReply,
     turn::{TurnEnd, TurnError, TurnReport},
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// The end of a turn equals its last step's end and the journaled one, and no step follows.
+/// The path of a turn to each end, in the order of the outcomes: it ends where the end arose. A
+/// failure of a step is no end of its own.
+const PATHS: [&[&str]; 9] = [
+    &[BUDGETS, MODEL, APPROVAL, "execute-tools: end"],
+    &[BUDGETS, "call-model: end"],
+    &["check-budgets: end"],
+    &[BUDGETS, MODEL, "check-approval: end"],
+    &[BUDGETS, MODEL, APPROVAL, "execute-tools: end"],
+    &[BUDGETS, MODEL, APPROVAL, "execute-tools: end"],
+    &[BUDGETS, "call-model: end"],
+    &[BUDGETS, "call-model: end"],
+    &[BUDGETS],
+];
+const BUDGETS: &str = "check-budgets: call-model";
+const MODEL: &str = "call-model: check-approval";
+const APPROVAL: &str = "check-approval: execute-tools";
+
+/// Asserts that a turn took this path, and that the end of its last step is the end that the caller
+/// and the journal have.
+fn ended_by(world: &World, outcome: &TurnReport, path: &[&str]) {
+    assert_eq!(world.watcher.path(), path, "{}", kind(outcome));
+    let recorded = world.watcher.events().pop().unwrap();
+    let Event::TurnEnded { outcome: mut kept } = recorded else {
+        panic!("{recorded:?}");
+    };
+    kept.summary.duration_ms = 0;
+    assert_eq!((&kept, json!(kept)), (outcome, json!(outcome)));
+    let (_, last) = world.watcher.steps().pop().unwrap();
+    let end = Box::new(outcome.end.clone());
+    match outcome.end {
+        TurnEnd::Error { .. } => {}
+        _ => assert_eq!(last.transition, Transition::End { end }),
+    }
+}
+
 #[tokio::test]
 async fn m08_terminals_pass_through_unchanged() {
     let mut seen = Vec::new();
-    for (world, outcome) in endings().await {
+    for ((world, outcome), path) in endings().await.into_iter().zip(PATHS) {
         seen.push(kind(&outcome));
-        let ends = |line: &String| line.ends_with(": end");
-        let path = world.watcher.path();
-        let recorded = world.watcher.events().pop().unwrap();
-        let Event::TurnEnded { outcome: kept } = recorded else {
-            panic!("{recorded:?}");
-        };
-        let untimed = |outcome: &TurnReport| {
-            let mut form = json!(outcome);
-            if let Some(summary) = form.get_mut("summary") {
-                summary["duration_ms"] = json!(0);
-            }
-            form
-        };
-        assert_eq!(untimed(&kept), json!(outcome));
-        if let TurnEnd::Error { .. } = outcome.end {
-            assert_eq!(path, ["check-budgets: call-model"]);
+        ended_by(&world, &outcome, path);
+        let (TurnEnd::AwaitingConfirmation { .. }
+        | TurnEnd::AwaitingAnswer { .. }
+        | TurnEnd::PendingToolCalls { .. }) = outcome.end
+        else {
             continue;
-        }
-        assert_eq!(path.iter().filter(|line| ends(line)).count(), 1, "{path:?}");
-        assert!(path.last().is_some_and(ends), "{path:?}");
-        let mut form = json!(outcome);
-        form.as_object_mut().unwrap().remove("summary");
-        let (_, last) = world.watcher.steps().pop().unwrap();
-        assert_eq!(
-            json!(last.transition),
-            json!({"action": "end", "end": form})
-        );
+        };
+        // Another process offers the same end, by no step at all.
+        let mut world = world.restart().await;
+        assert_eq!(world.resume().await, outcome);
+        assert_eq!(world.watcher.path(), path);
     }
     assert_eq!(seen, KINDS);
+}
+
+/// The end of an agent, inside the end of the one that started it.
+#[tokio::test]
+async fn m08_terminal_of_an_agent_passes_through_unchanged() {
+    let (world, outcome) = agent_waits().await;
+    assert_eq!(kind(&outcome), "awaiting-children");
+    let continuation = waiting(outcome.clone());
+    let Awaiting::Children { children } = &continuation.awaiting else {
+        panic!("{continuation:?}");
+    };
+    let [child] = children.as_slice() else {
+        panic!("{children:?}");
+    };
+    let inside = TurnEnd::AwaitingConfirmation {
+        continuation: child.continuation.clone(),
+    };
+    let Some(Event::TurnEnded { outcome: ended }) =
+        world.journal(child.continuation.session).await.pop()
+    else {
+        panic!("the agent's turn did not end");
+    };
+    assert_eq!(ended.end, inside);
+    let path = [BUDGETS, MODEL, APPROVAL, "execute-tools: end"];
+    ended_by(&world, &outcome, &path);
+    let mut world = world.restart().await;
+    assert_eq!(world.resume().await.end, outcome.end);
 }
 
 fn notes(tool: &str, deltas: &[&str]) -> Vec<ModelReply> {
@@ -67,29 +113,104 @@ async fn state(world: World) -> (World, Value) {
     (world, state)
 }
 
+/// The changes that the journal has, by their calls.
+fn merged(world: &World) -> Vec<(String, Value)> {
+    let events = world.watcher.events().into_iter();
+    let merged = events.filter_map(|event| match event {
+        Event::StateMerged { call_id, delta } => Some((call_id.0, json!(delta))),
+        _ => None,
+    });
+    merged.collect()
+}
+
 #[tokio::test]
 async fn m09_maps_merge_deeply_and_lists_replace() {
-    let table: [(&[&str], Value); 4] = [
+    let table: [([&str; 2], Value); 11] = [
         (
-            &[r#"{"a":{"x":1}}"#, r#"{"a":{"y":2}}"#],
+            [r#"{"a":{"x":1}}"#, r#"{"a":{"y":2}}"#],
             json!({"a": {"x": 1, "y": 2}}),
         ),
-        (&[r#"{"l":[1,2]}"#, r#"{"l":[3]}"#], json!({"l": [3]})),
-        (&[r#"{"l":[1,2]}"#, r#"{"l":[]}"#], json!({"l": []})),
-        (&[r#"{"a":{"x":1}}"#, r#"{"a":7}"#], json!({"a": 7})),
+        (
+            [r#"{"a":{"x":1}}"#, r#"{"a":{"x":2}}"#],
+            json!({"a": {"x": 2}}),
+        ),
+        (
+            [
+                r#"{"a":{"b":{"c":{"x":1}},"k":0}}"#,
+                r#"{"a":{"b":{"c":{"y":[]}}}}"#,
+            ],
+            json!({"a": {"b": {"c": {"x": 1, "y": []}}, "k": 0}}),
+        ),
+        ([r#"{"l":[1,2]}"#, r#"{"l":[3]}"#], json!({"l": [3]})),
+        ([r#"{"l":[1,2]}"#, r#"{"l":[]}"#], json!({"l": []})),
+        (
+            [r#"{"a":{"l":[1]}}"#, r#"{"a":{"l":[]}}"#],
+            json!({"a": {"l": []}}),
+        ),
+        // The maps of a list are part of the list.
+        (
+            [r#"{"l":[{"x":1}]}"#, r#"{"l":[{"y":2}]}"#],
+            json!({"l": [{"y": 2}]}),
+        ),
+        // An empty map changes nothing, and `null` is a value.
+        ([r#"{"a":{"x":1}}"#, r#"{"a":{}}"#], json!({"a": {"x": 1}})),
+        ([r#"{"a":{"x":1}}"#, r#"{"a":null}"#], json!({"a": null})),
+        ([r#"{"a":{"x":1}}"#, r#"{"a":7}"#], json!({"a": 7})),
+        ([r#"{"a":7}"#, r#"{"a":{"x":1}}"#], json!({"a": {"x": 1}})),
     ];
     for (deltas, expected) in table {
-        let mut replies = notes("note", deltas);
+        let mut replies = notes("note", &deltas);
         replies.push(calls(&[("z", "note", "")]));
         let mut world = World::new(&[note()], replies).await;
         world.say("go").await;
+        let first: Value = serde_json::from_str(deltas[0]).unwrap();
+        assert_eq!(json!(**world.session.state().shared()), first);
         world.resume().await;
         let (mut world, got) = state(world).await;
         assert_eq!(got, expected);
-        // The next call sees it.
+        // The journal has the changes as the calls made them.
+        let changes = deltas.map(|delta| serde_json::from_str::<Value>(delta).unwrap());
+        let [one, other] = changes;
+        assert_eq!(
+            merged(&world),
+            [("a".to_owned(), one), ("b".to_owned(), other)]
+        );
+        // The next call sees the merged state.
         world.resume().await;
         assert_eq!(world.results(), pairs([("z", value(expected))]));
     }
+}
+
+/// Of calls that run at the same time, that of the later call wins, though it ends first. Both see
+/// the state of before, and their messages are appended in the order of the calls.
+#[tokio::test]
+async fn m09_changes_of_a_batch_merge_in_the_order_of_calls() {
+    let (one, other) = (r#"{"l":[1],"m":{"x":1}}"#, r#"{"l":[],"m":{"y":2}}"#);
+    let batch = calls(&[("a", "slow_note", one), ("b", "note", other)]);
+    let components = [slow_note(), note()];
+    let mut world = World::new(&components, vec![batch.clone(), says("ok")]).await;
+    world.say("go").await;
+    assert_eq!(world.watcher.ended(), ["b", "a"]);
+    let (mut world, got) = state(world).await;
+    assert_eq!(got, json!({"l": [], "m": {"x": 1, "y": 2}}));
+    let changes = [("a", one), ("b", other)]
+        .map(|(id, delta)| (id.to_owned(), serde_json::from_str::<Value>(delta).unwrap()));
+    assert_eq!(merged(&world), changes);
+    assert_eq!(kind(&world.resume().await), "done");
+    let expected = pairs([("a", value(changes[0].1.clone())), ("b", value(json!({})))]);
+    assert_eq!(world.results_at(2), expected);
+    let messages = world.session.state().messages();
+    let roles: Vec<Role> = messages.iter().map(|message| message.role).collect();
+    assert_eq!(
+        roles,
+        [
+            Role::User,
+            Role::Assistant,
+            Role::ToolResult,
+            Role::Assistant
+        ]
+    );
+    assert_eq!(messages[1], batch.to_message());
 }
 
 #[tokio::test]

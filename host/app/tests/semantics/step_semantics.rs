@@ -1,7 +1,8 @@
 //! Section S: the outcome of each step of a turn, and the next step.
 
 use super::{
-    components::{act, crash, look, order, peek, slow, spin},
+    components::{act, crash, look, peek, slow, spin},
+    question_semantics::clarify,
     script::{calls, says},
     tools::Native,
     world::*,
@@ -9,17 +10,14 @@ use super::{
 use agent_host_engine::{
     BoxFuture,
     hook::{Hook, Verdict},
-    tool::{Invocation, RunEnd},
+    tool::Invocation,
     turn::{Step, StepOutput, StepResult, Transition},
 };
 use agent_host_types::{
-    accounting::Accounting,
     budget::Budget,
-    continuation::Awaiting,
-    message::ToolResult,
+    message::{Message, Role, ToolResult},
     model::StopReason,
     output::ToolResultOutput,
-    question::{AnsweredBy, PendingQuestion, Question},
     tool::Effect,
     turn::{TurnEnd, TurnReport},
 };
@@ -36,29 +34,6 @@ const WITH_CALLS: [&str; 4] = [
 ];
 const WITHOUT: [&str; 2] = ["check-budgets: call-model", "call-model: end"];
 
-fn which() -> Question {
-    Question {
-        prompt: "Which?".into(),
-        choices: Vec::new(),
-        free_text: true,
-        multiple: false,
-    }
-}
-
-/// Asks a question as native tools do, by ending.
-fn clarify(_: &Invocation) -> RunEnd {
-    asks(which())
-}
-
-fn asks(question: Question) -> RunEnd {
-    RunEnd::Asked(PendingQuestion {
-        question,
-        answered_by: AnsweredBy::Result,
-        accounting: Accounting::default(),
-        audit: Vec::new(),
-    })
-}
-
 /// The steps of a turn that calls a tool and asks the user; they contain every kind of output.
 async fn steps() -> Vec<StepResult> {
     let replies = vec![calls(&[("a", "look", "")]), calls(&[("b", "clarify", "")])];
@@ -70,19 +45,89 @@ async fn steps() -> Vec<StepResult> {
     steps.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Values without interior mutability: a type that is `Sync`, `RefUnwindSafe` and comparable by its
-/// fields holds no cell, lock or atomic. `&` then guarantees that no field of a shared value
-/// changes.
+/// The source of every type that a step consists of.
+const SOURCES: [&str; 12] = [
+    include_str!("../../../engine/src/turn/step.rs"),
+    include_str!("../../../types/src/approval.rs"),
+    include_str!("../../../types/src/budget.rs"),
+    include_str!("../../../types/src/continuation.rs"),
+    include_str!("../../../types/src/id.rs"),
+    include_str!("../../../types/src/json/text.rs"),
+    include_str!("../../../types/src/message.rs"),
+    include_str!("../../../types/src/model.rs"),
+    include_str!("../../../types/src/output.rs"),
+    include_str!("../../../types/src/question.rs"),
+    include_str!("../../../types/src/tool.rs"),
+    include_str!("../../../types/src/turn.rs"),
+];
+
+/// The types have no public method that changes a value, and nothing that changes behind `&`; the
+/// latter also holds for the types of other crates in them, as far as the compiler tells.
 #[tokio::test]
-async fn s01_steps_are_values() {
-    fn is_a_value<T: Clone + PartialEq + Send + Sync + RefUnwindSafe + 'static>(_: &T) {}
-    for step in steps().await {
-        is_a_value(&step);
-        is_a_value(&step.output);
-        is_a_value(&step.transition);
-        let written = serde_json::to_string(&step).unwrap();
-        assert_eq!(serde_json::from_str::<StepResult>(&written).unwrap(), step);
+async fn s01_steps_have_no_setter_and_no_cell() {
+    fn is_a_value<T: Clone + PartialEq + Send + Sync + RefUnwindSafe + 'static>() {}
+    is_a_value::<StepResult>();
+    is_a_value::<StepOutput>();
+    is_a_value::<Transition>();
+    let cells = ["Cell", "Mutex", "RwLock", "Atomic", "OnceLock", "LazyLock"];
+    let changes = |line: &&str| {
+        line.contains("pub") && line.contains("&mut self")
+            || cells.iter().any(|cell| line.contains(cell))
+    };
+    let code = |line: &&str| !line.trim_start().starts_with("//");
+    let lines = SOURCES.iter().flat_map(|source| source.lines());
+    assert_eq!(
+        lines.filter(code).filter(changes).collect::<Vec<_>>(),
+        [""; 0]
+    );
+}
+
+/// A step that an observer keeps stays as it is while the session continues, and a copy that
+/// the observer changes changes nothing else.
+#[tokio::test]
+async fn s01_kept_steps_never_change() {
+    let replies = vec![
+        calls(&[("a", "look", r#"{"n": 1}"#)]),
+        calls(&[("b", "clarify", "")]),
+        says("ok"),
+    ];
+    let native = vec![Native::new("clarify", clarify)];
+    let mut world = World::with(&[look()], native, replies).await;
+    world.say("go").await;
+    let kept = world.watcher.steps();
+    let text = json!(kept).to_string();
+    let looked = world.results();
+
+    let mut copy = kept.clone();
+    for (_, step) in &mut copy {
+        match &mut step.output {
+            StepOutput::Pass | StepOutput::Human { .. } => {}
+            StepOutput::Llm(reply) => reply.tool_calls.clear(),
+            StepOutput::Tool { results } => results[0].output = value(json!({"n": 2})),
+        }
+        step.transition = Transition::Continue {
+            next_step: Step::CallModel,
+        };
     }
+    assert_eq!(json!(kept).to_string(), text);
+    assert_eq!(
+        (world.results(), world.watcher.steps()),
+        (looked.clone(), kept.clone())
+    );
+
+    let continuation = waiting(world.resume().await);
+    world.answer(&continuation, "red").await;
+    assert_eq!(kind(&world.resume().await), "done");
+    assert_eq!(world.watcher.steps()[..kept.len()], kept);
+    assert_eq!(json!(kept).to_string(), text);
+    assert_eq!(
+        serde_json::from_str::<Vec<(Step, StepResult)>>(&text).unwrap(),
+        kept
+    );
+    // The model was shown what the step had, not what the copy has.
+    let asked = world.script.asked().pop().unwrap();
+    let shown = &asked.messages[2].tool_results[0];
+    assert_eq!((shown.call_id.0.clone(), shown.output.clone()), looked[0]);
 }
 
 #[tokio::test]
@@ -111,21 +156,68 @@ async fn s02_unknown_kind_is_rejected() {
     assert_eq!(kinds, expected);
 }
 
+/// Every step of the turn, as a value and in JSON; the next turn shows both results to the model.
 #[tokio::test]
 async fn s03_calls_lead_on_to_the_tools() {
-    let reply = calls(&[("a", "look", ""), ("b", "peek", "")]);
-    let mut world = World::new(&[look(), peek()], vec![reply.clone()]).await;
+    let reply = calls(&[("a", "look", r#"{"n": 1}"#), ("b", "peek", "")]);
+    let mut world = World::new(&[look(), peek()], vec![reply.clone(), says("ok")]).await;
     assert_eq!(kind(&world.say("go").await), "needs-more-turns");
-    assert_eq!(world.watcher.path(), WITH_CALLS);
-    let expected = StepResult {
-        output: StepOutput::Llm(reply),
-        transition: Transition::Continue {
-            next_step: Step::CheckApproval,
-        },
+    let result = |call: &str, tool: &str, output: Value| ToolResult {
+        call_id: id(call),
+        name: tool.into(),
+        output: value(output),
+        whole: None,
     };
-    assert_eq!(world.watcher.steps()[1], (Step::CallModel, expected));
-    let empty = || value(json!({}));
-    assert_eq!(world.results(), pairs([("a", empty()), ("b", empty())]));
+    let results = vec![
+        result("a", "look", json!({"n": 1})),
+        result("b", "peek", json!({})),
+    ];
+    let to = |next_step| Transition::Continue { next_step };
+    let end = Transition::End {
+        end: Box::new(TurnEnd::NeedsMoreTurns),
+    };
+    let step = |step, output, transition| (step, StepResult { output, transition });
+    let expected = [
+        step(Step::CheckBudgets, StepOutput::Pass, to(Step::CallModel)),
+        step(
+            Step::CallModel,
+            StepOutput::Llm(reply.clone()),
+            to(Step::CheckApproval),
+        ),
+        step(
+            Step::CheckApproval,
+            StepOutput::Pass,
+            to(Step::ExecuteTools),
+        ),
+        step(
+            Step::ExecuteTools,
+            StepOutput::Tool {
+                results: results.clone(),
+            },
+            end,
+        ),
+    ];
+    assert_eq!(world.watcher.steps(), expected);
+    let transitions = expected.map(|(_, step)| json!(step.transition));
+    let to = |next: &str| json!({"action": "continue", "next_step": next});
+    let end = json!({"action": "end", "end": {"type": "needs-more-turns"}});
+    let expected = [
+        to("call-model"),
+        to("check-approval"),
+        to("execute-tools"),
+        end,
+    ];
+    assert_eq!(transitions, expected);
+    assert_eq!(world.ran(), ["a", "b"]);
+    assert_eq!(kind(&world.resume().await), "done");
+    let asked = world.script.asked();
+    assert_eq!(asked[0].messages, [Message::text(Role::User, "go")]);
+    let expected = [
+        Message::text(Role::User, "go"),
+        reply.to_message(),
+        Message::results(results),
+    ];
+    assert_eq!(asked[1].messages, expected);
 }
 
 #[tokio::test]
@@ -209,95 +301,6 @@ async fn s09_trap_is_an_error_and_the_loop_continues() {
     let [(_, trap), normal] = world.shown().try_into().unwrap();
     assert!(trap.is_error(), "{trap:?}");
     assert_eq!(normal, ("b".to_owned(), value(json!({}))));
-}
-
-fn looked() -> ToolResult {
-    ToolResult {
-        call_id: id("a"),
-        name: "look".into(),
-        output: value(json!({})),
-        whole: None,
-    }
-}
-
-/// The call of a component runs again with the answer, also in another process; its neighbour does
-/// not.
-#[tokio::test]
-async fn s10_component_asks_beside_a_normal_call() {
-    let replies = vec![calls(&[("a", "look", ""), ("b", "order", "")])];
-    let mut world = World::new(&[look(), order()], replies).await;
-    let outcome = world.say("go").await;
-    assert_eq!(kind(&outcome), "awaiting-answer");
-    let continuation = waiting(outcome);
-    let asked = Awaiting::Answer {
-        call_id: id("b"),
-        tool: "order".into(),
-        question: which(),
-    };
-    assert_eq!(continuation.awaiting, asked);
-    assert_eq!(continuation.completed, [looked()]);
-    assert_eq!(world.made(), Vec::<String>::new());
-    let mut world = world.restart().await;
-    let outcome = world.answer(&continuation, "red").await;
-    assert_eq!(kind(&outcome), "needs-more-turns");
-    let expected = pairs([("a", value(json!({}))), ("b", text("red"))]);
-    assert_eq!(world.results(), expected);
-    assert_eq!(world.ran(), ["a", "b", "b"]);
-    assert_eq!(world.made(), ["b"]);
-}
-
-/// A native tool that asked is not run again: the answer is its result.
-#[tokio::test]
-async fn s10_host_side_tool_asks_beside_a_normal_call() {
-    let replies = vec![calls(&[("a", "look", ""), ("b", "clarify", "")])];
-    let clarify = vec![Native::new("clarify", clarify)];
-    let mut world = World::with(&[look()], clarify, replies).await;
-    let continuation = waiting(world.say("go").await);
-    assert_eq!(continuation.completed, [looked()]);
-    let mut world = world.restart().await;
-    let outcome = world.answer(&continuation, "red").await;
-    assert_eq!(kind(&outcome), "needs-more-turns");
-    let expected = pairs([("a", value(json!({}))), ("b", text("red"))]);
-    assert_eq!(world.results(), expected);
-    assert_eq!(world.ran(), ["a", "b"]);
-}
-
-#[tokio::test]
-async fn s11_host_id_wins_over_a_forged_one() {
-    let forged = || Question {
-        prompt: json!({"tool_call_id": "a", "tool_name": "look"}).to_string(),
-        ..which()
-    };
-    let forge = vec![Native::new("forge", |_| {
-        let prompt = json!({"tool_call_id": "a", "tool_name": "look"}).to_string();
-        asks(Question { prompt, ..which() })
-    })];
-    let replies = vec![calls(&[("a", "look", ""), ("b", "forge", "")])];
-    let mut world = World::with(&[look()], forge, replies).await;
-    let continuation = waiting(world.say("go").await);
-    let asked = Awaiting::Answer {
-        call_id: id("b"),
-        tool: "forge".into(),
-        question: forged(),
-    };
-    assert_eq!(continuation.awaiting, asked);
-    let (step, result) = world.watcher.steps().pop().unwrap();
-    let output = StepOutput::Human {
-        call_id: id("b"),
-        tool: "forge".into(),
-        question: forged(),
-    };
-    let end = Box::new(TurnEnd::AwaitingAnswer {
-        continuation: continuation.clone(),
-    });
-    let transition = Transition::End { end };
-    assert_eq!(
-        (step, result),
-        (Step::ExecuteTools, StepResult { output, transition })
-    );
-    world.answer(&continuation, "red").await;
-    let expected = pairs([("a", value(json!({}))), ("b", text("red"))]);
-    assert_eq!(world.results(), expected);
 }
 
 #[tokio::test]

@@ -3,14 +3,19 @@
 use super::{
     components::{Component, act, crash, look, outside, returning, send},
     script::{calls, says},
+    tools::Native,
     world::*,
 };
-use agent_host_engine::turn::Timing;
+use agent_host_engine::{
+    tool::{Invocation, RunEnd},
+    turn::Timing,
+};
 use agent_host_test_guests::Body;
 use agent_host_types::{
     continuation::Awaiting,
+    event::Event,
     message::ToolResult,
-    output::{ContentPart, FileData, FilePart, ToolResultOutput, old},
+    output::{ContentPart, FileData, FilePart, ToolResultOutput},
     turn::TurnEnd,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -73,50 +78,161 @@ fn url(media_type: &str, url: &str) -> ContentPart {
     file(media_type, FileData::Url(url.into()))
 }
 
-#[tokio::test]
-async fn u01_string_is_text_and_other_values_are_json() {
+/// Values of tools outside of the sandbox, and the results that they become.
+fn coerced() -> Vec<(Value, ToolResultOutput)> {
+    let texts = ["x", "", "null", r#"{"type":"json","value":1}"#];
     let values = [
-        json!("x"),
         json!(null),
+        json!(0),
+        json!(-1),
         json!(1.5),
+        json!(u64::MAX),
         json!(true),
-        json!([1]),
-        json!({"a": 1}),
+        json!(false),
+        json!([]),
+        json!([1, "a", null]),
+        json!({}),
+        json!({"a": {"b": 1}}),
+        json!({"type": "error-text", "value": "no"}),
     ];
-    let results: Vec<Value> = values.iter().map(|value| json!({"value": value})).collect();
-    let [_, others @ ..] = &values;
-    let mut expected = vec![text("x")];
-    expected.extend(others.iter().cloned().map(value));
-    assert_eq!(submitted(&results).await, expected);
-    // A tool that raises an error, and one that returns nothing.
-    let run = ToolResultOutput::from_run;
-    let error_text = |text: &str| ToolResultOutput::ErrorText(text.into());
-    assert_eq!(run(Err("no disk".into())), error_text("no disk"));
-    assert_eq!(run(Ok(None)), error_text("The tool returned no result."));
+    let texts = texts.map(|of| (json!(of), text(of)));
+    let values = values.map(|of| (of.clone(), value(of)));
+    texts.into_iter().chain(values).collect()
 }
 
+/// The end of a closure's run: a value of the table, then an error, then nothing.
+fn run_closure(invocation: &Invocation) -> RunEnd {
+    let (row, table) = (row(invocation), coerced());
+    let run = match table.get(row) {
+        Some((value, _)) => Ok(Some(value.clone())),
+        None if row == table.len() => Err("no disk".into()),
+        None => Ok(None),
+    };
+    ToolResultOutput::from_run(run).into()
+}
+
+/// The row that a call's arguments name.
+fn row(invocation: &Invocation) -> usize {
+    usize::try_from(invocation.input["n"].as_u64().unwrap()).unwrap()
+}
+
+/// The results of calls of a native tool, one for each row, as the model sees them after a restart.
+async fn of_native(body: fn(&Invocation) -> RunEnd, rows: usize) -> Vec<ToolResultOutput> {
+    let rows = (0..rows).map(|row| (row.to_string(), json!({"n": row}).to_string()));
+    let rows: Vec<(String, String)> = rows.collect();
+    let batch = rows.iter();
+    let batch: Vec<_> = batch
+        .map(|(id, raw)| (id.as_str(), "native", raw.as_str()))
+        .collect();
+    let native = vec![Native::new("native", body)];
+    let mut world = World::with(&[look()], native, vec![calls(&batch), says("ok")]).await;
+    assert_eq!(kind(&world.say("go").await), "needs-more-turns");
+    let kept = world.results();
+    let mut world = world.restart().await;
+    assert_eq!(world.results(), kept);
+    assert_eq!(kind(&world.resume().await), "done");
+    assert_eq!(world.shown(), kept);
+    kept.into_iter().map(|(_, output)| output).collect()
+}
+
+/// Calls that run outside, closures of an embedder, and closures that fail or return nothing.
+#[tokio::test]
+async fn u01_string_is_text_and_other_values_are_json() {
+    let (values, mut expected): (Vec<Value>, Vec<ToolResultOutput>) = coerced().into_iter().unzip();
+    let results: Vec<Value> = values.iter().map(|value| json!({"value": value})).collect();
+    assert_eq!(submitted(&results).await, expected);
+    expected.push(ToolResultOutput::ErrorText("no disk".into()));
+    let nothing = "The tool returned no result.";
+    expected.push(ToolResultOutput::ErrorText(nothing.into()));
+    assert_eq!(of_native(run_closure, expected.len()).await, expected);
+}
+
+/// The forms of the union, as the host writes them: JSON is compact, with sorted keys and the
+/// shortest form of each number. A value in another form is brought to this one when it arrives.
+const FORMS: [&str; 13] = [
+    r#"{"type":"text","value":"a \"b\" \\ \u0000\n é 🦀"}"#,
+    r#"{"type":"text","value":""}"#,
+    r#"{"type":"text","value":"{\"type\":\"json\",\"value\":1}"}"#,
+    r#"{"type":"json","value":null}"#,
+    r#"{"type":"json","value":"x"}"#,
+    r#"{"type":"json","value":{"a":[1.0,1e+300,-0.0,18446744073709551615,null],"type":"text","value":{"type":"error-text","value":"x"}}}"#,
+    r#"{"type":"content","value":[]}"#,
+    r#"{"type":"content","value":[{"type":"text","text":"t"},{"type":"file","media_type":"image/png","data":{"type":"url","value":"https://example.com/a"},"filename":"a.png"},{"type":"file","media_type":"text/csv","data":{"type":"text","value":"a,b"}}]}"#,
+    r#"{"type":"error-text","value":"no"}"#,
+    r#"{"type":"error-json","value":{"code":7,"type":"text"}}"#,
+    r#"{"type":"error-json","value":[{"type":"json"}]}"#,
+    r#"{"type":"execution-denied"}"#,
+    r#"{"type":"execution-denied","reason":"not today"}"#,
+];
+
+fn written(outputs: impl IntoIterator<Item = ToolResultOutput>) -> Vec<String> {
+    let outputs = outputs.into_iter();
+    let forms = outputs.map(|output| serde_json::to_string(&output).unwrap());
+    forms.collect()
+}
+
+/// From outside: in the journal, in the session after a restart, and in the request to the model.
 #[tokio::test]
 async fn u02_union_value_passes_byte_identical() {
-    let forms = [
-        r#"{"type":"text","value":"a \"b\""}"#,
-        r#"{"type":"json","value":{"a":[1.0,1e300,null],"type":"text"}}"#,
-        r#"{"type":"content","value":[{"type":"text","text":"t"},{"type":"file","media_type":"image/png","data":{"type":"url","value":"https://example.com/a"},"filename":"a.png"}]}"#,
-        r#"{"type":"error-text","value":"no"}"#,
-        r#"{"type":"error-json","value":{"code":7}}"#,
-        r#"{"type":"execution-denied"}"#,
-        r#"{"type":"execution-denied","reason":"not today"}"#,
+    let ids: Vec<String> = (0..FORMS.len()).map(|id| id.to_string()).collect();
+    let batch: Vec<_> = ids.iter().map(|id| (id.as_str(), "outside", "")).collect();
+    let replies = vec![calls(&batch), says("ok")];
+    let mut world = World::new(&[outside("outside")], replies).await;
+    let continuation = waiting(world.say("go").await);
+    let results = ids.iter().zip(FORMS);
+    let results = results.map(|(id, form)| format!(r#"{{"call_id":"{id}","output":{form}}}"#));
+    let results = results.collect::<Vec<_>>().join(",");
+    world
+        .submit_text(&continuation, &format!("[{results}]"))
+        .await;
+    let journaled = world
+        .watcher
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::CallSettled { output, .. } => Some(output),
+            _ => None,
+        });
+    assert_eq!(written(journaled), FORMS);
+    let outputs = |results: Vec<(String, ToolResultOutput)>| {
+        written(results.into_iter().map(|(_, output)| output))
+    };
+    let mut world = world.restart().await;
+    assert_eq!(outputs(world.results()), FORMS);
+    assert_eq!(kind(&world.resume().await), "done");
+    assert_eq!(outputs(world.shown()), FORMS);
+}
+
+/// A closure that returns a union value, and components.
+#[tokio::test]
+async fn u02_union_value_of_a_tool_passes_byte_identical() {
+    fn returns(invocation: &Invocation) -> RunEnd {
+        let form: ToolResultOutput = serde_json::from_str(FORMS[row(invocation)]).unwrap();
+        form.into()
+    }
+    assert_eq!(written(of_native(returns, FORMS.len()).await), FORMS);
+    let json = r#"{"a":[1.0,1e+300,-0.0,18446744073709551615,null],"type":"text"}"#;
+    let table = [
+        (
+            Body::Text(0, json.as_bytes()),
+            format!(r#"{{"type":"text","value":{}}}"#, json!(json)),
+        ),
+        (
+            Body::Text(1, json.as_bytes()),
+            format!(r#"{{"type":"json","value":{json}}}"#),
+        ),
+        (Body::Text(3, b"no"), FORMS[8].to_owned()),
+        (
+            Body::Text(4, json.as_bytes()),
+            format!(r#"{{"type":"error-json","value":{json}}}"#),
+        ),
+        (Body::Denied(None), FORMS[11].to_owned()),
+        (Body::Denied(Some("not today")), FORMS[12].to_owned()),
     ];
-    let results: Vec<Value> = forms
-        .iter()
-        .map(|form| json!({"output": serde_json::from_str::<Value>(form).unwrap()}))
-        .collect();
-    let written: Vec<String> = submitted(&results)
-        .await
-        .iter()
-        .map(|output| serde_json::to_string(output).unwrap())
-        .collect();
-    // A number is written as its shortest form.
-    assert_eq!(written, forms.map(|form| form.replace("1e300", "1e+300")));
+    for (body, form) in table {
+        let shown = shown_of(returning("returns", body), "").await;
+        assert_eq!(written([shown]), [form]);
+    }
 }
 
 #[tokio::test]
@@ -126,27 +242,76 @@ async fn u03_json_with_a_type_key_stays_json() {
     assert_eq!(shown, value(arguments));
 }
 
+/// Results that the AI SDK stored, as the model sees them after an import of the conversation and a
+/// restart, with the warnings of the import. Each has fields of a part of the kind `tool-result`.
+async fn imported(results: &[Value]) -> (Vec<ToolResultOutput>, Vec<String>) {
+    let (mut called, mut returned) = (Vec::new(), Vec::new());
+    for (id, result) in results.iter().enumerate() {
+        let part = |kind: &str| json!({"type": kind, "toolCallId": id.to_string(), "toolName": "look", "args": {}});
+        called.push(part("tool-call"));
+        let mut part = part("tool-result");
+        let fields = part.as_object_mut().unwrap();
+        fields.extend(result.as_object().unwrap().clone());
+        returned.push(part);
+    }
+    let conversation = json!([
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": called},
+        {"role": "tool", "content": returned},
+    ]);
+    let mut world = World::new(&[look()], vec![says("ok")]).await;
+    let warnings = world.import(&conversation).await;
+    let kept = world.results();
+    let mut world = world.restart().await;
+    assert_eq!(world.results(), kept);
+    assert_eq!(kind(&world.resume().await), "done");
+    assert_eq!((world.ran(), world.script.asked().len()), (vec![], 1));
+    (
+        world
+            .shown()
+            .into_iter()
+            .map(|(_, output)| output)
+            .collect(),
+        warnings,
+    )
+}
+
+/// Version 4 of the AI SDK stored a flag beside the result.
 #[tokio::test]
 async fn u04_old_result_keeps_its_error_flag() {
+    let error = ToolResultOutput::error_json;
+    let error_text = |text: &str| ToolResultOutput::ErrorText(text.into());
     let table = [
         (
-            json!({"result": "disk gone", "is_error": true}),
-            ToolResultOutput::ErrorText("disk gone".into()),
+            json!({"result": "disk gone", "isError": true}),
+            error_text("disk gone"),
         ),
         (
-            json!({"result": {"code": 7}, "is_error": true}),
-            ToolResultOutput::error_json(json!({"code": 7})),
+            json!({"result": {"code": 7}, "isError": true}),
+            error(json!({"code": 7})),
         ),
-        (json!({"result": "fine", "is_error": false}), text("fine")),
+        (json!({"result": null, "isError": true}), error(json!(null))),
+        // The flag decides, not the content.
+        (
+            json!({"result": {"type": "text", "value": "x"}, "isError": true}),
+            error(json!({"type": "text", "value": "x"})),
+        ),
+        (
+            json!({"result": {"isError": true}}),
+            value(json!({"isError": true})),
+        ),
+        (json!({"result": "fine", "isError": false}), text("fine")),
+        (json!({"result": "fine"}), text("fine")),
     ];
-    let load = |(stored, expected): &(Value, ToolResultOutput)| {
-        let output = old::load(stored.clone()).unwrap().output;
-        assert_eq!(output.is_error(), stored["is_error"] == true, "{stored}");
-        assert_eq!(output, *expected);
-        json!({"output": output})
-    };
-    let shown = submitted(&table.each_ref().map(load)).await;
-    assert_eq!(shown, table.map(|(_, expected)| expected));
+    let (stored, expected): (Vec<Value>, Vec<ToolResultOutput>) = table.into_iter().unzip();
+    let (shown, warnings) = imported(&stored).await;
+    assert_eq!((&shown, warnings), (&expected, vec![]));
+    let flags: Vec<bool> = shown.iter().map(ToolResultOutput::is_error).collect();
+    let stored: Vec<bool> = stored
+        .iter()
+        .map(|stored| stored["isError"] == true)
+        .collect();
+    assert_eq!(flags, stored);
 }
 
 #[tokio::test]
@@ -174,16 +339,22 @@ async fn u10_trap_is_an_error_with_a_message() {
     assert_eq!(shown_of(crash(), "").await, failure("trap", message));
 }
 
+/// Later versions of the AI SDK stored the union, with kinds of parts that are deprecated by now.
 #[tokio::test]
 async fn u11_deprecated_parts_load_as_files_with_a_warning() {
     let png = || file("image/png", FileData::Bytes(PNG.to_vec()));
     let base64 = STANDARD.encode(PNG);
     let address = "https://example.com/a.png";
-    let id = url("application/octet-stream", "file-id:f1");
+    let id = |id: &str| url("application/octet-stream", &format!("file-id:{id}"));
+    let named = ContentPart::File(FilePart {
+        media_type: "image/png".into(),
+        data: FileData::Bytes(PNG.to_vec()),
+        filename: Some("a.png".into()),
+    });
     let table = [
         (
-            json!({"type": "file-data", "data": base64, "media_type": "image/png"}),
-            png(),
+            json!({"type": "file-data", "data": base64, "mediaType": "image/png", "filename": "a.png"}),
+            named,
         ),
         (
             json!({"type": "image-data", "data": base64, "mediaType": "image/png"}),
@@ -197,18 +368,32 @@ async fn u11_deprecated_parts_load_as_files_with_a_warning() {
             json!({"type": "image-url", "url": address}),
             url("image/png", address),
         ),
-        (json!({"type": "file-id", "file_id": "f1"}), id),
+        (json!({"type": "file-id", "fileId": "f1"}), id("f1")),
+        (
+            json!({"type": "image-file-id", "fileId": {"one": "f1"}}),
+            id("one/f1"),
+        ),
+        (
+            json!({"type": "media", "data": base64, "mediaType": "image/png"}),
+            png(),
+        ),
     ];
-    let load = |(part, _): &(Value, ContentPart)| {
-        let loaded = old::load(json!({"type": "content", "value": [part]})).unwrap();
+    let (parts, expected): (Vec<Value>, Vec<ContentPart>) = table.into_iter().unzip();
+    let words = || ContentPart::Text { text: "t".into() };
+    let stored = parts.iter().map(|part| {
+        let mut part = part.clone();
+        part["providerOptions"] = json!({"openai": {"imageDetail": "low"}});
+        json!({"output": {"type": "content", "value": [{"type": "text", "text": "t"}, part]}})
+    });
+    let (shown, warnings) = imported(&stored.collect::<Vec<_>>()).await;
+    let expected = expected.into_iter();
+    let expected = expected.map(|part| ToolResultOutput::Content(vec![words(), part]));
+    assert_eq!(shown, expected.collect::<Vec<_>>());
+    let told = parts.iter().enumerate().map(|(call, part)| {
         let kind = part["type"].as_str().unwrap();
-        let warning = format!("part 0 is of the deprecated kind `{kind}`; it was read as a file");
-        assert_eq!(loaded.warnings, [warning]);
-        json!({"output": loaded.output})
-    };
-    let shown = submitted(&table.each_ref().map(load)).await;
-    let expected = table.map(|(_, part)| ToolResultOutput::Content(vec![part]));
-    assert_eq!(shown, expected);
+        format!("result of call {call}: part 1 is of the deprecated kind `{kind}`; it was read as a file")
+    });
+    assert_eq!(warnings, told.collect::<Vec<_>>());
 }
 
 #[tokio::test]

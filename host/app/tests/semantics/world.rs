@@ -12,10 +12,12 @@ use agent_host_engine::{
     session::Session,
     turn::{Agent, Prompts, Settings, TurnContext},
 };
+use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore, Transcript};
 use agent_host_test_support::TestEnv;
 use agent_host_types::{
     approval::Decision,
     continuation::Continuation,
+    event::Event,
     id::{CallId, SessionId},
     message::{Message, Role},
     model::{ModelReply, StopReason},
@@ -25,7 +27,7 @@ use agent_host_types::{
     turn::{AgentInput, Durability, SubmittedResult, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
 use serde_json::{Value, json};
-use std::{fmt::Write as _, sync::Arc, time::Duration};
+use std::{fmt::Write as _, io::Cursor, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// The longest that a turn may take before its test fails.
@@ -248,6 +250,39 @@ impl World {
         .await
     }
 
+    /// Submits results in their JSON text.
+    pub(super) async fn submit_text(&mut self, continuation: &Continuation, results: &str) {
+        let results: Vec<SubmittedResult> = serde_json::from_str(results).unwrap();
+        let outcome = self.turn(AgentInput::SubmitToolResults {
+            continuation: continuation.clone(),
+            results,
+        });
+        assert_eq!(kind(&outcome.await), "needs-more-turns");
+    }
+
+    /// Imports a conversation of another program, which becomes the session. Returns the warnings.
+    pub(super) async fn import(&mut self, conversation: &Value) -> Vec<String> {
+        let text = conversation.to_string();
+        let transcript = Transcript::read(&mut text.as_bytes()).unwrap().unwrap();
+        let exported = Box::new(Cursor::new(transcript.export().unwrap()));
+        let session = self.store().await.import(exported, false).await.unwrap();
+        let session = session.to_string();
+        self.session = self.host.resume_session(&session).await.unwrap();
+        transcript.warnings().to_vec()
+    }
+
+    /// The durable events of a session.
+    pub(super) async fn journal(&self, session: SessionId) -> Vec<Event> {
+        let records = self.store().await.read(session, 0).await.unwrap();
+        records.into_iter().map(|record| record.event).collect()
+    }
+
+    /// The journal, as another process opens it.
+    async fn store(&self) -> SqliteStore {
+        let store = SqliteStore::open(self.state_dir(), SqliteOptions::default());
+        store.await.unwrap()
+    }
+
     /// The ids of the calls that ran, in order of their start.
     pub(super) fn ran(&self) -> Vec<String> {
         self.runs.lock().unwrap().clone()
@@ -267,6 +302,11 @@ impl World {
     /// The results of the last batch, as the session keeps them.
     pub(super) fn results(&self) -> Vec<(String, ToolResultOutput)> {
         results_of(self.session.state().messages().last().unwrap())
+    }
+
+    /// The results in this message of the session.
+    pub(super) fn results_at(&self, message: usize) -> Vec<(String, ToolResultOutput)> {
+        results_of(&self.session.state().messages()[message])
     }
 
     /// The results in the last request to the model.
@@ -382,7 +422,8 @@ pub(super) fn waiting(report: TurnReport) -> Continuation {
     match report.end {
         TurnEnd::AwaitingConfirmation { continuation, .. }
         | TurnEnd::AwaitingAnswer { continuation, .. }
-        | TurnEnd::PendingToolCalls { continuation, .. } => continuation,
+        | TurnEnd::PendingToolCalls { continuation, .. }
+        | TurnEnd::AwaitingChildren { continuation } => continuation,
         other => panic!("nothing waits: {other:?}"),
     }
 }

@@ -57,7 +57,8 @@ pub(crate) enum SessionsCommand {
         output: Option<PathBuf>,
     },
     /// Take over a session from a file that `export` wrote, and print its id. Calls that wait in it
-    /// will not run, and nothing that was allowed in it is allowed here.
+    /// will not run, and nothing that was allowed in it is allowed here. A JSON file with messages
+    /// of the AI SDK, OpenAI's Chat Completions or Anthropic becomes a new session.
     Import {
         /// The file.
         file: PathBuf,

@@ -15,7 +15,7 @@ use agent_host_engine::{policy::CallRule, tool::ToolRunner as _};
 use agent_host_sandbox::{
     Allocator, Compiled, MAX_COMPONENT_BYTES, STRUCTURE_CAPS, SandboxConfig, ToolComponent,
 };
-use agent_host_types::tool::{Effect, RegisteredTool, ToolDefinition};
+use agent_host_types::tool::{Effect, ToolDefinition};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
     let name = &args.component;
     terminal.println_as(
         args.json,
-        || as_json(name, entry, &registry, &described, &config.sandbox),
+        || as_json(name, entry, &registry, &described, &config),
         || as_text(name, entry, &registry, &described, &config),
     );
     Ok(Exit::Done)
@@ -65,8 +65,11 @@ fn as_json(
     entry: &ComponentEntry,
     registry: &Registry,
     described: &Description,
-    sandbox: &SandboxConfig,
+    config: &Config,
 ) -> Value {
+    let (sandbox, rules) = (&config.sandbox, &config.rules);
+    let tools = registry.tools().iter();
+    let tools = tools.map(|tool| tool_json(&tool.definition, tool.effect, rules));
     let component = &entry.component;
     let Description { producers, wit } = described;
     json!({
@@ -80,7 +83,7 @@ fn as_json(
         "allocator": allocator(component),
         "imports": component.imports(),
         "permissions": permissions(component.imports()),
-        "tools": registry.tools().iter().map(tool_json).collect::<Vec<_>>(),
+        "tools": tools.collect::<Vec<_>>(),
         "skill": registry.skills().first().map(|found| skill::as_json(found)),
         "notes": component.notes(),
         "grants": entry.grants.to_json(),
@@ -195,17 +198,23 @@ fn producer_lines(producers: &Result<Producers, String>) -> Vec<String> {
     }
 }
 
-/// Returns the definition of a tool with the effect that is enforced.
-fn tool_json(tool: &RegisteredTool) -> Value {
-    let mut definition = tool.definition.clone();
-    definition.effect = tool.effect;
-    json!(definition)
+/// Returns the definition of a tool with the enforced effect, and the number of rules that may
+/// decide about it.
+fn tool_json(tool: &ToolDefinition, effect: Effect, rules: &[CallRule]) -> Value {
+    let mut shown = json!(tool);
+    shown["effect"] = json!(effect);
+    shown["rules"] = json!(rule_count(tool, rules));
+    shown
+}
+
+fn rule_count(tool: &ToolDefinition, rules: &[CallRule]) -> usize {
+    rules.iter().filter(|rule| rule.names(&tool.name)).count()
 }
 
 /// Formats a tool with the enforced effect, the number of rules that may decide about it, and its
 /// input and output schemas.
 fn tool_lines(tool: &ToolDefinition, effect: Effect, rules: &[CallRule]) -> Vec<String> {
-    let rules = match rules.iter().filter(|rule| rule.names(&tool.name)).count() {
+    let rules = match rule_count(tool, rules) {
         0 => String::new(),
         1 => ", 1 rule".to_owned(),
         count => format!(", {count} rules"),

@@ -97,8 +97,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     if let Some(task) = &task {
         attachments::check(task.parts(), &config)?;
     }
-    let stop =
-        Stop::listen(terminal, args.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
+    let stop = Stop::listen(terminal, args.timeout.map(Duration::from_secs));
     // Opening may compile for seconds and wait a minute for a secret's command; dropping it ends
     // both.
     let host = tokio::select! {
@@ -112,7 +111,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     let prompts = prompts(&args, terminal);
     let (mut agent, mut session) = open(&args, &host, prompts).await?;
     if !args.quiet {
-        intro::show(&host, &session, terminal);
+        intro::show(&host, &agent, &session, terminal);
     }
     let mut view = LiveView::new(*terminal, args.output_format, args.quiet);
     if agent.workflow.is_some() {

@@ -27,8 +27,8 @@ pub struct LoadedResult {
 pub struct StoredResultError(#[source] serde_json::Error);
 
 /// Loads a result of the form `{"result": .., "is_error"?: ..}`, keeping its flag, or of the
-/// union's form with parts of the deprecated kinds `file-data`, `file-url`, `file-id`, `image-data`
-/// and `image-url`, which become files.
+/// union's form with parts of the deprecated kinds `file-data`, `file-url`, `file-id`,
+/// `image-data`, `image-url`, `image-file-id` and `media`, which become files.
 ///
 /// # Errors
 /// If the value has neither form.
@@ -99,10 +99,11 @@ enum StoredPart {
         text: String,
     },
     File(FilePart),
-    #[serde(alias = "image-data")]
+    #[serde(alias = "image-data", alias = "media")]
     FileData(StoredBytes),
     #[serde(alias = "image-url")]
     FileUrl(StoredUrl),
+    #[serde(alias = "image-file-id")]
     FileId {
         #[serde(alias = "fileId")]
         file_id: FileId,

@@ -1,6 +1,6 @@
 //! Describes an MCP server and the tools that it declares.
 
-use super::tool_lines;
+use super::{tool_json, tool_lines};
 use crate::terminal::{BOLD, Terminal, escape_line, json_text};
 use agent_host_app::ServerEntry;
 use agent_host_engine::policy::CallRule;
@@ -12,10 +12,12 @@ pub(super) async fn show(entry: &ServerEntry, rules: &[CallRule], json: bool, te
     let features = server.features();
     let (identity, version) = (config.reach.identity(), server.version().await);
     if json {
+        let tools = server.definitions().iter();
+        let tools = tools.map(|tool| tool_json(tool, tool.effect, rules));
         return terminal.println(&json_text(&json!({
             "server": identity,
             "protocol": version,
-            "tools": server.definitions(),
+            "tools": tools.collect::<Vec<_>>(),
             "resources": features.resources.map(|count| count.to_string()),
             "resource-templates": features.templates.map(|count| count.to_string()),
             "prompts": features.prompts.map(|count| count.to_string()),

@@ -1,4 +1,4 @@
-//! The introduction of a run: the model, the tools, and what they may reach, from the values that
+//! The introduction of a run: the model, the tools, the agents, and what they may reach, from the values that
 //! the policy checks.
 
 use crate::{
@@ -6,12 +6,12 @@ use crate::{
     terminal::{BOLD, DIM, Terminal, YELLOW, escape_line},
 };
 use agent_host_app::Host;
-use agent_host_engine::session::Session;
+use agent_host_engine::{session::Session, turn::Agent};
 
 /// The hint to instructions that are not read unless the user says so.
 pub(in crate::commands) const UNTOLD: &str = "the model is not told what is in AGENTS.md here; to tell it, write `instructions = [\"AGENTS.md\"]` into agent.toml";
 
-pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
+pub(super) fn show(host: &Host, agent: &Agent, session: &Session, terminal: &Terminal) {
     let models = &host.config().models;
     if models.first.is_none() {
         terminal.note(&format!(
@@ -32,6 +32,11 @@ pub(super) fn show(host: &Host, session: &Session, terminal: &Terminal) {
         row(terminal, "or", &model.to_string());
     }
     row(terminal, "tools", &tool_names(host.registry()));
+    let started = agent.agents.iter().flat_map(|agents| agents.parts().0);
+    let started: Vec<String> = started.map(|agent| agent.name).collect();
+    if !started.is_empty() {
+        row(terminal, "agents", &started.join(", "));
+    }
     let skills = host.skills();
     if !skills.is_empty() {
         let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();

@@ -2,14 +2,14 @@
 
 use crate::{
     exit::{Exit, Failure},
-    terminal::{Terminal, bytes, escape},
+    terminal::{Terminal, YELLOW, bytes, escape, escape_line},
 };
 use agent_host_engine::journal::JournalError;
-use agent_host_journal::{JournalStore, KeepReason, Pruned, Retention};
+use agent_host_journal::{JournalStore, KeepReason, Pruned, Retention, Transcript};
 use agent_host_types::id::SessionId;
 use std::{
     fs::{File, OpenOptions},
-    io::{self, BufReader, BufWriter, Write as _},
+    io::{self, BufRead, BufReader, BufWriter, Cursor, Seek as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::Path,
     time::Duration,
@@ -117,7 +117,27 @@ pub(super) async fn import(
     if !about.is_file() {
         return Err(file_failure(path, "read", &"it is not a regular file"));
     }
-    let session = store.import(Box::new(BufReader::new(file)), as_new).await?;
+    let mut file = BufReader::new(file);
+    let transcript = Transcript::read(&mut file);
+    let transcript = transcript
+        .map_err(|error| Failure::usage(format!("cannot import {}: {error}", path.display())))?;
+    let exported: Box<dyn BufRead + Send> = match transcript {
+        Some(transcript) => {
+            for warning in transcript.warnings() {
+                terminal.note(&format!(
+                    "{YELLOW}warning:{YELLOW:#} {}",
+                    escape_line(warning)
+                ));
+            }
+            Box::new(Cursor::new(transcript.export()?))
+        }
+        None => {
+            file.rewind()
+                .map_err(|error| file_failure(path, "read", &error))?;
+            Box::new(file)
+        }
+    };
+    let session = store.import(exported, as_new).await?;
     report_new_session(session, terminal);
     Ok(Exit::Done)
 }

@@ -1,0 +1,190 @@
+//! The events of a conversation: the entries of its messages, in the order that the loop records.
+
+use super::{Entry, Transcript};
+use agent_host_engine::{
+    artifact::result_name,
+    session::now_ms,
+    spill::{spill_message, spill_output},
+};
+use agent_host_types::{
+    accounting::Accounting,
+    event::{EVENT_VERSION, Event, EventRecord},
+    failure::{ToolErrorCode, ToolFailure},
+    id::{CallId, Digest, SessionId},
+    json, media,
+    message::{Message, Role},
+    model::{ModelReply, StopReason},
+    output::{Blob, ContentPart, ToolResultOutput},
+    tool::ToolCall,
+};
+use std::collections::{BTreeMap, HashSet};
+
+/// The result of a call to which the conversation has none.
+const UNANSWERED: &str = "The conversation was imported without the result of this call. What came of it is not known, and it is not repeated. Check before you call it again.";
+
+/// The events so far.
+#[derive(Default)]
+pub(super) struct Records {
+    system: Vec<String>,
+    events: Vec<Event>,
+    blobs: BTreeMap<Digest, Blob>,
+    warnings: Vec<String>,
+    replies: u64,
+    /// The ids of all calls.
+    calls: HashSet<CallId>,
+    /// The calls of the last reply that have no result yet, with their tools.
+    open: Vec<(CallId, String)>,
+}
+
+impl Records {
+    /// Adds an entry. An error is a clause after "message 3".
+    pub(super) fn add(&mut self, entry: Entry) -> Result<(), String> {
+        match entry {
+            Entry::System(_) if !self.events.is_empty() => {
+                return Err("is a system prompt after the beginning".to_owned());
+            }
+            Entry::System(text) => self.system.push(text),
+            Entry::Input(parts) => self.input(parts)?,
+            Entry::Reply { text, calls } => self.reply(text, calls)?,
+            Entry::Result { call_id, output } => self.result(&call_id, output)?,
+            Entry::Warning(warning) if !self.warnings.contains(&warning) => {
+                self.warnings.push(warning);
+            }
+            Entry::Warning(_) => {}
+        }
+        Ok(())
+    }
+
+    fn input(&mut self, mut parts: Vec<ContentPart>) -> Result<(), String> {
+        self.settle_open();
+        correct(&mut parts);
+        for (index, part) in parts.iter().enumerate() {
+            part.validate()
+                .map_err(|why| format!("has a part {index} that {why}"))?;
+        }
+        let (message, blobs) = spill_message(Message::parts(Role::User, parts));
+        self.keep(blobs);
+        self.events.push(Event::InputReceived { message, by: None });
+        Ok(())
+    }
+
+    fn reply(&mut self, text: String, calls: Vec<ToolCall>) -> Result<(), String> {
+        self.settle_open();
+        for call in &calls {
+            if !self.calls.insert(call.id.clone()) {
+                return Err(format!("has the id of an earlier call, `{}`", call.id.0));
+            }
+            if call.input.as_ref().is_some_and(json::is_object_too_deep) {
+                return Err(format!(
+                    "has arguments of more than {} levels",
+                    json::MAX_DEPTH
+                ));
+            }
+            self.open.push((call.id.clone(), call.name.clone()));
+        }
+        self.replies += 1;
+        let stop_reason = if calls.is_empty() {
+            StopReason::EndTurn
+        } else {
+            StopReason::ToolUse
+        };
+        let reply = ModelReply {
+            text,
+            tool_calls: calls,
+            stop_reason: Some(stop_reason),
+            ..ModelReply::default()
+        };
+        self.events.push(Event::ModelReplied {
+            turn: self.replies,
+            reply,
+            discarded: Default::default(),
+            duration_ms: 0,
+            tape: None,
+        });
+        Ok(())
+    }
+
+    fn result(&mut self, call_id: &CallId, mut output: ToolResultOutput) -> Result<(), String> {
+        let Some(at) = self.open.iter().position(|(open, _)| open == call_id) else {
+            let id = &call_id.0;
+            return Err(format!("has a result of call `{id}`, which waits for none"));
+        };
+        if let ToolResultOutput::Content(parts) = &mut output {
+            correct(parts);
+        }
+        output
+            .validate()
+            .map_err(|why| format!("cannot be taken: {}", why.message()))?;
+        let (call_id, tool) = self.open.remove(at);
+        self.settle(call_id, tool, output);
+        Ok(())
+    }
+
+    /// Answers the calls that have no result: no model takes a conversation without.
+    fn settle_open(&mut self) {
+        for (call_id, tool) in std::mem::take(&mut self.open) {
+            let unknown = ToolFailure::new(ToolErrorCode::InterruptedUnknown, UNANSWERED);
+            self.settle(call_id, tool, unknown.into());
+        }
+    }
+
+    fn settle(&mut self, call_id: CallId, tool: String, output: ToolResultOutput) {
+        let settled = spill_output(output, &result_name(&call_id).to_string());
+        self.keep(settled.blobs);
+        self.events.push(Event::CallSettled {
+            call_id,
+            tool,
+            output: settled.output,
+            whole: settled.whole,
+            child: None,
+            accounting: Accounting::default(),
+            audit: Vec::new(),
+            rule: None,
+            path: Vec::new(),
+            labels: Vec::new(),
+            tape: None,
+        });
+    }
+
+    fn keep(&mut self, blobs: Vec<Blob>) {
+        self.blobs
+            .extend(blobs.into_iter().map(|blob| (blob.digest, blob)));
+    }
+
+    /// Returns the conversation as a new session.
+    pub(super) fn finish(mut self) -> Transcript {
+        self.settle_open();
+        let (session, at_ms) = (SessionId::new(), now_ms());
+        let started = Event::SessionStarted {
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            system: (!self.system.is_empty()).then(|| self.system.join("\n\n")),
+            directory: None,
+            client: None,
+            parent: None,
+        };
+        let events = std::iter::once(started).chain(self.events);
+        let records = (0..).zip(events).map(|(seq, event)| EventRecord {
+            v: EVENT_VERSION,
+            session,
+            seq,
+            at_ms,
+            event,
+        });
+        Transcript {
+            session,
+            location: "the conversation".into(),
+            records: records.collect(),
+            blobs: self.blobs.into_values().collect(),
+            warnings: self.warnings,
+        }
+    }
+}
+
+/// Corrects the media types of files, so that a provider takes them.
+fn correct(parts: &mut [ContentPart]) {
+    for part in parts {
+        if let ContentPart::File(file) = part {
+            media::correct(file);
+        }
+    }
+}
