@@ -51,4 +51,4 @@ pub use skill::{READ_SKILL, SKILL_FILE, Skill, SkillError};
 pub use store::{open_store, project};
 pub use trust::{TrustError, TrustFile, Trusted};
 pub use trusted_file::read_secret;
-pub use workflows::CheckedWorkflow;
+pub use workflows::{CheckedWorkflow, workflow_drawings};

@@ -1,8 +1,11 @@
 //! The workflows of a configuration, checked against its agents and tools, and the loop that runs
 //! one of them.
 
+mod drawing;
 #[cfg(test)]
 mod tests;
+
+pub use drawing::workflow_drawings;
 
 use crate::{error::HostError, host::Host};
 use agent_host_engine::{

@@ -1,8 +1,11 @@
 //! A workflow that an agent runs in place of its model: the checked definition and the closures of
 //! its handlers. Nodes of agents and tools are calls like those of a model, behind the same gate.
 
+mod facts;
 #[cfg(test)]
 mod tests;
+
+pub use facts::{RecordedRun, fact_of, whole_of};
 
 use crate::{BoxFuture, text::escape_line, turn::Agent};
 use agent_host_types::{

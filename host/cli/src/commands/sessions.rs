@@ -8,11 +8,14 @@ use super::{configure, open_journal, run};
 use crate::{
     args::{SessionsArgs, SessionsCommand},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, YELLOW, date, one_line},
+    terminal::{BOLD, DIM, Terminal, YELLOW, date, escape, one_line},
 };
-use agent_host_app::Overrides;
+use agent_host_app::{Overrides, workflow_drawings};
 use agent_host_journal::{JournalStore, LostEvents, Retention};
-use agent_host_types::{event::EventRecord, id::Digest};
+use agent_host_types::{
+    event::{Event, EventRecord},
+    id::Digest,
+};
 use serde_json::json;
 
 pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -76,10 +79,17 @@ async fn show(
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
     let id = store.find(session).await?;
+    let mut has_workflow = false;
     let print = |record: EventRecord| {
+        has_workflow |= matches!(record.event, Event::WorkflowStarted { .. });
         terminal.println_as(as_json, || json!(record), || show::step(&record));
     };
     store.for_each_record(id, print).await?;
+    if has_workflow && !as_json {
+        for drawing in workflow_drawings(store, id).await? {
+            terminal.println(&format!("\n{}", escape(drawing.trim_end())));
+        }
+    }
     Ok(Exit::Done)
 }
 

@@ -12,24 +12,9 @@ use agent_host_engine::{session::Session, turn::Agent};
 pub(in crate::commands) const UNTOLD: &str = "the model is not told what is in AGENTS.md here; to tell it, write `instructions = [\"AGENTS.md\"]` into agent.toml";
 
 pub(super) fn show(host: &Host, agent: &Agent, session: &Session, terminal: &Terminal) {
-    let models = &host.config().models;
-    if models.first.is_none() {
-        terminal.note(&format!(
-            "{YELLOW}No model is configured, so the built-in tour plays:{YELLOW:#} a script that drives the real loop and the \
-             real sandboxed tools over your directory. No language model is involved.\n\
-             For a real agent: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model by `--model` or in \
-             agent.toml, such as ollama:NAME, or openai-compat:NAME with OPENAI_COMPAT_BASE_URL naming the server.\n"
-        ));
-    }
-    let model = host.model().provenance();
-    let name = format!("{}:{}", model.provider, model.model);
-    row(terminal, "model", &name);
-    if let Some(source) = &models.chosen_by {
-        let why = format!("chosen because of the key in {source}; `--model` chooses another");
-        row(terminal, "", &why);
-    }
-    for model in &models.fallback {
-        row(terminal, "or", &model.to_string());
+    match &agent.workflow {
+        Some(graph) => row(terminal, "workflow", graph.workflow().name()),
+        None => show_model(host, terminal),
     }
     row(terminal, "tools", &tool_names(host.registry()));
     let started = agent.agents.iter().flat_map(|agents| agents.parts().0);
@@ -50,6 +35,28 @@ pub(super) fn show(host: &Host, agent: &Agent, session: &Session, terminal: &Ter
     }
     row(terminal, "session", &session.id().to_string());
     terminal.note("");
+}
+
+fn show_model(host: &Host, terminal: &Terminal) {
+    let models = &host.config().models;
+    if models.first.is_none() {
+        terminal.note(&format!(
+            "{YELLOW}No model is configured, so the built-in tour plays:{YELLOW:#} a script that drives the real loop and the \
+             real sandboxed tools over your directory. No language model is involved.\n\
+             For a real agent: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model by `--model` or in \
+             agent.toml, such as ollama:NAME, or openai-compat:NAME with OPENAI_COMPAT_BASE_URL naming the server.\n"
+        ));
+    }
+    let model = host.model().provenance();
+    let name = format!("{}:{}", model.provider, model.model);
+    row(terminal, "model", &name);
+    if let Some(source) = &models.chosen_by {
+        let why = format!("chosen because of the key in {source}; `--model` chooses another");
+        row(terminal, "", &why);
+    }
+    for model in &models.fallback {
+        row(terminal, "or", &model.to_string());
+    }
 }
 
 fn row(terminal: &Terminal, name: &str, text: &str) {

@@ -81,7 +81,8 @@ impl Driver<'_> {
             };
             return (TurnEnd::Error { error }, Vec::new());
         }
-        if let ([_], Some((node, output))) = (exits.as_slice(), successful.clone().next()) {
+        // Of several, all but one may be on ways that were not taken.
+        if let ([_], Some((node, output))) = (outputs.as_slice(), successful.clone().next()) {
             return self.single(node, output);
         }
         let sections: Vec<String> = successful

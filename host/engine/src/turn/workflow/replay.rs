@@ -5,7 +5,7 @@ use super::land::settled_without_run;
 use crate::{
     session::Session,
     turn::{Agent, TurnContext, TurnError, begin::refuse},
-    workflow::Graph,
+    workflow::{Graph, fact_of, whole_of},
 };
 use agent_host_types::{
     event::Event,
@@ -13,7 +13,7 @@ use agent_host_types::{
     output::{Blob, BlobRef},
     workflow::NodeOutput,
 };
-use agent_host_workflow::run::{Fact, NodeRun, Run};
+use agent_host_workflow::run::{NodeRun, Run};
 use std::{collections::HashMap, sync::Arc};
 
 impl Agent {
@@ -83,7 +83,11 @@ async fn rebuild(
         };
         from = last.seq.saturating_add(1);
         for record in page {
-            if let Some(fact) = fact_of(record.event, session).await? {
+            let whole = match whole_of(&record.event) {
+                Some(whole) => Some(read_whole(whole, session).await?),
+                None => None,
+            };
+            if let Some(fact) = fact_of(record.event, whole) {
                 run.replay(fact)
                     .map_err(|error| refuse(error.to_string()))?;
             }
@@ -106,43 +110,6 @@ async fn rebuild(
         session.barrier(cx.observer).await?;
     }
     Ok(run)
-}
-
-/// Returns what an event says about the run.
-async fn fact_of(event: Event, session: &Session) -> Result<Option<Fact>, TurnError> {
-    let of_node = |node: String, iteration| NodeRun {
-        node: node.into(),
-        iteration,
-    };
-    Ok(match event {
-        Event::NodeIntended {
-            node,
-            iteration,
-            attempt,
-            ..
-        } => Some(Fact::Intended {
-            run: of_node(node, iteration),
-            attempt,
-        }),
-        Event::NodeSettled {
-            node,
-            iteration,
-            output,
-            whole,
-            ..
-        } => {
-            let output = match whole {
-                Some(whole) => read_whole(&whole, session).await?,
-                None => output,
-            };
-            Some(Fact::Settled {
-                run: of_node(node, iteration),
-                output: Box::new(output),
-            })
-        }
-        Event::NodeSkipped { node } => Some(Fact::Skipped { node: node.into() }),
-        _ => None,
-    })
 }
 
 async fn read_whole(whole: &BlobRef, session: &Session) -> Result<NodeOutput, TurnError> {

@@ -1,0 +1,77 @@
+//! Draws the workflows that a session ran, with the states of their nodes.
+
+use agent_host_engine::{
+    journal::JournalError,
+    workflow::{RecordedRun, fact_of, whole_of},
+};
+use agent_host_journal::JournalStore;
+use agent_host_types::{
+    event::{Event, EventRecord},
+    id::{Digest, SessionId},
+    output::ContentPart,
+};
+use agent_host_workflow::graph::{self, States};
+
+/// The events of one run, after its start.
+struct Recorded {
+    definition: Digest,
+    message: Vec<ContentPart>,
+    events: Vec<Event>,
+}
+
+/// Returns a drawing as text of each workflow that a session ran, in order. A run that this program
+/// cannot follow is drawn as far as it can.
+///
+/// # Errors
+/// The session cannot be read.
+pub async fn workflow_drawings(
+    store: &dyn JournalStore,
+    session: SessionId,
+) -> Result<Vec<String>, JournalError> {
+    let mut runs: Vec<Recorded> = Vec::new();
+    let mut message = Vec::new();
+    let collect = |record: EventRecord| match record.event {
+        Event::InputReceived { message: input, .. } => message = input.content,
+        Event::WorkflowStarted { definition, .. } => runs.push(Recorded {
+            definition: definition.digest,
+            message: message.clone(),
+            events: Vec::new(),
+        }),
+        event @ (Event::NodeIntended { .. }
+        | Event::NodeSettled { .. }
+        | Event::NodeSkipped { .. }) => {
+            if let Some(run) = runs.last_mut() {
+                run.events.push(event);
+            }
+        }
+        _ => {}
+    };
+    store.for_each_record(session, collect).await?;
+    let mut drawings = Vec::with_capacity(runs.len());
+    for run in runs {
+        drawings.extend(drawing(store, run).await?);
+    }
+    Ok(drawings)
+}
+
+async fn drawing(
+    store: &dyn JournalStore,
+    recorded: Recorded,
+) -> Result<Option<String>, JournalError> {
+    let definition = store.read_blob(recorded.definition).await?;
+    let Some(mut run) = RecordedRun::new(&definition, recorded.message) else {
+        return Ok(None);
+    };
+    for event in recorded.events {
+        let whole = match whole_of(&event) {
+            Some(whole) => serde_json::from_slice(&store.read_blob(whole.digest).await?).ok(),
+            None => None,
+        };
+        let fact = fact_of(event, whole);
+        if fact.is_some_and(|fact| run.add(fact).is_err()) {
+            break;
+        }
+    }
+    let run = run.run();
+    Ok(Some(graph::text(run.workflow(), &States::of(run))))
+}
