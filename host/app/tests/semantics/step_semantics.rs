@@ -25,13 +25,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::{future::ready, panic::RefUnwindSafe, sync::Arc};
 
-/// The paths of a turn with calls, and of one without.
-const WITH_CALLS: [&str; 4] = [
-    "check-budgets: call-model",
-    "call-model: check-approval",
-    "check-approval: execute-tools",
-    "execute-tools: end",
-];
+/// The path of a turn without calls.
 const WITHOUT: [&str; 2] = ["check-budgets: call-model", "call-model: end"];
 
 /// The steps of a turn that calls a tool and asks the user; they contain every kind of output.

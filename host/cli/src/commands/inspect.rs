@@ -201,9 +201,14 @@ fn producer_lines(producers: &Result<Producers, String>) -> Vec<String> {
 /// Returns the definition of a tool with the enforced effect, and the number of rules that may
 /// decide about it.
 fn tool_json(tool: &ToolDefinition, effect: Effect, rules: &[CallRule]) -> Value {
-    let mut shown = json!(tool);
-    shown["effect"] = json!(effect);
-    shown["rules"] = json!(rule_count(tool, rules));
+    let enforced = ToolDefinition {
+        effect,
+        ..tool.clone()
+    };
+    let mut shown = json!(enforced);
+    if let Some(fields) = shown.as_object_mut() {
+        fields.insert("rules".to_owned(), rule_count(tool, rules).into());
+    }
     shown
 }
 

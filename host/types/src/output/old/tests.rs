@@ -84,6 +84,16 @@ fn deprecated_part_loads_as_a_file_with_a_warning() {
             vec![file("image/png", bytes(), None)],
         ),
         (
+            "media",
+            json!({"data": "iVBORw0KGgo=", "mediaType": "image/png"}),
+            vec![file("image/png", bytes(), None)],
+        ),
+        (
+            "image-file-id",
+            json!({"fileId": "f1"}),
+            vec![file("application/octet-stream", url("file-id:f1"), None)],
+        ),
+        (
             "file-data",
             json!({"data": "AAAA"}),
             vec![file(
