@@ -5,7 +5,8 @@ mod facts;
 #[cfg(test)]
 mod tests;
 
-pub use facts::{RecordedRun, fact_of, whole_of};
+pub(crate) use facts::fact_of;
+pub use facts::{RecordedRun, whole_of};
 
 use crate::{BoxFuture, text::escape_line, turn::Agent};
 use agent_host_types::{

@@ -2,7 +2,7 @@
 
 use agent_host_engine::{
     journal::JournalError,
-    workflow::{RecordedRun, fact_of, whole_of},
+    workflow::{RecordedRun, whole_of},
 };
 use agent_host_journal::JournalStore;
 use agent_host_types::{
@@ -39,7 +39,8 @@ pub async fn workflow_drawings(
         }),
         event @ (Event::NodeIntended { .. }
         | Event::NodeSettled { .. }
-        | Event::NodeSkipped { .. }) => {
+        | Event::NodeSkipped { .. }
+        | Event::ChildrenWaiting { .. }) => {
             if let Some(run) = runs.last_mut() {
                 run.events.push(event);
             }
@@ -67,8 +68,7 @@ async fn drawing(
             Some(whole) => serde_json::from_slice(&store.read_blob(whole.digest).await?).ok(),
             None => None,
         };
-        let fact = fact_of(event, whole);
-        if fact.is_some_and(|fact| run.add(fact).is_err()) {
+        if run.add(event, whole).is_err() {
             break;
         }
     }

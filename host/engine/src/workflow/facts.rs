@@ -2,6 +2,7 @@
 
 use agent_host_types::{
     event::Event,
+    id::CallId,
     output::{BlobRef, ContentPart},
     tool::Effect,
     workflow::NodeOutput,
@@ -12,12 +13,11 @@ use agent_host_workflow::{
     run::{Fact, NodeRun, ReplayError, Run},
 };
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 /// Returns what an event says about a run; `None` if nothing. `whole` is the output of a node whose
 /// event has a preview ([`whole_of`]).
-#[must_use]
-pub fn fact_of(event: Event, whole: Option<NodeOutput>) -> Option<Fact> {
+pub(crate) fn fact_of(event: Event, whole: Option<NodeOutput>) -> Option<Fact> {
     let of_node = |node: String, iteration| NodeRun {
         node: node.into(),
         iteration,
@@ -57,7 +57,10 @@ pub fn whole_of(event: &Event) -> Option<&BlobRef> {
 
 /// A recorded run, for a drawing. What its nodes name need not exist any more.
 #[derive(Debug)]
-pub struct RecordedRun(Run);
+pub struct RecordedRun {
+    run: Run,
+    nodes: HashMap<CallId, NodeRun>,
+}
 
 impl RecordedRun {
     /// Creates a run of a recorded definition with the message of the user; `None` for a definition
@@ -66,21 +69,42 @@ impl RecordedRun {
     pub fn new(definition: &[u8], message: Vec<ContentPart>) -> Option<Self> {
         let definition: WorkflowDefinition = serde_json::from_slice(definition).ok()?;
         let workflow = check(&definition, &Anything).ok()?;
-        Some(Self(Run::of_parts(Arc::new(workflow), message)))
+        Some(Self {
+            run: Run::of_parts(Arc::new(workflow), message),
+            nodes: HashMap::new(),
+        })
     }
 
-    /// Applies a fact of the journal, in its order.
+    /// Applies the next event of the journal; `whole` is the output that its preview stands for
+    /// ([`whole_of`]).
     ///
     /// # Errors
-    /// If the fact could not be.
-    pub fn add(&mut self, fact: Fact) -> Result<(), ReplayError> {
-        self.0.replay(fact)
+    /// If it could not be.
+    pub fn add(&mut self, event: Event, whole: Option<NodeOutput>) -> Result<(), ReplayError> {
+        let call = match &event {
+            Event::NodeIntended { call_id, .. } => Some(call_id.clone()),
+            _ => None,
+        };
+        if let Event::ChildrenWaiting { children, .. } = &event {
+            for child in children {
+                // One that settled meanwhile waits no more.
+                let node = self.nodes.get(&child.call_id);
+                let _ = node.map(|node| self.run.waiting(node));
+            }
+        }
+        let Some(fact) = fact_of(event, whole) else {
+            return Ok(());
+        };
+        if let (Some(call), Fact::Intended { run, .. }) = (call, &fact) {
+            self.nodes.insert(call, run.clone());
+        }
+        self.run.replay(fact)
     }
 
     /// Returns the run.
     #[must_use]
     pub fn run(&self) -> &Run {
-        &self.0
+        &self.run
     }
 }
 

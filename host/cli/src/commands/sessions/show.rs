@@ -149,11 +149,12 @@ fn event(event: &Event) -> String {
             format!("{} {DIM}(session {session}){DIM:#}", escape_line(agent)),
         ),
         Event::ChildrenWaiting { children, .. } => {
-            let names = children.iter().map(|child| escape_line(&child.agent));
-            (
-                "waits",
-                format!("for the agents {}", names.collect::<Vec<_>>().join(", ")),
-            )
+            let names = children.iter().map(|child| {
+                let call = escape_line(&child.call_id.0);
+                format!("{} of {call}", escape_line(&child.agent))
+            });
+            let names: Vec<String> = names.collect();
+            ("waits", format!("for {}", names.join(", ")))
         }
         Event::RepairRequested { message } => ("sent back", indent(message)),
         Event::TurnInterrupted { lost_tokens } => {
