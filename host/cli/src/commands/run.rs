@@ -145,7 +145,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     }
 }
 
-/// Opens the loop of a run and its session. A session of a workflow goes on with it.
+/// Opens the loop of a run and its session. A session of a workflow continues it.
 async fn open(args: &RunArgs, host: &Host, prompts: Prompts) -> Result<(Agent, Session), Failure> {
     let resumed = match &args.resume {
         Some(name) => Some(host.resume_session(name).await?),

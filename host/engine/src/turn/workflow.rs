@@ -46,7 +46,7 @@ struct Driver<'a> {
     /// The nodes that may start, in their lanes.
     queued: BTreeMap<Lane, VecDeque<Start>>,
     flights: FuturesUnordered<Pin<Box<dyn Future<Output = Landed> + Send + 'a>>>,
-    /// What the flights hold.
+    /// The flights and what they hold.
     under_way: HashMap<NodeRun, UnderWay>,
     /// The nodes whose sessions wait for the user.
     waiting: BTreeMap<NodeRun, WaitingChild>,
@@ -54,7 +54,7 @@ struct Driver<'a> {
     failed: Option<TurnError>,
 }
 
-/// What a node holds while it runs.
+/// A node that runs, and what it holds.
 struct UnderWay {
     lane: Lane,
     cancel: CancellationToken,

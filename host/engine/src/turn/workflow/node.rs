@@ -44,7 +44,7 @@ pub(super) struct Flight {
     pub(super) caller: Caller,
     pub(super) share: budget::Share,
     pub(super) cancel: CancellationToken,
-    /// What its session is resumed with.
+    /// The input of its session.
     pub(super) resumed_with: Option<AgentInput>,
 }
 

@@ -93,7 +93,7 @@ async fn rebuild(
             }
         }
     }
-    // What has a session of its own goes on there.
+    // What has a session of its own continues there.
     let lost = run.resume(|node| open.get(node).is_some_and(|(_, node)| node.agent.is_some()));
     for (node, output) in lost {
         let Some((call_id, of_node)) = open.get(&node) else {

@@ -130,7 +130,7 @@ impl Driver<'_> {
             {
                 (self.agent.unapproved(&rule), Some(rule))
             }
-            // What began in a session of its own goes on there, whatever the rules are now.
+            // What began in a session of its own continues there, whatever the rules are now.
             Plan::Run(call) if has_session.as_ref() != Some(&tool) => {
                 return self.start_allowed(*call, input, start).await;
             }
