@@ -5,7 +5,6 @@ mod facts;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use facts::fact_of;
 pub use facts::{RecordedRun, whole_of};
 
 use crate::{BoxFuture, text::escape_line, turn::Agent};

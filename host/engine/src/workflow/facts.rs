@@ -15,37 +15,6 @@ use agent_host_workflow::{
 use serde_json::{Map, Value};
 use std::{collections::HashMap, sync::Arc};
 
-/// Returns what an event says about a run; `None` if nothing. `whole` is the output of a node whose
-/// event has a preview ([`whole_of`]).
-pub(crate) fn fact_of(event: Event, whole: Option<NodeOutput>) -> Option<Fact> {
-    let of_node = |node: String, iteration| NodeRun {
-        node: node.into(),
-        iteration,
-    };
-    Some(match event {
-        Event::NodeIntended {
-            node,
-            iteration,
-            attempt,
-            ..
-        } => Fact::Intended {
-            run: of_node(node, iteration),
-            attempt,
-        },
-        Event::NodeSettled {
-            node,
-            iteration,
-            output,
-            ..
-        } => Fact::Settled {
-            run: of_node(node, iteration),
-            output: Box::new(whole.unwrap_or(output)),
-        },
-        Event::NodeSkipped { node } => Fact::Skipped { node: node.into() },
-        _ => return None,
-    })
-}
-
 /// Returns where the whole output of a node is, if its event has a preview.
 #[must_use]
 pub fn whole_of(event: &Event) -> Option<&BlobRef> {
@@ -55,24 +24,33 @@ pub fn whole_of(event: &Event) -> Option<&BlobRef> {
     }
 }
 
-/// A recorded run, for a drawing. What its nodes name need not exist any more.
+/// A recorded run, to be continued or drawn.
 #[derive(Debug)]
 pub struct RecordedRun {
     run: Run,
-    nodes: HashMap<CallId, NodeRun>,
+    /// The nodes that started and have not settled.
+    open: HashMap<CallId, NodeRun>,
 }
 
 impl RecordedRun {
-    /// Creates a run of a recorded definition with the message of the user; `None` for a definition
-    /// that this program cannot read.
+    pub(crate) fn of(run: Run) -> Self {
+        Self {
+            run,
+            open: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn into_run(self) -> Run {
+        self.run
+    }
+
+    /// Creates a run of a recorded definition with the message of the user, for a drawing: what its
+    /// nodes name need not exist any more. `None` for a definition that this program cannot read.
     #[must_use]
     pub fn new(definition: &[u8], message: Vec<ContentPart>) -> Option<Self> {
         let definition: WorkflowDefinition = serde_json::from_slice(definition).ok()?;
         let workflow = check(&definition, &Anything).ok()?;
-        Some(Self {
-            run: Run::of_parts(Arc::new(workflow), message),
-            nodes: HashMap::new(),
-        })
+        Some(Self::of(Run::of_parts(Arc::new(workflow), message)))
     }
 
     /// Applies the next event of the journal; `whole` is the output that its preview stands for
@@ -81,30 +59,63 @@ impl RecordedRun {
     /// # Errors
     /// If it could not be.
     pub fn add(&mut self, event: Event, whole: Option<NodeOutput>) -> Result<(), ReplayError> {
-        let call = match &event {
-            Event::NodeIntended { call_id, .. } => Some(call_id.clone()),
-            _ => None,
-        };
-        if let Event::ChildrenWaiting { children, .. } = &event {
-            for child in children {
-                // One that settled meanwhile waits no more.
-                let node = self.nodes.get(&child.call_id);
-                let _ = node.map(|node| self.run.waiting(node));
+        match event {
+            Event::ChildrenWaiting { children, .. } => {
+                for child in children {
+                    // One that settled meanwhile waits no more.
+                    let node = self.open.get(&child.call_id);
+                    let _ = node.map(|node| self.run.waiting(node));
+                }
+                Ok(())
             }
+            Event::NodeIntended {
+                call_id,
+                node,
+                iteration,
+                attempt,
+                ..
+            } => {
+                let run = node_run(node, iteration);
+                self.open.insert(call_id, run.clone());
+                self.run.replay(Fact::Intended { run, attempt })
+            }
+            Event::NodeRetried { call_id, .. } => {
+                self.open.remove(&call_id);
+                Ok(())
+            }
+            Event::NodeSettled {
+                call_id,
+                node,
+                iteration,
+                output,
+                ..
+            } => {
+                let run = node_run(node, iteration);
+                // One that the policy denied has no intent.
+                let is_open = self.open.remove(&call_id).is_some();
+                if !is_open && !self.open.values().any(|open| *open == run) {
+                    let (run, attempt) = (run.clone(), 1);
+                    self.run.replay(Fact::Intended { run, attempt })?;
+                }
+                let output = Box::new(whole.unwrap_or(output));
+                self.run.replay(Fact::Settled { run, output })
+            }
+            Event::NodeSkipped { node } => self.run.replay(Fact::Skipped { node: node.into() }),
+            _ => Ok(()),
         }
-        let Some(fact) = fact_of(event, whole) else {
-            return Ok(());
-        };
-        if let (Some(call), Fact::Intended { run, .. }) = (call, &fact) {
-            self.nodes.insert(call, run.clone());
-        }
-        self.run.replay(fact)
     }
 
     /// Returns the run.
     #[must_use]
     pub fn run(&self) -> &Run {
         &self.run
+    }
+}
+
+fn node_run(node: String, iteration: Option<u32>) -> NodeRun {
+    NodeRun {
+        node: node.into(),
+        iteration,
     }
 }
 

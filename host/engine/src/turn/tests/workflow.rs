@@ -7,6 +7,7 @@ mod waiting;
 use super::{children::TestJournals, harness::*};
 use crate::{
     BoxFuture,
+    policy::{CallRule, NameGlob, RuleDecision},
     turn::Agent,
     workflow::{Graph, Handler, HandlerInput, Handlers},
 };
@@ -561,21 +562,21 @@ async fn second_message_is_a_second_run_with_calls_of_its_own() {
     assert_eq!(calls, ["a", "2.a"]);
 }
 
+fn deny(agent: &mut Agent, tool: &str) {
+    agent.settings.rules = Arc::new([CallRule {
+        name: "rule.no".into(),
+        decision: RuleDecision::Deny,
+        tools: vec![NameGlob::new(tool).unwrap()],
+        agent: None,
+        arguments: Vec::new(),
+        reason: None,
+    }]);
+}
+
 #[tokio::test]
 async fn policy_decides_about_nodes() {
-    use crate::policy::{CallRule, NameGlob, RuleDecision};
-    let deny = |agent: &mut Agent| {
-        agent.settings.rules = Arc::new([CallRule {
-            name: "rule.no".into(),
-            decision: RuleDecision::Deny,
-            tools: vec![NameGlob::new("look").unwrap()],
-            agent: None,
-            arguments: Vec::new(),
-            reason: None,
-        }]);
-    };
     let parts = Parts {
-        change: deny,
+        change: |agent| deny(agent, "look"),
         ..Parts::default()
     };
     let mut flow = Flow::new(&json!([{"id": "a", "tool": "look"}]), parts);

@@ -5,7 +5,7 @@ use super::land::settled_without_run;
 use crate::{
     session::Session,
     turn::{Agent, TurnContext, TurnError, begin::refuse},
-    workflow::{Graph, fact_of, whole_of},
+    workflow::{Graph, RecordedRun, whole_of},
 };
 use agent_host_types::{
     event::Event,
@@ -59,11 +59,7 @@ fn start(graph: &Graph, session: &mut Session) -> Result<(), TurnError> {
 }
 
 /// Applies the events of a run, and records what the end of the program left open.
-async fn rebuild(
-    mut run: Run,
-    session: &mut Session,
-    cx: &TurnContext<'_>,
-) -> Result<Run, TurnError> {
+async fn rebuild(run: Run, session: &mut Session, cx: &TurnContext<'_>) -> Result<Run, TurnError> {
     let Some(progress) = session.state().open_workflow() else {
         return Ok(run);
     };
@@ -75,6 +71,7 @@ async fn rebuild(
         (of_node, (call_id.clone(), node.clone()))
     });
     let open: HashMap<NodeRun, _> = open.collect();
+    let mut recorded = RecordedRun::of(run);
     let mut from = session.workflow_start().saturating_add(1);
     loop {
         let page = session.records(from).await?;
@@ -87,12 +84,11 @@ async fn rebuild(
                 Some(whole) => Some(read_whole(whole, session).await?),
                 None => None,
             };
-            if let Some(fact) = fact_of(record.event, whole) {
-                run.replay(fact)
-                    .map_err(|error| refuse(error.to_string()))?;
-            }
+            let added = recorded.add(record.event, whole);
+            added.map_err(|error| refuse(error.to_string()))?;
         }
     }
+    let mut run = recorded.into_run();
     // What has a session of its own continues there.
     let lost = run.resume(|node| open.get(node).is_some_and(|(_, node)| node.agent.is_some()));
     for (node, output) in lost {

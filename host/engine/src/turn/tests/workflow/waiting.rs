@@ -143,6 +143,42 @@ async fn waiting_node_survives_a_restart() {
     );
 }
 
+/// A denied node has no intent in the journal.
+#[tokio::test]
+async fn run_with_a_denied_node_continues() {
+    let nodes = json!([
+        {"id": "a", "tool": "peek", "next": "b"},
+        {"id": "b", "tool": "send", "input": {"n": 1}},
+    ]);
+    let parts = || Parts {
+        change: |agent| deny(agent, "peek"),
+        ..Parts::default()
+    };
+    let mut flow = Flow::new(&nodes, parts());
+    children(&flow.say().await);
+
+    let mut flow = flow.resumed(&nodes, parts()).await;
+    let (continuation, waiting) = children(&flow.bench.turn(AgentInput::Continue).await);
+    let report = flow
+        .bench
+        .turn(AgentInput::Children {
+            continuation,
+            inputs: vec![approve(&waiting[0])],
+        })
+        .await;
+
+    assert_eq!(kind(&report), "done");
+    assert_eq!(
+        flow.lines(),
+        own(&[
+            "-a ! execution-denied",
+            "+b",
+            "-b send {\"n\":1}",
+            "=completed"
+        ])
+    );
+}
+
 #[tokio::test]
 async fn several_nodes_that_wait_are_listed_together() {
     let nodes = json!([
