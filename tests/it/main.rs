@@ -32,6 +32,7 @@ mod dist;
 mod docs;
 mod explain;
 mod external;
+mod idempotency;
 mod inspect;
 mod large_results;
 mod layers;

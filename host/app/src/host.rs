@@ -16,6 +16,7 @@ use agent_host_engine::{
     BoxFuture,
     agents::TOOL_PREFIX,
     artifact::{Artifacts, READ_ARTIFACT},
+    journal::JournalError,
     model::Model,
     session::{ClientSession, Session, SessionStart, now_ms},
     turn::{Agent, ContinuationKey, Prompts, Settings},
@@ -24,9 +25,10 @@ use agent_host_journal::{JournalStore, ProjectApproval};
 use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
 use agent_host_types::{
     approval::ApprovalRule,
-    id::{Digest, SessionId},
+    id::{Digest, SessionId, json_digest},
     model::ModelError,
 };
+use serde_json::json;
 use std::sync::Arc;
 
 /// A running host.
@@ -256,6 +258,30 @@ impl Host {
         self.start(system, None).await
     }
 
+    /// Returns the session of a run under an idempotency key in this project, and whether it began
+    /// before; a new one, with a system prompt, where there is none.
+    ///
+    /// # Errors
+    /// Another process has it, or the journal cannot be read or written.
+    pub async fn keyed_session(
+        &self,
+        key: &str,
+        system: Option<String>,
+    ) -> Result<(Session, bool), HostError> {
+        let form = json!(["run", project(&self.config), key]);
+        let id = SessionId::from_hash(json_digest(&form).into_bytes());
+        let journal = match self.store.open_session(id).await {
+            Err(JournalError::NotFound(_)) => self.store.create(id).await?,
+            opened => opened?,
+        };
+        match Session::resume(journal.clone()).await {
+            Err(JournalError::NotFound(_)) => {
+                Ok((Session::start(journal, self.beginning(system, None)), false))
+            }
+            resumed => Ok((resumed?, true)),
+        }
+    }
+
     /// Starts a session driven by an external client; `client` is its name and version.
     ///
     /// # Errors
@@ -282,14 +308,17 @@ impl Host {
         client: Option<String>,
     ) -> Result<Session, HostError> {
         let journal = self.store.create(SessionId::new()).await?;
-        let start = SessionStart {
+        Ok(Session::start(journal, self.beginning(system, client)))
+    }
+
+    fn beginning(&self, system: Option<String>, client: Option<String>) -> SessionStart {
+        SessionStart {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             system,
             directory: Some(self.config.working_dir.display().to_string()),
             client,
             parent: None,
-        };
-        Ok(Session::start(journal, start))
+        }
     }
 
     /// Resumes a session, by its id, the beginning of its id, or `latest`.

@@ -106,6 +106,12 @@ impl Digest {
         Ok(Self(hasher.0.finalize().into()))
     }
 
+    /// Returns the hash.
+    #[must_use]
+    pub fn into_bytes(self) -> [u8; 32] {
+        self.0
+    }
+
     /// Wraps a hash of another function, such as a keyed one.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {

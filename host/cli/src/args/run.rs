@@ -60,6 +60,10 @@ pub(crate) struct RunArgs {
     /// With `--resume`: go on with a workflow whose definition has changed since its run began.
     #[arg(long, requires = "resume")]
     pub(crate) accept_changed: bool,
+    /// Run the prompt once under this key: a second run of it in the same project prints how the
+    /// first one ended, or goes on where that was interrupted.
+    #[arg(long, value_name = "KEY", conflicts_with = "resume")]
+    pub(crate) idempotency_key: Option<String>,
     /// Go on with a session: its id, the beginning of its id, or `latest`.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,

@@ -3,6 +3,7 @@
 mod approval;
 mod attachments;
 mod intro;
+mod keyed;
 mod reply;
 
 pub(super) use intro::UNTOLD;
@@ -109,7 +110,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         opened = Host::open(config) => opened?,
     };
     let prompts = prompts(&args, terminal);
-    let (mut agent, mut session) = open(&args, &host, prompts).await?;
+    let (mut agent, mut session, began_before) = open(&args, &host, prompts).await?;
     if !args.quiet {
         intro::show(&host, &agent, &session, terminal);
     }
@@ -140,13 +141,19 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         format: args.output_format,
     };
     match task {
+        Task::Once(input) if began_before => run.again(&mut session, &input).await,
         Task::Once(input) => run.once(&mut session, *input).await,
         Task::Conversation(images) => run.conversation(&mut session, images).await,
     }
 }
 
-/// Opens the loop of a run and its session. A session of a workflow continues it.
-async fn open(args: &RunArgs, host: &Host, prompts: Prompts) -> Result<(Agent, Session), Failure> {
+/// Opens the loop of a run and its session, and returns whether the same run began before, under its
+/// key. A session of a workflow continues it.
+async fn open(
+    args: &RunArgs,
+    host: &Host,
+    prompts: Prompts,
+) -> Result<(Agent, Session, bool), Failure> {
     let resumed = match &args.resume {
         Some(name) => Some(host.resume_session(name).await?),
         None => None,
@@ -160,11 +167,12 @@ async fn open(args: &RunArgs, host: &Host, prompts: Prompts) -> Result<(Agent, S
         (None, Some(name)) => host.named_agent(name, prompts)?,
         (None, None) => (host.agent(prompts), host.config().system.clone()),
     };
-    let session = match resumed {
-        Some(session) => session,
-        None => host.start_session_with(system).await?,
+    let (session, began_before) = match (resumed, &args.idempotency_key) {
+        (Some(session), _) => (session, false),
+        (None, Some(key)) => host.keyed_session(key, system).await?,
+        (None, None) => (host.start_session_with(system).await?, false),
     };
-    Ok((agent, session))
+    Ok((agent, session, began_before))
 }
 
 /// Returns whether calls that need approval are asked about or denied.

@@ -157,6 +157,12 @@ impl SessionState {
         self.messages.end()
     }
 
+    /// Returns the user's first message, with files as blob references.
+    #[must_use]
+    pub fn first_input(&self) -> Option<&Message> {
+        self.first_input.as_ref()
+    }
+
     /// Returns the number of messages in the conversation; a summary is one.
     #[must_use]
     pub fn message_count(&self) -> usize {

@@ -1,0 +1,60 @@
+//! `--idempotency-key`: a run that began before under its key.
+
+use super::Run;
+use crate::exit::{Exit, Failure};
+use agent_host_engine::session::Session;
+use agent_host_types::{
+    message::Message,
+    output::ContentPart,
+    turn::{AgentInput, TurnEnd, TurnReport},
+};
+
+impl Run<'_> {
+    /// Prints how the run ended, or continues it where it was interrupted.
+    pub(super) async fn again(
+        &mut self,
+        session: &mut Session,
+        input: &AgentInput,
+    ) -> Result<Exit, Failure> {
+        if session.state().first_input().map(text) != given(input) {
+            return Err(Failure::usage(
+                "another prompt ran under this `--idempotency-key`; give each prompt a key of its own",
+            ));
+        }
+        let Some(report) = recorded(session) else {
+            return self.once(session, AgentInput::Continue).await;
+        };
+        self.terminal
+            .note("This run has ended before; nothing runs again.");
+        if let TurnEnd::Done { text, .. } | TurnEnd::Refusal { text } = &report.end
+            && self.view.streams_text()
+        {
+            self.answer(text);
+        }
+        self.finish(session, report).await
+    }
+}
+
+/// Returns how the run ended, if nothing of it can be continued.
+fn recorded(session: &Session) -> Option<TurnReport> {
+    let state = session.state();
+    let is_answer = |report: &&TurnReport| {
+        let workflow = state.workflow();
+        matches!(report.end, TurnEnd::Done { .. } | TurnEnd::Refusal { .. })
+            || workflow.is_some_and(|run| run.has_ended)
+    };
+    state.last_report().filter(is_answer).cloned()
+}
+
+fn given(input: &AgentInput) -> Option<String> {
+    match input {
+        AgentInput::Text(text) => Some(text.clone()),
+        AgentInput::Message(message) => Some(text(message)),
+        _ => None,
+    }
+}
+
+fn text(message: &Message) -> String {
+    let texts = message.content.iter().filter_map(ContentPart::text);
+    texts.collect::<Vec<_>>().join("\n")
+}
