@@ -61,7 +61,7 @@ pub(crate) struct RunArgs {
     #[arg(long, requires = "resume")]
     pub(crate) accept_changed: bool,
     /// Run the prompt once under this key: a second run of it in the same project prints how the
-    /// first one ended, or goes on where that was interrupted.
+    /// first one ended, or continues it where it was interrupted.
     #[arg(long, value_name = "KEY", conflicts_with = "resume")]
     pub(crate) idempotency_key: Option<String>,
     /// Go on with a session: its id, the beginning of its id, or `latest`.
