@@ -28,3 +28,4 @@ mod question_semantics;
 mod step_semantics;
 mod union_semantics;
 mod wire_semantics;
+mod workflow_semantics;

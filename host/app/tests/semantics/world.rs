@@ -74,6 +74,34 @@ impl World {
         Self::around(env, host, session, Vec::new(), None)
     }
 
+    /// A new session that runs the workflow `flow` of these lines of `agent.toml`. Its agents have
+    /// the scripted models of these files.
+    pub(super) async fn workflow(
+        settings: &str,
+        components: &[Component],
+        scripts: &[(&str, &str)],
+    ) -> Self {
+        let env = prepare(settings, components);
+        for (file, script) in scripts {
+            env.write(file, script);
+        }
+        let host = open(&env).await;
+        let session = host.start_session_with(None).await.unwrap();
+        let mut world = Self::around(env, host, session, Vec::new(), None);
+        world.agent = world.host.workflow_agent("flow", Prompts::Ask).unwrap();
+        world.wire();
+        world
+    }
+
+    /// The refusal of the workflow `flow` of these lines of `agent.toml`.
+    pub(super) async fn refused_workflow(settings: &str, components: &[Component]) -> String {
+        let env = prepare(settings, components);
+        let host = open(&env).await;
+        host.workflow_agent("flow", Prompts::Ask)
+            .unwrap_err()
+            .to_string()
+    }
+
     fn around(
         env: TestEnv,
         host: Host,
