@@ -159,13 +159,14 @@ fn decided(
 
 /// Lets `--decide NODE=...` stand for the only call of a node's session.
 fn name_only_call(words: &mut [(CallId, DecisionArg)], child: &WaitingChild, path: &str) {
+    // The call of an agent never stands for a call inside.
     let only = match &child.continuation.awaiting {
-        Awaiting::Confirm { calls, .. } => match calls.as_slice() {
+        Awaiting::Confirm { calls, .. } if is_node(child) => match calls.as_slice() {
             [only] => &only.call_id,
             _ => return,
         },
-        Awaiting::Answer { call_id, .. } => call_id,
-        Awaiting::External { .. } | Awaiting::Children { .. } => return,
+        Awaiting::Answer { call_id, .. } if is_node(child) => call_id,
+        _ => return,
     };
     for (id, _) in words {
         if Some(id.0.as_str()) == path.strip_suffix('/') {
@@ -318,16 +319,20 @@ fn waiting(continuation: &Continuation, resume: &str, path: &str) -> String {
     }
 }
 
-/// Returns the name of what waits: an agent, or a node of a workflow with one call.
-pub(super) fn waiting_name(child: &WaitingChild) -> String {
-    let is_node = match &child.continuation.awaiting {
+/// Whether a node of a workflow with one call waits, and not an agent.
+fn is_node(child: &WaitingChild) -> bool {
+    match &child.continuation.awaiting {
         Awaiting::Confirm { calls, .. } | Awaiting::External { calls } => {
             calls.iter().all(|call| call.tool == child.agent)
         }
         Awaiting::Answer { tool, .. } => *tool == child.agent,
         Awaiting::Children { .. } => false,
-    };
-    match is_node {
+    }
+}
+
+/// Returns the name of what waits.
+pub(super) fn waiting_name(child: &WaitingChild) -> String {
+    match is_node(child) {
         true => format!("The node {}", escape_line(&child.call_id.0)),
         false => format!(
             "The agent {} of call {}",
