@@ -16,3 +16,5 @@ mod points;
 mod running;
 mod stdout;
 mod story;
+mod theatre;
+mod workflow;

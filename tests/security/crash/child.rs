@@ -43,6 +43,8 @@ const HEEDING_BOUNDS: &str = r#"trap "" XFSZ; exec "$0" "$@""#;
 struct Order {
     /// The fault, and the number of its point.
     fault: Option<(usize, Fault)>,
+    /// Whether the process plays the user; otherwise it ends where one is needed.
+    decides: bool,
 }
 
 /// The report of a process that ended by itself.
@@ -76,9 +78,15 @@ pub(crate) fn serve() -> bool {
 
 /// Runs an order in a test directory, in a child process that runs only `test`. Returns `None` if
 /// the child was killed.
-pub(crate) fn run(test: &str, env: &TestEnv, fault: Option<(usize, Fault)>) -> Option<Report> {
+pub(crate) fn run(
+    test: &str,
+    env: &TestEnv,
+    fault: Option<(usize, Fault)>,
+    decides: bool,
+) -> Option<Report> {
     let path = env.outside().join("order");
-    fs::write(&path, serde_json::to_vec(&Order { fault }).unwrap()).unwrap();
+    let order = serde_json::to_vec(&Order { fault, decides }).unwrap();
+    fs::write(&path, order).unwrap();
     let mut command = Command::new("sh");
     command
         .args(["-c", HEEDING_BOUNDS])
@@ -117,7 +125,10 @@ async fn work(order: Order) -> Report {
     let log = store.file().with_extension("db-wal");
     let points = Points::new(order.fault, log);
     let host = Host::open(config).await.unwrap();
-    let mut agent = host.agent(Prompts::Ask);
+    let mut agent = match host.config().workflows.first() {
+        Some(workflow) => host.workflow_agent(&workflow.name, Prompts::Ask).unwrap(),
+        None => host.agent(Prompts::Ask),
+    };
     agent.model = Arc::new(WatchedModel {
         inner: agent.model,
         points: points.clone(),
@@ -131,7 +142,7 @@ async fn work(order: Order) -> Report {
         agent.settings.output_schema = Some(Arc::new(AnswerSchema::compile(&schema).unwrap()));
     }
     let mut session = open(&store, &points).await;
-    let outcome = resume(&agent, &mut session).await;
+    let outcome = resume(&agent, &mut session, order.decides).await;
     Report {
         points: points.passed(),
         outcome,
@@ -176,9 +187,9 @@ async fn open(store: &dyn JournalStore, points: &Arc<Points>) -> Session {
     }
 }
 
-/// Runs turns until the model has answered or something fails, and then revokes the remembered
-/// approvals.
-async fn resume(agent: &Agent, session: &mut Session) -> Option<TurnEnd> {
+/// Runs turns until the model or the workflow has ended or something fails, and then revokes the
+/// remembered approvals. A process that does not decide also ends where the user is needed.
+async fn resume(agent: &Agent, session: &mut Session, decides: bool) -> Option<TurnEnd> {
     let mut input = match (
         agent.continuation(session),
         session.state().last_report().map(|report| &report.end),
@@ -204,6 +215,7 @@ async fn resume(agent: &Agent, session: &mut Session) -> Option<TurnEnd> {
         let outcome = agent.run_turn(session, next, &cx).await.end;
         input = match &outcome {
             TurnEnd::NeedsMoreTurns => Some(AgentInput::Continue),
+            TurnEnd::AwaitingChildren { .. } if !decides => return Some(outcome),
             TurnEnd::AwaitingConfirmation { continuation, .. }
             | TurnEnd::AwaitingAnswer { continuation, .. }
             | TurnEnd::PendingToolCalls { continuation, .. }

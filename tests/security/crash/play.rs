@@ -12,7 +12,8 @@ use agent_host_types::{
 };
 use serde_json::{Value, json};
 
-/// The model's part of one conversation.
+/// The model's part of one conversation, or a workflow in its place.
+#[derive(Default)]
 pub(crate) struct Play {
     /// The settings of `http_post` in `agent.toml`.
     posting: &'static str,
@@ -22,7 +23,63 @@ pub(crate) struct Play {
     schema: Option<Value>,
     /// The turns of the script of the agent `helper`, if there is one.
     helper: Option<Value>,
+    /// The workflow that takes the place of the script, as part of `agent.toml`.
+    workflow: Option<String>,
+    /// Whether the user decides in another process than the one that asks.
+    is_decided_apart: bool,
 }
+
+/// A workflow with a node of each kind. Three of them run side by side: an agent, the iterations of a
+/// `foreach`, and a call that waits for the user. The last node succeeds whatever is in doubt.
+const WORKFLOW: &str = r#"
+[[workflow]]
+name = "play"
+
+[[workflow.node]]
+id = "list"
+tool = "list_directory"
+input = { path = "'items'" }
+next = "look"
+
+[[workflow.node]]
+id = "look"
+tool = "look"
+input = { to = "'127.0.0.1:{port}'" }
+next = "act"
+
+[[workflow.node]]
+id = "act"
+tool = "act"
+input = { to = "'127.0.0.1:{port}'" }
+next = ["helper", "items", "pay"]
+
+[[workflow.node]]
+id = "helper"
+agent = "helper"
+mode = "parallel"
+message = "look.text"
+next = "last"
+
+[[workflow.node]]
+id = "items"
+tool = "act"
+mode = "parallel"
+foreach = { over = "list.output.entries", mode = "parallel" }
+input = { to = "'127.0.0.1:{port}'", with = "loop.item.name" }
+next = "last"
+
+[[workflow.node]]
+id = "pay"
+tool = "http_post"
+mode = "parallel"
+input = { url = "'http://127.0.0.1:{port}/pay'", body = "'approve'" }
+next = "last"
+
+[[workflow.node]]
+id = "last"
+tool = "look"
+input = { to = "'127.0.0.1:{port}'" }
+"#;
 
 impl Play {
     /// Calls of each effect, alone and side by side, from two components.
@@ -36,8 +93,7 @@ impl Play {
         Self {
             posting: "approval = \"never\"",
             script: turns,
-            schema: None,
-            helper: None,
+            ..Self::default()
         }
     }
 
@@ -57,10 +113,9 @@ impl Play {
             { "text": "That is all." },
         ]);
         Self {
-            posting: "",
             script: turns,
             schema: Some(json!({ "type": "object" })),
-            helper: None,
+            ..Self::default()
         }
     }
 
@@ -68,17 +123,16 @@ impl Play {
     pub(crate) fn with_agent() -> Self {
         let start = json!({ "tool": "agent_helper", "input": { "instructions": "help" } });
         Self {
-            posting: "",
             script: json!([
                 { "call": [counted("act"), start, counted("act")] },
                 { "text": "That is all." },
             ]),
-            schema: None,
             helper: Some(json!([
                 { "call": [counted("look"), counted("put"), counted("act")] },
                 { "call": [post("/a", "approve"), counted("look")] },
                 { "text": "It is done." },
             ])),
+            ..Self::default()
         }
     }
 
@@ -93,10 +147,66 @@ impl Play {
         let mut script = vec![json!({ "call": four }); turns];
         script.push(json!({ "text": "That is all." }));
         Self {
-            posting: "",
             script: Value::Array(script),
-            schema: None,
-            helper: None,
+            ..Self::default()
+        }
+    }
+
+    /// A workflow with nodes of each kind, one of which the user decides about in another process.
+    pub(crate) fn workflow() -> Self {
+        Self {
+            script: unasked(),
+            helper: Some(json!([
+                { "call": [counted("look"), counted("put"), counted("act")] },
+                { "call": [counted("act"), counted("look")] },
+                { "text": "It is done." },
+            ])),
+            workflow: Some(WORKFLOW.to_owned()),
+            is_decided_apart: true,
+            ..Self::default()
+        }
+    }
+
+    /// A chain of four counted nodes, `n` times. An agent that makes four calls goes before every
+    /// twelfth of them.
+    pub(crate) fn long_workflow(n: usize) -> Self {
+        let mut nodes = Vec::new();
+        for round in 0..n {
+            if round % 12 == 0 {
+                nodes.push((
+                    format!("helper{round}"),
+                    "agent = \"helper\"\nmessage = \"'help'\"".to_owned(),
+                ));
+            }
+            for (number, tool) in ["act", "put", "act", "look"].iter().enumerate() {
+                let call =
+                    format!("tool = \"{tool}\"\ninput = {{ to = \"'127.0.0.1:{{port}}'\" }}");
+                nodes.push((format!("n{round}_{number}"), call));
+            }
+        }
+        let followers = nodes.iter().skip(1).map(|(id, _)| Some(id)).chain([None]);
+        let mut workflow = "[[workflow]]\nname = \"long\"\n".to_owned();
+        for ((id, runs), next) in nodes.iter().zip(followers) {
+            let next = next.map_or_else(String::new, |next| format!("next = \"{next}\"\n"));
+            workflow += &format!("[[workflow.node]]\nid = \"{id}\"\n{runs}\n{next}");
+        }
+        Self {
+            script: unasked(),
+            helper: Some(json!([
+                { "call": [counted("look"), counted("put"), counted("act"), counted("act")] },
+                { "text": "It is done." },
+            ])),
+            workflow: Some(workflow),
+            ..Self::default()
+        }
+    }
+
+    /// The processes of the play, in order: whether each of them plays the user.
+    pub(crate) fn processes(&self) -> &'static [bool] {
+        if self.is_decided_apart {
+            &[false, true]
+        } else {
+            &[true]
         }
     }
 
@@ -104,10 +214,8 @@ impl Play {
     pub(crate) fn batch(tools: &[&str]) -> Self {
         let calls: Vec<Value> = tools.iter().copied().map(counted).collect();
         Self {
-            posting: "",
             script: json!([{ "call": calls }, { "text": "That is all." }]),
-            schema: None,
-            helper: None,
+            ..Self::default()
         }
     }
 
@@ -127,17 +235,33 @@ impl Play {
         if let Some(schema) = &self.schema {
             env.write("schema.json", schema.to_string());
         }
+        let workflow = match &self.workflow {
+            None => String::new(),
+            Some(workflow) => {
+                for item in ["a", "b", "c", "d"] {
+                    env.write(&format!("items/{item}"), "");
+                }
+                let files = "[[grants.dir]]\nhost = \".\"\n\
+                     [[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n";
+                files.to_owned() + &workflow.replace("{port}", &port.to_string())
+            }
+        };
         env.write(
             "agent.toml",
             format!(
                 "state-dir = \"../state\"\nmodel = \"script:script.toml\"\nmax-turns = 1000\n{helper}\
                  [[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\n\
                  [[tool]]\nname = \"count\"\ncomponent = \"count.wasm\"\napproval = \"never\"\naccept-idempotent = true\n\
-                 [[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\n{}\n",
+                 [[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\n{}\n{workflow}",
                 self.posting
             ),
         );
     }
+}
+
+/// The script of a model that a workflow takes the place of.
+fn unasked() -> Value {
+    json!([{ "text": "No one asks." }])
 }
 
 /// A call of a counted tool.

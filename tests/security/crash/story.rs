@@ -5,15 +5,16 @@ use super::counter::Hit;
 use agent_host_engine::session::SessionState;
 use agent_host_types::{
     event::{Event, EventRecord},
-    id::CallId,
+    id::{CallId, SessionId, json_digest},
     message::Message,
     output::ToolResultOutput,
     tool::Effect,
+    workflow::{NodeFailure, NodeOutput, WorkflowSummary},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One call in the journal.
+/// One call in the journal, or one node of a workflow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallStory {
     tool: String,
@@ -22,13 +23,25 @@ pub(crate) struct CallStory {
     effect: Option<Effect>,
     /// Whether it was about to run, and has neither ended nor asked since.
     running: bool,
-    results: Vec<ToolResultOutput>,
+    /// The results as nodes have them.
+    results: Vec<NodeOutput>,
 }
 
 impl CallStory {
     /// Whether the process died while the call might have had an effect; its outcome is unknown.
     fn is_interrupted(&self) -> bool {
         self.running && self.effect == Some(Effect::Effectful) && self.results.is_empty()
+    }
+
+    /// Whether its result says that its outcome is unknown.
+    fn is_unknown(&self) -> bool {
+        let failures = self
+            .results
+            .iter()
+            .filter_map(|output| output.error.as_ref());
+        failures
+            .map(|failure| failure.code.as_str())
+            .eq(["interrupted-unknown"])
     }
 
     /// The key of the call's requests at the service: the idempotency key of a call that posts or
@@ -49,34 +62,37 @@ impl CallStory {
 #[derive(Debug, Default)]
 pub(crate) struct Story {
     pub(crate) state: SessionState,
-    /// The calls by their ids; those of an agent have `agent/` before theirs.
+    /// The calls by their ids; in the session of another call its id and `/` go before theirs.
     pub(crate) calls: BTreeMap<String, CallStory>,
     /// The kinds of events in it.
     pub(crate) kinds: BTreeSet<String>,
+    /// The ends of runs of workflows.
+    ends: Vec<WorkflowSummary>,
     /// The beginning of the names of calls whose events follow.
-    path: &'static str,
+    path: String,
 }
 
-/// The beginning of the names of an agent's calls.
-const AGENT: &str = "agent/";
+/// The name of the call in a session that a node of a workflow has for its call.
+const CALL_OF_NODE: &str = "call";
 
 impl Story {
-    /// Tells the records of a session, followed by those of its agent.
+    /// Tells the records of a session, followed by those of its agents.
     pub(crate) fn of(records: &[EventRecord]) -> Self {
         let mut story = Self::default();
         for record in records {
-            let is_agents = records
-                .first()
-                .is_some_and(|first| first.session != record.session);
-            if !is_agents {
+            if let Event::SessionStarted { parent, .. } = &record.event {
+                let parent = parent.as_ref();
+                story.path = parent.map_or_else(String::new, |call| format!("{}/", call.call_id));
+            }
+            if story.path.is_empty() {
                 story.state.apply(&record.event);
             }
-            story.path = if is_agents { AGENT } else { "" };
-            let event = serde_json::json!(record.event);
+            let event = json!(record.event);
             story
                 .kinds
                 .insert(event["kind"].as_str().unwrap().to_owned());
             story.follow(&record.event);
+            story.follow_workflow(record.session, &record.event);
         }
         story
     }
@@ -120,9 +136,41 @@ impl Story {
             } => {
                 let story = self.call(call_id);
                 story.running = false;
+                let output = NodeOutput::of_result("", None, output.clone());
+                story.results.push(output);
+            }
+            // They say nothing about a call of a model.
+            _ => {}
+        }
+    }
+
+    fn follow_workflow(&mut self, session: SessionId, event: &Event) {
+        match event {
+            Event::NodeIntended {
+                call_id,
+                tool,
+                input,
+                effect,
+                ..
+            } => {
+                let story = self.call(call_id);
+                story.tool.clone_from(tool);
+                story.input = input.clone().unwrap_or_default();
+                story.effect = Some(*effect);
+                story.running = true;
+                // The key of its requests; the event leaves it out.
+                let key = json_digest(&json!([session, call_id])).hex();
+                story.keys.insert(key);
+            }
+            Event::NodeSettled {
+                call_id, output, ..
+            } => {
+                let story = self.call(call_id);
+                story.running = false;
                 story.results.push(output.clone());
             }
-            // They say nothing about a run.
+            Event::WorkflowEnded { summary } => self.ends.push(summary.clone()),
+            // They say nothing about a node.
             _ => {}
         }
     }
@@ -154,15 +202,55 @@ impl Story {
         messages
     }
 
-    /// The shared state without the merges of the calls in doubt.
-    fn shared(&self, doubtful: &BTreeSet<String>) -> Map<String, Value> {
+    /// The shared state without the merges of these calls.
+    fn shared(&self, without: &BTreeSet<String>) -> Map<String, Value> {
+        let without: BTreeSet<&str> = without
+            .iter()
+            .map(|name| name.rsplit_once('/').map_or(name.as_str(), |(_, id)| id))
+            .collect();
         let shared = self.state.shared().iter();
         shared
-            .filter(|(id, _)| {
-                !doubtful.contains(*id) && !doubtful.contains(&format!("{AGENT}{id}"))
-            })
+            .filter(|(id, _)| !without.contains(id.as_str()))
             .map(|(id, value)| (id.clone(), value.clone()))
             .collect()
+    }
+
+    /// The ends of the workflows if these calls are unknown, with the messages of another run.
+    fn ends_without(
+        &self,
+        unknown: &BTreeSet<String>,
+        others: &[WorkflowSummary],
+    ) -> Vec<WorkflowSummary> {
+        let calls = unknown.iter().filter(|id| !id.contains('/'));
+        let nodes = calls.map(|id| id.split_once('[').map_or(id.as_str(), |(node, _)| node));
+        let nodes: BTreeSet<&str> = nodes.collect();
+        let failed = |node: &str, other: &WorkflowSummary| NodeFailure {
+            code: "interrupted-unknown".to_owned(),
+            ..other.failed[node].clone()
+        };
+        let ends = self.ends.iter().zip(others);
+        ends.map(|(end, other)| WorkflowSummary {
+            done: end.done - nodes.len() as u64,
+            failed: nodes
+                .iter()
+                .map(|node| ((*node).to_owned(), failed(node, other)))
+                .collect(),
+            ..end.clone()
+        })
+        .collect()
+    }
+
+    /// The iterations of a `foreach` that never began because one beside them is in doubt.
+    fn unstarted(&self, whole: &Self, doubtful: &BTreeSet<String>) -> BTreeSet<String> {
+        let absent = whole
+            .calls
+            .keys()
+            .filter(|id| !self.calls.contains_key(*id));
+        let is_after_doubt = |id: &&String| {
+            let node = id.split_once('[').map(|(node, _)| format!("{node}["));
+            node.is_some_and(|node| doubtful.iter().any(|doubt| doubt.starts_with(&node)))
+        };
+        absent.filter(is_after_doubt).cloned().collect()
     }
 }
 
@@ -170,6 +258,16 @@ impl Story {
 pub(crate) struct Run {
     pub(crate) story: Story,
     pub(crate) hits: BTreeMap<Hit, usize>,
+}
+
+impl Run {
+    /// Asserts that each request at the service is one of a call in the journal.
+    pub(crate) fn assert_accounted(&self, what: &str) {
+        let calls = self.story.calls.values();
+        let of_calls: usize = calls.map(|call| call.hits(&self.hits)).sum();
+        let all: usize = self.hits.values().sum();
+        pretty_assertions::assert_eq!(of_calls, all, "{what}: {:?}", self.hits);
+    }
 }
 
 /// Totals over many disturbed runs.
@@ -183,6 +281,8 @@ pub(crate) struct FaultStats {
     pub(crate) twice: usize,
     /// Effectful calls whose outcome was reported to the model as unknown.
     pub(crate) in_doubt: usize,
+    /// Iterations of a `foreach` that did not begin because one of it is in doubt.
+    pub(crate) unstarted: usize,
     /// Runs of repeatable calls beyond the first of each.
     pub(crate) repeated: usize,
 }
@@ -192,11 +292,19 @@ impl FaultStats {
     pub(crate) fn add(&mut self, what: &str, whole: &Run, run: &Run, doubtful: &BTreeSet<String>) {
         self.faults += 1;
         self.in_doubt += doubtful.len();
+        let unstarted = run.story.unstarted(&whole.story, doubtful);
+        self.unstarted += unstarted.len();
+        let mut unknown = BTreeSet::new();
         for (id, expected) in &whole.story.calls {
+            if unstarted.contains(id) {
+                continue;
+            }
             let wanted = expected.hits(&whole.hits);
             let call = run.story.calls.get(id).cloned().unwrap_or_default();
             let found = call.hits(&run.hits);
-            let in_doubt = doubtful.contains(id);
+            // A node has the result of the call in its session.
+            let in_doubt =
+                doubtful.contains(id) || doubtful.contains(&format!("{id}/{CALL_OF_NODE}"));
             let is_lost = call.results.is_empty() || (found < wanted && !in_doubt);
             let may_repeat = wanted > 0 && expected.effect != Some(Effect::Effectful);
             let is_twice = call.results.len() > 1 || (found > wanted && !may_repeat);
@@ -207,22 +315,27 @@ impl FaultStats {
                 !is_lost && !is_twice && call.keys.len() <= 1,
                 "{what}: {id} was lost or ran twice: {found} times, {call:?}"
             );
-            let is_unknown = matches!(
-                call.results.as_slice(),
-                [ToolResultOutput::ErrorJson(error)] if error.to_value()["code"] == "interrupted-unknown"
-            );
-            assert_eq!(is_unknown, in_doubt, "{what}: {id}: {call:?}");
+            assert_eq!(call.is_unknown(), in_doubt, "{what}: {id}: {call:?}");
+            if in_doubt {
+                unknown.insert(id.clone());
+            } else {
+                pretty_assertions::assert_eq!(call.results, expected.results, "{what}: {id}");
+            }
         }
+        run.assert_accounted(what);
+        let without = &doubtful.union(&unstarted).cloned().collect();
         pretty_assertions::assert_eq!(
             (
                 run.story.conversation(doubtful),
-                run.story.shared(doubtful),
+                run.story.shared(without),
                 run.story.state.remembered(),
+                &run.story.ends,
             ),
             (
                 whole.story.conversation(doubtful),
-                whole.story.shared(doubtful),
+                whole.story.shared(without),
                 whole.story.state.remembered(),
+                &whole.story.ends_without(&unknown, &run.story.ends),
             ),
             "{what}"
         );
@@ -235,6 +348,10 @@ impl std::fmt::Display for FaultStats {
             f,
             "{} faults, {} calls lost, {} run twice, {} in doubt and said so, {} harmless repetitions",
             self.faults, self.lost, self.twice, self.in_doubt, self.repeated
-        )
+        )?;
+        match self.unstarted {
+            0 => Ok(()),
+            unstarted => write!(f, ", {unstarted} not begun after one in doubt"),
+        }
     }
 }
