@@ -105,9 +105,11 @@ impl LiveView {
         }
     }
 
-    /// True if the answer is streamed and must not be printed again at the end.
+    /// True if the answer is streamed and must not be printed again at the end. That of a workflow is
+    /// what its last nodes returned, and the texts of its agents are not.
     pub(crate) fn streams_text(&self) -> bool {
-        self.format == OutputFormat::Text && self.terminal.stdout && self.path.is_empty()
+        let is_answer = self.path.is_empty() && !self.has_nodes;
+        self.format == OutputFormat::Text && self.terminal.stdout && is_answer
     }
 
     /// Removes the spinner and ends an open line.
