@@ -57,3 +57,4 @@ mod stdout;
 mod terminal_output;
 mod threads;
 mod workflow_commands;
+mod workflows;
