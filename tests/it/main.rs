@@ -56,3 +56,4 @@ mod stdout;
 mod terminal_output;
 mod threads;
 mod workflow_commands;
+mod workflow_examples;
