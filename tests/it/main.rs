@@ -58,3 +58,4 @@ mod terminal_output;
 mod threads;
 mod workflow_commands;
 mod workflows;
+mod workflow_examples;

@@ -198,7 +198,7 @@ pub(crate) fn killed_everywhere(test: &'static str, play: Play) -> BTreeSet<Stri
     whole.story.kinds
 }
 
-/// Kills the process of a long play of so many calls again and again, all along its way: where it is
+/// Kills the process of a long play of `calls` calls again and again, all along its way: where it is
 /// ahead of the kills, the next process dies before it makes progress. A generator with a fixed seed
 /// chooses the points, so that a failure is reproducible.
 pub(crate) fn killed_again_and_again(
