@@ -57,5 +57,5 @@ mod stdout;
 mod terminal_output;
 mod threads;
 mod workflow_commands;
-mod workflows;
 mod workflow_examples;
+mod workflows;

@@ -27,12 +27,12 @@ const ANSWERS: &[(&str, &str, &str)] = &[
     (
         "panel",
         "city bees",
-        "[accept]\n# News\n\nIt is about city bees.\n",
+        "# News\n\nIt is about city bees.\n",
     ),
     (
         "panel",
         "bees in winter",
-        "[revise]\nIn short:\n[verdict]\nrevise\n\n[risk]\nA storm is a serious risk.\n",
+        "In short:\n[verdict]\nrevise\n\n[risk]\nA storm is a serious risk.\n",
     ),
     (
         "chain",
