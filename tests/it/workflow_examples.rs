@@ -24,11 +24,7 @@ const ANSWERS: &[(&str, &str, &str)] = &[
          honey.txt: Last year's bees made 140 kg of honey. Half of it was sold at the market.\n\n---\n\n\
          winter.txt: Two colonies did not survive the winter. Their bees had too few stores.\n",
     ),
-    (
-        "panel",
-        "city bees",
-        "# News\n\nIt is about city bees.\n",
-    ),
+    ("panel", "city bees", "# News\n\nIt is about city bees.\n"),
     (
         "panel",
         "bees in winter",

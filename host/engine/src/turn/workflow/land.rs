@@ -16,6 +16,7 @@ use agent_host_types::{
     event::Event,
     failure::ToolErrorCode,
     id::CallId,
+    tool::Effect,
     workflow::{NodeFailure, NodeOutput},
 };
 use agent_host_workflow::run::{NodeRun, Progress, RunError, Start};
@@ -29,11 +30,19 @@ impl Driver<'_> {
         let Landed {
             start,
             call_id,
+            effect,
             end,
         } = landed;
         self.under_way.remove(&start.run);
         match end {
-            Ok(NodeEnd::Settled(ended)) => self.settle(&start, &call_id, *ended, None).await,
+            Ok(NodeEnd::Settled(ended)) => {
+                self.settle(&start, &call_id, *ended, None).await?;
+                // Others may run for long, and a crash meanwhile would leave the effect in doubt.
+                if effect != Effect::ReadOnly && !self.under_way.is_empty() {
+                    self.session.barrier(self.cx.observer).await?;
+                }
+                Ok(())
+            }
             Ok(NodeEnd::Waiting(child)) => {
                 self.run
                     .waiting(&start.run)

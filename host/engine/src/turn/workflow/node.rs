@@ -52,6 +52,7 @@ pub(super) struct Flight {
 pub(super) struct Landed {
     pub(super) start: Start,
     pub(super) call_id: CallId,
+    pub(super) effect: Effect,
     pub(super) end: Result<NodeEnd, TurnError>,
 }
 
@@ -100,6 +101,7 @@ impl Flight {
             end,
             start: self.start,
             call_id: self.call_id,
+            effect: self.effect,
         }
     }
 

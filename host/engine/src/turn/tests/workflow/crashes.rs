@@ -2,7 +2,7 @@
 
 use super::*;
 use pretty_assertions::assert_eq;
-use std::sync::atomic::Ordering;
+use std::sync::{OnceLock, atomic::Ordering};
 
 /// A look, two effects, an agent, and a loop of effects.
 fn chain() -> Value {
@@ -104,4 +104,43 @@ async fn interrupted_effect_is_in_doubt_and_a_look_runs_again() {
     assert_eq!(flow.bench.ran(), ["a", "c"]);
     let failed = summary(&report).failed;
     assert_eq!(failed["b"].code, "interrupted-unknown");
+}
+
+/// A node beside an effect that has ended may run for hours: a crash meanwhile must not leave the
+/// effect in doubt.
+#[tokio::test]
+async fn ended_effect_is_durable_while_others_run() {
+    let nodes = json!([
+        {"id": "a", "tool": "act", "input": {}, "mode": "parallel"},
+        {"id": "b", "handler": "hold", "mode": "parallel"},
+    ]);
+    let journal = Arc::new(OnceLock::<Arc<TestJournal>>::new());
+    let of_handler = Arc::clone(&journal);
+    let hold = move |input: HandlerInput| {
+        let journal = of_handler.get().unwrap().clone();
+        async move {
+            let is_durable = || {
+                let durable = journal.durable();
+                durable
+                    .iter()
+                    .filter_map(line)
+                    .any(|line| line == "-a act {}")
+            };
+            // The other node and the barrier take far fewer turns of the runtime.
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            NodeOutput::of_text(&input.node, None, is_durable().to_string())
+        }
+    };
+    let parts = Parts {
+        handlers: handlers(vec![("hold", hold)]),
+        ..Parts::default()
+    };
+    let mut flow = Flow::new(&nodes, parts);
+    journal.set(flow.bench.journal.clone()).ok();
+
+    assert_eq!(flow.say().await.end, done("[a]\nact {}\n\n[b]\ntrue"));
+    // The intent of the effect, its end, and that of the turn.
+    assert_eq!(flow.bench.journal.barriers(), 3);
 }
