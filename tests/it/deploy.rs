@@ -113,7 +113,7 @@ fn run_as_other_user_with_read_only_directories() {
 }
 
 #[test]
-fn sigterm_acts_as_one_ctrl_c() {
+fn sigterm_drains_and_second_cancels() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let deployment = Deployment::new(&format!(
@@ -153,14 +153,15 @@ fn sigterm_acts_as_one_ctrl_c() {
     };
     assert_eq!(line, "GET / HTTP/1.1\r\n");
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    let status = child.wait().unwrap();
+    // The call never ends, so the first signal waits for it.
+    let mut said = BufReader::new(child.stderr.take().unwrap());
     let mut stderr = String::new();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut stderr)
-        .unwrap();
+    while !stderr.contains("A second SIGTERM") {
+        assert_ne!(said.read_line(&mut stderr).unwrap(), 0, "{stderr}");
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    said.read_to_string(&mut stderr).unwrap();
+    let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(130), "{stderr}");
     assert!(stderr.contains("--resume"), "{stderr}");
 

@@ -6,6 +6,7 @@ mod changed;
 mod child;
 mod clients;
 mod counter;
+mod drain;
 mod full;
 mod guest;
 mod held;

@@ -143,6 +143,7 @@ async fn embed() -> Result<String, Box<dyn Error>> {
         observer: &Unobserved,
         approvals: &[],
         cancel: &CancellationToken::new(),
+        drain: &CancellationToken::new(),
     };
     let mut input = AgentInput::Text("How many words does notes.txt have?".into());
     loop {

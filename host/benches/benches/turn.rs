@@ -184,6 +184,7 @@ impl Loop {
             observer: &Unobserved,
             approvals: &[],
             cancel: &self.cancel,
+            drain: &CancellationToken::new(),
         };
         let began = Instant::now();
         let outcome = self.agent.run_turn(&mut self.session, input, &cx).await;

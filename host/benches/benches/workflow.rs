@@ -135,6 +135,7 @@ async fn turn(
         observer: &Unobserved,
         approvals: &[],
         cancel,
+        drain: &tokio_util::sync::CancellationToken::new(),
     };
     agent.run_turn(session, input, &cx).await
 }

@@ -1,7 +1,9 @@
 //! SIGINT and SIGTERM. During a turn, the first one asks the turn to end: running calls are stopped
 //! and answered, and the journal is written. The second one exits at once; the next resume repairs
-//! what is missing. Before a turn, and in commands without one, the first signal exits at once,
-//! with the same exit code; a prompt's terminal modes are restored before.
+//! what is missing. A run is drained by a SIGTERM that comes first: what runs ends, nothing else
+//! starts, and the next signal is the first one above. Before a turn, and in commands without one,
+//! the first signal exits at once, with the same exit code; a prompt's terminal modes are restored
+//! before.
 //!
 //! SIGXFSZ is caught, too: by default it kills a process that writes beyond `ulimit -f`.
 
@@ -28,8 +30,17 @@ use tokio_util::sync::CancellationToken;
 /// True until [`exit_cleanly`]: a signal exits the process at once.
 static EXIT_ON_FIRST: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 
-/// The turns that the first signal cancels, from [`Stop::listen`] on.
-static TURNS: OnceLock<CancellationToken> = OnceLock::new();
+/// The turns that signals end, from [`Stop::listen`] or [`Stop::draining`] on.
+static TURNS: OnceLock<Turns> = OnceLock::new();
+
+/// The turns of a command.
+#[derive(Debug)]
+struct Turns {
+    /// Cancels them.
+    cancel: CancellationToken,
+    /// Drains them; absent where SIGTERM is as SIGINT.
+    drain: Option<CancellationToken>,
+}
 
 /// Makes SIGINT and SIGTERM exit the process with code 130 from now on. Call it before anything
 /// else.
@@ -53,11 +64,23 @@ pub(crate) fn exit_cleanly() -> io::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::spawn(async move {
-        tokio::select! { _ = interrupt.recv() => {} _ = terminate.recv() => {} }
-        if let Some(turns) = TURNS.get() {
-            turns.cancel();
-            tokio::select! { _ = interrupt.recv() => {} _ = terminate.recv() => {} }
-            // Exit even if something hangs: the user asked twice.
+        let mut is_cancelled = false;
+        loop {
+            let is_terminate = tokio::select! {
+                _ = interrupt.recv() => false,
+                _ = terminate.recv() => true,
+            };
+            match TURNS.get() {
+                Some(Turns {
+                    drain: Some(drain), ..
+                }) if is_terminate && !is_cancelled && !drain.is_cancelled() => drain.cancel(),
+                Some(turns) if !is_cancelled => {
+                    turns.cancel.cancel();
+                    is_cancelled = true;
+                }
+                // Exit even if something hangs: the user asked again.
+                Some(_) | None => break,
+            }
         }
         end_now(Exit::Cancelled);
     });
@@ -85,19 +108,32 @@ pub(crate) fn survive_file_size_limit() -> io::Result<()> {
 pub(crate) struct Stop {
     /// Cancelled by the first signal, by the deadline, and by a failed write to stdout.
     pub(crate) token: CancellationToken,
+    /// Cancelled by a SIGTERM that comes first, in a command that can be drained.
+    pub(crate) drain: CancellationToken,
     /// Cancelled by the deadline alone, to tell it from a signal.
     deadline: CancellationToken,
 }
 
 impl Stop {
-    /// Listens for signals, and starts the timeout. From now on the first signal ends the turn only.
-    /// A command calls it at most once.
-    pub(crate) fn listen(terminal: &Terminal, timeout: Option<Duration>) -> Self {
-        let stop = Self {
-            token: terminal.stdout_failed().child_token(),
-            deadline: CancellationToken::new(),
-        };
-        TURNS.get_or_init(|| stop.token.clone());
+    /// Listens for signals. From now on the first one ends the turn only. A command calls this or
+    /// [`Self::draining`], once.
+    pub(crate) fn listen(terminal: &Terminal) -> Self {
+        let stop = Self::new(terminal);
+        TURNS.get_or_init(|| Turns {
+            cancel: stop.token.clone(),
+            drain: None,
+        });
+        stop
+    }
+
+    /// Listens for signals, of which SIGTERM drains the turns if it comes first, and starts the
+    /// timeout.
+    pub(crate) fn draining(terminal: &Terminal, timeout: Option<Duration>) -> Self {
+        let stop = Self::new(terminal);
+        TURNS.get_or_init(|| Turns {
+            cancel: stop.token.clone(),
+            drain: Some(stop.drain.clone()),
+        });
         if let Some(timeout) = timeout {
             let (token, deadline) = (stop.token.clone(), stop.deadline.clone());
             tokio::spawn(async move {
@@ -109,7 +145,28 @@ impl Stop {
         stop
     }
 
-    /// Returns the exit of a cancelled run.
+    fn new(terminal: &Terminal) -> Self {
+        Self {
+            token: terminal.stdout_failed().child_token(),
+            drain: CancellationToken::new(),
+            deadline: CancellationToken::new(),
+        }
+    }
+
+    /// Whether the run is to end: at once, or when it is drained.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.token.is_cancelled() || self.drain.is_cancelled()
+    }
+
+    /// Waits until the run is to end.
+    pub(crate) async fn requested(&self) {
+        tokio::select! {
+            () = self.token.cancelled() => {}
+            () = self.drain.cancelled() => {}
+        }
+    }
+
+    /// Returns the exit of a run that was cancelled or drained.
     pub(crate) fn exit(&self) -> Exit {
         if self.deadline.is_cancelled() {
             Exit::TimedOut

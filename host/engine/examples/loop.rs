@@ -83,6 +83,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         observer,
         approvals,
         cancel,
+        drain: &CancellationToken::new(),
     };
     let mut input = AgentInput::Text("How many words are there?".into());
     while agent.run_turn(&mut session, input, &cx).await.end == TurnEnd::NeedsMoreTurns {

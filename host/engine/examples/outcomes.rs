@@ -207,6 +207,7 @@ async fn run() -> Result<Vec<TurnReport>, Box<dyn Error>> {
             observer: &Unobserved,
             approvals: &[],
             cancel: &cancel,
+            drain: &CancellationToken::new(),
         };
         let report = agent.run_turn(&mut session, given, &cx).await;
         reports.push(report.clone());

@@ -99,7 +99,7 @@ use tokio_util::sync::CancellationToken;
 ///     };
 ///     let journal = Arc::new(MemoryJournal::new(SessionId::new()));
 ///     let mut session = Session::start(journal, SessionStart::default());
-///     let cx = TurnContext { observer: &Unobserved, approvals: &[], cancel: &Default::default() };
+///     let cx = TurnContext { observer: &Unobserved, approvals: &[], cancel: &Default::default(), drain: &Default::default() };
 ///     let report = agent.run_turn(&mut session, AgentInput::Text("Hi".into()), &cx).await;
 ///     assert!(matches!(report.end, TurnEnd::Done { text, .. } if text == "Hello!"));
 /// }
@@ -217,6 +217,15 @@ pub struct TurnContext<'a> {
     pub approvals: &'a [ApprovalRule],
     /// Cancels the turn.
     pub cancel: &'a CancellationToken,
+    /// Ends the turn as soon as nothing is lost by it: what runs ends, and nothing else starts.
+    pub drain: &'a CancellationToken,
+}
+
+impl TurnContext<'_> {
+    /// Whether nothing more is to start in this turn. A cancelled turn answers its calls instead.
+    fn is_drained(&self) -> bool {
+        self.drain.is_cancelled() && !self.cancel.is_cancelled()
+    }
 }
 
 impl Agent {
@@ -225,6 +234,11 @@ impl Agent {
     /// When `cx.cancel` is cancelled, running calls are stopped and answered, and the turn ends as
     /// [`TurnEnd::Cancelled`]. A failure is an end too; everything before it is in the journal.
     /// After a failure of the journal itself, nothing more runs.
+    ///
+    /// When `cx.drain` is cancelled, a model call that waits for its reply and a batch of calls that
+    /// runs end first. Then the turn ends as [`TurnEnd::NeedsMoreTurns`], and
+    /// [`AgentInput::Continue`] resumes it. Agents and workflows stop likewise: their calls and
+    /// nodes stay open.
     pub fn run_turn<'a>(
         &'a self,
         session: &'a mut Session,
@@ -284,6 +298,9 @@ impl Agent {
                 Transition::Continue { next_step } => next_step,
                 Transition::End { end } => return Ok(*end),
             };
+            if cx.is_drained() && starts_work(step, session) {
+                return Ok(TurnEnd::NeedsMoreTurns);
+            }
             let result = match step {
                 Step::CheckBudgets => self.check_budgets(session, started),
                 Step::CallModel => self.call_model(session, cx).await?,
@@ -329,6 +346,11 @@ impl Agent {
         };
         TurnReport { end, summary }
     }
+}
+
+/// Whether a step starts something. That of tools without a call ends the turn.
+fn starts_work(step: Step, session: &Session) -> bool {
+    step != Step::ExecuteTools || !session.state().batch().is_empty()
 }
 
 /// Returns where the calls of the open batch run.

@@ -319,6 +319,7 @@ impl Call {
             observer,
             approvals,
             cancel,
+            drain: &CancellationToken::new(),
         };
         let agent = self.catalog.agent(self.elicitation);
         let run = agent.run_client_call(&self.session, &mut self.inner, &cx);

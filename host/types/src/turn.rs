@@ -127,8 +127,8 @@ pub struct TurnReport {
 #[serde(tag = "type", rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum TurnEnd {
-    /// Tools ran, and the model has not seen their results. Run the next turn with
-    /// [`AgentInput::Continue`].
+    /// The turn left something to do: the model has not seen the results of its calls, or, if the
+    /// turn was drained, calls have not run. Run the next turn with [`AgentInput::Continue`].
     NeedsMoreTurns,
     /// The model gave its answer.
     Done {

@@ -1,8 +1,9 @@
-//! Tests Ctrl-C and SIGTERM: the first signal settles running calls and ends the turn, the second
-//! ends the process at once.
+//! Tests Ctrl-C, and the second SIGTERM of a run, which does the same: it settles running calls and
+//! ends the turn, and the next signal ends the process at once.
 
 use super::{
     counter::{Counter, Hit},
+    drain::DRAINS,
     held::held,
     play::Play,
     running::{asking, configured, is_done, journaled, resumes, run},
@@ -29,6 +30,15 @@ fn playing(env: &TestEnv) -> Running {
         env,
         &["run", "--output-format", "stream-json", "go"],
     ))
+}
+
+/// Cancels a run: by Ctrl-C, or by the second SIGTERM.
+fn cancel(running: &mut Running, signal: Signal) {
+    running.signal(signal);
+    if signal == Signal::TERM {
+        running.stderr.until(DRAINS);
+        running.signal(signal);
+    }
 }
 
 fn is_stopped(ran: &Ran) {
@@ -89,9 +99,9 @@ fn signal_stops_running_calls_and_answers_all() {
             let counter = Counter::gathering(at_once, arrived);
             let env = TestEnv::new();
             Play::batch(tools).write_files(&env, counter.port);
-            let running = playing(&env);
+            let mut running = playing(&env);
             calls.wait();
-            running.signal(signal);
+            cancel(&mut running, signal);
             is_stopped(&running.end());
             drop(calls);
 
@@ -176,7 +186,7 @@ fn signal_does_not_wait_for_the_model() {
         if point == 1 {
             running.stdout.until("\"live\":\"text\"");
         }
-        running.signal(Signal::TERM);
+        cancel(&mut running, Signal::TERM);
         is_stopped(&running.end());
         drop(answer);
         let events = journaled(&env);
@@ -287,10 +297,10 @@ fn signal_without_turn_exits_130() {
 }
 
 /// Another program holds the journal's file, so that the barrier behind a stopped call waits. The
-/// first signal waits for the barrier. The second does not: the call has no result then, and the
+/// signal that cancels waits for the barrier. The next does not: the call has no result then, and the
 /// next run settles it.
 #[test]
-fn signal_waits_for_barrier_until_second_signal() {
+fn cancel_waits_for_barrier_until_next_signal() {
     let unknown = "The host stopped while `act` ran. Whether the call took effect is not known, and it was not repeated. Check before you call it again.";
     let unknown = json!({ "code": "interrupted-unknown", "message": unknown });
     for (is_twice, expected) in [(false, cancelled(CHANGED)), (true, unknown)] {
@@ -303,7 +313,7 @@ fn signal_waits_for_barrier_until_second_signal() {
         let file = env.outside().join("state/agent-host.db");
         let other = rusqlite::Connection::open(file).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        running.signal(Signal::TERM);
+        cancel(&mut running, Signal::TERM);
         running.stderr.until("cancelled");
         if is_twice {
             running.signal(Signal::INT);

@@ -209,6 +209,7 @@ async fn resume(agent: &Agent, session: &mut Session, decides: bool) -> Option<T
         observer: &Unobserved,
         approvals: &[],
         cancel: &CancellationToken::new(),
+        drain: &CancellationToken::new(),
     };
     let mut last = None;
     while let Some(next) = input {

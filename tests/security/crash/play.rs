@@ -136,6 +136,20 @@ impl Play {
         }
     }
 
+    /// An agent that makes one call after another.
+    pub(crate) fn agent() -> Self {
+        let start = json!({ "tool": "agent_helper", "input": { "instructions": "help" } });
+        Self {
+            script: json!([{ "call": [start] }, { "text": "That is all." }]),
+            helper: Some(json!([
+                { "call": [counted("act")] },
+                { "call": [counted("put")] },
+                { "text": "It is done." },
+            ])),
+            ..Self::default()
+        }
+    }
+
     /// A long session: four calls, `n` times.
     pub(crate) fn long(turns: usize) -> Self {
         let four = [

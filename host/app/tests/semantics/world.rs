@@ -197,6 +197,7 @@ impl World {
             observer: self.watcher.as_ref(),
             approvals: &[],
             cancel: &self.cancel,
+            drain: &CancellationToken::new(),
         };
         tokio::select! {
             outcome = self.agent.run_turn(&mut self.session, input, &cx) => {
@@ -215,6 +216,7 @@ impl World {
             observer: self.watcher.as_ref(),
             approvals: &[],
             cancel: &cancel,
+            drain: &CancellationToken::new(),
         };
         let turn = self.agent.run_turn(&mut self.session, input, &cx);
         let stop = async {
@@ -231,6 +233,7 @@ impl World {
             observer: self.watcher.as_ref(),
             approvals: &[],
             cancel: &self.cancel,
+            drain: &CancellationToken::new(),
         };
         let turn = self.agent.run_turn(&mut self.session, input, &cx);
         timeless(tokio::time::timeout(PATIENCE, turn).await.unwrap())

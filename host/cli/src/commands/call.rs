@@ -87,7 +87,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         }
     };
     // A signal also ends a prompt and restores the terminal's modes.
-    let stop = Stop::listen(terminal, None);
+    let stop = Stop::listen(terminal);
     let report = tokio::select! {
         biased;
         () = stop.token.cancelled() => return Ok(stop.exit()),

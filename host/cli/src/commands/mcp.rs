@@ -33,7 +33,7 @@ pub(super) async fn mcp(args: McpArgs, terminal: &Terminal) -> Result<Exit, Fail
 async fn serve(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut config = configured(&args)?;
     config.hidden_files.extend(args.token_file.clone());
-    let stop = Stop::listen(terminal, None);
+    let stop = Stop::listen(terminal);
     let host = tokio::select! {
         biased;
         () = stop.token.cancelled() => return Ok(stop.exit()),

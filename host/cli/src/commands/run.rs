@@ -20,6 +20,7 @@ use crate::{
 };
 use agent_host_app::{Host, Overrides};
 use agent_host_engine::{
+    BoxFuture,
     schema::AnswerSchema,
     session::Session,
     turn::{Agent, Prompts, TurnContext, UntilEnd, UntilTool},
@@ -98,12 +99,12 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     if let Some(task) = &task {
         attachments::check(task.parts(), &config)?;
     }
-    let stop = Stop::listen(terminal, args.timeout.map(Duration::from_secs));
+    let stop = Stop::draining(terminal, args.timeout.map(Duration::from_secs));
     // Opening may compile for seconds and wait a minute for a secret's command; dropping it ends
     // both.
     let host = tokio::select! {
         biased;
-        () = stop.token.cancelled() => {
+        () = stop.requested() => {
             terminal.note("Stopped before anything ran.");
             return Ok(stop.exit());
         }
@@ -261,9 +262,12 @@ impl Run<'_> {
         session: &mut Session,
         mut images: Vec<ContentPart>,
     ) -> Result<Exit, Failure> {
-        if !session.state().batch().is_empty() {
+        if session.state().is_unfinished() {
             let report = self.drive(session, AgentInput::Continue).await?;
-            self.finish(session, report).await?;
+            let exit = self.finish(session, report).await?;
+            if self.stop.is_requested() {
+                return Ok(exit);
+            }
         }
         loop {
             let Some(line) = self.read_line().await else {
@@ -275,7 +279,7 @@ impl Run<'_> {
             let input = attachments::input(line, std::mem::take(&mut images));
             let report = self.drive(session, input).await?;
             let exit = self.finish(session, report).await?;
-            if self.stop.token.is_cancelled() || exit == Exit::Waiting {
+            if self.stop.is_requested() || exit == Exit::Waiting {
                 return Ok(exit);
             }
         }
@@ -283,7 +287,7 @@ impl Run<'_> {
 
     /// Returns the exit of a run that a signal, the timeout or a failed write stopped.
     fn stopped(&self) -> Option<Exit> {
-        self.stop.token.is_cancelled().then(|| self.stop.exit())
+        self.stop.is_requested().then(|| self.stop.exit())
     }
 
     async fn read_line(&self) -> Option<String> {
@@ -297,10 +301,13 @@ impl Run<'_> {
         &self,
         prompt: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
+        if self.stop.is_requested() {
+            return None;
+        }
         let answer = tokio::task::spawn_blocking(prompt);
         tokio::select! {
             biased;
-            () = self.stop.token.cancelled() => None,
+            () = self.stop.requested() => None,
             answer = answer => answer.ok(),
         }
     }
@@ -317,11 +324,14 @@ impl Run<'_> {
                 observer: &self.view,
                 approvals: &self.host.remembered().await?,
                 cancel: &self.stop.token,
+                drain: &self.stop.drain,
             };
-            let report = self.agent.run_turn(session, input, &cx).await;
+            let turn = self.agent.run_turn(session, input, &cx);
+            let report = self.note_drain(turn).await;
             self.view.end_output();
             self.remember(session, &report.end, rules).await;
             let next = match &report.end {
+                TurnEnd::NeedsMoreTurns if self.stop.drain.is_cancelled() => None,
                 TurnEnd::NeedsMoreTurns => Some(AgentInput::Continue),
                 TurnEnd::AwaitingConfirmation { continuation, .. }
                 | TurnEnd::AwaitingAnswer { continuation, .. }
@@ -338,6 +348,21 @@ impl Run<'_> {
                 None => return Ok(report),
             };
         }
+    }
+
+    /// Runs a turn, and says so if it is drained meanwhile: what runs may take long.
+    async fn note_drain(&self, turn: BoxFuture<'_, TurnReport>) -> TurnReport {
+        let mut turn = turn;
+        tokio::select! {
+            biased;
+            report = &mut turn => return report,
+            () = self.stop.drain.cancelled() => {}
+        }
+        self.view.end_output();
+        self.terminal.note(
+            "Stopping after what runs now; nothing else starts. A second SIGTERM stops that, too.",
+        );
+        turn.await
     }
 
     /// Prints the result of a run and returns its exit.
@@ -392,9 +417,11 @@ impl Run<'_> {
             | TurnEnd::AwaitingChildren { continuation } => {
                 self.terminal.note(&reply::waiting_text(continuation));
             }
-            TurnEnd::NeedsMoreTurns => self
-                .terminal
-                .note(&format!("To go on: agent-host run --resume {id}")),
+            TurnEnd::NeedsMoreTurns => {
+                self.terminal.note(&format!(
+                    "Stopped before the next step; nothing is lost.\nTo go on: agent-host run --resume {id}"
+                ));
+            }
             TurnEnd::Cancelled => {
                 if !self.terminal.stdout_is_closed() {
                     self.terminal.note(&format!(

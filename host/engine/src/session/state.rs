@@ -248,6 +248,15 @@ impl SessionState {
         self.progress.is_open
     }
 
+    /// Whether its last turn left calls, nodes or results that the next one continues.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        let last = self.last_report.as_ref().map(|report| &report.end);
+        !self.batch.is_empty()
+            || self.open_workflow().is_some()
+            || matches!(last, Some(TurnEnd::NeedsMoreTurns))
+    }
+
     /// Whether its last turn ended for good: nothing waits, and nothing is to be continued.
     pub(crate) fn has_ended(&self) -> bool {
         let last = self.last_report.as_ref().map(|report| &report.end);

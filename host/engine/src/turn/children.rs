@@ -39,11 +39,14 @@ use std::time::Instant;
 pub(super) enum ChildEnd {
     Settled(CallReport, Option<ChildSummary>),
     Waiting(WaitingChild),
+    /// The turn was drained. The call stays open, and its session continues with the next turn.
+    Drained,
 }
 
 /// How far the session of an agent got.
 enum Driven {
     Waiting(WaitingChild),
+    Drained,
     Ended(Box<Session>, TurnEnd),
 }
 
@@ -88,6 +91,9 @@ impl Agent {
         group: Vec<Run>,
         cx: &TurnContext<'_>,
     ) -> Result<Option<StepResult>, TurnError> {
+        if cx.is_drained() {
+            return Ok(Some(StepResult::end(TurnEnd::NeedsMoreTurns)));
+        }
         for run in group.iter().filter(|run| !run.entry.is_spawned) {
             let Some(child) = self.sub_agent(&run.entry.call.name) else {
                 continue;
@@ -123,7 +129,7 @@ impl Agent {
             ended.push(pair);
         }
         drop(ends);
-        let (mut waiting, mut failed) = (Vec::new(), None);
+        let (mut waiting, mut is_drained, mut failed) = (Vec::new(), false, None);
         for (run, end) in ended {
             match end {
                 Ok(ChildEnd::Settled(report, summary)) => {
@@ -134,12 +140,16 @@ impl Agent {
                     record_end(session, &run.entry.call, report, by);
                 }
                 Ok(ChildEnd::Waiting(child)) => waiting.push(child),
+                Ok(ChildEnd::Drained) => is_drained = true,
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
         match failed {
             Some(error) => Err(error),
-            None => Ok(self.wait_for_children(session, waiting)),
+            None => {
+                let drained = is_drained.then(|| StepResult::end(TurnEnd::NeedsMoreTurns));
+                Ok(self.wait_for_children(session, waiting).or(drained))
+            }
         }
     }
 
@@ -198,6 +208,7 @@ impl Agent {
             Verdict::Pass | Verdict::Retry => {
                 match self.drive(child, caller, run, input, share, cx).await? {
                     Driven::Waiting(waiting) => ChildEnd::Waiting(waiting),
+                    Driven::Drained => ChildEnd::Drained,
                     Driven::Ended(session, end) => ended(child, &session, run, end).await?,
                 }
             }
@@ -278,6 +289,7 @@ impl Agent {
                 break last.map_or(TurnEnd::Cancelled, |report| report.end.clone());
             };
             match agent.run_turn(&mut session, input, &cx).await.end {
+                TurnEnd::NeedsMoreTurns if cx.is_drained() => return Ok(Driven::Drained),
                 TurnEnd::NeedsMoreTurns => next = Some(AgentInput::Continue),
                 TurnEnd::AwaitingConfirmation { continuation }
                 | TurnEnd::AwaitingAnswer { continuation }

@@ -8,6 +8,7 @@ mod client;
 mod context;
 mod decisions;
 mod doubles;
+mod drain;
 mod durability;
 mod external;
 mod flow;

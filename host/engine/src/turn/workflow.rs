@@ -24,7 +24,7 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use node::Landed;
 use start::Lane;
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     future::Future,
     pin::Pin,
     time::Instant,
@@ -50,6 +50,8 @@ struct Driver<'a> {
     under_way: HashMap<NodeRun, UnderWay>,
     /// The nodes whose sessions wait for the user.
     waiting: BTreeMap<NodeRun, WaitingChild>,
+    /// The nodes that stopped since the turn is drained.
+    drained: BTreeSet<NodeRun>,
     /// The first failure of the journal; nothing starts after it.
     failed: Option<TurnError>,
 }
@@ -85,6 +87,7 @@ impl Agent {
             flights: FuturesUnordered::new(),
             under_way: HashMap::new(),
             waiting: BTreeMap::new(),
+            drained: BTreeSet::new(),
             failed: None,
         };
         driver.drive().await
@@ -113,6 +116,9 @@ impl Driver<'_> {
             if let Some(paused) = self.agent.wait_for_children(self.session, waiting) {
                 return Ok(paused);
             }
+            if self.cx.is_drained() {
+                return Ok(StepResult::end(TurnEnd::NeedsMoreTurns));
+            }
             // The state machine always has one of these; a run must not hang if it does not.
             return Err(refuse("the run of the workflow cannot continue"));
         }
@@ -127,7 +133,7 @@ impl Driver<'_> {
         if self.failed.is_some() {
             return Ok(None);
         }
-        loop {
+        while !self.cx.is_drained() {
             if let Some(budget) = self.used_up() {
                 return Ok(Some(budget));
             }
@@ -142,6 +148,7 @@ impl Driver<'_> {
             // One that settled at once may have ended the run.
             self.cancel_given_up().await?;
         }
+        Ok(None)
     }
 
     fn used_up(&self) -> Option<Budget> {
@@ -180,7 +187,7 @@ impl Driver<'_> {
             for node in given_up {
                 if let Some(flight) = self.under_way.get(&node) {
                     flight.cancel.cancel();
-                } else if self.waiting.remove(&node).is_some() {
+                } else if self.waiting.remove(&node).is_some() || self.drained.remove(&node) {
                     self.stop_waiting(&node).await?;
                 } else {
                     for queue in self.queued.values_mut() {

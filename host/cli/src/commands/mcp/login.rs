@@ -24,7 +24,7 @@ pub(super) async fn login(
 ) -> Result<Exit, Failure> {
     let config = configured(args)?;
     let endpoint = endpoint(name, &config).await?;
-    let stop = Stop::listen(terminal, None);
+    let stop = Stop::listen(terminal);
     let cannot = |error: LoginError| {
         let name = escape_line(name);
         Failure::failed(format!("cannot log in to the MCP server `{name}`: {error}"))

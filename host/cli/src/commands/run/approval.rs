@@ -91,7 +91,9 @@ impl Run<'_> {
     }
 
     fn can_ask(&self) -> bool {
-        self.terminal.can_ask() && self.agent.settings.prompts == Prompts::Ask
+        !self.stop.is_requested()
+            && self.terminal.can_ask()
+            && self.agent.settings.prompts == Prompts::Ask
     }
 
     /// Returns the rules that an input's decisions ask to remember for this project.

@@ -16,7 +16,7 @@ use agent_host_types::{
     model::{ModelReply, StopReason, Usage},
     question::{Answer, AnsweredBy, AnsweredQuestion},
     tool::Effect,
-    turn::TurnReport,
+    turn::{TurnEnd, TurnReport},
 };
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -299,6 +299,10 @@ impl SessionState {
     fn ended(&mut self, report: &TurnReport) {
         self.last_report = Some(report.clone());
         self.progress = Progress::default();
+        if report.end == TurnEnd::NeedsMoreTurns {
+            // A request whose decisions were taken before the turn was drained.
+            self.open = None;
+        }
         let took = report.summary.duration_ms;
         self.spent.wall_ms = self.spent.wall_ms.saturating_add(took);
         if self.batch.is_empty() && self.open_workflow().is_none() {

@@ -127,6 +127,7 @@ impl Agent {
         let driven = self.drive(child, caller, run, input, share, cx).await?;
         let session = match driven {
             Driven::Waiting(waiting) => return Ok(ChildEnd::Waiting(waiting)),
+            Driven::Drained => return Ok(ChildEnd::Drained),
             Driven::Ended(session, _) => session,
         };
         let mut report = CallReport::of(last_result(&session, run).await?);

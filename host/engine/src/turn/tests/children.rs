@@ -1,5 +1,6 @@
 //! Agents as child sessions: results, approvals inside, crashes, budgets, cancellation.
 
+mod drained;
 mod waiting;
 
 use super::harness::*;

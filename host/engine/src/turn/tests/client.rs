@@ -59,6 +59,7 @@ impl Client {
             observer: &*self.observer,
             approvals: &[],
             cancel: &self.cancel,
+            drain: &CancellationToken::new(),
         };
         self.agent.run_client_call(&self.session, call, &cx).await
     }

@@ -43,6 +43,8 @@ pub(super) struct QueueModel {
     pub(super) requests: Mutex<Vec<ModelRequest>>,
     /// Cancelled when the model is called, for tests that cancel the turn.
     pub(super) cancel_when_asked: Mutex<Option<CancellationToken>>,
+    /// Cancelled when the model is called, before its reply, for tests that drain the turn.
+    pub(super) drain_when_asked: Mutex<Option<CancellationToken>>,
 }
 
 impl QueueModel {
@@ -51,6 +53,7 @@ impl QueueModel {
             replies: Mutex::new(replies.into_iter().map(Ok).collect()),
             requests: Mutex::default(),
             cancel_when_asked: Mutex::default(),
+            drain_when_asked: Mutex::default(),
         })
     }
 }
@@ -74,6 +77,9 @@ impl Model for QueueModel {
             if let Some(cancel) = cancel {
                 cancel.cancel();
                 std::future::pending::<()>().await;
+            }
+            if let Some(drain) = self.drain_when_asked.lock().unwrap().take() {
+                drain.cancel();
             }
             let next = self.replies.lock().unwrap().pop_front();
             let reply = next.unwrap_or_else(|| Err(failing("the queue is empty")))?;

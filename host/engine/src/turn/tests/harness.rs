@@ -32,6 +32,7 @@ pub(super) struct Bench {
     /// The approvals remembered outside of the session.
     pub(super) approvals: Vec<ApprovalRule>,
     pub(super) cancel: CancellationToken,
+    pub(super) drain: CancellationToken,
 }
 
 impl Bench {
@@ -96,6 +97,7 @@ impl Bench {
             observer,
             approvals: Vec::new(),
             cancel,
+            drain: CancellationToken::new(),
         }
     }
 
@@ -105,6 +107,7 @@ impl Bench {
             observer: self.observer.as_ref(),
             approvals: &self.approvals,
             cancel: &self.cancel,
+            drain: &self.drain,
         };
         let turn = self.agent.run_turn(&mut self.session, input, &cx);
         let limit = std::time::Duration::from_secs(20);

@@ -27,6 +27,7 @@ async fn died_during(batch: &[(&str, &str, &str)]) -> Arc<TestJournal> {
         observer: bench.observer.as_ref(),
         approvals: &bench.approvals,
         cancel: &bench.cancel,
+        drain: &bench.drain,
     };
     let turn = bench.agent.run_turn(&mut bench.session, input, &cx);
     // The turn hangs in its tool; then nothing more can happen, and dropping it simulates the death

@@ -193,6 +193,7 @@ async fn client_call_is_ruled() {
         observer: &*bench.observer,
         approvals: &[],
         cancel: &bench.cancel,
+        drain: &bench.drain,
     };
     let mut ends = Vec::new();
     for (tool, n) in [

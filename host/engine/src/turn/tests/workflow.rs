@@ -1,6 +1,7 @@
 //! Workflows in place of the model: what runs, what is recorded, and how the turn ends.
 
 mod crashes;
+mod drained;
 mod limits;
 mod waiting;
 

@@ -50,6 +50,10 @@ impl Driver<'_> {
                 self.waiting.insert(start.run, *child);
                 Ok(())
             }
+            Ok(NodeEnd::Drained) => {
+                self.drained.insert(start.run);
+                Ok(())
+            }
             Ok(NodeEnd::Asked(call)) => {
                 let input = call.input.clone();
                 self.start_in_session(call.entry, input, start).await
@@ -145,7 +149,7 @@ impl Driver<'_> {
         let _ = self.run.settled(node, output);
     }
 
-    /// Ends the session of a node that waited for the user, and settles the node.
+    /// Ends the session of a node that waited for the user or was drained, and settles the node.
     pub(super) async fn stop_waiting(&mut self, node: &NodeRun) -> Result<(), TurnError> {
         self.abandon(node).await?;
         let mut output = NodeOutput::of_failure(&node.node, cancelled(STOPPED));

@@ -61,6 +61,8 @@ pub(super) enum NodeEnd {
     Settled(Box<Ended>),
     /// Its session waits for the user.
     Waiting(Box<WaitingChild>),
+    /// The turn was drained first. The node stays open, and continues with the next turn.
+    Drained,
     /// The call asks the user, and is to run in a session of its own.
     Asked(Box<PlannedCall>),
 }
@@ -94,9 +96,14 @@ impl Flight {
             tokio::select! {
                 () = sleep(wait) => {}
                 () = self.cancel.cancelled() => {}
+                () = cx.drain.cancelled() => {}
             }
         }
-        let end = self.within_timeout(agent, task, cx).await;
+        // A node that is tried again may be tried later as well.
+        let end = match !wait.is_zero() && cx.is_drained() {
+            true => Ok(NodeEnd::Drained),
+            false => self.within_timeout(agent, task, cx).await,
+        };
         Landed {
             end,
             start: self.start,
@@ -154,6 +161,7 @@ impl Flight {
         };
         Ok(match end {
             ChildEnd::Waiting(child) => NodeEnd::Waiting(Box::new(child)),
+            ChildEnd::Drained => NodeEnd::Drained,
             ChildEnd::Settled(report, child) => {
                 NodeEnd::Settled(Box::new(self.ended(report, child)))
             }
@@ -207,7 +215,7 @@ impl Flight {
                 ..*ended
             },
             // Its session is not continued.
-            NodeEnd::Waiting(_) | NodeEnd::Asked(_) => Ended::of(output),
+            NodeEnd::Waiting(_) | NodeEnd::Asked(_) | NodeEnd::Drained => Ended::of(output),
         };
         NodeEnd::Settled(Box::new(ended))
     }
