@@ -1,4 +1,4 @@
-//! Turns that are drained: what runs ends, nothing else starts, and the next turn goes on.
+//! Turns that are drained: what runs ends, nothing else starts, and the next turn continues.
 
 use super::harness::*;
 use agent_host_types::{

@@ -1,4 +1,4 @@
-//! Agents of a turn that is drained: their calls stay open, and they go on with the turn.
+//! Agents of a turn that is drained: their calls stay open, and they continue with the turn.
 
 use super::*;
 use crate::turn::tests::drain::draining;
@@ -87,7 +87,7 @@ async fn agent_of_a_drained_batch_is_not_started() {
     assert_eq!(family.parent.ran(), ["d"]);
 }
 
-/// What waits for the user is listed, and the decision resumes the drained one as well.
+/// The agent that waits for the user is listed, and the decision resumes the drained one as well.
 #[tokio::test]
 async fn waiting_agent_is_listed_beside_a_drained_one() {
     let batch = [("p", "agent_one", START), ("q", "agent_two", START)];

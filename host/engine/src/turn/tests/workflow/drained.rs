@@ -1,4 +1,4 @@
-//! Workflows of a turn that is drained: no further node starts, and the next turn goes on.
+//! Workflows of a turn that is drained: no further node starts, and the next turn continues it.
 
 use super::*;
 use crate::{session::Session, turn::tests::drain::draining};
