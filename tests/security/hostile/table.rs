@@ -46,7 +46,7 @@ const ELSEWHERE: [(ToolErrorCode, &str, &str); 6] = [
     (
         ToolErrorCode::Cancelled,
         "tests/it/deploy.rs",
-        "sigterm_acts_as_one_ctrl_c",
+        "sigterm_drains_and_second_cancels",
     ),
     (
         ToolErrorCode::InterruptedUnknown,
