@@ -18,6 +18,7 @@ mod grants;
 mod headers;
 mod http_grants;
 mod instructions;
+mod layers;
 mod mcp;
 mod model;
 mod network;
@@ -39,6 +40,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod units;
 mod untrusted;
 mod workflows;
 

@@ -291,7 +291,9 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
             "has `headers`, which only one with a `url` is sent",
             "hand them over with [[mcp.env]]",
         ),
-        (Some(command), None) => command_address(&name, command, raw.env, scope),
+        (Some(command), None) => {
+            command_address(&name, command, raw.dir.as_deref(), raw.env, scope)
+        }
         (None, Some(_)) if !raw.env.is_empty() => refuse(
             "env",
             "has [[mcp.env]], and one with a `url` is not started here",
@@ -332,10 +334,11 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
 }
 
 /// Resolves a server that is started, with the host's `PATH` and the granted variables, and nothing
-/// else of the environment.
+/// else of the environment; in `dir`, or in the directory of the file.
 fn command_address(
     name: &str,
     command: Vec<String>,
+    dir: Option<&str>,
     env: Vec<RawEnvGrant>,
     scope: Scope<'_>,
 ) -> Result<Address, ConfigError> {
@@ -368,7 +371,10 @@ fn command_address(
         program,
         args: words.collect(),
         env,
-        directory: scope.base.to_owned(),
+        directory: match dir {
+            Some(dir) => scope.resolve_path("dir", dir)?,
+            None => scope.base.to_owned(),
+        },
         supervisor: None,
     }))
 }

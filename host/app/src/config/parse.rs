@@ -29,16 +29,26 @@ impl ConfigFile {
                 None => return Ok(None),
             },
         };
+        Self::read(path).map(Some)
+    }
+
+    /// Reads a configuration file.
+    pub(super) fn read(path: PathBuf) -> Result<Self, ConfigError> {
         let text = trusted_file::read(&path, MAX_CONFIG_BYTES).map_err(|error| {
             let (file, reason) = (path.display(), error.reason);
             let reason = format!("cannot read the configuration {file}: {reason}");
             ConfigError::new("", reason, error.fix)
         })?;
-        Ok(Some(Self {
+        Ok(Self {
             raw: parse(&path, &text)?,
             path,
             text,
-        }))
+        })
+    }
+
+    /// Parses the text to a table, in which absent keys stay absent.
+    pub(super) fn table(&self) -> Result<toml::Table, ConfigError> {
+        parse(&self.path, &self.text)
     }
 }
 

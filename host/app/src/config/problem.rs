@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::layers::Origin;
 use agent_host_engine::text::escape_line;
 use std::{
     error::Error,
@@ -150,6 +151,41 @@ impl ConfigError {
             let bytes = key.zip(root.as_ref());
             let bytes = bytes.and_then(|(key, root)| span_in_table(root.get_ref(), key));
             problem.set_span(file, text, bytes);
+        }
+        self
+    }
+
+    /// Puts the problems at the places that `find` returns for their keys: an origin, its text if it
+    /// is a file, and the key there. Problems that have a place already, or are of the command line,
+    /// stay as they are.
+    pub(super) fn placed<'a>(
+        mut self,
+        find: impl Fn(Option<&str>) -> Option<(&'a Origin, Option<&'a str>, Option<String>)>,
+    ) -> Self {
+        for problem in &mut self.problems {
+            let is_argument = problem
+                .key
+                .as_deref()
+                .is_some_and(|key| key.starts_with("--"));
+            if problem.span.is_some() || is_argument {
+                continue;
+            }
+            let Some((origin, text, key)) = find(problem.key.as_deref()) else {
+                continue;
+            };
+            match (origin, text) {
+                (Origin::System(file) | Origin::User(file) | Origin::Project(file), Some(text)) => {
+                    let root = DeTable::parse(text).ok();
+                    let bytes = key.as_deref().zip(root.as_ref());
+                    let bytes = bytes.and_then(|(key, root)| span_in_table(root.get_ref(), key));
+                    problem.set_span(file, text, bytes);
+                }
+                (Origin::Variable(name), _) => problem.key = Some(name.clone()),
+                _ => {}
+            }
+            if problem.span.is_some() && key.is_some() {
+                problem.key = key;
+            }
         }
         self
     }

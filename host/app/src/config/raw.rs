@@ -6,7 +6,7 @@
 
 use super::{
     agents::RawAgent, approval::RawApproval, model::is_file, network::RawNetwork, rules::RawRule,
-    settings::RawSettings,
+    settings::RawSettings, units,
 };
 use agent_host_engine::policy::{DirMode, DirQuota};
 use agent_host_models::Provider;
@@ -50,6 +50,7 @@ pub(super) struct RawConfig {
     pub(super) approval_timing: RawTiming,
     /// The time after which an approval expires.
     #[serde(skip_serializing)]
+    #[serde(default, deserialize_with = "units::seconds")]
     pub(super) approval_expires_seconds: Option<u64>,
     /// The number of tools from which on the model searches them.
     #[serde(skip_serializing)]
@@ -138,6 +139,7 @@ pub(super) struct RawBudgets {
     /// US dollars.
     pub(super) usd: Option<f64>,
     /// The time of all turns, without the wait for approvals.
+    #[serde(default, deserialize_with = "units::seconds")]
     pub(super) wall_clock_seconds: Option<u64>,
     /// Tool calls that run.
     pub(super) tool_calls: Option<u64>,
@@ -211,6 +213,7 @@ pub(super) struct RawSession {
     /// The sessions that are kept; the others are removed.
     pub(super) keep: Option<RawKeep>,
     /// The maximum wait for another process that holds the database, in milliseconds.
+    #[serde(default, deserialize_with = "units::milliseconds")]
     pub(super) lock_timeout_ms: Option<u64>,
     /// How much of a turn a crash can lose.
     #[serde(skip_serializing)]
@@ -222,8 +225,10 @@ pub(super) struct RawSession {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawKeep {
     /// The maximum age of the last write, in days; 0 for no bound.
+    #[serde(deserialize_with = "units::days")]
     pub(super) days: Option<u64>,
     /// The maximum size of the database, in bytes; 0 for no bound.
+    #[serde(deserialize_with = "units::bytes")]
     pub(super) bytes: Option<u64>,
 }
 
@@ -288,12 +293,16 @@ pub(super) struct RawProvider {
     /// The maximum of tokens of one reply.
     pub(super) max_output_tokens: Option<NonZeroU32>,
     /// The time limit of a connection.
+    #[serde(default, deserialize_with = "units::seconds")]
     pub(super) connect_timeout_seconds: Option<NonZeroU64>,
     /// The time limit until the answer begins.
+    #[serde(default, deserialize_with = "units::seconds")]
     pub(super) first_chunk_timeout_seconds: Option<NonZeroU64>,
     /// The time limit of a pause in the answer.
+    #[serde(default, deserialize_with = "units::seconds")]
     pub(super) idle_chunk_timeout_seconds: Option<NonZeroU64>,
     /// The time limit of one reply.
+    #[serde(default, deserialize_with = "units::seconds")]
     pub(super) total_timeout_seconds: Option<NonZeroU64>,
     /// The maximum of retries after a transient failure.
     pub(super) retries: Option<u32>,
@@ -358,6 +367,8 @@ pub(super) struct RawMcp {
     pub(super) name: String,
     /// The program to start, and its arguments.
     pub(super) command: Option<Vec<String>>,
+    /// The directory that it runs in; absent for that of the file.
+    pub(super) dir: Option<String>,
     /// The address of a running server.
     pub(super) url: Option<String>,
     /// The source of the token for that address: `env:NAME`, `file:PATH` or `cmd:COMMAND`.
@@ -385,8 +396,10 @@ pub(super) struct RawMcp {
     /// The maximum of concurrent calls.
     pub(super) concurrent_calls: Option<NonZeroUsize>,
     /// The time limit of a call.
+    #[serde(default, deserialize_with = "units::milliseconds")]
     pub(super) deadline_ms: Option<NonZeroU64>,
     /// The time limit until the tools of the server are known.
+    #[serde(default, deserialize_with = "units::seconds")]
     pub(super) connect_timeout_seconds: Option<NonZeroU64>,
     /// True if nothing runs without it; absent for true.
     pub(super) required: Option<bool>,
@@ -509,16 +522,20 @@ pub(super) struct RawSandbox {
     /// The maximum of waiting calls of one tool.
     pub(super) queued_calls_per_tool: Option<usize>,
     /// The memory of all results that are being converted at once, in bytes.
+    #[serde(default, deserialize_with = "units::bytes")]
     pub(super) result_memory_bytes: Option<usize>,
     /// The number of guest threads.
     pub(super) guest_threads: Option<usize>,
     /// The use of the pooling allocator.
     pub(super) pooling: RawPooling,
     /// The address space of the compiling process, in bytes.
+    #[serde(default, deserialize_with = "units::bytes")]
     pub(super) compile_memory_bytes: Option<usize>,
     /// Its processor time.
+    #[serde(default, deserialize_with = "units::seconds")]
     pub(super) compile_cpu_seconds: Option<usize>,
     /// Its wall-clock time.
+    #[serde(default, deserialize_with = "units::milliseconds")]
     pub(super) compile_deadline_ms: Option<usize>,
 }
 
@@ -536,13 +553,14 @@ pub(super) enum RawPooling {
 /// Defines [`LimitsSection`] with the fields of [`Limits`]; a name that is missing in either does
 /// not compile.
 macro_rules! raw_limits {
-    ($($name:ident)*) => {
+    ($($name:ident $(in $unit:literal)?;)*) => {
         /// `[limits]` and `[tool.limits]`: the fields of [`Limits`].
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
         pub struct LimitsSection {
             $(
                 #[doc = concat!("[`Limits::", stringify!($name), "`].")]
+                $(#[serde(deserialize_with = $unit)])?
                 pub(super) $name: Option<u64>,
             )*
         }
@@ -565,7 +583,23 @@ macro_rules! raw_limits {
 }
 
 raw_limits! {
-    deadline_ms memory_bytes table_elements instances memories tables max_transfer_bytes open_resources output_bytes
-    stdio_bytes random_bytes http_header_bytes http_request_bytes http_response_bytes http_requests
-    http_connections http_timeout_ms file_write_bytes file_creates
+    deadline_ms in "units::milliseconds";
+    memory_bytes in "units::bytes";
+    table_elements;
+    instances;
+    memories;
+    tables;
+    max_transfer_bytes in "units::bytes";
+    open_resources;
+    output_bytes in "units::bytes";
+    stdio_bytes in "units::bytes";
+    random_bytes in "units::bytes";
+    http_header_bytes in "units::bytes";
+    http_request_bytes in "units::bytes";
+    http_response_bytes in "units::bytes";
+    http_requests;
+    http_connections;
+    http_timeout_ms in "units::milliseconds";
+    file_write_bytes in "units::bytes";
+    file_creates;
 }

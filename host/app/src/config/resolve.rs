@@ -2,7 +2,9 @@
 
 use super::{
     Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig, ModelsConfig,
-    SecretSection, agents, budgets, context, external, grants, instructions, mcp, network,
+    SecretSection, agents, budgets, context, external, grants, instructions,
+    layers::{Layers, Merged},
+    mcp, network,
     parse::ConfigFile,
     paths::{Scope, canonical},
     prices,
@@ -52,8 +54,9 @@ pub struct Overrides {
 }
 
 impl Config {
-    /// Loads the named file, or `agent.toml` in the working directory if there is one; else the
-    /// defaults. A file that was found and not named may say less unless it is trusted: see
+    /// Loads the configuration of the machine and the user, with the named file above it, or
+    /// `agent.toml` in the working directory if there is one, and variables above that. A file that
+    /// was found and not named may say less unless it is trusted: see
     /// [`Untrusted`](super::Untrusted).
     ///
     /// # Errors
@@ -64,15 +67,25 @@ impl Config {
         overrides: &Overrides,
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
-        let Some(found) = ConfigFile::find(file, &environment.cwd)? else {
-            return Self::resolve(RawConfig::default(), None, overrides, environment);
-        };
-        if file.is_none() {
-            untrusted::check(&found, overrides, environment)?;
+        Self::load_merged(file, overrides, environment).map(|(config, _)| config)
+    }
+
+    /// Loads a configuration, and returns its merged layers, too.
+    pub(super) fn load_merged(
+        file: Option<&Path>,
+        overrides: &Overrides,
+        environment: &Environment,
+    ) -> Result<(Self, Merged), ConfigError> {
+        let below = Layers::below_project(environment)?;
+        let found = ConfigFile::find(file, &environment.cwd)?;
+        if let (Some(found), None) = (&found, file) {
+            untrusted::check(found, &below, overrides, environment)?;
         }
-        let ConfigFile { raw, path, text } = found;
-        Self::resolve(raw, Some(&path), overrides, environment)
-            .map_err(|error| error.in_file(&path, &text))
+        let merged = below.with_project(found.as_ref(), environment)?.merge()?;
+        let file = found.as_ref().map(|found| found.path.as_path());
+        let config = Self::resolve(merged.raw.clone(), file, overrides, environment)
+            .map_err(|error| merged.place(error))?;
+        Ok((config, merged))
     }
 
     /// Resolves a configuration of no components but with these limits, grants and secrets, as the
@@ -218,6 +231,7 @@ impl Config {
             sandbox: sandbox(raw.sandbox),
             secrets,
             file,
+            layer_paths: environment.layer_paths(),
         })
     }
 }

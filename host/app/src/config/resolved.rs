@@ -111,6 +111,8 @@ pub struct Config {
     pub sandbox: SandboxConfig,
     /// The secrets that tools may be granted. Their names differ.
     pub(super) secrets: Vec<SecretConfig>,
+    /// The paths of the configuration of the machine and the user. Not all of them exist.
+    pub(super) layer_paths: Vec<PathBuf>,
 }
 
 impl Config {
@@ -132,6 +134,7 @@ impl Config {
             paths.extend([directory.join("agent.toml"), directory.join("agent.lock")]);
         }
         paths.extend(self.file.clone());
+        paths.extend(self.layer_paths.iter().cloned());
         paths.extend(self.hidden_files.iter().cloned());
         paths.extend(self.models.files().map(Path::to_owned));
         let files = self.secrets.iter().filter_map(SecretConfig::file);

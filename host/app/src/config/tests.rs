@@ -51,7 +51,11 @@ impl Tree {
         let cwd = home.join("project");
         std::fs::create_dir_all(cwd.join("data")).unwrap();
         std::fs::create_dir_all(root.join("srv")).unwrap();
-        let variables = [("HOME".to_owned(), home.display().to_string())].into();
+        // Not that of this machine.
+        let system = ("AGENT_HOST_SYSTEM_CONFIG", root.join("system.toml"));
+        let variables = [("HOME", home.clone()), system];
+        let variables = variables.map(|(name, path)| (name.to_owned(), path.display().to_string()));
+        let variables = variables.into();
         Self {
             _dir: dir,
             root,

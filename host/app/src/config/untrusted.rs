@@ -18,10 +18,12 @@
 //! here.
 
 mod demands;
+mod replaced;
 mod settings;
 
 use super::{
     ConfigError, Environment, GrantsSection, LimitsSection, Overrides, SecretSection,
+    layers::Layers,
     parse::ConfigFile,
     paths::{Scope, canonical},
     problem::config_error,
@@ -73,7 +75,8 @@ impl Untrusted {
         let Some(found) = ConfigFile::find(None, &environment.cwd)? else {
             return Ok(None);
         };
-        let untrusted = review(&found, environment);
+        let below = Layers::below_project(environment)?;
+        let untrusted = review(&found, &below, environment)?;
         Ok(untrusted.map(|untrusted| Self {
             skills: skills_inside(&found, environment),
             ..untrusted
@@ -103,10 +106,11 @@ impl Untrusted {
 /// trusts it.
 pub(super) fn check(
     found: &ConfigFile,
+    below: &Layers,
     overrides: &Overrides,
     environment: &Environment,
 ) -> Result<(), ConfigError> {
-    let Some(untrusted) = review(found, environment) else {
+    let Some(untrusted) = review(found, below, environment)? else {
         return Ok(());
     };
     if overrides.trust || TrustFile::holds(&untrusted, environment)? {
@@ -115,11 +119,24 @@ pub(super) fn check(
     Err(untrusted.refusal("agent-host trust", "--config agent.toml"))
 }
 
-fn review(found: &ConfigFile, environment: &Environment) -> Option<Untrusted> {
+fn review(
+    found: &ConfigFile,
+    below: &Layers,
+    environment: &Environment,
+) -> Result<Option<Untrusted>, ConfigError> {
     let base = found.path.parent().unwrap_or(&environment.cwd);
     let mut review = Review::of_configuration(base, environment);
     review.configuration(&found.raw);
-    review.finish(found.path.clone(), &json!(found.raw))
+    let replaced = replaced::replaced(&found.table()?, below);
+    let authority = match replaced.is_empty() {
+        true => json!(found.raw),
+        // Trust in a file covers what it replaces now, and nothing that the user writes later.
+        false => json!([found.raw, replaced]),
+    };
+    replaced
+        .into_iter()
+        .for_each(|replaced| review.demand(replaced.text));
+    Ok(review.finish(found.path.clone(), &authority))
 }
 
 /// Returns the skills that the file names inside of its directory; none if they cannot be used,

@@ -25,7 +25,7 @@ fn config_of_wrong_form_is_refused_with_a_hint() {
         ),
         (
             "[ollama]\ntotal-timeout-seconds = 0",
-            "line 2, column 25: invalid value: integer `0`, expected a nonzero u64; correct it",
+            "line 2, column 25: 0 seconds cannot be used here; correct it",
         ),
         (
             "[[grants.dir]]\nhost = \".\"\nmode = \"readwrite\"",

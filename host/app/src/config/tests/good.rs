@@ -382,6 +382,9 @@ fn protected_paths_cover_configuration() {
         tree.root.join("state"),
         // Where trust is remembered, also where sessions are kept elsewhere.
         tree.home().join(".local/state/agent-host"),
+        // Whether they exist or not, so that no guest creates them.
+        tree.home().join(".config/agent-host"),
+        tree.root.join("system.toml"),
         cwd.join("agent.lock"),
         srv.join("agent.lock"),
         srv.join("agent.toml"),

@@ -273,7 +273,10 @@ fn mcp_server_with_bad_settings_is_refused() {
             "command = [\"a\"]\nread_only = []\n",
             "did you mean `read-only`?",
         ),
-        ("command = [\"a\"]\ndeadline-ms = 0\n", "nonzero"),
+        (
+            "command = [\"a\"]\ndeadline-ms = 0\n",
+            "0 milliseconds cannot be used here",
+        ),
         (
             "command = [\"a\"]\n[[mcp]]\nname = \"m\"\ncommand = [\"b\"]\n",
             "line 5, column 8: the name `m` is used twice",

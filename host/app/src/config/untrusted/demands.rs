@@ -127,6 +127,8 @@ impl Review<'_> {
         let RawMcp {
             name,
             command,
+            // Told with the program, or unused.
+            dir,
             url,
             token,
             headers,
@@ -147,8 +149,15 @@ impl Review<'_> {
         let who = quoted(name);
         if let Some(command) = command {
             let words = all_quoted(command, " ");
+            let within = match dir {
+                Some(dir) => {
+                    self.reach(dir);
+                    format!(" in {}", quoted(dir))
+                }
+                None => String::new(),
+            };
             self.demand(format!(
-                "starts the program {words} outside of the sandbox, as the MCP server {who}"
+                "starts the program {words}{within} outside of the sandbox, as the MCP server {who}"
             ));
         }
         if let Some(url) = url.as_deref().map(quoted) {

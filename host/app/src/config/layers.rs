@@ -1,0 +1,286 @@
+//! The layers of a configuration: the machine's file, the user's, that of the project, and
+//! variables. They are merged as TOML, so that a key that is absent in one layer is told from one
+//! that has its default, and each value keeps its origin.
+//!
+//! Tables are merged key by key, and the higher layer has the value. The elements of [`COMBINED`]
+//! are put together: those with a `name` by name, and rules all, so that no layer removes a rule of
+//! a lower one. Other lists are replaced as a whole.
+
+mod absolute;
+mod origin;
+#[cfg(test)]
+mod tests;
+mod variables;
+
+pub(super) use origin::Origin;
+
+use super::{ConfigError, Environment, parse::ConfigFile, problem::key_path, raw::RawConfig};
+use origin::Origins;
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+/// The machine's configuration.
+const SYSTEM_FILE: &str = "/etc/agent-host/config.toml";
+
+/// The variable with another path of the machine's configuration.
+const SYSTEM_FILE_VARIABLE: &str = "AGENT_HOST_SYSTEM_CONFIG";
+
+/// The name of the user's configuration in its directory.
+const USER_FILE: &str = "config.toml";
+
+/// The lists whose elements are put together.
+const COMBINED: [&str; 8] = [
+    "tool",
+    "external-tool",
+    "mcp",
+    "agent",
+    "workflow",
+    "provider",
+    "secret",
+    RULES,
+];
+
+/// The one of them whose elements are all kept, whatever their names are.
+const RULES: &str = "rule";
+
+/// A layer of a configuration.
+#[derive(Debug)]
+pub(super) struct Layer {
+    pub(super) origin: Origin,
+    pub(super) table: Table,
+    /// The text that it was read from; absent for variables.
+    text: Option<String>,
+}
+
+/// The layers of a configuration, the highest first.
+#[derive(Debug, Default)]
+pub(super) struct Layers(Vec<Layer>);
+
+/// A merged configuration, and the origin of each part.
+#[derive(Debug)]
+pub(super) struct Merged {
+    pub(super) raw: RawConfig,
+    origins: Origins,
+    layers: Layers,
+}
+
+impl Layers {
+    /// Reads the layers below that of the project: the user's file, and the machine's.
+    ///
+    /// # Errors
+    /// A file cannot be read, or does not have the form of a configuration.
+    pub(super) fn below_project(environment: &Environment) -> Result<Self, ConfigError> {
+        let mut layers = Vec::new();
+        let user = environment.user_config().map(Origin::User);
+        let system = environment.system_config().map(Origin::System);
+        for origin in user.into_iter().chain(system) {
+            let (Origin::User(path) | Origin::System(path)) = &origin else {
+                continue;
+            };
+            // A dangling link is an error of reading, not an absent file.
+            if path.symlink_metadata().is_ok() {
+                let file = ConfigFile::read(path.clone())?;
+                let mut table = file.table()?;
+                let directory = path.parent().unwrap_or(Path::new("/"));
+                absolute::make_absolute(&mut table, directory);
+                let text = Some(file.text);
+                layers.push(Layer {
+                    origin,
+                    table,
+                    text,
+                });
+            }
+        }
+        Ok(Self(layers))
+    }
+
+    /// Puts the file of the project, and then the variables, above these layers.
+    ///
+    /// # Errors
+    /// A variable cannot be used.
+    pub(super) fn with_project(
+        mut self,
+        project: Option<&ConfigFile>,
+        environment: &Environment,
+    ) -> Result<Self, ConfigError> {
+        let mut layers = variables::layers(environment)?;
+        if let Some(file) = project {
+            layers.push(Layer {
+                origin: Origin::Project(file.path.clone()),
+                table: file.table()?,
+                text: Some(file.text.clone()),
+            });
+        }
+        layers.append(&mut self.0);
+        Ok(Self(layers))
+    }
+
+    /// Returns the merged table of these layers, and the origin of its parts.
+    pub(super) fn table(&self) -> (Table, Origins) {
+        let mut table = Table::new();
+        let mut origins = Origins::default();
+        for (index, layer) in self.0.iter().enumerate() {
+            fill(&mut table, &layer.table, "", &mut |merged, local| {
+                origins.add(merged, index, local);
+            });
+        }
+        (table, origins)
+    }
+
+    /// Returns the origin of a part of the merged table.
+    pub(super) fn origin(&self, origins: &Origins, key: &str) -> Option<&Origin> {
+        let (layer, _) = origins.of(key)?;
+        self.0.get(layer).map(|layer| &layer.origin)
+    }
+
+    /// Merges the layers.
+    ///
+    /// # Errors
+    /// Values of several layers do not fit together.
+    pub(super) fn merge(self) -> Result<Merged, ConfigError> {
+        let (table, origins) = self.table();
+        // As text: as values, dates would turn into texts.
+        let text = toml::to_string(&table).map_err(|error| ConfigError::of_message(&error))?;
+        let raw = toml::from_str(&text).map_err(|error: toml::de::Error| {
+            let (reason, fix) = super::parse::explain(error.message());
+            ConfigError::new(
+                "",
+                format!("the configuration files do not fit together: {reason}"),
+                fix,
+            )
+        })?;
+        Ok(Merged {
+            raw,
+            origins,
+            layers: self,
+        })
+    }
+}
+
+impl Merged {
+    /// Returns the layers.
+    fn layers(&self) -> impl Iterator<Item = &Layer> {
+        self.layers.0.iter()
+    }
+
+    /// Puts the problems at the places of their keys, in the layer that each key is from. A key that
+    /// is in no layer is looked for in the file of the project.
+    pub(super) fn place(&self, error: ConfigError) -> ConfigError {
+        error.placed(|key| {
+            let found = key.and_then(|key| self.origins.of(key));
+            let layer = match found {
+                Some((index, _)) => self.layers.0.get(index),
+                None => self.layers().find(|layer| layer.text.is_some()),
+            }?;
+            let key = found.map(|(_, local)| local).or(key.map(str::to_owned));
+            Some((&layer.origin, layer.text.as_deref(), key))
+        })
+    }
+}
+
+impl Environment {
+    /// Returns the path of the user's configuration; absent without a home directory.
+    #[must_use]
+    pub fn user_config(&self) -> Option<PathBuf> {
+        Some(self.config_dir()?.join(USER_FILE))
+    }
+
+    /// Returns the directory of the user's configuration, which may have a file with a key, too;
+    /// absent without a home directory.
+    #[must_use]
+    pub fn config_dir(&self) -> Option<PathBuf> {
+        self.program_dir("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// Returns the paths of the layers below the project, which no guest may reach, whether they
+    /// exist or not.
+    pub(super) fn layer_paths(&self) -> Vec<PathBuf> {
+        let paths = self.config_dir().into_iter().chain(self.system_config());
+        paths.collect()
+    }
+
+    /// Returns the path of the machine's configuration; absent where the variable is empty.
+    pub(super) fn system_config(&self) -> Option<PathBuf> {
+        match self.variables.get(SYSTEM_FILE_VARIABLE) {
+            Some(path) if path.is_empty() => None,
+            Some(path) => Some(self.cwd.join(path)),
+            None => Some(SYSTEM_FILE.into()),
+        }
+    }
+}
+
+/// Fills what is absent in a table from that of a lower layer. `filled` gets the paths of what is
+/// taken: in the merged table, and in the layer's own.
+fn fill(target: &mut Table, lower: &Table, path: &str, filled: &mut dyn FnMut(String, String)) {
+    for (key, value) in lower {
+        let here = join(path, key);
+        let is_combined = path.is_empty() && COMBINED.contains(&key.as_str());
+        match (target.get_mut(key), value) {
+            (None, _) => {
+                filled(here.clone(), here);
+                target.insert(key.clone(), value.clone());
+            }
+            (Some(Value::Table(target)), Value::Table(lower)) => {
+                fill(target, lower, &here, filled);
+            }
+            (Some(Value::Array(target)), Value::Array(lower)) if is_combined => {
+                combine(target, lower, &here, filled);
+            }
+            (Some(_), _) => {}
+        }
+    }
+}
+
+/// Adds the elements of a list of a lower layer, except those whose name is taken.
+fn combine(
+    target: &mut Vec<Value>,
+    lower: &[Value],
+    path: &str,
+    filled: &mut dyn FnMut(String, String),
+) {
+    let taken: Vec<Value> = target.iter().filter_map(name_of).cloned().collect();
+    for (index, item) in lower.iter().enumerate() {
+        let is_taken = name_of(item).is_some_and(|name| taken.contains(name));
+        if path == RULES || !is_taken {
+            filled(
+                format!("{path}[{}]", target.len()),
+                format!("{path}[{index}]"),
+            );
+            target.push(item.clone());
+        }
+    }
+}
+
+/// Returns the name of an element of a list.
+fn name_of(item: &Value) -> Option<&Value> {
+    item.get("name")
+}
+
+/// Returns the path of a key of a table.
+pub(super) fn join(path: &str, key: &str) -> String {
+    let key = key_path(key);
+    match path {
+        "" => key,
+        path => format!("{path}.{key}"),
+    }
+}
+
+/// Calls `see` for each value that is no table and no list of tables, with its path.
+pub(super) fn leaves<'a>(table: &'a Table, path: &str, see: &mut dyn FnMut(String, &'a Value)) {
+    for (key, value) in table {
+        let here = join(path, key);
+        match value {
+            Value::Table(table) if !table.is_empty() => leaves(table, &here, see),
+            Value::Array(items) if items.iter().any(Value::is_table) => {
+                for (index, item) in items.iter().enumerate() {
+                    let here = format!("{here}[{index}]");
+                    match item {
+                        Value::Table(table) => leaves(table, &here, see),
+                        item => see(here, item),
+                    }
+                }
+            }
+            value => see(here, value),
+        }
+    }
+}

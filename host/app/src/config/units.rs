@@ -1,0 +1,176 @@
+//! Durations and sizes: a number in the unit that the key's name ends in, or a text with a unit,
+//! such as `"10s"` or `"128MiB"`.
+
+#[cfg(test)]
+mod tests;
+
+use serde::de::{Deserializer, Visitor};
+use std::{fmt, marker::PhantomData};
+
+/// The units of durations, in milliseconds.
+const DURATIONS: [(&str, u64); 5] = [
+    ("ms", 1),
+    ("s", 1_000),
+    ("min", 60_000),
+    ("h", 3_600_000),
+    ("d", 86_400_000),
+];
+
+/// The units of sizes, in bytes.
+const SIZES: [(&str, u64); 7] = [
+    ("B", 1),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+];
+
+/// A kind of quantity.
+struct Kind {
+    /// The name, and an example, for messages.
+    name: &'static str,
+    example: &'static str,
+    units: &'static [(&'static str, u64)],
+    /// The unit of a number without one, in the smallest of `units`.
+    base: u64,
+    base_name: &'static str,
+}
+
+/// Deserializes a duration in milliseconds.
+pub(super) fn milliseconds<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<u64>,
+{
+    deserialize(duration(1, "milliseconds"), deserializer)
+}
+
+/// Deserializes a duration in seconds.
+pub(super) fn seconds<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<u64>,
+{
+    deserialize(duration(1_000, "seconds"), deserializer)
+}
+
+/// Deserializes a duration in days.
+pub(super) fn days<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<u64>,
+{
+    deserialize(duration(86_400_000, "days"), deserializer)
+}
+
+/// Deserializes a size in bytes.
+pub(super) fn bytes<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<u64>,
+{
+    let kind = Kind {
+        name: "a size",
+        example: "128MiB",
+        units: &SIZES,
+        base: 1,
+        base_name: "bytes",
+    };
+    deserialize(kind, deserializer)
+}
+
+fn duration(base: u64, base_name: &'static str) -> Kind {
+    Kind {
+        name: "a duration",
+        example: "10s",
+        units: &DURATIONS,
+        base,
+        base_name,
+    }
+}
+
+fn deserialize<'de, D, T>(kind: Kind, deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<u64>,
+{
+    let form = Form(kind, PhantomData);
+    deserializer.deserialize_any(form).map(Some)
+}
+
+/// The forms of a quantity.
+struct Form<T>(Kind, PhantomData<T>);
+
+impl<T: TryFrom<u64>> Form<T> {
+    fn number<E: serde::de::Error>(&self, number: u64) -> Result<T, E> {
+        let wrong = || E::custom(format!("{number} {} cannot be used here", self.0.base_name));
+        T::try_from(number).map_err(|_| wrong())
+    }
+}
+
+impl<T: TryFrom<u64>> Visitor<'_> for Form<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Kind {
+            name,
+            example,
+            base_name,
+            ..
+        } = &self.0;
+        write!(
+            f,
+            "{name}: a number of {base_name}, or a text like \"{example}\""
+        )
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<T, E> {
+        self.number(number)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<T, E> {
+        match u64::try_from(number) {
+            Ok(number) => self.number(number),
+            Err(_) => Err(E::invalid_value(
+                serde::de::Unexpected::Signed(number),
+                &self,
+            )),
+        }
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        let number = self.0.parse(text).map_err(E::custom)?;
+        self.number(number)
+    }
+}
+
+impl Kind {
+    /// Parses a number and a unit.
+    fn parse(&self, text: &str) -> Result<u64, String> {
+        let split = text
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len());
+        let (number, unit) = text.split_at(split);
+        let factor = self.units.iter().find(|(name, _)| *name == unit.trim());
+        let (Ok(number), Some((_, factor))) = (number.parse::<u64>(), factor) else {
+            let names: Vec<&str> = self.units.iter().map(|(name, _)| *name).collect();
+            return Err(format!(
+                "this is not {} like \"{}\": a whole number and one of the units {}",
+                self.name,
+                self.example,
+                names.join(", ")
+            ));
+        };
+        let whole = number
+            .checked_mul(*factor)
+            .filter(|all| all.is_multiple_of(self.base));
+        whole.map(|all| all / self.base).ok_or_else(|| {
+            format!(
+                "this is not a whole number of {} within 64 bits",
+                self.base_name
+            )
+        })
+    }
+}
