@@ -25,6 +25,7 @@ mod builtins;
 mod cache;
 mod compile;
 mod component_notes;
+mod configuration;
 mod context;
 mod decide;
 mod deploy;

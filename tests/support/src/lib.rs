@@ -144,6 +144,8 @@ impl TestEnv {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", self.root.path().join("home"))
             .env("XDG_CACHE_HOME", compile_cache())
+            // None of this machine.
+            .env("AGENT_HOST_SYSTEM_CONFIG", "")
             .current_dir(self.work())
             .stdin(Stdio::null())
     }

@@ -29,7 +29,7 @@ const SYSTEM_FILE_VARIABLE: &str = "AGENT_HOST_SYSTEM_CONFIG";
 const USER_FILE: &str = "config.toml";
 
 /// The lists whose elements are put together.
-const COMBINED: [&str; 8] = [
+pub(super) const COMBINED: [&str; 8] = [
     "tool",
     "external-tool",
     "mcp",
@@ -41,7 +41,7 @@ const COMBINED: [&str; 8] = [
 ];
 
 /// The one of them whose elements are all kept, whatever their names are.
-const RULES: &str = "rule";
+pub(super) const RULES: &str = "rule";
 
 /// A layer of a configuration.
 #[derive(Debug)]
@@ -262,25 +262,5 @@ pub(super) fn join(path: &str, key: &str) -> String {
     match path {
         "" => key,
         path => format!("{path}.{key}"),
-    }
-}
-
-/// Calls `see` for each value that is no table and no list of tables, with its path.
-pub(super) fn leaves<'a>(table: &'a Table, path: &str, see: &mut dyn FnMut(String, &'a Value)) {
-    for (key, value) in table {
-        let here = join(path, key);
-        match value {
-            Value::Table(table) if !table.is_empty() => leaves(table, &here, see),
-            Value::Array(items) if items.iter().any(Value::is_table) => {
-                for (index, item) in items.iter().enumerate() {
-                    let here = format!("{here}[{index}]");
-                    match item {
-                        Value::Table(table) => leaves(table, &here, see),
-                        item => see(here, item),
-                    }
-                }
-            }
-            value => see(here, value),
-        }
     }
 }

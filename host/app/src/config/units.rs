@@ -81,6 +81,21 @@ where
     deserialize(kind, deserializer)
 }
 
+/// Returns a text with a unit in milliseconds or bytes; `None` for another text.
+pub(super) fn smallest(text: &str) -> Option<u64> {
+    let (number, unit) = split(text);
+    let mut units = DURATIONS.iter().chain(&SIZES);
+    let (_, factor) = units.find(|(name, _)| *name == unit)?;
+    number.parse::<u64>().ok()?.checked_mul(*factor)
+}
+
+/// Splits a quantity into its number and its unit.
+fn split(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    (number, unit.trim())
+}
+
 fn duration(base: u64, base_name: &'static str) -> Kind {
     Kind {
         name: "a duration",
@@ -149,11 +164,8 @@ impl<T: TryFrom<u64>> Visitor<'_> for Form<T> {
 impl Kind {
     /// Parses a number and a unit.
     fn parse(&self, text: &str) -> Result<u64, String> {
-        let split = text
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(text.len());
-        let (number, unit) = text.split_at(split);
-        let factor = self.units.iter().find(|(name, _)| *name == unit.trim());
+        let (number, unit) = split(text);
+        let factor = self.units.iter().find(|(name, _)| *name == unit);
         let (Ok(number), Some((_, factor))) = (number.parse::<u64>(), factor) else {
             let names: Vec<&str> = self.units.iter().map(|(name, _)| *name).collect();
             return Err(format!(

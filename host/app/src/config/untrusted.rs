@@ -18,7 +18,7 @@
 //! here.
 
 mod demands;
-mod replaced;
+pub(super) mod replaced;
 mod settings;
 
 use super::{

@@ -104,6 +104,12 @@ fn visit(value: &mut Value, path: &mut Vec<String>, directory: &Path) {
     }
 }
 
+/// True for a key whose text is a path, or may be one.
+#[cfg(test)]
+pub(super) fn is_path(key: &[String]) -> bool {
+    is_in(&PATHS, key) || is_in(&MODELS, key) || is_in(&SOURCES, key)
+}
+
 fn is_in(keys: &[&[&str]], path: &[String]) -> bool {
     keys.iter().any(|key| {
         let mut parts = key.iter().zip(path);

@@ -1,9 +1,13 @@
 //! Layers: their order, their paths, and what an untrusted project may replace.
 
-use crate::config::{Config, ConfigError, Environment, Overrides, Untrusted};
+use super::absolute;
+use crate::config::{
+    Config, ConfigError, Environment, Overrides, Untrusted, untrusted::replaced::compare,
+};
 use pretty_assertions::assert_eq;
-use std::{fs, path::PathBuf};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 use tempfile::TempDir;
+use toml::{Table, Value};
 
 /// A home directory with a project in it, and a configuration of the machine.
 struct Tree {
@@ -52,6 +56,22 @@ impl Tree {
             .map(|demand| demand.replace(&root, "ROOT"))
             .collect()
     }
+}
+
+/// The demands about what is replaced.
+fn replaced(tree: &Tree) -> Vec<String> {
+    let mut demands = tree.demands();
+    demands.retain(|demand| demand.starts_with("replaces"));
+    demands
+}
+
+/// The keys of the user that a file changes.
+fn compared(file: &Table, user: &Table) -> Vec<String> {
+    let mut keys = Vec::new();
+    compare(file, user, "", &mut |key, _, _, _| {
+        keys.push(key.to_owned())
+    });
+    keys
 }
 
 #[test]
@@ -149,6 +169,81 @@ fn layers_untrusted_project_replaces_no_stricter_value() {
     }
 }
 
+/// Whatever form the new value has.
+#[test]
+fn layers_value_of_another_form_is_a_replaced_one() {
+    let tree = Tree::new();
+    let user = "[limits]\ndeadline-ms = \"1s\"\n[prices.\"a.b\"]\ninput = 1\noutput = 2\n\
+                [network]\nno-proxy = [\"internal.example\"]\n[session]\nlock-timeout-ms = 5\n";
+    let file = |what: &str, new: &str| {
+        let user = "ROOT/home/.config/agent-host/config.toml";
+        vec![format!("replaces {what} of \"{user}\" by {new}")]
+    };
+    let prices = "[prices.\"a.b\"]\ninput = 1\noutput = 3\n";
+    for (project, expected) in [
+        (
+            "limits = { deadline-ms = 1001 }\n",
+            file("limits.deadline-ms", "1001"),
+        ),
+        ("limits = { deadline-ms = \"900ms\" }\n", Vec::new()),
+        ("limits = {}\nprices = {}\nnetwork = {}\n", Vec::new()),
+        (
+            "network = { no-proxy = [] }\n",
+            file("network.no-proxy", "its own"),
+        ),
+        (prices, file("prices.\\\"a.b\\\".output", "3")),
+    ] {
+        tree.write("", user, project);
+        let found = replaced(&tree);
+        assert_eq!(found, expected, "{project}");
+    }
+    // Of forms that no configuration has; they are refused later.
+    for (user, project, what) in [
+        ("limits = 3\n", "[limits]\ndeadline-ms = 1\n", "limits"),
+        ("[limits]\ndeadline-ms = 1\n", "limits = 3\n", "limits"),
+        ("tool = 3\n", "[[tool]]\nname = \"x\"\n", "tool"),
+    ] {
+        let (user, project) = (user.parse().unwrap(), project.parse().unwrap());
+        let found = compared(&project, &user);
+        assert_eq!(found, [what]);
+    }
+}
+
+/// Grants of the user reach the components of a project with trust alone, and one that the user
+/// adds later needs it anew.
+#[test]
+fn layers_grants_reach_components_of_a_trusted_project_alone() {
+    let tree = Tree::new();
+    let own = "[[tool]]\nname = \"mine\"\ncomponent = \"mine.wasm\"\n";
+    let built_in = "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n";
+    let grants = "[[grants.http]]\nhost = \"a.example\"\n";
+    let runs = "runs the component \"mine.wasm\" as \"mine\"".to_owned();
+    let user = "ROOT/home/.config/agent-host/config.toml";
+    let uses = format!("lets its tool \"mine\" use the [grants] of \"{user}\"");
+    for (user, project, expected) in [
+        ("", own, vec![runs.clone()]),
+        ("[grants]\n", own, vec![runs.clone()]),
+        (grants, own, vec![runs, uses]),
+        (grants, built_in, Vec::new()),
+    ] {
+        tree.write("", user, project);
+        assert_eq!(tree.demands(), expected, "{user}{project}");
+    }
+    let digest = |user: &str| {
+        tree.write("", user, own);
+        Untrusted::found(&tree.environment).unwrap().unwrap().digest
+    };
+    let more = "[[grants.http]]\nhost = \"b.example\"\n";
+    assert_eq!(digest(grants), digest(grants));
+    assert_ne!(digest(grants), digest(&format!("{grants}{more}")));
+    // The same for a replaced value, which is not part of the file.
+    let digest = |turns: u32| {
+        tree.write("", &format!("max-turns = {turns}\n"), "max-turns = 30\n");
+        Untrusted::found(&tree.environment).unwrap().unwrap().digest
+    };
+    assert_ne!(digest(10), digest(11));
+}
+
 #[test]
 fn layers_problem_is_shown_in_the_layer_of_its_key() {
     let mut tree = Tree::new();
@@ -167,4 +262,76 @@ fn layers_problem_is_shown_in_the_layer_of_its_key() {
         tree.load().unwrap_err().to_string(),
         "the variable AGENT_HOST_MAX_TURNS cannot be used: it is no number; write it like `AGENT_HOST_MAX_TURNS=50`"
     );
+}
+
+/// The keys of the reference whose texts are paths, or may be.
+const PATHS: &str = "agent/*/instructions/* agent/*/model cache-dir fallback/* grants/dir/*/host instructions/* \
+    mcp/*/oauth/client-secret mcp/*/roots/* model network/proxy openai-compat/api-key \
+    provider/*/headers/x-team secret/*/from settings/headers/x-team skills/* state-dir \
+    tool/*/component tool/*/dir/*/host";
+
+/// The other ones with texts. Programs of MCP servers start in a directory that is made absolute by
+/// itself, and the inputs of workflows are of its tools.
+const OTHERS: &str = "agent/*/approval agent/*/description agent/*/name agent/*/system agent/*/tools/* \
+    agent/*/until-tool/* agents/* approval-timing external-tool/*/approval/* external- \
+    tool/*/description external-tool/*/effect external-tool/*/input-schema/type external- \
+    tool/*/name external-tool/*/title grants/dir/*/guest grants/dir/*/mask/* grants/dir/*/mode \
+    grants/env/*/name grants/env/*/value grants/http/*/host grants/http/*/methods/* \
+    grants/http/*/path grants/http/*/scheme grants/secrets/* mcp/*/approval mcp/*/command/* \
+    mcp/*/dir mcp/*/env/*/name mcp/*/name mcp/*/oauth/client-id mcp/*/oauth/client-metadata- \
+    url mcp/*/oauth/scopes/* mcp/*/read-only/* mcp/*/tools/* network/no-proxy/* openai- \
+    compat/base-url permission-prompts provider/*/base-url provider/*/key-header \
+    provider/*/kind provider/*/name provider/*/query/api-version rule/*/agent \
+    rule/*/arguments//path rule/*/decision rule/*/name rule/*/reason rule/*/tool \
+    sandbox/pooling secret/*/audience secret/*/name session/durability settings/cache-lifetime \
+    settings/effort settings/models/openai:gpt-*/effort settings/prompt-cache-key \
+    settings/service-tier settings/stop/* settings/thinking settings/tool-choice \
+    settings/verbosity system tool/*/approval tool/*/approvals/write_file tool/*/name \
+    workflow/*/description workflow/*/name workflow/*/node/*/agent \
+    workflow/*/node/*/foreach/mode workflow/*/node/*/foreach/over workflow/*/node/*/handler \
+    workflow/*/node/*/id workflow/*/node/*/input/glob workflow/*/node/*/inputs/*/file \
+    workflow/*/node/*/inputs/*/question workflow/*/node/*/message workflow/*/node/*/mode \
+    workflow/*/node/*/needs workflow/*/node/*/next/* workflow/*/node/*/next/*/to \
+    workflow/*/node/*/next/*/when workflow/*/node/*/on-error workflow/*/node/*/tool \
+    workflow/*/reduce/notes";
+
+/// Every key of the reference with a text is in a list, so that a new one is looked at: a path that
+/// is not made absolute would begin at the directory of another file.
+#[test]
+fn layers_keys_of_paths_are_known() {
+    let page = include_str!("../../../CONFIGURATION.md");
+    let (_, example) = page.split_once("```toml\n").unwrap();
+    let (example, _) = example.split_once("\n```").unwrap();
+    let mut keys = BTreeSet::new();
+    keys_of_texts(&Value::Table(example.parse().unwrap()), "", &mut keys);
+    let is_path = |key: &String| {
+        let parts: Vec<String> = key.split('/').map(str::to_owned).collect();
+        absolute::is_path(&parts)
+    };
+    let (paths, others): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_path);
+    assert_eq!(paths.join(" "), PATHS);
+    assert_eq!(others.join(" "), OTHERS);
+}
+
+fn keys_of_texts(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+    let below = |key: &str| match path {
+        "" => key.to_owned(),
+        path => format!("{path}/{key}"),
+    };
+    match value {
+        Value::Table(table) => {
+            for (key, value) in table {
+                keys_of_texts(value, &below(key), found);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                keys_of_texts(item, &below("*"), found);
+            }
+        }
+        Value::String(_) => {
+            found.insert(path.to_owned());
+        }
+        _ => {}
+    }
 }

@@ -299,3 +299,21 @@ fn mcp_server_with_bad_settings_is_refused() {
         assert!(error.contains("of an MCP server cannot be used"), "{error}");
     }
 }
+
+/// A directory of its own, from the directory of the file.
+#[test]
+fn mcp_server_runs_in_the_configured_directory() {
+    let tree = Tree::new();
+    for (line, expected) in [
+        ("", tree.cwd().to_owned()),
+        ("dir = \"sub\"\n", tree.cwd().join("sub")),
+        ("dir = \"/srv\"\n", "/srv".into()),
+    ] {
+        let toml = format!("[[mcp]]\nname = \"s\"\ncommand = [\"x\"]\n{line}");
+        let server = opened(&tree, &toml);
+        let Reach::Command(command) = server.reach else {
+            panic!("it is no program");
+        };
+        assert_eq!(command.directory, expected, "{line}");
+    }
+}

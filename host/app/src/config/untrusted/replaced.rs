@@ -3,9 +3,11 @@
 //! harmless or a lower limit.
 
 use super::quoted;
-use crate::config::layers::{Layers, join, leaves};
+use crate::config::{
+    layers::{COMBINED, Layers, RULES, join},
+    units,
+};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 /// The keys that a project may always choose: models (of providers that the user has), prompts and
@@ -28,6 +30,9 @@ const HARMLESS: [&str; 15] = [
     "settings.verbosity",
 ];
 
+/// The grants of every tool without grants of its own.
+const GRANTS: &str = "grants";
+
 /// The keys, or the tables of keys, of which a lower number is stricter.
 const LOWER_IS_STRICTER: [&str; 4] = ["max-turns", "budgets", "limits", "agent-depth"];
 
@@ -40,78 +45,72 @@ pub(super) struct Replaced {
     old: Value,
 }
 
-/// Returns what the file replaces.
+/// Returns what the file replaces, and what its tools get of the user's grants.
 pub(super) fn replaced(file: &Table, below: &Layers) -> Vec<Replaced> {
     let (users, origins) = below.table();
-    let mut all = Vec::new();
-    let mut add = |what: &str, key: &str, old: &Value, new: &str| {
+    let origin = |key: &str| {
         let origin = below.origin(&origins, key).map(ToString::to_string);
-        let origin = quoted(&origin.unwrap_or_default());
-        let text = format!("replaces {what} of {origin} by {new}");
+        quoted(&origin.unwrap_or_default())
+    };
+    let mut all = Vec::new();
+    compare(file, &users, "", &mut |key, what, old, new| {
+        let text = format!("replaces {what} of {} by {new}", origin(key));
         let old = old.clone();
         all.push(Replaced { text, old });
-    };
-    let mut of_file = BTreeMap::new();
-    leaves(file, "", &mut |key, value| {
-        of_file.insert(key, value);
     });
-    let mut of_user = BTreeMap::new();
-    leaves(&users, "", &mut |key, value| {
-        of_user.insert(key, value);
-    });
-    for (key, old) in &of_user {
-        // Elements of lists are compared by name, or with their whole list.
-        if key.contains('[') {
-            continue;
-        }
-        if let Some(new) = of_file.get(key).filter(|new| !is_allowed(key, old, new)) {
-            add(&key.escape_debug().to_string(), key, old, &shown(new));
-        }
-    }
-    for (key, old, new) in lists(file, &users, "") {
-        match named(old) {
-            true => {
-                for item in old.iter().filter(|old| replaces(new, old)) {
-                    let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
-                    add(&format!("{key} {}", quoted(name)), &key, item, "its own");
-                }
-            }
-            false if old != new => {
-                add(&key, &key, &Value::Array(old.clone()), "its own");
-            }
-            false => {}
+    // Components came with the file, so they get them with trust alone. The user's rules, limits and
+    // `accept-idempotent` are about calls, which these grants alone let reach anything.
+    let grants = users.get(GRANTS).and_then(Value::as_table);
+    if let Some(grants) = grants.filter(|grants| !grants.is_empty()) {
+        for name in components(file) {
+            let (name, origin) = (quoted(name), origin(GRANTS));
+            all.push(Replaced {
+                text: format!("lets its tool {name} use the [grants] of {origin}"),
+                old: Value::Table(grants.clone()),
+            });
         }
     }
     all
 }
 
-/// Returns the lists of tables that both have, with their keys.
-fn lists<'a>(
-    file: &'a Table,
-    users: &'a Table,
+/// Calls `differs` with each value of the user that the merged configuration has otherwise, and is
+/// not allowed to: its key, the key in words, the value, and the new one in words.
+pub(in crate::config) fn compare(
+    file: &Table,
+    users: &Table,
     path: &str,
-) -> Vec<(String, &'a Vec<Value>, &'a Vec<Value>)> {
-    let mut found = Vec::new();
+    differs: &mut dyn FnMut(&str, &str, &Value, &str),
+) {
     for (key, old) in users {
         let here = join(path, key);
+        let is_combined = path.is_empty() && COMBINED.contains(&key.as_str());
         match (old, file.get(key)) {
-            (Value::Table(old), Some(Value::Table(new))) => found.extend(lists(new, old, &here)),
-            (Value::Array(old), Some(Value::Array(new)))
-                if here != "rule" && old.iter().any(Value::is_table) =>
-            {
-                found.push((here, old, new));
+            (_, None) => {}
+            (Value::Table(old), Some(Value::Table(new))) => compare(new, old, &here, differs),
+            // The rules of all layers hold.
+            (Value::Array(_), Some(Value::Array(_))) if here == RULES => {}
+            (Value::Array(old), Some(Value::Array(new))) if is_combined => {
+                for item in old.iter().filter(|old| replaces(new, old)) {
+                    let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
+                    differs(&here, &format!("{here} {}", quoted(name)), item, "its own");
+                }
             }
-            _ => {}
+            (old, Some(new)) if is_allowed(&here, old, new) => {}
+            (old, Some(new)) => {
+                differs(&here, &here.escape_debug().to_string(), old, &shown(new));
+            }
         }
     }
-    found
 }
 
-/// True for a list whose elements have names, except variables, which are replaced as a whole.
-fn named(list: &[Value]) -> bool {
-    list.iter().all(|item| {
-        item.get("name").is_some() && item.get("value").is_none() && item.get("from-host").is_none()
-    })
+/// Returns the names of the tools of a file whose components are no built-in ones.
+fn components(file: &Table) -> impl Iterator<Item = &str> {
+    let tools = file.get("tool").and_then(Value::as_array);
+    let tools = tools.into_iter().flatten().filter(|tool| {
+        let component = tool.get("component").and_then(Value::as_str);
+        component.is_none_or(|component| !component.starts_with("builtin:"))
+    });
+    tools.map(|tool| tool.get("name").and_then(Value::as_str).unwrap_or_default())
 }
 
 /// True if the list has another element of this name.
@@ -127,11 +126,19 @@ fn is_allowed(key: &str, old: &Value, new: &Value) -> bool {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         })
     };
-    let number = |value: &Value| {
-        let whole = value.as_integer().map(|number| number as f64);
-        whole.or(value.as_float())
+    // Numbers are in the unit of the key.
+    let factor = if key.ends_with("-seconds") {
+        1_000.0
+    } else {
+        1.0
     };
-    let is_stricter = match (number(old), number(new)) {
+    let amount = |value: &Value| match value {
+        Value::Integer(number) => Some(*number as f64 * factor),
+        Value::Float(number) => Some(number * factor),
+        Value::String(text) => units::smallest(text).map(|amount| amount as f64),
+        _ => None,
+    };
+    let is_stricter = match (amount(old), amount(new)) {
         (Some(old), Some(new)) => new > 0.0 && new <= old,
         _ => false,
     };
