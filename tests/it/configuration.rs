@@ -26,7 +26,7 @@ fn configuration_layers_are_merged() {
     command.env("AGENT_HOST_SYSTEM_CONFIG", machine);
     let limits = Ran::from(command.output().unwrap()).json();
     let limits = &limits["limits"];
-    let merged = [&limits["deadline_ms"], &limits["output_bytes"]];
+    let merged = [&limits["deadline-ms"], &limits["output-bytes"]];
     assert_eq!(merged, [&json!(6_000), &json!(7_168)]);
 }
 
@@ -48,6 +48,28 @@ fn untrusted_project_raises_no_value_of_the_user() {
     let ran = env.run(&["run", "hi"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("is not trusted"), "{}", ran.stderr);
+}
+
+#[test]
+fn doctor_names_files_agents_and_workflows() {
+    let project = "agents = [\"reader\"]\n[[agent]]\nname = \"reader\"\ndescription = \"Reads.\"\n\
+                   [[workflow]]\nname = \"once\"\n[[workflow.node]]\nid = \"a\"\nagent = \"reader\"\n";
+    let env = layered("max-turns = 10\n", project);
+    let shown = env.run(&["doctor", "--config", "agent.toml"]).stdout;
+    let home = env.outside().canonicalize().unwrap();
+    let home = home.join("home/.config/agent-host/config.toml");
+    let file = env.work().canonicalize().unwrap().join("agent.toml");
+    for line in [
+        format!(
+            "✓ configuration  {}, over {}",
+            file.display(),
+            home.display()
+        ),
+        "✓ agents         reader".to_owned(),
+        "✓ workflows      once (faults: agent-host workflow check)".to_owned(),
+    ] {
+        assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
+    }
 }
 
 #[test]

@@ -159,6 +159,19 @@ fn workflow_check_shows_all_faults_of_all() {
 }
 
 #[test]
+fn workflow_check_prints_json() {
+    let env = env(&format!("{REPORT}{BROKEN}"));
+    let faults: Vec<&str> = FAULTS.lines().map(str::trim_start).collect();
+    let report = json!({ "name": "report", "faults": [] });
+    let broken = json!({ "name": "broken", "faults": faults });
+    let ran = env.run(&["workflow", "check", "--json", "--config", "agent.toml"]);
+    assert_eq!(
+        (ran.code, ran.json_lines()),
+        (Some(2), vec![report, broken])
+    );
+}
+
+#[test]
 fn workflow_graph_of_a_faulty_one_names_all_faults() {
     let env = env(&format!("{REPORT}{BROKEN}"));
     let error = "error: the workflow `broken` cannot be used; correct it in agent.toml:\n";

@@ -26,7 +26,7 @@ const SYSTEM_FILE: &str = "/etc/agent-host/config.toml";
 const SYSTEM_FILE_VARIABLE: &str = "AGENT_HOST_SYSTEM_CONFIG";
 
 /// The name of the user's configuration in its directory.
-const USER_FILE: &str = "config.toml";
+pub(super) const USER_FILE: &str = "config.toml";
 
 /// The lists whose elements are put together.
 pub(super) const COMBINED: [&str; 8] = [

@@ -2,7 +2,7 @@
 
 use super::{
     AgentConfig, ConfigError, ExternalTool, McpConfig, ModelsConfig, SessionConfig, ToolConfig,
-    dir_grants::WORKSPACE, paths::canonical, secrets::SecretConfig,
+    dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical, secrets::SecretConfig,
 };
 use crate::skill::Skill;
 use agent_host_engine::{
@@ -116,6 +116,17 @@ pub struct Config {
 }
 
 impl Config {
+    /// Returns the files that it was read from, the highest layer first; empty if the defaults hold.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        let below = self.layer_paths.iter().map(|path| match path.is_dir() {
+            true => path.join(USER_FILE),
+            false => path.clone(),
+        });
+        let below = below.filter(|path| path.is_file());
+        self.file.clone().into_iter().chain(below).collect()
+    }
+
     /// Returns the size after which the session of an external client is followed by the next one,
     /// in bytes of events.
     #[must_use]

@@ -28,6 +28,9 @@ pub(crate) enum WorkflowCommand {
     Check {
         /// The workflow [default: all].
         name: Option<String>,
+        /// Print JSON, one workflow a line.
+        #[arg(long)]
+        json: bool,
     },
     /// Draw a workflow.
     Graph {

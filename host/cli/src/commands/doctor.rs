@@ -46,6 +46,7 @@ pub(super) async fn doctor(args: ConfigArgs, terminal: &Terminal) -> Result<Exit
         .into_iter()
         .chain(models)
         .chain(instructions(&config))
+        .chain(agents(&config))
         .chain(tools(&config).await)
     {
         let (style, mark, text) = match finding {
@@ -65,10 +66,39 @@ pub(super) async fn doctor(args: ConfigArgs, terminal: &Terminal) -> Result<Exit
 }
 
 fn configuration(config: &Config) -> Finding {
-    Finding::Ok(match &config.file {
-        Some(file) => file.display().to_string(),
-        None => "no agent.toml; the defaults hold".to_owned(),
+    let files = config.files();
+    let files: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    Finding::Ok(match files.is_empty() {
+        false => files.join(", over "),
+        true => "no agent.toml; the defaults hold".to_owned(),
     })
+}
+
+/// The agents and workflows of the configuration.
+fn agents(config: &Config) -> Vec<(&'static str, Finding)> {
+    let agents = config
+        .agent_definitions
+        .iter()
+        .map(|agent| agent.name.as_str());
+    let workflows = config
+        .workflows
+        .iter()
+        .map(|workflow| workflow.name.as_str());
+    let agents: Vec<&str> = agents.collect();
+    let workflows: Vec<&str> = workflows.collect();
+    let mut findings = Vec::new();
+    if !agents.is_empty() {
+        findings.push(("agents", Finding::Ok(agents.join(", "))));
+    }
+    if !workflows.is_empty() {
+        let names = workflows.join(", ");
+        let text = format!("{names} (faults: agent-host workflow check)");
+        findings.push(("workflows", Finding::Ok(text)));
+    }
+    findings
 }
 
 async fn state(config: &Config) -> Finding {

@@ -30,17 +30,19 @@ pub(super) async fn workflow(args: WorkflowArgs, terminal: &Terminal) -> Result<
             list(&config, json, terminal);
             Ok(Exit::Done)
         }
-        WorkflowCommand::Check { name: None } if config.workflows.is_empty() => {
-            terminal.note(NONE);
+        WorkflowCommand::Check { name: None, json } if config.workflows.is_empty() => {
+            if !json {
+                terminal.note(NONE);
+            }
             Ok(Exit::Done)
         }
-        WorkflowCommand::Check { name } => {
+        WorkflowCommand::Check { name, json } => {
             let host = open(config).await?;
             let workflows = match name {
                 Some(name) => vec![host.checked_workflow(&name)?],
                 None => host.workflows(),
             };
-            report(&workflows, terminal)
+            report(&workflows, json, terminal)
         }
         WorkflowCommand::Graph { name, format } => {
             let workflow = open(config).await?.workflow(&name)?;
@@ -85,8 +87,12 @@ fn list(config: &Config, as_json: bool, terminal: &Terminal) {
     }
 }
 
-/// Prints a line for each workflow, and its faults below.
-fn report(workflows: &[CheckedWorkflow], terminal: &Terminal) -> Result<Exit, Failure> {
+/// Prints a line for each workflow, and its faults below or in it.
+fn report(
+    workflows: &[CheckedWorkflow],
+    as_json: bool,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
     let mut faulty = 0;
     for CheckedWorkflow {
         definition,
@@ -94,17 +100,25 @@ fn report(workflows: &[CheckedWorkflow], terminal: &Terminal) -> Result<Exit, Fa
     } in workflows
     {
         let name = &definition.name;
-        let Err(faults) = checked else {
-            terminal.println(&format!("{BOLD}{name}{BOLD:#}: {GREEN}ok{GREEN:#}"));
-            continue;
+        let faults = checked.as_ref().err().map_or(&[][..], Vec::as_slice);
+        faulty += usize::from(!faults.is_empty());
+        let as_value = || {
+            let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            json!({ "name": name, "faults": faults })
         };
-        faulty += 1;
-        let found = count(faults.len(), "fault");
-        terminal.println(&format!("{BOLD}{name}{BOLD:#}: {RED}{found}{RED:#}"));
-        for fault in faults {
-            let fault = one_line(&fault.to_string(), MAX_FAULT);
-            terminal.println(&format!("  {fault}"));
-        }
+        let as_lines = || {
+            let head = match faults.len() {
+                0 => format!("{GREEN}ok{GREEN:#}"),
+                found => format!("{RED}{}{RED:#}", count(found, "fault")),
+            };
+            let mut lines = format!("{BOLD}{name}{BOLD:#}: {head}");
+            for fault in faults {
+                lines.push_str("\n  ");
+                lines.push_str(&one_line(&fault.to_string(), MAX_FAULT));
+            }
+            lines
+        };
+        terminal.println_as(as_json, as_value, as_lines);
     }
     match faulty {
         0 => Ok(Exit::Done),

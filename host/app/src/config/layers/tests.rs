@@ -273,16 +273,16 @@ const PATHS: &str = "agent/*/instructions/* agent/*/model cache-dir fallback/* g
 /// The other ones with texts. Programs of MCP servers start in a directory that is made absolute by
 /// itself, and the inputs of workflows are of its tools.
 const OTHERS: &str = "agent/*/approval agent/*/description agent/*/name agent/*/system agent/*/tools/* \
-    agent/*/until-tool/* agents/* approval-timing external-tool/*/approval/* external- \
-    tool/*/description external-tool/*/effect external-tool/*/input-schema/type external- \
-    tool/*/name external-tool/*/title grants/dir/*/guest grants/dir/*/mask/* grants/dir/*/mode \
-    grants/env/*/name grants/env/*/value grants/http/*/host grants/http/*/methods/* \
-    grants/http/*/path grants/http/*/scheme grants/secrets/* mcp/*/approval mcp/*/command/* \
-    mcp/*/dir mcp/*/env/*/name mcp/*/name mcp/*/oauth/client-id mcp/*/oauth/client-metadata- \
-    url mcp/*/oauth/scopes/* mcp/*/read-only/* mcp/*/tools/* network/no-proxy/* openai- \
-    compat/base-url permission-prompts provider/*/base-url provider/*/key-header \
-    provider/*/kind provider/*/name provider/*/query/api-version rule/*/agent \
-    rule/*/arguments//path rule/*/decision rule/*/name rule/*/reason rule/*/tool \
+    agent/*/until-tool/* agents/* approval-timing external-tool/*/approval/* \
+    external-tool/*/description external-tool/*/effect external-tool/*/input-schema/type \
+    external-tool/*/name external-tool/*/title grants/dir/*/guest grants/dir/*/mask/* \
+    grants/dir/*/mode grants/env/*/name grants/env/*/value grants/http/*/host \
+    grants/http/*/methods/* grants/http/*/path grants/http/*/scheme grants/secrets/* \
+    mcp/*/approval mcp/*/command/* mcp/*/dir mcp/*/env/*/name mcp/*/name mcp/*/oauth/client-id \
+    mcp/*/oauth/client-metadata-url mcp/*/oauth/scopes/* mcp/*/read-only/* mcp/*/tools/* \
+    network/no-proxy/* openai-compat/base-url permission-prompts provider/*/base-url \
+    provider/*/key-header provider/*/kind provider/*/name provider/*/query/api-version \
+    rule/*/agent rule/*/arguments//path rule/*/decision rule/*/name rule/*/reason rule/*/tool \
     sandbox/pooling secret/*/audience secret/*/name session/durability settings/cache-lifetime \
     settings/effort settings/models/openai:gpt-*/effort settings/prompt-cache-key \
     settings/service-tier settings/stop/* settings/thinking settings/tool-choice \
