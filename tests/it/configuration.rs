@@ -65,7 +65,7 @@ fn doctor_names_files_agents_and_workflows() {
             file.display(),
             home.display()
         ),
-        "✓ agents         reader".to_owned(),
+        "✓ agents         reader, general-purpose".to_owned(),
         "✓ workflows      once (faults: agent-host workflow check)".to_owned(),
     ] {
         assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
