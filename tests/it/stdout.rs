@@ -5,7 +5,8 @@ use agent_host_test_support::TestEnv;
 use pretty_assertions::assert_eq;
 use std::{
     fs::{File, OpenOptions},
-    io,
+    net::Shutdown,
+    os::{fd::OwnedFd, unix::net::UnixStream},
     process::{Command, Stdio},
 };
 
@@ -56,6 +57,14 @@ fn env() -> TestEnv {
     env
 }
 
+/// A stream whose reader is closed. The end of a pipe would stay open in a child that another test
+/// starts just now.
+fn closed() -> OwnedFd {
+    let (reader, writer) = UnixStream::pair().unwrap();
+    reader.shutdown(Shutdown::Both).unwrap();
+    writer.into()
+}
+
 /// A file that accepts no byte, like one on a full disk.
 fn full() -> File {
     OpenOptions::new().write(true).open("/dev/full").unwrap()
@@ -89,9 +98,7 @@ fn stdout_on_a_full_disk_exits_1_with_one_line() {
 fn stdout_with_closed_reader_exits_141_silently() {
     let env = env();
     for args in COMMANDS {
-        let (reader, writer) = io::pipe().unwrap();
-        drop(reader);
-        let (code, stderr) = end(&mut env.command(args), writer);
+        let (code, stderr) = end(&mut env.command(args), closed());
         let none: [&str; 0] = [];
         assert_eq!(
             (code, errors(&stderr)),
@@ -136,7 +143,5 @@ fn mcp_distinguishes_full_disk_from_closed_client() {
     };
     let fault = "error: could not write to the client: No space left on device (os error 28)\n";
     assert_eq!(end(&mut served(), full()), (Some(1), fault.to_owned()));
-    let (reader, writer) = io::pipe().unwrap();
-    drop(reader);
-    assert_eq!(end(&mut served(), writer), (Some(0), String::new()));
+    assert_eq!(end(&mut served(), closed()), (Some(0), String::new()));
 }

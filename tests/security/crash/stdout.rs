@@ -12,7 +12,8 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::{
     fs::OpenOptions,
-    io,
+    net::Shutdown,
+    os::{fd::OwnedFd, unix::net::UnixStream},
     process::{Command, Stdio},
 };
 
@@ -43,17 +44,15 @@ fn closed_stdout_during_call_stops_the_next_one() {
     let counter = Counter::watched(arrived);
     let env = TestEnv::new();
     Play::batch(&["act", "act"]).write_files(&env, counter.port);
-    let (reader, writer) = io::pipe().unwrap();
-    let mut command = playing(&env);
-    let child = command
-        .stdout(writer)
+    let (reader, writer) = UnixStream::pair().unwrap();
+    let child = playing(&env)
+        .stdout(OwnedFd::from(writer))
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // This process has the pipe's other end, too, while it may still start another child.
-    drop(command);
     calls.wait();
-    drop(reader);
+    // The end of a pipe would stay open in a child that another test starts just now.
+    reader.shutdown(Shutdown::Both).unwrap();
     drop(calls);
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
