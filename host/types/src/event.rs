@@ -13,6 +13,7 @@ use crate::{
     model::{ModelReply, Provenance, Usage},
     output::{BlobRef, ToolResultOutput},
     question::{Answer, AnsweredBy, Question},
+    run::RunArguments,
     tool::Effect,
     turn::{ChildSummary, TurnReport},
     workflow::{NodeFailure, NodeOutput, WorkflowSummary},
@@ -22,7 +23,7 @@ use serde_json::{Map, Value};
 
 /// The version of the stored JSON form. Adding a field or a kind increments it, so that an older
 /// program refuses records that it would misread.
-pub const EVENT_VERSION: u32 = 2;
+pub const EVENT_VERSION: u32 = 3;
 
 /// An event with its position in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,6 +70,12 @@ pub enum Event {
         from: SessionId,
         /// The position of the last copied event.
         at: u64,
+    },
+    /// A run of the session has other arguments than the one before; the first one, if it has any.
+    /// Recorded before anything else of the run.
+    RunConfigured {
+        /// Those that a later run of the session takes over.
+        arguments: RunArguments,
     },
     /// The user sent a message.
     InputReceived {

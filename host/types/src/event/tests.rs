@@ -102,6 +102,7 @@ pub(crate) fn pending() -> PendingCall {
         requested_input: Some(Map::new()),
         input_digest: Digest::of(b"{}"),
         executables: vec!["/workspace/run".into()],
+        identity: Some(Digest::of(b"identity")),
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     }
@@ -328,6 +329,21 @@ fn conversation_events() -> Vec<Event> {
             from: session(),
             at: 7,
         },
+        Event::RunConfigured {
+            arguments: RunArguments {
+                directory: Some("/home/ann".into()),
+                config: Some("/home/ann/other.toml".into()),
+                model: Some("openai:gpt-5".into()),
+                effort: Some("high".into()),
+                agent: Some("writer".into()),
+                tools: vec!["mine.wasm".into()],
+                grants: vec!["dir:/data".into(), "env:TOKEN=".into()],
+                write: true,
+                trust: true,
+                allow: vec!["write_file(src/**)".into()],
+                deny: vec!["delete_*".into()],
+            },
+        },
         Event::InputReceived {
             message: Message::text(Role::User, "hi"),
             by: Some("ann".into()),
@@ -508,12 +524,18 @@ fn event_form_equals_the_golden_file() {
     }
 }
 
-/// Sessions of the programs with version 1 stay readable: each new field has a default.
+/// Sessions of programs with older versions stay readable: each new field has a default.
 #[test]
-fn event_of_version_1_is_read() {
-    for line in include_str!("golden_1.jsonl").lines() {
-        let read = Event::from_stored(1, line.as_bytes());
-        assert!(read.is_ok(), "{read:?}: {line}");
+fn event_of_older_version_is_read() {
+    let versions = [
+        (1, include_str!("golden_1.jsonl")),
+        (2, include_str!("golden_2.jsonl")),
+    ];
+    for (version, golden) in versions {
+        for line in golden.lines() {
+            let read = Event::from_stored(version, line.as_bytes());
+            assert!(read.is_ok(), "{read:?}: {line}");
+        }
     }
 }
 

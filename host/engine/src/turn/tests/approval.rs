@@ -63,6 +63,7 @@ fn shown_call_names_the_executables_of_its_arguments() {
         input,
         requested_input: None,
         executables: vec!["/workspace/run.sh".into(), "/workspace/\u{202e}x".into()],
+        identity: None,
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };
@@ -91,6 +92,7 @@ async fn gated_call_pauses_the_whole_batch() {
         input,
         requested_input: None,
         executables: Vec::new(),
+        identity: bench.agent.tool("send").map(RegisteredTool::identity),
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };
