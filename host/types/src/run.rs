@@ -1,5 +1,6 @@
 //! The arguments of a run that a later run of the same session takes over.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The maximum size of recorded arguments, in bytes of JSON.
@@ -11,7 +12,7 @@ pub const MAX_RUN_ARGUMENTS_BYTES: usize = 64 * 1024;
 /// Authority (a configuration file, tools, grants, trust, allowed calls) comes from the user of that
 /// run alone. A copy of a session has none: see
 /// [`Event::SessionForked`](crate::event::Event::SessionForked).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RunArguments {
     /// The working directory, in which relative paths begin.

@@ -25,8 +25,10 @@ use crate::{
 use agent_host_app::{Host, Overrides, key_variable};
 use agent_host_engine::{
     BoxFuture,
+    observer::{Observer, Observers},
     schema::AnswerSchema,
     session::Session,
+    stream::{StreamLine, StreamObserver, WriteLine},
     turn::{Agent, Prompts, TurnContext, UntilEnd, UntilTool},
 };
 use agent_host_types::{
@@ -157,6 +159,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     let Some(task) = task else {
         return run.reply(&mut session, &args).await;
     };
+    run.begin_stream(&session);
     match task {
         Task::Once(input) if began_before => run.again(&mut session, &input).await,
         Task::Once(input) => run.once(&mut session, *input).await,
@@ -299,7 +302,9 @@ impl Run<'_> {
     /// the program ended meanwhile, is continued first.
     async fn reply(&mut self, session: &mut Session, args: &RunArgs) -> Result<Exit, Failure> {
         let is_behind = self.agent.is_behind_children(session).await;
-        if is_behind.map_err(Failure::failed)? {
+        let is_behind = is_behind.map_err(Failure::failed)?;
+        if is_behind {
+            self.begin_stream(session);
             self.terminal.note("The program ended in the middle of an answer before; what it had taken goes on first.");
             let report = self.drive(session, AgentInput::Continue).await?;
             if self.agent.continuation(session).is_none() {
@@ -308,7 +313,18 @@ impl Run<'_> {
         }
         let open = self.agent.continuation(session);
         let input = reply::input(args, open, &self.resume)?;
+        if !is_behind {
+            self.begin_stream(session);
+        }
         self.once(session, input).await
+    }
+
+    /// Prints the first line of `stream-json`.
+    fn begin_stream(&self, session: &Session) {
+        if self.format == OutputFormat::StreamJson {
+            let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
+            StreamObserver::new(&write).begin(session.id(), env!("CARGO_PKG_VERSION"));
+        }
     }
 
     async fn once(&mut self, session: &mut Session, input: AgentInput) -> Result<Exit, Failure> {
@@ -379,9 +395,10 @@ impl Run<'_> {
     ) -> Result<TurnReport, Failure> {
         loop {
             let rules = self.project_rules(&input);
-            let watching = self.denied.watching(&self.view, &self.agent.settings.rules);
+            let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
+            let observers = self.observers(&write);
             let cx = TurnContext {
-                observer: &watching,
+                observer: &observers,
                 approvals: &self.host.remembered().await?,
                 cancel: &self.stop.token,
                 drain: &self.stop.drain,
@@ -408,6 +425,17 @@ impl Run<'_> {
                 None => return Ok(report),
             };
         }
+    }
+
+    /// Returns the observers of a turn: the view and, in `stream-json`, the lines on stdout.
+    fn observers<'a>(&'a self, write: &'a WriteLine<'a>) -> Observers<'a> {
+        let mut observers: Vec<Box<dyn Observer + 'a>> = vec![Box::new(&self.view)];
+        if self.format == OutputFormat::StreamJson {
+            observers.push(Box::new(StreamObserver::new(write)));
+        }
+        let rules = &self.agent.settings.rules;
+        observers.push(Box::new(self.denied.observer(rules)));
+        Observers(observers)
     }
 
     /// Runs a turn, and says so if it is drained meanwhile: what runs may take long.

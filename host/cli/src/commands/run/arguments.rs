@@ -310,6 +310,8 @@ mod tests {
     use agent_host_types::run::RunArguments;
     use pretty_assertions::assert_eq;
 
+    type Change = fn(&mut RunArguments);
+
     fn recorded() -> RunArguments {
         RunArguments {
             directory: Some("/work".to_owned()),
@@ -340,7 +342,7 @@ mod tests {
     fn flag_replaces_what_is_recorded_of_its_kind() {
         let none = RunArguments::default();
         assert_eq!(left_to_take(recorded(), &none), recorded());
-        let table: [(fn(&mut RunArguments), fn(&mut RunArguments)); 7] = [
+        let table: [(Change, Change); 7] = [
             (
                 |here| here.config = Some("/work/other.toml".to_owned()),
                 |left| (left.config, left.agent, left.trust) = (None, None, false),

@@ -7,7 +7,6 @@ use agent_host_app::allowing_flag;
 use agent_host_engine::{
     observer::{Live, Observer},
     policy::{CallRule, RuleDecision},
-    turn::{Step, StepResult},
 };
 use agent_host_types::{
     event::{Event, EventRecord},
@@ -36,18 +35,10 @@ struct Calls {
 }
 
 impl DeniedCalls {
-    /// Returns an observer that notes denied calls, and passes everything to `view`. `rules` are
-    /// those about calls: what they deny, no approval allows.
-    pub(super) fn watching<'a>(
-        &'a self,
-        view: &'a dyn Observer,
-        rules: &'a [CallRule],
-    ) -> impl Observer + 'a {
-        Watching {
-            calls: self,
-            view: Some(View::Own(view)),
-            rules,
-        }
+    /// Returns an observer that notes denied calls. `rules` are those about calls: what they deny, no
+    /// approval allows.
+    pub(super) fn observer<'a>(&'a self, rules: &'a [CallRule]) -> DenialObserver<'a> {
+        DenialObserver { calls: self, rules }
     }
 
     fn follow(&self, event: &Event, rules: &[CallRule]) {
@@ -101,54 +92,26 @@ fn denies(rules: &[CallRule], name: &str) -> bool {
     rules.any(|rule| rule.name == name && rule.decision == RuleDecision::Deny)
 }
 
-/// The observer of a run, or of one of its agents.
-struct Watching<'a> {
+/// Notes the denied calls of a session and of its agents.
+#[derive(Clone, Copy)]
+pub(super) struct DenialObserver<'a> {
     calls: &'a DeniedCalls,
-    view: Option<View<'a>>,
     rules: &'a [CallRule],
 }
 
-enum View<'a> {
-    Own(&'a dyn Observer),
-    Child(Box<dyn Observer + 'a>),
-}
-
-impl Watching<'_> {
-    fn view(&self) -> Option<&dyn Observer> {
-        Some(match self.view.as_ref()? {
-            View::Own(view) => *view,
-            View::Child(view) => view.as_ref(),
-        })
-    }
-}
-
-impl Observer for Watching<'_> {
+impl Observer for DenialObserver<'_> {
     fn recorded(&self, record: &EventRecord) {
         self.calls.follow(&record.event, self.rules);
-        if let Some(view) = self.view() {
-            view.recorded(record);
-        }
     }
 
-    fn live(&self, live: Live<'_>) {
-        if let Some(view) = self.view() {
-            view.live(live);
-        }
-    }
+    fn live(&self, _live: Live<'_>) {}
 
-    fn child<'a>(&'a self, call_id: &'a CallId, agent: &'a str) -> Option<Box<dyn Observer + 'a>> {
-        let view = self.view().and_then(|view| view.child(call_id, agent));
-        Some(Box::new(Watching {
-            calls: self.calls,
-            view: view.map(View::Child),
-            rules: self.rules,
-        }))
-    }
-
-    fn step(&self, step: Step, result: &StepResult) {
-        if let Some(view) = self.view() {
-            view.step(step, result);
-        }
+    fn child<'a>(
+        &'a self,
+        _call_id: &'a CallId,
+        _agent: &'a str,
+    ) -> Option<Box<dyn Observer + 'a>> {
+        Some(Box::new(*self))
     }
 }
 

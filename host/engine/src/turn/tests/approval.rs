@@ -7,7 +7,7 @@ use agent_host_types::{
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
     id::{CallId, SessionId, json_digest},
     output::ToolResultOutput,
-    tool::{Approval, DecisionKind, Effect},
+    tool::{Approval, DecisionKind, Effect, RegisteredTool},
     turn::{AgentInput, TurnEnd, TurnReport},
 };
 use pretty_assertions::assert_eq;
