@@ -251,6 +251,7 @@ fn authority_stays_with_its_session_and_directory() {
     );
     assert!(refused.stderr.contains(&why), "{}", refused.stderr);
 
+    let original = env.events()[0]["session"].as_str().unwrap().to_owned();
     let forked = env.run(&["sessions", "fork", "latest"]);
     let fork = forked.stdout.trim();
     let ran = run(
@@ -282,15 +283,10 @@ fn authority_stays_with_its_session_and_directory() {
     );
     // An export is a file that anyone may write.
     let file = env.outside().join("session.jsonl");
-    let exported = env.run(&["sessions", "export", "latest", "-o", file.to_str().unwrap()]);
+    let file = file.to_str().unwrap();
+    let exported = env.run(&["sessions", "export", &original, "-o", file]);
     assert_eq!(exported.code, Some(0), "{exported:?}");
-    let text = std::fs::read_to_string(&file).unwrap();
-    let id = text.replace(
-        "\"model\":\"openai-compat:m\"",
-        "\"model\":\"openai-compat:m\",\"write\":true,\"allow\":[\"write_file\"]",
-    );
-    std::fs::write(&file, id).unwrap();
-    let imported = env.run(&["sessions", "import", "--as-new", file.to_str().unwrap()]);
+    let imported = env.run(&["sessions", "import", "--as-new", file]);
     assert_eq!(imported.code, Some(0), "{imported:?}");
     let id = imported.stdout.trim();
     let ran = run(

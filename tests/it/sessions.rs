@@ -167,7 +167,7 @@ fn copy_inherits_no_authority() {
         let copied = shown(there, &copy);
         assert_eq!(
             of_kind(&copied, "session-forked"),
-            [&json!({ "kind": "session-forked", "from": id, "at": 5 })],
+            [&json!({ "kind": "session-forked", "from": id, "at": 6 })],
             "{way}"
         );
         assert_eq!(
@@ -191,8 +191,8 @@ fn fork_starts_at_the_end_of_a_turn() {
     let env = TestEnv::new();
     let id = answered(&env);
     let original = shown(&env, &id);
-    assert_eq!(original[4]["event"]["kind"], "turn-ended");
-    let fork = printed(&sessions(&env, &["fork", &id, "--at", "4"]));
+    assert_eq!(original[5]["event"]["kind"], "turn-ended");
+    let fork = printed(&sessions(&env, &["fork", &id, "--at", "5"]));
     let copied = shown(&env, &fork);
     let events = |records: &[Value]| -> Vec<Value> {
         records
@@ -291,7 +291,7 @@ fn lost_events_are_reported_until_recovery() {
 
     let ran = sessions(&env, &["list", "--json"]);
     assert_eq!((ran.code, ran.json_lines().len()), (Some(0), 2));
-    let warning = format!("the last 4 events of session {first} are missing, and 5 are left");
+    let warning = format!("the last 4 events of session {first} are missing, and 6 are left");
     assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
     for args in [
         &["show", &first][..],

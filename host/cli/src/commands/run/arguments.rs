@@ -77,7 +77,7 @@ pub(super) async fn take_over(mut args: RunArgs, terminal: &Terminal) -> Result<
     if let Some(grant) = taken.grants.iter().find(|grant| is_valued(grant)) {
         return Err(Failure::usage(format!(
             "session {id} was given {grant}VALUE, and values are not recorded. Give it again, with the value in place of VALUE: {}",
-            same_command(&flags(&taken))
+            same_command(&flags(&widening(&taken)))
         )));
     }
     if taken.widens() && !confirmed(&taken, id, terminal)? {
@@ -149,16 +149,20 @@ fn left_to_take(recorded: RunArguments, here: &RunArguments) -> RunArguments {
     left
 }
 
-/// Asks whether a session gets what it was given before. Any answer but `y` or `yes` is a no.
-fn confirmed(taken: &RunArguments, id: SessionId, terminal: &Terminal) -> Result<bool, Failure> {
-    let widening = RunArguments {
+/// Returns what gives a run more than its configuration.
+fn widening(taken: &RunArguments) -> RunArguments {
+    RunArguments {
         grants: taken.grants.clone(),
         write: taken.write,
         trust: taken.trust,
         allow: taken.allow.clone(),
         ..RunArguments::default()
-    };
-    let flags = flags(&widening);
+    }
+}
+
+/// Asks whether a session gets what it was given before. Any answer but `y` or `yes` is a no.
+fn confirmed(taken: &RunArguments, id: SessionId, terminal: &Terminal) -> Result<bool, Failure> {
+    let flags = flags(&widening(taken));
     if !terminal.can_ask() {
         return Err(Failure::usage(format!(
             "session {id} was given more than the configuration gives, and a run without a terminal is given it again on its command \

@@ -12,6 +12,7 @@ use agent_host_types::{
     event::{Event, EventRecord},
     id::CallId,
     output::ToolResultOutput,
+    tool::DecisionKind,
 };
 use serde_json::{Map, Value};
 use std::{
@@ -127,16 +128,32 @@ impl Run<'_> {
         };
         let mut flags: Vec<String> = Vec::new();
         for (tool, input) in &calls.denied {
+            if !self.may_be_approved(tool) {
+                continue;
+            }
             let rule = allowing_flag(self.agent.tools.tools(), tool, input);
             let flag = format!("--allow {}", shell_quoted(&rule));
             if !flags.contains(&flag) {
                 flags.push(flag);
             }
         }
+        if flags.is_empty() {
+            self.terminal.note(&format!(
+                "{count}, since it needs approval and the configuration lets no one approve it."
+            ));
+            return true;
+        }
         self.terminal.note(&format!(
             "{count}, since no one could approve it in this run. To allow such calls: {}",
             escape_line(&same_command(&flags))
         ));
         true
+    }
+
+    /// Whether calls of a tool may be approved; true for one of an agent, which has tools of its own.
+    fn may_be_approved(&self, tool: &str) -> bool {
+        let mut tools = self.agent.tools.tools().iter();
+        let tool = tools.find(|known| known.definition.name == tool);
+        tool.is_none_or(|tool| tool.decisions.contains(&DecisionKind::Approve))
     }
 }
