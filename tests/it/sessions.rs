@@ -200,8 +200,8 @@ fn fork_starts_at_the_end_of_a_turn() {
             .map(|record| record["event"].clone())
             .collect()
     };
-    assert_eq!(events(&copied[..5]), events(&original));
-    assert_eq!(copied.len(), 6);
+    assert_eq!(events(&copied[..6]), events(&original));
+    assert_eq!(copied.len(), 7);
     for (args, why) in [
         (&["fork", &id, "--at", "3"][..], "no turn of session"),
         (&["fork", "missing"], "there is no session"),
@@ -212,7 +212,7 @@ fn fork_starts_at_the_end_of_a_turn() {
     }
     assert_eq!(listed(&env).len(), 2);
     let text = sessions(&env, &["show", &fork]);
-    let line = format!("copied from session {id} up to its event 4");
+    let line = format!("copied from session {id} up to its event 5");
     assert!(text.stdout.contains(&line), "{}", text.stdout);
 }
 
@@ -305,9 +305,9 @@ fn lost_events_are_reported_until_recovery() {
         let hint = format!("`agent-host sessions recover {first}`");
         assert!(ran.stderr.contains(&hint), "{args:?}: {}", ran.stderr);
     }
-    assert_eq!(shown(&env, &second).len(), 5);
+    assert_eq!(shown(&env, &second).len(), 6);
     assert_eq!(printed(&sessions(&env, &["recover", &first])), first);
-    assert_eq!(shown(&env, &first).len(), 5);
+    assert_eq!(shown(&env, &first).len(), 6);
     let ran = sessions(&env, &["list"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
 }
