@@ -37,7 +37,7 @@ fn approve_runs_exactly_what_was_shown() {
         "write_file, which is effectful",
         "It is a tool of:\r\n│ the component `files`, which may reach: ",
         "The tool calls itself:\r\n│ Write a file\r\n",
-        "│   \"content\": \"hello\"",
+        "│ content: hello\r\n│ path: note.txt",
         "Run write_file, which is effectful? [y] yes",
         "That is all.",
     ] {
@@ -310,8 +310,8 @@ fn batch_calls_are_decided_one_by_one() {
     let table: [(&str, Option<i32>, [bool; 2], usize); 3] = [
         ("y\nn\n", Some(0), [true, false], 1),
         ("n\ny\n", Some(0), [false, true], 1),
-        // The second decision is deferred: the first call has not run either.
-        ("y\nl\n", Some(3), [false, false], 0),
+        // The second decision is deferred: the first one is kept, and its call has not run either.
+        ("y\nl\n", Some(3), [false, false], 1),
     ];
     for (keys, code, written, recorded) in table {
         let env = TestEnv::new();

@@ -15,6 +15,7 @@
 mod agents;
 mod answers;
 mod approval_prompts;
+mod approval_view;
 mod approvals;
 mod ask_user;
 mod author;

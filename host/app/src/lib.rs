@@ -12,6 +12,7 @@ pub mod config;
 mod error;
 mod executables;
 mod explain;
+mod file_change;
 mod host;
 mod lock_diff;
 mod lock_file;
@@ -42,6 +43,7 @@ pub use config::{
 };
 pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
+pub use file_change::{DiffRow, FileChange};
 pub use host::{Host, model};
 pub use lock_diff::{compare, difference};
 pub use lock_file::{InvalidLock, LockError, LockFile};

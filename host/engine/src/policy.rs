@@ -30,7 +30,7 @@ pub use http::{HttpRequest, decide_address, decide_http};
 pub use paths::PathRules;
 pub use rule::{
     ArgumentGlob, ArgumentPointer, ArgumentTest, CallRequest, CallRule, MAIN_AGENT, MAX_RULES,
-    NameGlob, RuleDecision, RuleError, deciding_rule, main_argument,
+    NameGlob, RuleDecision, RuleError, deciding_rule, main_argument, pattern_fits,
 };
 pub use secret::{SecretPlace, decide_secret};
 

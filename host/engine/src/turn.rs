@@ -7,6 +7,7 @@
 
 mod approval;
 mod approval_view;
+mod argument_text;
 mod begin;
 mod budget;
 mod children;
@@ -33,6 +34,7 @@ use agent_host_types::{
     turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
 pub use approval_view::{CallPreview, QuestionPreview, call_heading};
+pub use argument_text::{arguments_text, expand_tabs};
 pub use client::{ClientCall, ClientCallEnd, ClientCallError};
 pub use continuation::ContinuationKey;
 pub use step::{Step, StepOutput, StepResult, Transition};
@@ -150,6 +152,9 @@ pub struct Settings {
     pub agent: Option<String>,
     /// The treatment of calls that need approval.
     pub prompts: Prompts,
+    /// Whether decisions about the first of the waiting calls are taken without the others, which wait
+    /// on; otherwise each input has one decision for each call.
+    pub takes_some_decisions: bool,
     /// When approval is requested.
     pub timing: Timing,
     /// How much of a turn a crash of the program can lose.
@@ -180,6 +185,7 @@ impl Default for Settings {
             approved: Arc::default(),
             agent: None,
             prompts: Prompts::Deny,
+            takes_some_decisions: false,
             timing: Timing::default(),
             durability: Durability::default(),
             resumes_without_progress: 5,

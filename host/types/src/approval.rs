@@ -90,10 +90,13 @@ pub struct ApprovalRule {
     /// The digest of the covered arguments; absent for all arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_digest: Option<Digest>,
+    /// The condition on the covered arguments; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<ArgumentPattern>,
 }
 
 /// A request to remember an approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Remember {
     /// The covered calls.
@@ -103,13 +106,26 @@ pub struct Remember {
 }
 
 /// The calls that a remembered approval covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RememberWhat {
     /// Calls of this tool with exactly these arguments.
     Arguments,
     /// All calls of this tool.
     Tool,
+    /// Calls of this tool with an argument that the pattern matches.
+    Pattern(ArgumentPattern),
+}
+
+/// A condition on an argument, as in a `[[rule]]`. The policy reads both parts, and one that it cannot
+/// read matches nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArgumentPattern {
+    /// The JSON pointer to the argument.
+    pub pointer: String,
+    /// The glob that the argument matches.
+    pub glob: String,
 }
 
 /// The lifetime of a remembered approval.
@@ -129,32 +145,45 @@ impl ApprovalRule {
         Self {
             tool: tool.definition.name.clone(),
             identity: tool.identity(),
-            input_digest: match what {
-                RememberWhat::Arguments => Some(input_digest),
-                RememberWhat::Tool => None,
+            input_digest: (what == RememberWhat::Arguments).then_some(input_digest),
+            pattern: match what {
+                RememberWhat::Pattern(pattern) => Some(pattern),
+                RememberWhat::Arguments | RememberWhat::Tool => None,
             },
         }
     }
 
-    /// Whether the rule covers a call.
-    #[must_use]
-    pub fn covers(&self, tool: &RegisteredTool, input_digest: Digest) -> bool {
+    /// Whether the rule covers a call; `fits` is whether a pattern matches its arguments.
+    pub fn covers(
+        &self,
+        tool: &RegisteredTool,
+        input_digest: Digest,
+        fits: impl FnOnce(&ArgumentPattern) -> bool,
+    ) -> bool {
         self.tool == tool.definition.name
             && self.input_digest.is_none_or(|only| only == input_digest)
             && self.identity == tool.identity()
+            && self.pattern.as_ref().is_none_or(fits)
     }
 }
 
 impl fmt::Display for ApprovalRule {
     /// Writes the rule for the user, who reads it before it is stored.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.input_digest {
-            Some(digest) => write!(
+        match (self.input_digest, &self.pattern) {
+            (_, Some(ArgumentPattern { pointer, glob })) => write!(
+                f,
+                "calls of `{}` whose argument `{}` matches `{}`",
+                self.tool,
+                pointer.escape_debug(),
+                glob.escape_debug()
+            ),
+            (Some(digest), None) => write!(
                 f,
                 "calls of `{}` with exactly the arguments {digest}",
                 self.tool
             ),
-            None => write!(f, "every call of `{}`, whatever its arguments", self.tool),
+            (None, None) => write!(f, "every call of `{}`, whatever its arguments", self.tool),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The program on a pseudo-terminal, with keys typed at its prompts.
 
 use super::{Ran, TestEnv, chat::ChatServer, program, running::Running};
-use std::process::Command;
+use std::{num::NonZero, process::Command};
 
 /// The prefix of the line that accepts keys.
 pub const MARKER: &str = "\r\n> ";
@@ -9,6 +9,26 @@ pub const MARKER: &str = "\r\n> ";
 /// Starts the program on a pseudo-terminal (by `script`, from util-linux).
 pub fn at_a_terminal(env: &TestEnv, server: &ChatServer, args: &str) -> Running {
     let command = format!("{} {args}", program());
+    let mut script = Command::new("script");
+    env.prepare(script.args(["-qec", &command, "/dev/null"]));
+    Running::start(script.env("OPENAI_COMPAT_BASE_URL", &server.base_url))
+}
+
+/// Starts the program on a pseudo-terminal of this width.
+pub fn at_a_terminal_of(env: &TestEnv, server: &ChatServer, columns: u16, args: &str) -> Running {
+    at_a_terminal_with(env, server, columns, "", args)
+}
+
+/// The same with variables, as a shell sets them.
+pub fn at_a_terminal_with(
+    env: &TestEnv,
+    server: &ChatServer,
+    columns: u16,
+    variables: &str,
+    args: &str,
+) -> Running {
+    let program = program();
+    let command = format!("stty cols {columns} rows 50; {variables} {program} {args}");
     let mut script = Command::new("script");
     env.prepare(script.args(["-qec", &command, "/dev/null"]));
     Running::start(script.env("OPENAI_COMPAT_BASE_URL", &server.base_url))
@@ -39,4 +59,15 @@ pub fn plain(shown: &str) -> String {
 /// The output without line breaks from the terminal's width.
 pub fn unwrapped(shown: &str) -> String {
     shown.replace("\r\n│ ", "")
+}
+
+/// The rows of a drawn screen: more than a test needs.
+const ROWS: NonZero<u16> = NonZero::new(500).unwrap();
+
+/// The rows that a terminal of this width draws from an output, without spaces at their ends.
+pub fn drawn(output: &str, columns: u16) -> Vec<String> {
+    let mut terminal = vt100::Parser::new(ROWS, NonZero::new(columns).unwrap(), 0);
+    terminal.process(output.as_bytes());
+    let rows = terminal.screen().rows(0, columns);
+    rows.map(|row| row.trim_end().to_owned()).collect()
 }

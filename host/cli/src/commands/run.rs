@@ -32,13 +32,21 @@ use agent_host_engine::{
     turn::{Agent, Prompts, TurnContext, UntilEnd, UntilTool},
 };
 use agent_host_types::{
+    id::Digest,
     model::{Provenance, StopReason},
     output::ContentPart,
     turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport},
 };
 use denied::DeniedCalls;
 use serde_json::json;
-use std::{io::Read as _, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    io::Read as _,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio_util::sync::CancellationToken;
 
 /// The maximum prompt from standard input, in bytes.
 const MAX_PROMPT_BYTES: u64 = 4 * 1024 * 1024;
@@ -60,6 +68,8 @@ struct Run<'a> {
     /// The command that resumes the session.
     resume: String,
     denied: DeniedCalls,
+    /// The calls that the user left for later, by the digests of their arguments.
+    postponed: Mutex<HashSet<Digest>>,
 }
 
 /// The work of a run.
@@ -137,6 +147,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         view = view.with_nodes();
     }
     agent.settings.accepts_changed_workflow = args.accept_changed;
+    agent.settings.takes_some_decisions = true;
     if args.durable {
         agent.settings.durability = Durability::Strict;
     }
@@ -155,6 +166,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         format: args.output_format,
         resume,
         denied: DeniedCalls::default(),
+        postponed: Mutex::default(),
     };
     let Some(task) = task else {
         return run.reply(&mut session, &args).await;
@@ -297,6 +309,18 @@ fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
     }
 }
 
+/// Whether an input has decisions about some of the calls that wait: the others wait on, and nothing
+/// runs.
+fn is_partial(input: &AgentInput) -> bool {
+    match input {
+        AgentInput::Resume {
+            continuation,
+            decisions,
+        } => decisions.len() < continuation.calls().len(),
+        _ => false,
+    }
+}
+
 impl Run<'_> {
     /// Gives the session what the command line answers. A session that is behind its agents, because
     /// the program ended meanwhile, is continued first.
@@ -305,7 +329,7 @@ impl Run<'_> {
         let is_behind = is_behind.map_err(Failure::failed)?;
         if is_behind {
             self.begin_stream(session);
-            self.terminal.note("The program ended in the middle of an answer before; what it had taken goes on first.");
+            self.terminal.note("The program ended in the middle of an answer before; what it had taken continues first.");
             let report = self.drive(session, AgentInput::Continue).await?;
             if self.agent.continuation(session).is_none() {
                 return self.finish(session, report).await;
@@ -395,12 +419,18 @@ impl Run<'_> {
     ) -> Result<TurnReport, Failure> {
         loop {
             let rules = self.project_rules(&input);
+            // Runs nothing, and keeps what was decided before the run was stopped.
+            let only_records = CancellationToken::new();
+            let cancel = match is_partial(&input) {
+                true => &only_records,
+                false => &self.stop.token,
+            };
             let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
             let observers = self.observers(&write);
             let cx = TurnContext {
                 observer: &observers,
                 approvals: &self.host.remembered().await?,
-                cancel: &self.stop.token,
+                cancel,
                 drain: &self.stop.drain,
             };
             let turn = self.agent.run_turn(session, input, &cx);

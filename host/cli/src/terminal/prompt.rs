@@ -2,40 +2,30 @@
 //! shortened nor hidden, and offers the decisions that the tool allows. Each question is a security
 //! prompt of its own and ends with what is decided, so that no text above it can imitate it.
 
+mod edit;
+mod menu;
 #[cfg(test)]
 mod tests;
+mod view;
 
-use super::{BOLD, DIM, Terminal, YELLOW, answer, one_line};
+use super::{BOLD, Terminal, answer, one_line};
+use agent_host_app::FileChange;
 use agent_host_engine::{
+    policy::{main_argument, pattern_fits},
     text::framed,
     tool::ToolRunner,
-    turn::{CallPreview, call_heading},
+    turn::call_heading,
 };
 use agent_host_types::{
-    approval::{ApprovalRule, Decision, Remember, RememberScope, RememberWhat},
+    approval::{ApprovalRule, ArgumentPattern, Decision, Remember, RememberScope, RememberWhat},
     continuation::PendingCall,
     tool::{DecisionKind, RegisteredTool},
 };
+use menu::{Reply, chosen, menu, parse};
 use serde_json::{Map, Value};
 
 /// The maximum length of a schema error, in characters.
 const MAX_LINE_CHARACTERS: usize = 1_000;
-
-/// The maximum number of rows of what a tool may reach.
-const MAX_REACH_ROWS: usize = 12;
-
-/// A parsed answer.
-#[derive(Clone, Debug, PartialEq)]
-enum Reply {
-    /// The review is over.
-    Decided(Decision),
-    /// Not now: the session waits.
-    Later,
-    /// Other arguments are to be entered.
-    Edit,
-    /// An approval is to be remembered.
-    Remember,
-}
 
 /// A call under review, with its context.
 pub(crate) struct Review<'a> {
@@ -46,95 +36,142 @@ pub(crate) struct Review<'a> {
     pub(crate) reach: &'a str,
     /// The path shown for "this project".
     pub(crate) project: &'a str,
+    /// The change of a file that the call would make.
+    pub(crate) change: Option<&'a FileChange>,
+    /// The position of the call among those of its request, from 1, and their number.
+    pub(crate) position: (usize, usize),
+    /// Whether this call and those behind it may be approved together.
+    pub(crate) may_approve_rest: bool,
+}
+
+/// The end of a review.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Reviewed {
+    /// The user decided.
+    Decided(Decision),
+    /// This call and those behind it are to be shown and approved together.
+    Rest,
+    /// The user decides later, as at the end of the input.
+    Later,
 }
 
 impl Review<'_> {
-    /// Shows a call and reads a decision; `None` if the user decides later, as at the end of the
-    /// input.
-    pub(crate) fn ask(&self) -> Option<Decision> {
+    /// Shows a call and reads a decision.
+    pub(crate) fn ask(&self) -> Reviewed {
         let call = self.call;
-        let question = format!("{BOLD}Run {}?{BOLD:#} {}", call_heading(call), menu(call));
-        let digest = call.input_digest.to_string();
-        let shown = self.shown("The model wants to run", &call.input, &digest);
+        let rest = self.rest();
+        let question = format!(
+            "{BOLD}Run {}?{BOLD:#} {}",
+            call_heading(call),
+            menu(call, rest)
+        );
+        let shown = self.shown();
         let mut prompt = format!("{shown}\n{question}");
         loop {
-            let decision = match parse(&answer(self.terminal, &prompt)?, call) {
-                Some(Reply::Decided(decision)) => return Some(decision),
-                Some(Reply::Later) => return None,
+            let Some(line) = answer(self.terminal, &prompt) else {
+                return Reviewed::Later;
+            };
+            let decision = match parse(&line, call, rest) {
+                Some(Reply::Decided(decision)) => return Reviewed::Decided(decision),
+                Some(Reply::Rest) => return Reviewed::Rest,
+                Some(Reply::Later) => return Reviewed::Later,
+                Some(Reply::Json) => {
+                    prompt = format!("{}\n{question}", self.json());
+                    continue;
+                }
                 Some(Reply::Edit) => self.edit(),
-                Some(Reply::Remember) => self.remember(),
+                Some(Reply::Remember(None)) => self.remember(),
+                Some(Reply::Remember(Some(remember))) => self
+                    .tool()
+                    .map_or(Asked::Back, |tool| self.confirm_rule(tool, remember)),
+                Some(Reply::Pattern(glob)) => self.remember_pattern(glob),
                 None => {
                     prompt = format!("That is none of the answers.\n{question}");
                     continue;
                 }
             };
-            if decision.is_some() {
-                return decision;
+            match decision {
+                Asked::Decided(decision) => return Reviewed::Decided(decision),
+                Asked::End => return Reviewed::Later,
+                Asked::Back => prompt = format!("{shown}\n{question}"),
             }
-            prompt = format!("{shown}\n{question}");
         }
     }
 
-    /// Renders the whole call.
-    fn shown(&self, who: &str, input: &Map<String, Value>, digest: &str) -> String {
-        let columns = self.terminal.columns();
-        let CallPreview {
-            what,
-            title,
-            arguments,
-            below,
-        } = CallPreview::new(self.call, input, digest, columns);
-        let title = title.map_or_else(String::new, |title| {
-            format!("\n{DIM}The tool calls itself:{DIM:#}\n{title}")
-        });
-        format!(
-            "\n{YELLOW}{who}{YELLOW:#} {BOLD}{what}{BOLD:#}.\n{DIM}It is a tool of:{DIM:#}\n{}{title}\n\
-             {DIM}The arguments are:{DIM:#}\n{arguments}\n{DIM}{below}{DIM:#}",
-            framed(self.reach, columns, MAX_REACH_ROWS)
-        )
+    /// Returns how many calls may be approved together; 0 if they may not.
+    fn rest(&self) -> usize {
+        let (position, count) = self.position;
+        match self.may_approve_rest {
+            true => count.saturating_sub(position) + 1,
+            false => 0,
+        }
     }
 
-    /// Reads arguments until they fit the tool's schema, shows them, and asks for confirmation;
-    /// `None` if the user goes back.
-    fn edit(&self) -> Option<Decision> {
+    /// Shows calls that were not all seen yet, each as [`Self::ask`] does, and asks whether all of
+    /// them run. One question is enough, since all of their text stands above it.
+    pub(crate) fn ask_all(reviews: &[Review<'_>]) -> bool {
+        let Some(first) = reviews.first() else {
+            return false;
+        };
+        let mut prompt: String = reviews.iter().map(|review| review.shown() + "\n").collect();
+        let calls = reviews.iter().map(|review| {
+            let (position, _) = review.position;
+            format!("\n  {position}. {}", call_heading(review.call))
+        });
+        prompt.push_str(&format!("\n{BOLD}All of these:{BOLD:#}"));
+        prompt.extend(calls);
+        let question = format!("Run all {} calls?", reviews.len());
+        first.confirms(&prompt, &question).unwrap_or_default()
+    }
+
+    /// Reads arguments until they fit the tool's schema, shows them, and asks for confirmation.
+    fn edit(&self) -> Asked {
+        let mut text = serde_json::to_string_pretty(&self.call.input).unwrap_or_default();
         loop {
-            let line = answer(
-                self.terminal,
-                &format!(
-                    "{BOLD}Run {}, with which arguments?{BOLD:#} On one line, as a JSON object; an empty line goes back:",
-                    call_heading(self.call)
-                ),
-            )?;
-            if line.trim().is_empty() {
-                return None;
-            }
-            let input: Map<String, Value> = match serde_json::from_str(&line) {
+            text = match self.read_edited(&text) {
+                edit::Edited::Text(text) => text,
+                edit::Edited::Back => return Asked::Back,
+                edit::Edited::End => return Asked::End,
+            };
+            let input = match self.checked(&text) {
                 Ok(input) => input,
-                Err(error) => {
-                    self.terminal
-                        .note(&format!("This is no JSON object: {error}."));
+                Err(why) => {
+                    self.terminal.note(&why);
                     continue;
                 }
             };
-            if let Err(failure) = self.tools.validate(&self.call.tool, &input) {
-                self.terminal
-                    .note(&one_line(failure.message(), MAX_LINE_CHARACTERS));
-                continue;
-            }
-            let shown = self.shown("Instead, you would run", &input, "as you wrote them");
+            let shown = self.shown_edited(&input);
             let question = format!("Run {}, with these arguments?", call_heading(self.call));
-            if self.confirms(&shown, &question)? {
-                let call_id = self.call.call_id.clone();
-                return Some(Decision::Edit { call_id, input });
+            match self.confirms(&shown, &question) {
+                Some(true) => {
+                    let call_id = self.call.call_id.clone();
+                    return Asked::Decided(Decision::Edit { call_id, input });
+                }
+                Some(false) => {}
+                None => return Asked::End,
             }
         }
     }
 
-    /// Reads the scope of a rule, shows the rule, and asks for confirmation; `None` if the user
-    /// goes back.
-    fn remember(&self) -> Option<Decision> {
+    /// Parses edited arguments and checks them against the tool's schema.
+    fn checked(&self, text: &str) -> Result<Map<String, Value>, String> {
+        let input: Map<String, Value> = serde_json::from_str(text)
+            .map_err(|error| format!("This is no JSON object: {error}."))?;
+        let valid = self.tools.validate(&self.call.tool, &input);
+        valid.map_err(|failure| one_line(failure.message(), MAX_LINE_CHARACTERS))?;
+        Ok(input)
+    }
+
+    fn tool(&self) -> Option<&RegisteredTool> {
         let mut tools = self.tools.tools().iter();
-        let tool = tools.find(|tool| tool.definition.name == self.call.tool)?;
+        tools.find(|tool| tool.definition.name == self.call.tool)
+    }
+
+    /// Reads the scope of a rule, shows the rule, and asks for confirmation.
+    fn remember(&self) -> Asked {
+        let Some(tool) = self.tool() else {
+            return Asked::Back;
+        };
         loop {
             let line = answer(
                 self.terminal,
@@ -144,29 +181,92 @@ impl Review<'_> {
                      [b] back\n{BOLD}Which calls of {} are not to be asked about again?{BOLD:#}",
                     call_heading(self.call)
                 ),
-            )?;
+            );
+            let Some(line) = line else {
+                return Asked::End;
+            };
             if line.trim() == "b" {
-                return None;
+                return Asked::Back;
             }
             let Some(remember) = chosen(&line) else {
                 self.terminal.note("Please answer 1, 2, 3, 4 or b.");
                 continue;
             };
-            let rule = self.rule(tool, remember);
-            let rule = framed(&rule, self.terminal.columns(), usize::MAX);
-            let rule = format!("{BOLD}The rule is:{BOLD:#}\n{rule}");
-            let question = format!("Keep this rule, and run {}?", call_heading(self.call));
-            if self.confirms(&rule, &question)? {
-                let call_id = self.call.call_id.clone();
-                let remember = Some(remember);
-                return Some(Decision::Approve { call_id, remember });
+            match self.confirm_rule(tool, remember) {
+                Asked::Back => {}
+                asked => return asked,
             }
         }
     }
 
+    /// Reads the scope of a rule by a pattern of the main argument, shows the rule, and asks for
+    /// confirmation. The pattern matches this call, and is not all of them.
+    fn remember_pattern(&self, glob: String) -> Asked {
+        let back = |why: &str| {
+            self.terminal.note(why);
+            Asked::Back
+        };
+        let Some(tool) = self.tool() else {
+            return Asked::Back;
+        };
+        let Some(name) = main_argument(&tool.definition) else {
+            return back("This tool has no argument that a pattern could be about.");
+        };
+        if glob.chars().all(|c| matches!(c, '*' | '?' | '/' | '.')) {
+            return back("This pattern is about every call; [t] and [m] remember that.");
+        }
+        let name = name.replace('~', "~0").replace('/', "~1");
+        let pattern = ArgumentPattern {
+            pointer: format!("/{name}"),
+            glob,
+        };
+        if !pattern_fits(&pattern, &self.call.input) {
+            return back(
+                "This pattern does not match the target of this call. A pattern is written as the target begins, without `..`, such as src/**.",
+            );
+        }
+        loop {
+            let line = answer(
+                self.terminal,
+                &format!(
+                    "  [1] in this session\n  [2] in this project\n  [b] back\n{BOLD}Where are such calls of {} not to be asked about again?{BOLD:#}",
+                    call_heading(self.call)
+                ),
+            );
+            let scope = match line.as_deref().map(str::trim) {
+                None => return Asked::End,
+                Some("1") => RememberScope::Session,
+                Some("2") => RememberScope::Project,
+                Some("b") => return Asked::Back,
+                Some(_) => continue,
+            };
+            let what = RememberWhat::Pattern(pattern.clone());
+            match self.confirm_rule(tool, Remember { what, scope }) {
+                Asked::Back => {}
+                asked => return asked,
+            }
+        }
+    }
+
+    /// Shows a rule, and asks whether it is kept.
+    fn confirm_rule(&self, tool: &RegisteredTool, remember: Remember) -> Asked {
+        let rule = self.rule(tool, &remember);
+        let rule = framed(&rule, self.terminal.columns(), usize::MAX);
+        let rule = format!("{BOLD}The rule is:{BOLD:#}\n{rule}");
+        let question = format!("Keep this rule, and run {}?", call_heading(self.call));
+        match self.confirms(&rule, &question) {
+            Some(true) => Asked::Decided(Decision::Approve {
+                call_id: self.call.call_id.clone(),
+                remember: Some(remember),
+            }),
+            Some(false) => Asked::Back,
+            None => Asked::End,
+        }
+    }
+
     /// Describes the rule as it will be stored.
-    fn rule(&self, tool: &RegisteredTool, remember: Remember) -> String {
-        let rule = ApprovalRule::new(tool, remember.what, self.call.input_digest);
+    fn rule(&self, tool: &RegisteredTool, remember: &Remember) -> String {
+        let rule = ApprovalRule::new(tool, remember.what.clone(), self.call.input_digest);
         let place = match remember.scope {
             RememberScope::Session => "this session".to_owned(),
             RememberScope::Project => format!("every session of {}", self.project),
@@ -190,55 +290,11 @@ impl Review<'_> {
     }
 }
 
-/// Lists the answers that the tool allows.
-fn menu(call: &PendingCall) -> String {
-    let of = |kind: &DecisionKind| match kind {
-        DecisionKind::Approve => "[y] yes  [m] yes, and do not ask again",
-        DecisionKind::Edit => "[e] with other arguments",
-        DecisionKind::Reject => "[n] no  [n REASON] no, and tell the model why",
-        DecisionKind::Respond => "[r TEXT] no, and this is its result",
-    };
-    let allowed = call.decisions.iter().map(of);
-    let all: Vec<&str> = allowed.chain(["[l] decide later"]).collect();
-    all.join("  ")
-}
-
-/// Parses the choice of a rule.
-fn chosen(line: &str) -> Option<Remember> {
-    let (what, scope) = match line.trim() {
-        "1" => (RememberWhat::Arguments, RememberScope::Session),
-        "2" => (RememberWhat::Tool, RememberScope::Session),
-        "3" => (RememberWhat::Arguments, RememberScope::Project),
-        "4" => (RememberWhat::Tool, RememberScope::Project),
-        _ => return None,
-    };
-    Some(Remember { what, scope })
-}
-
-/// Parses an answer. Anything but an exact and allowed one is `None`: a stray key never approves.
-fn parse(line: &str, call: &PendingCall) -> Option<Reply> {
-    let call_id = call.call_id.clone();
-    let line = line.trim();
-    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let (kind, said) = match (word, rest.trim()) {
-        ("l" | "later", "") => return Some(Reply::Later),
-        ("y" | "yes", "") => (
-            DecisionKind::Approve,
-            Reply::Decided(Decision::approve(call_id)),
-        ),
-        ("m", "") => (DecisionKind::Approve, Reply::Remember),
-        ("e", "") => (DecisionKind::Edit, Reply::Edit),
-        ("n" | "no", reason) => {
-            let reason = (!reason.is_empty()).then(|| reason.to_owned());
-            let reject = Decision::Reject { call_id, reason };
-            (DecisionKind::Reject, Reply::Decided(reject))
-        }
-        ("r", text) if !text.is_empty() => {
-            let text = text.to_owned();
-            let respond = Decision::Respond { call_id, text };
-            (DecisionKind::Respond, Reply::Decided(respond))
-        }
-        _ => return None,
-    };
-    call.decisions.contains(&kind).then_some(said)
+/// The end of a question behind a key.
+enum Asked {
+    Decided(Decision),
+    /// The user goes back to the call.
+    Back,
+    /// The input ended.
+    End,
 }

@@ -2,10 +2,10 @@
 
 use super::{
     Ruling,
-    rule::{CallRequest, CallRule, deciding_rule},
+    rule::{CallRequest, CallRule, deciding_rule, pattern_fits},
 };
 use agent_host_types::{
-    approval::ApprovalRule,
+    approval::{ApprovalRule, ArgumentPattern},
     output::ToolResultOutput,
     tool::{Approval, DecisionKind, Effect},
 };
@@ -40,7 +40,8 @@ pub fn decide_call<'a>(
         return Ruling::allow(&rule.name);
     }
     let mut remembered = remembered.into_iter();
-    if remembered.any(|rule| rule.covers(tool, input_digest)) {
+    let fits = |pattern: &ArgumentPattern| pattern_fits(pattern, call.input);
+    if remembered.any(|rule| rule.covers(tool, input_digest, fits)) {
         return Ruling::allow("approval.remembered");
     }
     ruling

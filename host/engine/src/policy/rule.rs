@@ -6,7 +6,7 @@
 mod argument;
 mod main_argument;
 
-pub use argument::{ArgumentGlob, ArgumentPointer, ArgumentTest};
+pub use argument::{ArgumentGlob, ArgumentPointer, ArgumentTest, pattern_fits};
 pub use main_argument::main_argument;
 
 use super::Ruling;

@@ -245,6 +245,7 @@ impl Agent {
         agent.key = self.key.clone();
         agent.settings.rules = self.settings.rules.clone();
         agent.settings.approved = self.settings.approved.clone();
+        agent.settings.takes_some_decisions = self.settings.takes_some_decisions;
         agent
     }
 

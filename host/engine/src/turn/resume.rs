@@ -3,9 +3,12 @@
 //! request stays usable.
 
 use super::{Agent, Step, Transition, TurnContext, begin::refuse};
-use crate::session::{Session, now_ms};
+use crate::{
+    policy::pattern_fits,
+    session::{Session, now_ms},
+};
 use agent_host_types::{
-    approval::{ApprovalRule, Decision, RememberScope},
+    approval::{ApprovalRule, Decision, Remember, RememberScope, RememberWhat},
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
     event::{EXPIRY, Event},
     failure::{ToolErrorCode, ToolFailure},
@@ -89,7 +92,7 @@ impl Agent {
                 ..
             } => {
                 let tool = self.tool(&call.tool)?;
-                let rule = ApprovalRule::new(tool, remember.what, call.input_digest);
+                let rule = ApprovalRule::new(tool, remember.what.clone(), call.input_digest);
                 Some((rule, remember.scope))
             }
             _ => None,
@@ -261,7 +264,9 @@ impl Agent {
         calls: &[PendingCall],
         decisions: &[Decision],
     ) -> Result<(), TurnError> {
-        if decisions.len() != calls.len() {
+        let is_some = !decisions.is_empty() && decisions.len() < calls.len();
+        let is_enough = is_some && self.settings.takes_some_decisions;
+        if decisions.len() != calls.len() && !is_enough {
             return Err(refuse(format!(
                 "{} calls wait and {} decisions were given; give one for each, in order",
                 calls.len(),
@@ -294,6 +299,23 @@ impl Agent {
         }
         if let Decision::Approve { .. } | Decision::Edit { .. } = decision {
             self.check_same_tool(pending)?;
+        }
+        if let Decision::Approve {
+            remember:
+                Some(Remember {
+                    what: RememberWhat::Pattern(pattern),
+                    ..
+                }),
+            ..
+        } = decision
+            && !pattern_fits(pattern, &pending.input)
+        {
+            return Err(refuse(format!(
+                "the pattern `{}` does not match the argument `{}` of call {}, so that it approves something else",
+                pattern.glob.escape_debug(),
+                pattern.pointer.escape_debug(),
+                pending.call_id
+            )));
         }
         let Decision::Edit { input, .. } = decision else {
             return Ok(());

@@ -256,6 +256,7 @@ fn rule() -> ApprovalRule {
         tool: "write_file".to_owned(),
         identity: Digest::of(b"the tool"),
         input_digest: Some(Digest::of(b"{}")),
+        pattern: None,
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     accounting::AuditVerdict,
-    approval::{Remember, RememberWhat},
+    approval::{ArgumentPattern, Remember, RememberWhat},
     budget::Budget,
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, WaitingChild},
     limits::Limits,
@@ -58,6 +58,10 @@ fn rule() -> ApprovalRule {
         tool: "write_file".into(),
         identity: Digest::of(b"identity"),
         input_digest: Some(Digest::of(b"{}")),
+        pattern: Some(ArgumentPattern {
+            pointer: "/path".into(),
+            glob: "src/**".into(),
+        }),
     }
 }
 

@@ -3,44 +3,154 @@
 use super::{Run, waiting::waiting_name};
 use crate::{
     commands::permission_summary,
-    terminal::{Review, ask_question},
+    terminal::{Review, Reviewed, ask_question},
 };
-use agent_host_app::project;
+use agent_host_app::{FileChange, project};
 use agent_host_engine::{BoxFuture, session::Session, turn::Prompts};
 use agent_host_types::{
-    approval::{ApprovalRule, RememberScope},
-    continuation::{Awaiting, Continuation},
+    approval::{ApprovalRule, Decision, RememberScope},
+    continuation::{Awaiting, Continuation, PendingCall},
+    tool::DecisionKind,
     turn::{AgentInput, ChildInput, TurnEnd, TurnError},
 };
+use std::sync::PoisonError;
+
+/// The note before a call is shown again.
+const CHANGED: &str =
+    "A file changed while you read, so here it is again, compared with the file as it is now.";
 
 impl Run<'_> {
-    /// Asks about every waiting call; `None` if the user decides later or cannot be asked.
+    /// Asks about the waiting calls in order, until the user decides later or the run is stopped. What
+    /// was decided until then is kept, and the rest waits; `None` if nothing was decided.
     pub(super) async fn decide(&self, continuation: &Continuation) -> Option<AgentInput> {
-        if !self.can_ask() {
+        let calls = continuation.calls();
+        if !self.can_ask() || self.is_postponed(calls) {
             return None;
         }
-        let mut decisions = Vec::with_capacity(continuation.calls().len());
-        for call in continuation.calls() {
-            let (terminal, call) = (*self.terminal, call.clone());
-            let tools = self.agent.tools.clone();
-            let reach = permission_summary::for_tool(self.host.registry(), &call.tool);
-            let project = project(self.host.config());
-            let ask = move || {
-                let review = Review {
-                    terminal: &terminal,
-                    call: &call,
-                    tools: tools.as_ref(),
-                    reach: &reach,
-                    project: &project,
-                };
-                review.ask()
-            };
-            decisions.push(self.unless_stopped(ask).await??);
+        let mut decisions = Vec::with_capacity(calls.len());
+        while decisions.len() < calls.len() {
+            match self.review(calls, decisions.len()).await {
+                Some(Reviewed::Decided(decision)) => decisions.push(decision),
+                Some(Reviewed::Rest) => {
+                    let rest = calls.get(decisions.len()..).unwrap_or_default();
+                    if self.approves_all(calls, rest).await {
+                        let approved = rest.iter().map(|call| call.call_id.clone());
+                        decisions.extend(approved.map(Decision::approve));
+                    }
+                }
+                Some(Reviewed::Later) | None => break,
+            }
         }
-        Some(AgentInput::Resume {
+        let rest = calls.get(decisions.len()..).unwrap_or_default();
+        let mut postponed = self
+            .postponed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        postponed.extend(rest.iter().map(|call| call.input_digest));
+        (!decisions.is_empty()).then(|| AgentInput::Resume {
             continuation: continuation.clone(),
             decisions,
         })
+    }
+
+    /// Whether the user left one of these calls for later in this run.
+    fn is_postponed(&self, calls: &[PendingCall]) -> bool {
+        let postponed = self
+            .postponed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        calls
+            .iter()
+            .any(|call| postponed.contains(&call.input_digest))
+    }
+
+    /// Asks about the call at an index; `None` if the run is stopped. A comparison with a file holds
+    /// for the file as it is when the user answers.
+    async fn review(&self, calls: &[PendingCall], index: usize) -> Option<Reviewed> {
+        let call = calls.get(index)?;
+        loop {
+            let change = self.change(call).await;
+            let shown = change.clone();
+            let reviewed = self.reviewing(
+                calls,
+                index,
+                move |reviews| {
+                    let review = reviews.first().map(Review::ask);
+                    review.unwrap_or(Reviewed::Later)
+                },
+                vec![change],
+            );
+            let reviewed = reviewed.await?;
+            let is_approved = matches!(reviewed, Reviewed::Decided(Decision::Approve { .. }));
+            if !is_approved || self.change(call).await == shown {
+                return Some(reviewed);
+            }
+            self.terminal.note(CHANGED);
+        }
+    }
+
+    /// Shows calls in full, and asks whether all of them run.
+    async fn approves_all(&self, calls: &[PendingCall], rest: &[PendingCall]) -> bool {
+        let first = calls.len() - rest.len();
+        loop {
+            let changes = self.changes(rest).await;
+            let shown = changes.clone();
+            let asked = self.reviewing(calls, first, Review::ask_all, changes);
+            match asked.await {
+                Some(true) if self.changes(rest).await != shown => self.terminal.note(CHANGED),
+                answer => return answer.unwrap_or_default(),
+            }
+        }
+    }
+
+    async fn changes(&self, calls: &[PendingCall]) -> Vec<Option<FileChange>> {
+        let mut changes = Vec::with_capacity(calls.len());
+        for call in calls {
+            changes.push(self.change(call).await);
+        }
+        changes
+    }
+
+    async fn change(&self, call: &PendingCall) -> Option<FileChange> {
+        let registry = self.host.registry();
+        registry.file_change(&call.tool, &call.input).await
+    }
+
+    /// Runs a question about the calls from an index on, each with its change, off the runtime's
+    /// threads.
+    async fn reviewing<T: Send + 'static>(
+        &self,
+        calls: &[PendingCall],
+        first: usize,
+        ask: impl FnOnce(&[Review<'_>]) -> T + Send + 'static,
+        changes: Vec<Option<FileChange>>,
+    ) -> Option<T> {
+        let (terminal, count) = (*self.terminal, calls.len());
+        let may_approve = |call: &PendingCall| call.decisions.contains(&DecisionKind::Approve);
+        let left = calls.get(first..).unwrap_or_default();
+        let may_approve_rest = left.iter().all(may_approve);
+        let asked = left.iter().zip(changes).map(|(call, change)| {
+            let reach = permission_summary::for_tool(self.host.registry(), &call.tool);
+            (call.clone(), reach, change)
+        });
+        let asked: Vec<_> = asked.collect();
+        let tools = self.agent.tools.clone();
+        let project = project(self.host.config());
+        self.unless_stopped(move || {
+            let reviews = asked.iter().enumerate();
+            let reviews = reviews.map(|(index, (call, reach, change))| Review {
+                terminal: &terminal,
+                call,
+                tools: tools.as_ref(),
+                reach,
+                project: &project,
+                change: change.as_ref(),
+                position: (first + index + 1, count),
+                may_approve_rest,
+            });
+            ask(&reviews.collect::<Vec<_>>())
+        })
+        .await
     }
 
     /// Asks the user what a turn waits for; `None` if nothing of it can be answered now.

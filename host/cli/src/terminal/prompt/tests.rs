@@ -1,4 +1,4 @@
-use super::{Reply, chosen, menu, parse};
+use super::menu::{Reply, chosen, menu, parse};
 use agent_host_types::{
     approval::{
         Decision, Remember,
@@ -46,6 +46,10 @@ fn answer_that_is_not_exact_is_rejected() {
         call_id: call.call_id.clone(),
         text: "it is  done".to_owned(),
     });
+    let every = Remember {
+        what: Tool,
+        scope: Session,
+    };
     let cases = [
         ("y\n", approve.clone()),
         ("  yes  ", approve),
@@ -54,7 +58,12 @@ fn answer_that_is_not_exact_is_rejected() {
         ("n wrong file\n", reject(Some("wrong file"))),
         ("r it is  done\n", respond),
         ("e", Some(Reply::Edit)),
-        ("m", Some(Reply::Remember)),
+        ("m", Some(Reply::Remember(None))),
+        ("t", Some(Reply::Remember(Some(every)))),
+        ("p src/**", Some(Reply::Pattern("src/**".to_owned()))),
+        ("p", None),
+        ("j", Some(Reply::Json)),
+        ("a", Some(Reply::Rest)),
         ("l", Some(Reply::Later)),
         ("", None),
         ("\n", None),
@@ -67,7 +76,10 @@ fn answer_that_is_not_exact_is_rejected() {
         ("yy", None),
     ];
     for (line, expected) in cases {
-        assert_eq!(parse(line, &call), expected, "{line:?}");
+        assert_eq!(parse(line, &call, 2), expected, "{line:?}");
+        // One call is no batch.
+        let alone = expected.filter(|reply| *reply != Reply::Rest);
+        assert_eq!(parse(line, &call, 1), alone, "{line:?}");
     }
 }
 
@@ -78,26 +90,26 @@ fn menu_offers_only_allowed_decisions() {
     let table: [(&[DecisionKind], &str, &[&str]); 3] = [
         (
             &[Approve],
-            "[y] yes  [m] yes, and do not ask again  [l] decide later",
-            &["y", "m", "l"],
+            "[y] yes  [t] yes, and each call of this tool in this session  [p GLOB] yes, and each call with such a target  [m] yes, and do not ask again  [l] decide later  [j] show the exact JSON",
+            &["y", "t", "m", "l", "j"],
         ),
         (
             &[Edit, Reject],
-            "[e] with other arguments  [n] no  [n REASON] no, and tell the model why  [l] decide later",
-            &["e", "n", "l"],
+            "[e] with other arguments  [n] no  [n REASON] no, and tell the model why  [l] decide later  [j] show the exact JSON",
+            &["e", "n", "l", "j"],
         ),
         (
             &[Respond],
-            "[r TEXT] no, and this is its result  [l] decide later",
-            &["r x", "l"],
+            "[r TEXT] no, and this is its result  [l] decide later  [j] show the exact JSON",
+            &["r x", "l", "j"],
         ),
     ];
     for (decisions, shown, taken) in table {
         let call = call(decisions);
-        assert_eq!(menu(&call), shown);
-        let answers = ["y", "m", "e", "n", "r x", "l"].into_iter();
+        assert_eq!(menu(&call, 1), shown);
+        let answers = ["y", "a", "t", "m", "e", "n", "r x", "l", "j"].into_iter();
         let found: Vec<&str> = answers
-            .filter(|line| parse(line, &call).is_some())
+            .filter(|line| parse(line, &call, 1).is_some())
             .collect();
         assert_eq!(found, taken);
     }

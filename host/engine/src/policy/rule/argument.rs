@@ -6,7 +6,7 @@
 
 use super::{MAX_PATTERN_BYTES, RuleError, check_length};
 use crate::policy::{GrantError, PathRules, paths, run_later};
-use agent_host_types::json;
+use agent_host_types::{approval::ArgumentPattern, json};
 use globset::GlobMatcher;
 use serde_json::{Map, Value};
 
@@ -87,6 +87,19 @@ impl ArgumentTest {
             other => matches(other),
         }
     }
+}
+
+/// Returns whether a remembered pattern surely matches these arguments; never if it cannot be read.
+#[must_use]
+pub fn pattern_fits(pattern: &ArgumentPattern, input: &Map<String, Value>) -> bool {
+    let pointer = ArgumentPointer::new(&pattern.pointer);
+    let glob = ArgumentGlob::new(&pattern.glob);
+    let (Ok(pointer), Ok(glob)) = (pointer, glob) else {
+        return false;
+    };
+    let test = ArgumentTest::Glob(Box::new(glob));
+    let value = pointer.find(input);
+    value.is_some_and(|value| test.matches(value, /*is_strict*/ false))
 }
 
 /// A glob over the text of an argument: `*` stays within one name, `**` crosses `/`.

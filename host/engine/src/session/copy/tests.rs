@@ -57,6 +57,7 @@ fn started(ids: &[&str]) -> Vec<Event> {
                 tool: "send".into(),
                 identity: Digest::of(b"send"),
                 input_digest: None,
+                pattern: None,
             },
             scope: RememberScope::Session,
         },

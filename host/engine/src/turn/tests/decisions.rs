@@ -214,7 +214,7 @@ async fn remembered_approval_holds_in_its_session() {
     for (what, scope, arguments, expected) in table {
         let mut bench = Bench::new(vec![calls(&[("a", "send", r#"{"n": 1}"#)])]);
         let continuation = bench.ask().await;
-        let decision = approve_and_remember(what, scope);
+        let decision = approve_and_remember(what.clone(), scope);
         bench.decide(&continuation, vec![decision]).await;
         let replies = vec![calls(&[("b", "send", arguments)])];
         let mut again = Bench::resume(&bench.journal, replies, standard()).await;

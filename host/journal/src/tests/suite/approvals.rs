@@ -15,6 +15,7 @@ fn approval(project: &str, tool: &str, session: SessionId) -> ProjectApproval {
             tool: tool.to_owned(),
             identity: Digest::of(tool.as_bytes()),
             input_digest: None,
+            pattern: None,
         },
         session,
         at_ms: 7,

@@ -1,0 +1,197 @@
+//! The change of a text file that a waiting call of `builtin:files` would make, for the user who
+//! decides about the call.
+//!
+//! The file is read by `read_file` of the same component, in the sandbox and with the same grants: what
+//! they mask, deny or leave out is not shown, and a link leads nowhere that the tool could not go.
+
+use crate::{ComponentSource, Registry};
+use agent_host_engine::tool::{Invocation, RunEnd, ToolRunner as _};
+use agent_host_types::{
+    id::{CallId, SessionId},
+    output::ToolResultOutput,
+};
+use serde_json::{Map, Value, json};
+use similar::{ChangeTag, TextDiff};
+use std::{sync::Arc, time::Duration};
+use tokio_util::sync::CancellationToken;
+
+/// The built-in component with the tools below.
+const COMPONENT: &str = "files";
+const READ: &str = "read_file";
+const WRITE: &str = "write_file";
+const EDIT: &str = "edit_file";
+
+/// The unchanged lines around each change.
+const CONTEXT_LINES: usize = 3;
+
+/// The maximum number of rows of a comparison; a longer one is not shown.
+const MAX_ROWS: usize = 500;
+
+/// The time after which a comparison gets coarser.
+const DIFF_TIME: Duration = Duration::from_millis(300);
+
+/// The change of a file that a call would make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileChange {
+    /// The file is a text, and this would be changed.
+    Compared {
+        /// The rows of a unified diff.
+        rows: Vec<DiffRow>,
+        /// The arguments that the rows show.
+        shows: &'static [&'static str],
+    },
+    /// There is nothing to compare with, as the tool says.
+    Unread {
+        /// The tool's reason.
+        reason: String,
+    },
+}
+
+/// A row of a unified diff.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiffRow {
+    /// The position of the rows that follow.
+    Hunk(String),
+    /// A line that stays.
+    Same(String),
+    /// A line that goes.
+    Removed(String),
+    /// A line that comes.
+    Added(String),
+}
+
+impl Registry {
+    /// Returns the change that a call would make to a file; `None` if it is not one of
+    /// `builtin:files` that writes a text, or the change is too long to show.
+    pub async fn file_change(&self, tool: &str, input: &Map<String, Value>) -> Option<FileChange> {
+        let entry = self.component_of(tool)?;
+        match &entry.source {
+            ComponentSource::Builtin(name) if name == COMPONENT => {}
+            _ => return None,
+        }
+        let text = |name: &str| input.get(name).and_then(Value::as_str);
+        let path = text("path")?;
+        let written = match tool {
+            WRITE => Written::Whole(text("content")?),
+            EDIT => Written::Part(text("old")?, text("new")?),
+            _ => return None,
+        };
+        let before = match self.first_page(path, 1).await? {
+            Ok(before) => before,
+            Err(reason) => return Some(FileChange::Unread { reason }),
+        };
+        // A page that is not the whole file ends with a line of the tool's own.
+        let lines = before.lines().count();
+        if lines > 0 {
+            let last = self.first_page(path, lines).await?.ok()?;
+            if before.split_inclusive('\n').next_back() != Some(last.as_str()) {
+                return None;
+            }
+        }
+        let (after, shows) = written.after(&before)?;
+        let rows = rows(&before, &after);
+        (rows.len() <= MAX_ROWS).then_some(FileChange::Compared { rows, shows })
+    }
+
+    /// Reads a page of a text file from a line on; the inner error is the tool's reason.
+    async fn first_page(&self, path: &str, line: usize) -> Option<Result<String, String>> {
+        let input = json!({ "path": path, "offset_line": line });
+        let session = SessionId::new();
+        let invocation = Invocation {
+            session,
+            call_id: CallId("preview".to_owned()),
+            tool: READ.to_owned(),
+            input: input.as_object().cloned()?,
+            idempotency_key: session.to_string(),
+            shared: Arc::default(),
+            answers: Vec::new(),
+            artifacts: None,
+            can_ask: false,
+            cancel: CancellationToken::new(),
+        };
+        self.validate(READ, &invocation.input).ok()?;
+        let RunEnd::Settled(report) = self.run(invocation, &|_, _| {}).await else {
+            return None;
+        };
+        match report.output {
+            ToolResultOutput::Text(text) => Some(Ok(text)),
+            ToolResultOutput::ErrorText(reason) => Some(Err(reason)),
+            _ => None,
+        }
+    }
+}
+
+/// The text that a call writes.
+enum Written<'a> {
+    Whole(&'a str),
+    /// A text in the place of another one, which occurs once.
+    Part(&'a str, &'a str),
+}
+
+impl Written<'_> {
+    /// Returns the file after the call, and the arguments that a comparison shows; `None` if the
+    /// call would change nothing.
+    fn after(&self, before: &str) -> Option<(String, &'static [&'static str])> {
+        match *self {
+            Self::Whole(content) => Some((content.to_owned(), &["path", "content"])),
+            Self::Part(old, new) => {
+                let is_once = !old.is_empty() && before.matches(old).count() == 1;
+                is_once.then(|| (before.replacen(old, new, 1), &["path", "old", "new"][..]))
+            }
+        }
+    }
+}
+
+/// Returns the rows of a unified diff.
+fn rows(before: &str, after: &str) -> Vec<DiffRow> {
+    let diff = TextDiff::configure()
+        .timeout(DIFF_TIME)
+        .diff_lines(before, after);
+    let mut rows = Vec::new();
+    for hunk in diff
+        .unified_diff()
+        .context_radius(CONTEXT_LINES)
+        .iter_hunks()
+    {
+        rows.push(DiffRow::Hunk(hunk.header().to_string()));
+        for change in hunk.iter_changes() {
+            let line = change.value();
+            let text = line.strip_suffix('\n').unwrap_or(line).to_owned();
+            let is_last = change.missing_newline();
+            rows.push(match change.tag() {
+                ChangeTag::Equal => DiffRow::Same(text),
+                ChangeTag::Delete => DiffRow::Removed(text),
+                ChangeTag::Insert => DiffRow::Added(text),
+            });
+            if is_last {
+                rows.push(DiffRow::Hunk("\\ No newline at end of file".to_owned()));
+            }
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DiffRow, rows};
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn comparison_has_changed_lines_and_the_end_of_the_file() {
+        let same = |text: &str| DiffRow::Same(text.to_owned());
+        let hunk = |text: &str| DiffRow::Hunk(text.to_owned());
+        let before = "1\n2\n3\n4\n5\nold\n";
+        let after = "1\n2\n3\n4\n5\nnew";
+        let expected = vec![
+            hunk("@@ -3,4 +3,4 @@"),
+            same("3"),
+            same("4"),
+            same("5"),
+            DiffRow::Removed("old".to_owned()),
+            DiffRow::Added("new".to_owned()),
+            hunk("\\ No newline at end of file"),
+        ];
+        assert_eq!(rows(before, after), expected);
+        assert_eq!(rows(before, before), vec![]);
+    }
+}

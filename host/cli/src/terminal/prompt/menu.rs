@@ -1,0 +1,95 @@
+//! The answers to the question whether a call runs.
+
+use super::{Decision, DecisionKind, PendingCall, Remember, RememberScope, RememberWhat};
+
+/// Every call of the tool, in this session.
+const THIS_TOOL: Remember = Remember {
+    what: RememberWhat::Tool,
+    scope: RememberScope::Session,
+};
+
+/// A parsed answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Reply {
+    /// The review is over.
+    Decided(Decision),
+    /// This call and those behind it are approved together.
+    Rest,
+    /// Not now: the session waits.
+    Later,
+    /// Other arguments are to be entered.
+    Edit,
+    /// The arguments are to be shown as JSON.
+    Json,
+    /// An approval is to be remembered, with this scope if it is chosen.
+    Remember(Option<Remember>),
+    /// An approval is to be remembered for targets that this glob matches.
+    Pattern(String),
+}
+
+/// Lists the answers that the tool allows. `rest` is the number of calls that may be approved
+/// together.
+pub(super) fn menu(call: &PendingCall, rest: usize) -> String {
+    let of = |kind: &DecisionKind| {
+        match kind {
+        DecisionKind::Approve if rest > 1 => format!(
+            "[y] yes  [a] show all {rest} that are left, and approve them  [t] yes, and each call of this tool in this session  [p GLOB] yes, and each call with such a target  \
+             [m] yes, and do not ask again"
+        ),
+        DecisionKind::Approve => {
+            "[y] yes  [t] yes, and each call of this tool in this session  [p GLOB] yes, and each call with such a target  [m] yes, and do not ask again".to_owned()
+        }
+        DecisionKind::Edit => "[e] with other arguments".to_owned(),
+        DecisionKind::Reject => "[n] no  [n REASON] no, and tell the model why".to_owned(),
+        DecisionKind::Respond => "[r TEXT] no, and this is its result".to_owned(),
+    }
+    };
+    let allowed = call.decisions.iter().map(of);
+    let others = ["[l] decide later", "[j] show the exact JSON"].map(str::to_owned);
+    let all: Vec<String> = allowed.chain(others).collect();
+    all.join("  ")
+}
+
+/// Parses the choice of a rule.
+pub(super) fn chosen(line: &str) -> Option<Remember> {
+    let (what, scope) = match line.trim() {
+        "1" => (RememberWhat::Arguments, RememberScope::Session),
+        "2" => (RememberWhat::Tool, RememberScope::Session),
+        "3" => (RememberWhat::Arguments, RememberScope::Project),
+        "4" => (RememberWhat::Tool, RememberScope::Project),
+        _ => return None,
+    };
+    Some(Remember { what, scope })
+}
+
+/// Parses an answer. Anything but an exact and allowed one is `None`: a stray key never approves.
+pub(super) fn parse(line: &str, call: &PendingCall, rest: usize) -> Option<Reply> {
+    let call_id = call.call_id.clone();
+    let line = line.trim();
+    let (word, text) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let (kind, said) = match (word, text.trim()) {
+        ("l" | "later", "") => return Some(Reply::Later),
+        ("j", "") => return Some(Reply::Json),
+        ("y" | "yes", "") => (
+            DecisionKind::Approve,
+            Reply::Decided(Decision::approve(call_id)),
+        ),
+        ("a", "") if rest > 1 => (DecisionKind::Approve, Reply::Rest),
+        ("t", "") => (DecisionKind::Approve, Reply::Remember(Some(THIS_TOOL))),
+        ("p", glob) if !glob.is_empty() => (DecisionKind::Approve, Reply::Pattern(glob.to_owned())),
+        ("m", "") => (DecisionKind::Approve, Reply::Remember(None)),
+        ("e", "") => (DecisionKind::Edit, Reply::Edit),
+        ("n" | "no", reason) => {
+            let reason = (!reason.is_empty()).then(|| reason.to_owned());
+            let reject = Decision::Reject { call_id, reason };
+            (DecisionKind::Reject, Reply::Decided(reject))
+        }
+        ("r", text) if !text.is_empty() => {
+            let text = text.to_owned();
+            let respond = Decision::Respond { call_id, text };
+            (DecisionKind::Respond, Reply::Decided(respond))
+        }
+        _ => return None,
+    };
+    call.decisions.contains(&kind).then_some(said)
+}
