@@ -84,7 +84,8 @@ impl Registry {
         let lines = before.lines().count();
         if lines > 0 {
             let last = self.first_page(path, lines).await?.ok()?;
-            if before.split_inclusive('\n').next_back() != Some(last.as_str()) {
+            let line = before.split_inclusive('\n').next_back()?;
+            if !last.starts_with(line) {
                 return None;
             }
         }
