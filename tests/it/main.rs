@@ -52,6 +52,7 @@ mod record;
 mod rules;
 mod schema;
 mod select;
+mod serve;
 mod sessions;
 mod settings;
 mod skills;

@@ -139,6 +139,12 @@ impl Host {
         &self.config
     }
 
+    /// Returns the journals of all sessions.
+    #[must_use]
+    pub fn journal(&self) -> &Arc<dyn JournalStore> {
+        &self.store
+    }
+
     /// Returns the skills of the configuration, and those that came in components.
     #[must_use]
     pub fn skills(&self) -> &[Arc<Skill>] {

@@ -4,12 +4,14 @@
 mod author;
 mod mcp;
 mod run;
+mod serve;
 mod sessions;
 mod workflow;
 
 pub(crate) use author::{BuildArgs, NewArgs, TestArgs};
 pub(crate) use mcp::{McpArgs, McpCommand};
 pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs};
+pub(crate) use serve::ServeArgs;
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
 pub(crate) use workflow::{GraphFormat, WorkflowArgs, WorkflowCommand};
 
@@ -49,6 +51,8 @@ pub(crate) enum Command {
     /// Serve the tools to clients of the Model Context Protocol: over standard input and output, or
     /// over HTTP.
     Mcp(Box<McpArgs>),
+    /// Serve an HTTP API: start agents, watch them, and answer what waits.
+    Serve(Box<ServeArgs>),
     /// Begin a tool: write a small project that builds, in a language of your choice.
     New(NewArgs),
     /// Build a tool's project into a component, and check it as a host would.

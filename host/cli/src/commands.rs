@@ -15,6 +15,7 @@ mod permission_summary;
 mod permissions;
 mod run;
 mod schema;
+mod serve;
 mod sessions;
 mod test;
 mod trust;
@@ -36,6 +37,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Run(args) => run::run(*args, terminal).await,
         Command::Call(args) => call::call(args, terminal).await,
         Command::Mcp(args) => mcp::mcp(*args, terminal).await,
+        Command::Serve(args) => serve::serve(*args, terminal).await,
         Command::New(args) => new::new(&args, terminal),
         Command::Build(args) => build::build(args, terminal).await,
         Command::Test(args) => test::test(args, terminal).await,

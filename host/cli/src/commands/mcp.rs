@@ -73,8 +73,9 @@ async fn over_http(
     terminal: &Terminal,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
-    let variable = std::env::var(http::TOKEN_VARIABLE).ok();
-    let found = http::configured_token(args.token_file.as_deref(), variable.as_deref());
+    let value = std::env::var(http::TOKEN_VARIABLE).ok();
+    let file = args.token_file.as_deref();
+    let found = http::configured_token(file, http::TOKEN_VARIABLE, value.as_deref());
     let ConfiguredToken { token, generated } = found.map_err(Failure::usage)?;
     let mut options = HttpOptions::new(token);
     options.allowed_hosts = args.allowed_hosts;
