@@ -41,7 +41,7 @@ fn order(input: Order, call: &Call) -> Result<Output, String> {
         ["Yes", "No"],
     )) {
         Answer::Choice(0) => {}
-        Answer::Choice(_) | Answer::Text(_) | Answer::Cancelled => {
+        Answer::Choice(_) | Answer::Choices(_) | Answer::Text(_) | Answer::Cancelled => {
             return Ok(Output::denied("the user said no"));
         }
         Answer::Unavailable => return Err("no user can be asked".to_owned()),

@@ -450,6 +450,7 @@ impl ToolRunner for Registry {
                 limits: &entry.limits,
                 context: CallContext {
                     shared: invocation.shared,
+                    custom: invocation.context,
                     answers: invocation.answers,
                     can_ask: invocation.can_ask,
                 },

@@ -20,6 +20,12 @@ pub(crate) enum HostImport {
     State,
     /// Questions to the user.
     Ask,
+    /// What the operator's program says of the request.
+    Context,
+    /// The end of the whole run.
+    Control,
+    /// The artifacts of the session.
+    Artifacts,
     /// HTTP requests.
     Http,
 }
@@ -31,6 +37,9 @@ impl HostImport {
             Self::Progress => Some("progress"),
             Self::State => Some("state"),
             Self::Ask => Some("human"),
+            Self::Context => Some("context"),
+            Self::Control => Some("control"),
+            Self::Artifacts => Some("artifacts"),
             Self::Http => None,
         }
     }

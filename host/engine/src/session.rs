@@ -11,6 +11,7 @@ mod tests;
 
 use agent_host_types::{
     approval::ApprovalRule,
+    custom_context::CustomContext,
     event::{EVENT_VERSION, Event, EventRecord, ParentCall},
     id::{CallId, Digest, SessionId},
     message::{Message, ToolResult},
@@ -20,6 +21,7 @@ use agent_host_types::{
 pub use client::ClientSession;
 pub use copy::{SessionCopy, referenced_blobs};
 pub use spent::Spent;
+pub(crate) use state::Snapshot;
 pub use state::{BatchCall, OpenNode, SessionState, WorkflowProgress};
 
 use crate::{
@@ -27,8 +29,8 @@ use crate::{
     journal::{Journal, JournalError},
     observer::Observer,
     spill::{restore_output, unquoted_preview},
+    tool::SessionChange,
 };
-use serde_json::{Map, Value};
 use std::{
     collections::HashMap,
     fmt,
@@ -167,6 +169,14 @@ impl Session {
         &self.state
     }
 
+    /// Sets the custom context, which the calls that start from now on see. It becomes durable with
+    /// the next turn.
+    pub fn set_context(&mut self, context: CustomContext) {
+        if **self.state.context() != context {
+            self.record(Event::ContextSet { context }, Vec::new());
+        }
+    }
+
     /// Revokes an approval remembered in this session.
     ///
     /// # Errors
@@ -296,19 +306,20 @@ impl Session {
         self.child_inputs.remove(call_id)
     }
 
-    /// Returns the changes of the shared state that calls of this session made, in order; not those
-    /// that it began with.
-    pub(crate) async fn own_merges(&self) -> Result<Vec<Map<String, Value>>, JournalError> {
-        let mut merges = Vec::new();
+    /// Returns the changes that calls of this session made, in order; not the state that it began
+    /// with.
+    pub(crate) async fn own_changes(&self) -> Result<Vec<SessionChange>, JournalError> {
+        let mut changes = Vec::new();
         let mut from = FIRST_MERGE + 1;
         loop {
             let page = self.journal.records(from).await?;
             let Some(last) = page.last() else {
-                return Ok(merges);
+                return Ok(changes);
             };
             from = last.seq.saturating_add(1);
-            merges.extend(page.into_iter().filter_map(|record| match record.event {
-                Event::StateMerged { delta, .. } => Some(delta),
+            changes.extend(page.into_iter().filter_map(|record| match record.event {
+                Event::StateMerged { delta, .. } => Some(SessionChange::Merge(delta)),
+                Event::RunHalted { message, .. } => Some(SessionChange::Halt(message)),
                 _ => None,
             }));
         }

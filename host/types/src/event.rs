@@ -8,6 +8,7 @@ use crate::{
     approval::{ApprovalRule, Decision, RememberScope},
     context::{CompactionStats, ReferencedResult},
     continuation::{PendingCall, WaitingChild},
+    custom_context::CustomContext,
     id::{CallId, Digest, SessionId},
     message::Message,
     model::{ModelReply, Provenance, Usage},
@@ -22,7 +23,7 @@ use serde_json::{Map, Value};
 
 /// The version of the stored JSON form. Adding a field or a kind increments it, so that an older
 /// program refuses records that it would misread.
-pub const EVENT_VERSION: u32 = 2;
+pub const EVENT_VERSION: u32 = 3;
 
 /// An event with its position in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,6 +70,11 @@ pub enum Event {
         from: SessionId,
         /// The position of the last copied event.
         at: u64,
+    },
+    /// The operator's program set the custom context. A copy of the session begins without it.
+    ContextSet {
+        /// The context.
+        context: CustomContext,
     },
     /// The user sent a message.
     InputReceived {
@@ -314,6 +320,13 @@ pub enum Event {
         call_id: CallId,
         /// The change: a JSON object, merged deeply.
         delta: Map<String, Value>,
+    },
+    /// A call ended the run: the model is not asked again before the user's next message.
+    RunHalted {
+        /// The call.
+        call_id: CallId,
+        /// The message for the user.
+        message: String,
     },
     /// The run of a workflow started: its nodes take the place of the model.
     WorkflowStarted {

@@ -10,7 +10,7 @@ use agent_host_app::{
     Config, Environment, Overrides,
     config::{ConfigError, GrantsSection, LimitsSection, SecretSection},
 };
-use agent_host_types::question::Answer;
+use agent_host_types::{custom_context::CustomContext, question::Answer};
 use serde_json::{Map, Value};
 use std::{
     path::{Path, PathBuf},
@@ -33,6 +33,8 @@ pub(super) struct Case {
     pub(super) answers: Option<Vec<Answer>>,
     /// The shared state before the call.
     pub(super) state: Arc<Map<String, Value>>,
+    /// The custom context of the session.
+    pub(super) context: Arc<CustomContext>,
     /// The grants and limits.
     pub(super) config: Arc<Config>,
     /// The recording of HTTP exchanges, if any.
@@ -131,11 +133,18 @@ impl Case {
             calls,
             answers: answers.transpose()?,
             state: Arc::new(value::from_table(raw.state.unwrap_or_default())?),
+            context: Arc::new(context(raw.context.unwrap_or_default())?),
             config,
             recording: recording.transpose()?,
             expect: Expect::resolve(raw.expect, dir)?,
         })
     }
+}
+
+/// Parses the custom context.
+fn context(table: toml::Table) -> Result<CustomContext, ConfigError> {
+    CustomContext::try_from(value::from_table(table)?)
+        .map_err(|why| case_error!("`context` cannot be used: {why}", "make it smaller"))
 }
 
 /// Parses an answer: a string, the index of a choice, or `{ cancelled = true }`.

@@ -50,6 +50,8 @@ pub(super) struct RawCase {
     pub(super) answers: Option<Vec<toml::Value>>,
     /// The shared state before the call.
     pub(super) state: Option<toml::Table>,
+    /// The custom context of the session.
+    pub(super) context: Option<toml::Table>,
     pub(super) recording: Option<String>,
     pub(super) expect: RawExpect,
     /// Overrides the file's limits.
@@ -89,6 +91,8 @@ pub(super) struct RawExpect {
     pub(super) progress: Option<Vec<ReportForm>>,
     /// The merges into the shared state, in order.
     pub(super) merges: Option<Vec<toml::Table>>,
+    /// The message that ends the run; `false` for none.
+    pub(super) halt: Option<toml::Value>,
     /// The contents of files afterwards, by guest path; `false` for a missing file.
     pub(super) files: BTreeMap<String, toml::Value>,
     /// The prompts of the questions, in order.
@@ -207,6 +211,7 @@ pub(super) fn review(
                 calls: _,
                 answers: _,
                 state: _,
+                context: _,
                 recording: _,
                 expect: _,
                 limits,

@@ -1,7 +1,10 @@
 //! Runs the calls of a case in the sandbox with its grants and limits, and a simulated user.
 
 use super::{case::Case, file::ReportForm};
-use agent_host_engine::{policy::Grants, tool::RunEnd};
+use agent_host_engine::{
+    policy::Grants,
+    tool::{RunEnd, SessionChange},
+};
 use agent_host_sandbox::{Call, CallContext, Secrets, ToolComponent};
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
@@ -22,6 +25,8 @@ pub(super) struct Run {
     /// The progress reports of its last run.
     pub(super) progress: Vec<ReportForm>,
     pub(super) merges: Vec<Map<String, Value>>,
+    /// The message that ends the run.
+    pub(super) halt: Option<String>,
     pub(super) asked: Vec<String>,
     /// The mismatch between questions and answers.
     pub(super) fault: Option<String>,
@@ -29,6 +34,18 @@ pub(super) struct Run {
     pub(super) accounting: Accounting,
     /// The audit of all its runs.
     pub(super) audit: Vec<AuditEntry>,
+}
+
+impl Run {
+    /// Keeps the changes as a session does.
+    fn change(&mut self, changes: Vec<SessionChange>) {
+        for change in changes {
+            match change {
+                SessionChange::Merge(delta) => self.merges.push(delta),
+                SessionChange::Halt(message) => self.halt = Some(message),
+            }
+        }
+    }
 }
 
 /// The inputs that the calls of a case share.
@@ -62,12 +79,11 @@ async fn run_call(setup: &CallSetup<'_>, case: &Case, number: usize) -> Run {
                 let (asked, unused) = (answers.len(), left.len());
                 let fault =
                     || format!("it asked {asked} times, and the case has {unused} more answers");
+                let mut run = run;
+                if report.output.is_success() {
+                    run.change(report.changes);
+                }
                 return Run {
-                    // As a session merges them.
-                    merges: match report.output.is_success() {
-                        true => report.merges,
-                        false => Vec::new(),
-                    },
                     output: Some(report.output),
                     fault: (unused > 0).then(fault),
                     accounting: report.accounting,
@@ -124,6 +140,7 @@ async fn run_once(
         limits: &case.config.limits,
         context: CallContext {
             shared: Arc::clone(&case.state),
+            custom: Arc::clone(&case.context),
             answers: answers.to_vec(),
             can_ask: case.answers.is_some(),
         },

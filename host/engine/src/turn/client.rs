@@ -29,7 +29,6 @@ use agent_host_types::{
     turn::TurnError,
 };
 use serde_json::{Map, Value};
-use std::sync::Arc;
 
 /// A call of a client, from its request to its result.
 #[derive(Debug)]
@@ -152,9 +151,9 @@ impl Agent {
             let caller = {
                 let mut session = session.lock();
                 let caller = Caller::of(&session);
-                // A run that resumes after a question sees the shared state of the first run.
-                let shared = || Arc::clone(session.state().shared());
-                call.entry.shared.get_or_insert_with(shared);
+                // A run that resumes after a question sees what the first run saw.
+                let snapshot = || session.state().snapshot();
+                call.entry.snapshot.get_or_insert_with(snapshot);
                 let intended = call_intended(&run);
                 session.record(intended, Vec::new());
                 caller
@@ -171,7 +170,7 @@ impl Agent {
                 );
                 return Err(ClientCallError::NotRun(error));
             }
-            let report = match self.run_call(&caller, &run, cx).await {
+            let mut report = match self.run_call(&caller, &run, cx).await {
                 RunEnd::Settled(report) => report,
                 RunEnd::Asked(asked) => {
                     let question = asked.question.clone();
@@ -185,9 +184,11 @@ impl Agent {
             };
             {
                 let mut locked = session.lock();
-                let merges = report.merges.clone();
+                // The client's loop is not ours to end.
+                report.changes.retain(|change| !change.is_halt());
+                let changes = report.changes.clone();
                 record_settled(&mut locked, &call.entry.call, report);
-                session.forward_merges(&locked, merges);
+                session.forward_changes(&locked, changes);
             }
             if run.effect != Effect::ReadOnly {
                 let stored = session.flush(cx.observer).await;

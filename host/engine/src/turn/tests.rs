@@ -12,6 +12,7 @@ mod drain;
 mod durability;
 mod external;
 mod flow;
+mod halt;
 mod harness;
 mod hooks;
 mod interrupted;

@@ -200,6 +200,13 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             call_id: call_id.clone(),
             delta: map.clone(),
         },
+        Event::RunHalted {
+            call_id: call_id.clone(),
+            message: "enough".to_owned(),
+        },
+        Event::ContextSet {
+            context: map.clone().try_into().unwrap(),
+        },
     ];
     events.extend(answers().map(|answer| Event::AnswerReceived {
         request: "request_2".to_owned(),

@@ -4,7 +4,7 @@ use super::plan::Run;
 use crate::{
     artifact::SessionArtifacts,
     observer::Live,
-    session::{BatchCall, Session},
+    session::{BatchCall, Session, Snapshot},
     tool::{CallReport, Invocation, RunEnd},
     turn::{Agent, Prompts, TurnContext, approval::request_name},
 };
@@ -17,7 +17,6 @@ use agent_host_types::{
     question::{MAX_QUESTIONS, PendingQuestion},
     tool::ToolCall,
 };
-use serde_json::{Map, Value};
 use std::{
     pin::pin,
     sync::Arc,
@@ -32,7 +31,7 @@ const STOP_GRACE: Duration = Duration::from_millis(500);
 /// The part of an invocation that all calls of a session share.
 pub(in crate::turn) struct Caller {
     pub(in crate::turn) session: SessionId,
-    pub(in crate::turn) shared: Arc<Map<String, Value>>,
+    pub(in crate::turn) snapshot: Snapshot,
     artifacts: SessionArtifacts,
 }
 
@@ -40,7 +39,7 @@ impl Caller {
     pub(in crate::turn) fn of(session: &Session) -> Self {
         Self {
             session: session.id(),
-            shared: Arc::clone(session.state().shared()),
+            snapshot: session.state().snapshot(),
             artifacts: session.artifacts(),
         }
     }
@@ -122,13 +121,15 @@ impl Agent {
         cx: &TurnContext<'_>,
     ) -> Invocation {
         let call = &run.entry.call;
+        let snapshot = run.entry.snapshot.as_ref().unwrap_or(&caller.snapshot);
         Invocation {
             session: caller.session,
             call_id: call.id.clone(),
             tool: call.name.clone(),
             input: run.input.clone(),
             idempotency_key: run.idempotency_key.clone(),
-            shared: Arc::clone(run.entry.shared.as_ref().unwrap_or(&caller.shared)),
+            shared: Arc::clone(&snapshot.shared),
+            context: Arc::clone(&snapshot.context),
             answers: run.entry.answers.clone(),
             artifacts: Some(caller.artifacts.clone()),
             can_ask: self.settings.prompts == Prompts::Ask,
@@ -221,13 +222,13 @@ pub(in crate::turn) fn question(session: &Session, run: &Run, asked: PendingQues
 }
 
 /// Replaces a result that cannot be sent to a model or parsed from the journal, whichever runner
-/// returned it. Only a success changes the state that later calls see, by what hooks left of it.
+/// returned it. Only a success changes the session, and only one that hooks left.
 pub(in crate::turn) fn checked(mut report: CallReport) -> CallReport {
     if let Err(failure) = report.output.validate() {
         report.output = failure.into();
     }
     if !report.output.is_success() {
-        report.merges.clear();
+        report.changes.clear();
     }
     report
 }

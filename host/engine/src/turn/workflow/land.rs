@@ -106,10 +106,8 @@ impl Driver<'_> {
             self.session.record(retried, Vec::new());
             return Ok(());
         }
-        let merged = ended.merges.into_iter().map(|delta| Event::StateMerged {
-            call_id: call_id.clone(),
-            delta,
-        });
+        let changes = ended.changes.into_iter();
+        let changed: Vec<Event> = changes.map(|change| change.into_event(&call_id)).collect();
         let settled = Event::NodeSettled {
             call_id: call_id.clone(),
             node,
@@ -122,7 +120,7 @@ impl Driver<'_> {
             audit: ended.audit,
             rule,
         };
-        let events = std::iter::once(settled).chain(merged).collect();
+        let events = std::iter::once(settled).chain(changed).collect();
         self.session.record_all(events, blobs);
         self.record_skipped();
         Ok(())
