@@ -51,6 +51,7 @@ mod network;
 mod record;
 mod rules;
 mod select;
+mod session_changes;
 mod sessions;
 mod settings;
 mod skills;

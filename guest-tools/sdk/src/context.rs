@@ -1,5 +1,5 @@
-//! What the operator's program says of the request that the session serves: a user, a tenant, a
-//! request id. The model neither sees nor sets it.
+//! The custom context of the session, which the operator's program sets: the user, the tenant or
+//! the id of the request that it serves. The model neither sees nor sets it.
 
 use serde_json::{Map, Value};
 

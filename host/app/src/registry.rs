@@ -451,6 +451,7 @@ impl ToolRunner for Registry {
                 context: CallContext {
                     shared: invocation.shared,
                     custom: invocation.context,
+                    artifacts: invocation.artifacts,
                     answers: invocation.answers,
                     can_ask: invocation.can_ask,
                 },

@@ -20,7 +20,7 @@ pub(crate) enum HostImport {
     State,
     /// Questions to the user.
     Ask,
-    /// What the operator's program says of the request.
+    /// The custom context of the session.
     Context,
     /// The end of the whole run.
     Control,

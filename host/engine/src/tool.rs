@@ -1,6 +1,9 @@
 //! The trait that runs tools, with the input and the report of one run.
 
-use crate::{BoxFuture, artifact::SessionArtifacts};
+use crate::{
+    BoxFuture,
+    artifact::{ArtifactName, NewArtifact, SessionArtifacts},
+};
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
     custom_context::CustomContext,
@@ -8,7 +11,7 @@ use agent_host_types::{
     failure::ToolFailure,
     id::{CallId, SessionId},
     limits::Limits,
-    output::ToolResultOutput,
+    output::{Blob, ToolResultOutput},
     question::{AnsweredQuestion, PendingQuestion},
     tool::RegisteredTool,
 };
@@ -95,6 +98,10 @@ pub enum SessionChange {
     Merge(Map<String, Value>),
     /// Ends the run with a message for the user.
     Halt(String),
+    /// Stores an artifact, in place of one with its name.
+    Store(NewArtifact),
+    /// Deletes an artifact.
+    Delete(ArtifactName),
 }
 
 impl CallReport {
@@ -117,12 +124,22 @@ impl SessionChange {
         matches!(self, Self::Halt(_))
     }
 
-    /// Returns the event of the change by a call.
-    pub(crate) fn into_event(self, call_id: &CallId) -> Event {
+    /// Returns the event of the change by a call of a tool, and adds the blob that it refers to.
+    pub(crate) fn into_event(self, call_id: &CallId, tool: &str, blobs: &mut Vec<Blob>) -> Event {
         let call_id = call_id.clone();
         match self {
             Self::Merge(delta) => Event::StateMerged { call_id, delta },
             Self::Halt(message) => Event::RunHalted { call_id, message },
+            Self::Store(artifact) => {
+                let by = (Some(call_id), Some(tool.to_owned()));
+                let (event, blob) = artifact.into_event(by);
+                blobs.push(blob);
+                event
+            }
+            Self::Delete(name) => Event::ArtifactDeleted {
+                call_id: Some(call_id),
+                name,
+            },
         }
     }
 }

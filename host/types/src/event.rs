@@ -6,6 +6,7 @@ pub(crate) mod tests;
 use crate::{
     accounting::{Accounting, AuditEntry},
     approval::{ApprovalRule, Decision, RememberScope},
+    artifact::ArtifactName,
     context::{CompactionStats, ReferencedResult},
     continuation::{PendingCall, WaitingChild},
     custom_context::CustomContext,
@@ -320,6 +321,29 @@ pub enum Event {
         call_id: CallId,
         /// The change: a JSON object, merged deeply.
         delta: Map<String, Value>,
+    },
+    /// An artifact was stored, in place of one with its name.
+    ArtifactStored {
+        /// The call; absent if the operator's program stored it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<CallId>,
+        /// The tool of the call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
+        /// The name, which is not in the directory of results.
+        name: ArtifactName,
+        /// The media type, which agrees with the bytes.
+        media_type: String,
+        /// The bytes.
+        blob: BlobRef,
+    },
+    /// An artifact was deleted. Its bytes stay as long as the session.
+    ArtifactDeleted {
+        /// The call; absent if the operator's program deleted it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<CallId>,
+        /// The name.
+        name: ArtifactName,
     },
     /// A call ended the run: the model is not asked again before the user's next message.
     RunHalted {

@@ -5,7 +5,7 @@
 //!   tools; [`media`]: media types of files.
 //! - [`event`]: the journal's records; [`turn`], [`approval`], [`continuation`], [`question`]: the
 //!   input and the report of a turn.
-//! - [`custom_context`]: what the operator's program says of a session's request.
+//! - [`artifact`]: names of artifacts; [`custom_context`]: what the operator's program says of a session's request.
 //! - [`budget`], [`context`], [`limits`], [`accounting`], [`json`]: bounds, and the usage that they
 //!   bound.
 //! - [`workflow`]: the outputs of the nodes of workflows.
@@ -22,6 +22,7 @@ compile_error!(
 
 pub mod accounting;
 pub mod approval;
+pub mod artifact;
 pub mod budget;
 pub mod context;
 pub mod continuation;

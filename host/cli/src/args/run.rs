@@ -64,7 +64,7 @@ pub(crate) struct RunArgs {
     /// first one ended, or continues it where it was interrupted.
     #[arg(long, value_name = "KEY", conflicts_with = "resume")]
     pub(crate) idempotency_key: Option<String>,
-    /// What tools may know of the request, such as `{"user": "ada"}`: a JSON object of at most
+    /// A custom context that tools can read, such as `{"user": "ada"}`: a JSON object of at most
     /// 16 KiB, or `@FILE` with one. The model never sees it.
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) context_json: Option<String>,

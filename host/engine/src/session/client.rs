@@ -72,8 +72,8 @@ impl ClientSession {
     }
 
     /// Makes a new session the successor of this one, with the shared state of the tools and the
-    /// remembered approvals. Calls that started here end here; their later changes are forwarded to
-    /// the successor.
+    /// remembered approvals, but not the artifacts. Calls that started here end here; their later
+    /// changes are forwarded to the successor.
     #[must_use]
     pub fn continue_in(&self, mut new: Session) -> Arc<Self> {
         let session = self.lock();
@@ -165,9 +165,12 @@ impl ClientSession {
         };
         let mut session = successor.lock();
         let carried_over = CallId(CARRIED_OVER.to_owned());
+        let mut blobs = Vec::new();
         let recorded = changes.clone().into_iter();
-        let events = recorded.map(|change| change.into_event(&carried_over));
-        session.record_all(events.collect(), Vec::new());
+        let events =
+            recorded.map(|change| change.into_event(&carried_over, CARRIED_OVER, &mut blobs));
+        let events = events.collect();
+        session.record_all(events, blobs);
         successor.forward_changes(&session, changes);
     }
 

@@ -67,7 +67,7 @@ pub struct SessionState {
     limits: HashMap<String, Limits>,
     /// The tools that searches found, and the reader of artifacts once there is one.
     found_tools: BTreeSet<String>,
-    /// The artifacts of the calls of its model.
+    /// The artifacts of the calls of its model, and those that were stored.
     artifacts: Arc<Artifacts>,
     /// The run of a workflow for the user's last message.
     workflow: Option<WorkflowProgress>,
@@ -103,6 +103,7 @@ pub struct BatchCall {
 pub(crate) struct Snapshot {
     pub(crate) shared: Arc<Map<String, Value>>,
     pub(crate) context: Arc<CustomContext>,
+    pub(crate) artifacts: Arc<Artifacts>,
 }
 
 /// How far the current turn is.
@@ -180,7 +181,7 @@ impl SessionState {
         self.messages.len()
     }
 
-    /// Returns the artifacts of the calls of its model.
+    /// Returns the artifacts of the calls of its model, and those that were stored.
     pub(crate) fn artifacts(&self) -> &Arc<Artifacts> {
         &self.artifacts
     }
@@ -265,6 +266,7 @@ impl SessionState {
         Snapshot {
             shared: Arc::clone(&self.shared),
             context: Arc::clone(&self.context),
+            artifacts: Arc::clone(&self.artifacts),
         }
     }
 

@@ -113,7 +113,7 @@ impl Agent {
             session.barrier(cx.observer).await?;
         }
         let share = budget::share(&self.settings.budgets, session.state(), group.len(), &[]);
-        let caller = Caller::of(session);
+        let caller = Caller::of(session, &self.settings);
         let (caller, share) = (&caller, &share);
         // One that ends the run stops the others.
         let stop = &cx.cancel.child_token();
@@ -147,6 +147,7 @@ impl Agent {
         for (run, end) in ended {
             match end {
                 Ok(ChildEnd::Settled(report, summary)) => {
+                    let report = self.within_quota(session, report);
                     let by = EndedBy {
                         child: summary,
                         ..EndedBy::default()

@@ -150,7 +150,7 @@ impl Agent {
             };
             let caller = {
                 let mut session = session.lock();
-                let caller = Caller::of(&session);
+                let caller = Caller::of(&session, &self.settings);
                 // A run that resumes after a question sees what the first run saw.
                 let snapshot = || session.state().snapshot();
                 call.entry.snapshot.get_or_insert_with(snapshot);
@@ -178,18 +178,20 @@ impl Agent {
                     return Ok(ClientCallEnd::Question(question));
                 }
             };
-            let settled = ClientCallEnd::Settled {
-                output: report.output.clone(),
-                stdio: report.accounting.stdio.clone(),
-            };
-            {
+            let settled = {
                 let mut locked = session.lock();
                 // The client's loop is not ours to end.
                 report.changes.retain(|change| !change.is_halt());
+                report = self.within_quota(&locked, report);
                 let changes = report.changes.clone();
+                let settled = ClientCallEnd::Settled {
+                    output: report.output.clone(),
+                    stdio: report.accounting.stdio.clone(),
+                };
                 record_settled(&mut locked, &call.entry.call, report);
                 session.forward_changes(&locked, changes);
-            }
+                settled
+            };
             if run.effect != Effect::ReadOnly {
                 let stored = session.flush(cx.observer).await;
                 stored.map_err(ClientCallError::NotStored)?;

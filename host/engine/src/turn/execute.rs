@@ -8,7 +8,7 @@ mod plan;
 mod run;
 
 pub(super) use plan::{Plan, Run, answer_of, interrupted};
-pub(super) use run::{Caller, call_intended, checked, question};
+pub(super) use run::{Caller, call_intended, checked, question, quota_failure};
 
 use super::{
     Agent, Step, StepOutput, StepResult, Timing, Transition, TurnContext, approval::request_name,
@@ -211,7 +211,7 @@ impl Agent {
         {
             session.barrier(cx.observer).await?;
         }
-        let caller = Caller::of(session);
+        let caller = Caller::of(session, &self.settings);
         let caller = &caller;
         let mut ends = stream::iter(group.into_iter().map(|run| async move {
             let end = self.run_call(caller, &run, cx).await;
@@ -227,6 +227,7 @@ impl Agent {
         for (run, end) in ended {
             match end {
                 RunEnd::Settled(report) => {
+                    let report = self.within_quota(session, report);
                     record_settled(session, &run.entry.call, report);
                 }
                 RunEnd::Asked(asked) => questions.push((run, asked)),
@@ -316,8 +317,12 @@ pub(super) fn record_end(session: &mut Session, call: &ToolCall, report: CallRep
     if known.is_some() && known == accounting.limits.as_ref() {
         accounting.limits = None;
     }
-    let settled = spill_output(output, &result_name(&call.id).to_string());
+    let mut settled = spill_output(output, &result_name(&call.id).to_string());
     let (call_id, tool) = (call.id.clone(), call.name.clone());
+    let changed: Vec<Event> = changes
+        .into_iter()
+        .map(|change| change.into_event(&call_id, &tool, &mut settled.blobs))
+        .collect();
     let settled_event = Event::CallSettled {
         call_id: call_id.clone(),
         tool,
@@ -331,9 +336,6 @@ pub(super) fn record_end(session: &mut Session, call: &ToolCall, report: CallRep
         labels: Vec::new(),
         tape: None,
     };
-    let changed = changes
-        .into_iter()
-        .map(|change| change.into_event(&call_id));
     let events = std::iter::once(settled_event).chain(changed).collect();
     session.record_all(events, settled.blobs);
 }

@@ -1,6 +1,7 @@
 //! Turns over test doubles, by theme.
 
 mod approval;
+mod artifacts;
 mod budgets;
 mod calls;
 mod children;

@@ -4,7 +4,7 @@
 
 use crate::{
     bindings::{Host, HostPre, types as wit},
-    caps::unwind::Unwind,
+    caps::{as_count, unwind::Unwind},
     component::plain::BoundCall,
     instance::{
         convert, failure,
@@ -56,11 +56,13 @@ pub(super) async fn run(job: Box<GuestJob>) -> GuestResult {
         Ok(mut output) => {
             let state = store.data();
             let left = convert::bytes_left(&output, &state.limits);
+            let held = as_count(state.artifacts.held_bytes());
             state.http.fetch_links(&mut output, left).await;
             // Small results are bounded by the number of running calls.
-            let memory = if convert::takes_long(&output) {
+            let memory = if convert::takes_long(&output) || held > 0 {
                 yield_slice().await;
                 let bytes = convert::memory_bytes(&output, job.has_schema);
+                let bytes = bytes.saturating_add(held);
                 Some(job.results.reserve(bytes).await?)
             } else {
                 None

@@ -12,6 +12,8 @@ pub(crate) enum Unwind {
     StateTooLarge,
     #[error("its message at the end of the run has more than {MAX_MESSAGE_BYTES} bytes")]
     HaltTooLong,
+    #[error("an artifact of the session cannot be read")]
+    ArtifactUnreadable,
     /// The call asks the user, which is not a failure.
     #[error("the call asked a question")]
     Asked(Question),

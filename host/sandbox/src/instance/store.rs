@@ -21,7 +21,7 @@ use crate::{
     schedule::{admission::busy, blocking::ToolBlocking},
     secrets::Redactors,
 };
-use agent_host_engine::{secrets::Secrets, tool::SessionChange};
+use agent_host_engine::{artifact::SessionArtifacts, secrets::Secrets, tool::SessionChange};
 use agent_host_types::{
     custom_context::CustomContext,
     failure::{ToolErrorCode, ToolFailure},
@@ -67,6 +67,7 @@ impl CallState {
         let halt = self.control.halt.take();
         merges
             .map(SessionChange::Merge)
+            .chain(self.artifacts.take_changes())
             .chain(halt.map(SessionChange::Halt))
             .collect()
     }
@@ -82,6 +83,9 @@ pub struct CallContext {
     pub custom: Arc<CustomContext>,
     /// The questions of earlier runs of this call, with their answers.
     pub answers: Vec<AnsweredQuestion>,
+    /// The artifacts of the session; absent for a call outside of one, whose changes lead to
+    /// nothing.
+    pub artifacts: Option<SessionArtifacts>,
     /// True if the user can be asked now.
     pub can_ask: bool,
 }
@@ -131,6 +135,12 @@ pub(crate) async fn configure_store(
         granted: gate.granted_secrets(&setup.secrets),
         all: setup.secrets,
     };
+    let artifacts = ArtifactsCtx::new(
+        Arc::clone(&gate),
+        secrets.clone(),
+        setup.context.artifacts,
+        limits.max_transfer_bytes,
+    );
     let state = CallState {
         table,
         files: Arc::new(files),
@@ -153,7 +163,7 @@ pub(crate) async fn configure_store(
             snapshot: setup.context.custom,
         },
         control: ControlCtx::new(secrets.clone()),
-        artifacts: ArtifactsCtx,
+        artifacts,
         wasi: LazyWasiCtx::new(gate, Arc::clone(&telemetry), limits.random_bytes),
         limiter: Limiter::new(&limits, Arc::clone(&telemetry)),
         telemetry,

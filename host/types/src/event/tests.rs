@@ -428,6 +428,17 @@ fn call_events() -> Vec<Event> {
             call_id: id(),
             delta: map(),
         },
+        Event::ArtifactStored {
+            call_id: Some(id()),
+            tool: Some("plot".into()),
+            name: "plots/one.png".parse().unwrap(),
+            media_type: "image/png".into(),
+            blob: blob(),
+        },
+        Event::ArtifactDeleted {
+            call_id: Some(id()),
+            name: "plots/one.png".parse().unwrap(),
+        },
         Event::RunHalted {
             call_id: id(),
             message: "enough".into(),

@@ -6,6 +6,7 @@ use crate::config::{
     raw::{RawContext, RawKeep, RawProvider, RawSandbox, RawSession},
     settings::RawSettings,
 };
+use agent_host_engine::artifact::DEFAULT_QUOTA_BYTES;
 use agent_host_journal::SqliteOptions;
 use agent_host_models::{Effort, RetryPolicy, Timeouts};
 use agent_host_sandbox::{CompileLimits, SandboxConfig};
@@ -153,6 +154,7 @@ impl Review<'_> {
         let RawSession {
             keep,
             lock_timeout_ms,
+            artifact_bytes,
             durability: _,
         } = raw;
         if let Some(RawKeep { days, bytes }) = keep {
@@ -165,6 +167,7 @@ impl Review<'_> {
         }
         let default = SqliteOptions::default().lock_timeout.as_millis();
         self.at_most("lock-timeout-ms", lock_timeout_ms.map(u128::from), default);
+        self.at_most("artifact-bytes", artifact_bytes, DEFAULT_QUOTA_BYTES);
     }
 
     pub(super) fn context(&mut self, raw: RawContext) {

@@ -194,6 +194,24 @@ fn event(event: &Event) -> String {
             "context",
             one_line(&json!(context).to_string(), SHOWN_CHARACTERS),
         ),
+        Event::ArtifactStored {
+            name,
+            media_type,
+            blob,
+            ..
+        } => (
+            "artifact",
+            format!(
+                "{} {DIM}({}, {}){DIM:#}",
+                escape_line(name.as_str()),
+                escape_line(media_type),
+                bytes(blob.size)
+            ),
+        ),
+        Event::ArtifactDeleted { name, .. } => (
+            "artifact",
+            format!("{} deleted", escape_line(name.as_str())),
+        ),
         Event::RunHalted { call_id, message } => (
             "halt",
             format!("by {}: {}", escape_line(&call_id.0), indent(message)),

@@ -59,6 +59,9 @@ impl SessionState {
                 };
             }
             Event::TurnInterrupted { lost_tokens } => self.interrupted(*lost_tokens),
+            Event::ArtifactStored { .. } | Event::ArtifactDeleted { .. } => {
+                self.keep_artifacts(|artifacts| artifacts.add(event));
+            }
             Event::ResultsReferenced { results, .. } => {
                 self.messages.evict_results(results);
                 self.keep_artifacts(|artifacts| artifacts.add(event));

@@ -2,16 +2,16 @@
 
 use super::plan::Run;
 use crate::{
-    artifact::SessionArtifacts,
+    artifact::{MAX_STORED, SessionArtifacts, Stored},
     observer::Live,
     session::{BatchCall, Session, Snapshot},
-    tool::{CallReport, Invocation, RunEnd},
-    turn::{Agent, Prompts, TurnContext, approval::request_name},
+    tool::{CallReport, Invocation, RunEnd, SessionChange},
+    turn::{Agent, Prompts, Settings, TurnContext, approval::request_name},
 };
 use agent_host_types::{
     accounting::Accounting,
     event::Event,
-    failure::ToolFailure,
+    failure::{ToolErrorCode, ToolFailure},
     id::SessionId,
     output::ToolResultOutput,
     question::{MAX_QUESTIONS, PendingQuestion},
@@ -36,11 +36,11 @@ pub(in crate::turn) struct Caller {
 }
 
 impl Caller {
-    pub(in crate::turn) fn of(session: &Session) -> Self {
+    pub(in crate::turn) fn of(session: &Session, settings: &Settings) -> Self {
         Self {
             session: session.id(),
             snapshot: session.state().snapshot(),
-            artifacts: session.artifacts(),
+            artifacts: session.artifacts().with_quota(settings.artifact_bytes),
         }
     }
 }
@@ -131,7 +131,7 @@ impl Agent {
             shared: Arc::clone(&snapshot.shared),
             context: Arc::clone(&snapshot.context),
             answers: run.entry.answers.clone(),
-            artifacts: Some(caller.artifacts.clone()),
+            artifacts: Some(caller.artifacts.at(&snapshot.artifacts)),
             can_ask: self.settings.prompts == Prompts::Ask,
             cancel: cx.cancel.clone(),
         }
@@ -184,6 +184,23 @@ impl Agent {
         }
     }
 
+    /// Turns a success whose artifacts exceed the quota into a failure. Calls that ran beside each
+    /// other, and agents, can together store more than was left when each began.
+    pub(in crate::turn) fn within_quota(
+        &self,
+        session: &Session,
+        report: CallReport,
+    ) -> CallReport {
+        match quota_failure(session, self.settings.artifact_bytes, &report.changes) {
+            None => report,
+            Some(failure) => CallReport {
+                output: failure.into(),
+                changes: Vec::new(),
+                ..report
+            },
+        }
+    }
+
     /// Returns the accounting of a call that used nothing, with the limits of its tool.
     fn unused(&self, tool: &str) -> Accounting {
         Accounting {
@@ -231,4 +248,27 @@ pub(in crate::turn) fn checked(mut report: CallReport) -> CallReport {
         report.changes.clear();
     }
     report
+}
+
+/// Returns the failure of a call whose artifacts exceed what is left of the quota.
+pub(in crate::turn) fn quota_failure(
+    session: &Session,
+    quota_bytes: u64,
+    changes: &[SessionChange],
+) -> Option<ToolFailure> {
+    let new = changes.iter().filter_map(|change| match change {
+        SessionChange::Store(new) => Some(new.bytes().len() as u64),
+        SessionChange::Merge(_) | SessionChange::Halt(_) | SessionChange::Delete(_) => None,
+    });
+    let before = session.state().artifacts().stored;
+    let after = new.fold(before, Stored::with);
+    (after != before && !after.is_within(quota_bytes)).then(|| {
+        ToolFailure::new(
+            ToolErrorCode::ResourceLimit,
+            format!(
+                "The call ended, but its artifacts are not stored: with them the session would have stored {} of {} bytes and {} of {MAX_STORED} artifacts (`artifact-bytes` in [session]).",
+                after.bytes, quota_bytes, after.count
+            ),
+        )
+    })
 }

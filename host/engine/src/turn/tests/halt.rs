@@ -65,7 +65,7 @@ async fn halt_ends_the_run_and_every_call_has_its_result() {
         let replies = vec![calls(&batch[..4]), says("more")];
         let mut bench = Bench::with(replies, with_stopper());
         if timing == Timing::InOrder {
-            // Nobody is asked about a call after the end.
+            // No one is asked about a call after the end.
             bench = Bench::with(vec![calls(&batch), says("more")], with_stopper());
         }
         bench.agent.settings.timing = timing;

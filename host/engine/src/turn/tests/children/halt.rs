@@ -106,3 +106,54 @@ async fn context_is_inherited_by_children_and_in_no_prompt() {
         assert!(!format!("{request:?}").contains("bees-and-honey"));
     }
 }
+
+/// The artifacts of a child reach its parent with a success alone: the last of each name, with its
+/// bytes.
+#[tokio::test]
+async fn artifacts_of_a_child_reach_the_parent_with_its_success() {
+    use crate::artifact::{ArtifactName, NewArtifact};
+    let store = |name: &str, content: &str| {
+        let bytes = content.as_bytes().to_vec();
+        SessionChange::Store(NewArtifact::new(name, "text/plain".into(), bytes).unwrap())
+    };
+    let changes = vec![
+        store("a.txt", "one"),
+        store("b.txt", "two"),
+        store("a.txt", "three"),
+        SessionChange::Delete("b.txt".parse().unwrap()),
+        SessionChange::Delete("c.txt".parse().unwrap()),
+    ];
+    for (last, expected) in [
+        (Some(says("ok")), vec!["a.txt", "c.txt"]),
+        (None, vec!["c.txt"]),
+    ] {
+        let changes = changes.clone();
+        let keeps = tool("keep", Effect::Effectful, Approval::Never).ends(move |_| {
+            CallReport {
+                changes: changes.clone(),
+                ..CallReport::of(text("kept"))
+            }
+            .into()
+        });
+        let replies = [Some(calls(&[("k", "keep", "")])), last];
+        let replies = replies.into_iter().flatten().collect();
+        let parent = Bench::new(vec![start()]);
+        let mut family = Family::with(parent, Arc::default(), replies, vec![keeps], |_| {});
+        // The child does not see it, and cannot delete it.
+        let session = &mut family.parent.session;
+        session
+            .store_artifact("c.txt", "text/plain", b"theirs".to_vec())
+            .unwrap();
+        family.parent.say("go").await;
+        let artifacts = family.parent.session.artifacts();
+        let names: Vec<&str> = artifacts.list().keys().map(ArtifactName::as_str).collect();
+        assert_eq!(names, expected);
+        if let Some((_, artifact)) = artifacts
+            .list()
+            .iter()
+            .find(|(name, _)| name.as_str() == "a.txt")
+        {
+            assert_eq!(artifacts.read(artifact).await.unwrap(), b"three");
+        }
+    }
+}
