@@ -64,9 +64,9 @@ pub fn prepare_context(context: Map<String, Value>) {
 /// Grants artifacts, and prepares them: name, media type and bytes. Without this, every use of them
 /// is denied.
 pub fn prepare_artifacts<'a>(artifacts: impl IntoIterator<Item = (&'a str, &'a str, &'a [u8])>) {
-    let artifacts = artifacts.into_iter().map(|(name, media_type, data)| {
-        (name.to_owned(), (media_type.to_owned(), data.to_vec()))
-    });
+    let artifacts = artifacts
+        .into_iter()
+        .map(|(name, media_type, data)| (name.to_owned(), (media_type.to_owned(), data.to_vec())));
     HOST.with_borrow_mut(|host| host.artifacts = Some(artifacts.collect()));
 }
 

@@ -1,6 +1,7 @@
 //! Names of artifacts.
 
 use crate::id::{CallId, Digest};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
@@ -14,7 +15,7 @@ const MAX_COMPONENT_BYTES: usize = 255;
 pub const RESULTS: &str = "results/";
 
 /// The name of an artifact: a relative path that stays below its base directory on every system.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 pub struct ArtifactName(String);
 

@@ -1,6 +1,7 @@
 //! The custom context of a session: what the operator's program says of the request that it serves.
 
 use crate::json;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::str::FromStr;
@@ -10,7 +11,7 @@ pub const MAX_CONTEXT_BYTES: usize = 16 * 1024;
 
 /// The custom context of a session, such as a user, a tenant or a request id: a JSON object of at
 /// most 16 KiB. Tools can read it (`agent:tool/context`); the model neither sees nor sets it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Map<String, Value>")]
 pub struct CustomContext(Map<String, Value>);
 

@@ -338,7 +338,7 @@ pub enum Event {
         /// The bytes.
         blob: BlobRef,
     },
-    /// An artifact was deleted. Its bytes stay as long as the session.
+    /// An artifact was deleted; its bytes stay.
     ArtifactDeleted {
         /// The call; absent if the operator's program deleted it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -346,7 +346,7 @@ pub enum Event {
         /// The name.
         name: ArtifactName,
     },
-    /// A call ended the run: the model is not asked again before the user's next message.
+    /// A call ended the run.
     RunHalted {
         /// The call.
         call_id: CallId,

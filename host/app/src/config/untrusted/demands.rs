@@ -9,12 +9,12 @@ use crate::config::{
     model::is_file,
     paths::too_wide,
     raw::{
-        RawArtifacts, RawDirGrant, RawEnvGrant, RawExternalTool, RawHttpGrant, RawMcp, RawOAuth,
-        RawPrice, RawTool,
+        RawDirGrant, RawEnvGrant, RawExternalTool, RawHttpGrant, RawMcp, RawOAuth, RawPrice,
+        RawTool,
     },
     rules::{RawDecision, RawRule, tool_globs},
 };
-use agent_host_engine::policy::{ArtifactAccess, DirMode, DirQuota, PathRules};
+use agent_host_engine::policy::{DirMode, DirQuota, PathRules};
 use agent_host_sandbox::SandboxConfig;
 use agent_host_types::{
     budget::Budgets,
@@ -318,18 +318,6 @@ impl Review<'_> {
         self.variables(who, env.iter().flatten());
         self.secret_names(who, secrets.iter().flatten());
         self.artifacts(who, *artifacts);
-    }
-
-    /// Demands the artifacts of the session for `who`.
-    fn artifacts(&mut self, who: &str, raw: Option<RawArtifacts>) {
-        let can = match raw.and_then(RawArtifacts::access) {
-            None => return,
-            Some(ArtifactAccess::ReadOnly) => "read",
-            Some(ArtifactAccess::ReadWrite) => "read, store and delete",
-        };
-        self.demand(format!(
-            "lets {who} {can} the artifacts of the session, which hold the results of every tool"
-        ));
     }
 
     pub(super) fn secret(&mut self, raw: &SecretSection) {

@@ -3,10 +3,10 @@
 use super::{Review, quoted};
 use crate::config::{
     network::RawNetwork,
-    raw::{RawContext, RawKeep, RawProvider, RawSandbox, RawSession},
+    raw::{RawArtifacts, RawContext, RawKeep, RawProvider, RawSandbox, RawSession},
     settings::RawSettings,
 };
-use agent_host_engine::artifact::DEFAULT_QUOTA_BYTES;
+use agent_host_engine::{artifact::DEFAULT_QUOTA_BYTES, policy::ArtifactAccess};
 use agent_host_journal::SqliteOptions;
 use agent_host_models::{Effort, RetryPolicy, Timeouts};
 use agent_host_sandbox::{CompileLimits, SandboxConfig};
@@ -148,6 +148,18 @@ impl Review<'_> {
                 "sends the header {name} with the requests of {of}: {value}"
             ));
         }
+    }
+
+    /// Demands the artifacts of the session for `who`.
+    pub(super) fn artifacts(&mut self, who: &str, raw: Option<RawArtifacts>) {
+        let can = match raw.and_then(RawArtifacts::access) {
+            None => return,
+            Some(ArtifactAccess::ReadOnly) => "read",
+            Some(ArtifactAccess::ReadWrite) => "read, store and delete",
+        };
+        self.demand(format!(
+            "lets {who} {can} the artifacts of the session, which hold the results of every tool"
+        ));
     }
 
     pub(super) fn session(&mut self, raw: RawSession) {

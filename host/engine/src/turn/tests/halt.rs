@@ -152,7 +152,7 @@ async fn halt_without_a_success_ends_nothing() {
     }
 }
 
-/// A read-only call beside one that ends the run asks nobody, and one for outside is not sent.
+/// A read-only call beside one that ends the run asks no one, and one for outside is not sent.
 #[tokio::test]
 async fn halt_leaves_no_question_and_no_dispatched_call() {
     let asks = tool("wonder", Effect::ReadOnly, Approval::ByEffect).ends(|_| {
