@@ -53,6 +53,7 @@ mod rules;
 mod schema;
 mod select;
 mod serve;
+mod session_changes;
 mod sessions;
 mod settings;
 mod skills;

@@ -6,8 +6,10 @@ pub(crate) mod tests;
 use crate::{
     accounting::{Accounting, AuditEntry},
     approval::{ApprovalRule, Decision, RememberScope},
+    artifact::ArtifactName,
     context::{CompactionStats, ReferencedResult},
     continuation::{PendingCall, WaitingChild},
+    custom_context::CustomContext,
     id::{CallId, Digest, SessionId},
     message::Message,
     model::{ModelReply, Provenance, Usage},
@@ -23,7 +25,7 @@ use serde_json::{Map, Value};
 
 /// The version of the stored JSON form. Adding a field or a kind increments it, so that an older
 /// program refuses records that it would misread.
-pub const EVENT_VERSION: u32 = 2;
+pub const EVENT_VERSION: u32 = 3;
 
 /// An event with its position in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,6 +72,11 @@ pub enum Event {
         from: SessionId,
         /// The position of the last copied event.
         at: u64,
+    },
+    /// The operator's program set the custom context. A copy of the session begins without it.
+    ContextSet {
+        /// The context.
+        context: CustomContext,
     },
     /// The user sent a message.
     InputReceived {
@@ -315,6 +322,36 @@ pub enum Event {
         call_id: CallId,
         /// The change: a JSON object, merged deeply.
         delta: Map<String, Value>,
+    },
+    /// An artifact was stored, in place of one with its name.
+    ArtifactStored {
+        /// The call; absent if the operator's program stored it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<CallId>,
+        /// The tool of the call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
+        /// The name, which is not in the directory of results.
+        name: ArtifactName,
+        /// The media type, which agrees with the bytes.
+        media_type: String,
+        /// The bytes.
+        blob: BlobRef,
+    },
+    /// An artifact was deleted; its bytes stay.
+    ArtifactDeleted {
+        /// The call; absent if the operator's program deleted it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<CallId>,
+        /// The name.
+        name: ArtifactName,
+    },
+    /// A call ended the run.
+    RunHalted {
+        /// The call.
+        call_id: CallId,
+        /// The message for the user.
+        message: String,
     },
     /// The run of a workflow started: its nodes take the place of the model.
     WorkflowStarted {

@@ -142,6 +142,11 @@ pub enum TurnEnd {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<ToolResult>,
     },
+    /// A tool ended the run (`agent:tool/control`), here or in an agent or a node.
+    Halted {
+        /// The message for the user.
+        message: String,
+    },
     /// A budget is used up. The session resumes with a larger one.
     BudgetExceeded {
         /// The budget.

@@ -2,6 +2,7 @@
 
 mod approval;
 mod attachments;
+mod context;
 mod intro;
 mod keyed;
 mod reply;
@@ -83,6 +84,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     } else {
         Some(task(&args, terminal)?)
     };
+    let context = context::custom_context(&args)?;
     let overrides = Overrides {
         model: args.model.clone(),
         effort: args.effort,
@@ -114,6 +116,9 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     };
     let prompts = prompts(&args, terminal);
     let (mut agent, mut session, began_before) = open(&args, &host, prompts).await?;
+    if let Some(context) = context {
+        session.set_context(context);
+    }
     if !args.quiet {
         intro::show(&host, &agent, &session, terminal);
     }
@@ -351,6 +356,7 @@ impl Run<'_> {
                 | TurnEnd::PendingToolCalls { continuation, .. }
                 | TurnEnd::AwaitingChildren { continuation } => self.respond(continuation).await,
                 TurnEnd::Done { .. }
+                | TurnEnd::Halted { .. }
                 | TurnEnd::BudgetExceeded { .. }
                 | TurnEnd::Refusal { .. }
                 | TurnEnd::Cancelled
@@ -420,6 +426,10 @@ impl Run<'_> {
                     Some(StopReason::ContextWindow) => self.terminal.note("The answer is cut off: the conversation fills the model's window. Use a model with a larger one, or begin a new session."),
                     _ => {}
                 }
+            }
+            TurnEnd::Halted { message } => {
+                self.answer(message);
+                self.terminal.note("A tool ended the run.");
             }
             TurnEnd::Refusal { text, .. } => {
                 if !self.view.streams_text() {
