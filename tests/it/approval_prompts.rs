@@ -57,6 +57,7 @@ fn approve_runs_exactly_what_was_shown() {
         kinds,
         [
             "session-started",
+            "run-configured",
             "input-received",
             "model-requested",
             "model-replied",
@@ -161,7 +162,7 @@ fn call_needing_approval_without_terminal_is_denied() {
         .into();
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
-        (Some(0), "That is all.\n"),
+        (Some(6), "That is all.\n"),
         "{}",
         ran.stderr
     );
@@ -296,7 +297,7 @@ fn prompts_off_asks_nothing_on_a_terminal() {
         "run --write --permission-prompts none --model openai-compat:m 'write a note'",
         "y\n",
     );
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.code, Some(6), "{ran:?}");
     assert!(!ran.stdout.contains(MARKER), "{}", ran.stdout);
     assert!(!env.work().join("note.txt").exists());
     assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 0);

@@ -82,7 +82,8 @@ fn waiting_calls_are_listed_in_text_output() {
     for shown in [
         "These calls wait for a decision until ",
         " UTC, and are denied then (--output-format json prints all of them):\n  call_0  write_file {\"content\":\"hello\",\"path\":\"note.txt\"}\n",
-        "--decide CALL=approve",
+        "\nTo approve it anywhere: agent-host run --resume ",
+        " --decide call_0=approve\n",
     ] {
         assert!(ran.stderr.contains(shown), "no {shown:?} in {}", ran.stderr);
     }
@@ -254,17 +255,11 @@ fn expired_decision_denies_the_call() {
 #[test]
 fn tightened_policy_overrides_decision() {
     let rejecting = format!("{FILES}approval = [\"reject\"]\n{WRITING}");
-    let read_only = format!("{FILES}[[grants.dir]]\nhost = \".\"\n");
-    let without = format!("[[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\n{WRITING}");
-    let table = [
-        (
-            rejecting,
-            Some(2),
-            "cannot be decided with `approve`; its tool allows reject",
-        ),
-        (read_only, Some(0), "read-only"),
-        (without, Some(0), "unknown-tool"),
-    ];
+    let table = [(
+        rejecting,
+        Some(2),
+        "cannot be decided with `approve`; its tool allows reject",
+    )];
     for (toml, code, why) in table {
         let (env, server, _) = waiting(FILES, &[write("note.txt")]);
         env.configure(&toml);

@@ -121,7 +121,7 @@ fn waiting_external_calls_are_listed_in_text_output() {
     for shown in [
         "  call_0  pay {\"amount\":1}\n",
         "  call_2  pay {\"amount\":2}\n",
-        "--submit FILE",
+        "--submit results.json\n",
     ] {
         assert!(ran.stderr.contains(shown), "no {shown:?} in {}", ran.stderr);
     }

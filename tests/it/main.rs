@@ -49,6 +49,8 @@ mod mcp_resources;
 mod model;
 mod network;
 mod record;
+mod resume;
+mod rule_flags;
 mod rules;
 mod schema;
 mod select;

@@ -156,7 +156,7 @@ fn explain_names_the_rule_and_the_remedy() {
     let env = env(RULES);
     let none = ["--permission-prompts", "none", "go"];
     let calls = [write("secrets/new"), read("a.plan"), write("other.txt")];
-    assert_eq!(run(&env, &calls, &none).1.code, Some(0));
+    assert_eq!(run(&env, &calls, &none).1.code, Some(6));
     let shown = env.run(&["explain", "latest"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     shows(

@@ -167,7 +167,7 @@ fn copy_inherits_no_authority() {
         let copied = shown(there, &copy);
         assert_eq!(
             of_kind(&copied, "session-forked"),
-            [&json!({ "kind": "session-forked", "from": id, "at": 5 })],
+            [&json!({ "kind": "session-forked", "from": id, "at": 6 })],
             "{way}"
         );
         assert_eq!(
@@ -191,8 +191,8 @@ fn fork_starts_at_the_end_of_a_turn() {
     let env = TestEnv::new();
     let id = answered(&env);
     let original = shown(&env, &id);
-    assert_eq!(original[4]["event"]["kind"], "turn-ended");
-    let fork = printed(&sessions(&env, &["fork", &id, "--at", "4"]));
+    assert_eq!(original[5]["event"]["kind"], "turn-ended");
+    let fork = printed(&sessions(&env, &["fork", &id, "--at", "5"]));
     let copied = shown(&env, &fork);
     let events = |records: &[Value]| -> Vec<Value> {
         records
@@ -200,8 +200,8 @@ fn fork_starts_at_the_end_of_a_turn() {
             .map(|record| record["event"].clone())
             .collect()
     };
-    assert_eq!(events(&copied[..5]), events(&original));
-    assert_eq!(copied.len(), 6);
+    assert_eq!(events(&copied[..6]), events(&original));
+    assert_eq!(copied.len(), 7);
     for (args, why) in [
         (&["fork", &id, "--at", "3"][..], "no turn of session"),
         (&["fork", "missing"], "there is no session"),
@@ -212,7 +212,7 @@ fn fork_starts_at_the_end_of_a_turn() {
     }
     assert_eq!(listed(&env).len(), 2);
     let text = sessions(&env, &["show", &fork]);
-    let line = format!("copied from session {id} up to its event 4");
+    let line = format!("copied from session {id} up to its event 5");
     assert!(text.stdout.contains(&line), "{}", text.stdout);
 }
 
@@ -291,7 +291,7 @@ fn lost_events_are_reported_until_recovery() {
 
     let ran = sessions(&env, &["list", "--json"]);
     assert_eq!((ran.code, ran.json_lines().len()), (Some(0), 2));
-    let warning = format!("the last 4 events of session {first} are missing, and 5 are left");
+    let warning = format!("the last 4 events of session {first} are missing, and 6 are left");
     assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
     for args in [
         &["show", &first][..],
@@ -305,9 +305,9 @@ fn lost_events_are_reported_until_recovery() {
         let hint = format!("`agent-host sessions recover {first}`");
         assert!(ran.stderr.contains(&hint), "{args:?}: {}", ran.stderr);
     }
-    assert_eq!(shown(&env, &second).len(), 5);
+    assert_eq!(shown(&env, &second).len(), 6);
     assert_eq!(printed(&sessions(&env, &["recover", &first])), first);
-    assert_eq!(shown(&env, &first).len(), 5);
+    assert_eq!(shown(&env, &first).len(), 6);
     let ran = sessions(&env, &["list"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
 }

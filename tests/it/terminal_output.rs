@@ -80,7 +80,7 @@ fn json_of_every_command_cannot_steer_a_terminal() {
     let prompt = steering();
     let runs = [
         ("json", Some(3), "later", model(true)),
-        ("stream-json", Some(0), "none", model(true)),
+        ("stream-json", Some(6), "none", model(true)),
         ("json", Some(0), "none", model(false)),
     ];
     for (format, code, prompts, server) in runs {

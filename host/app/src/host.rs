@@ -7,7 +7,7 @@ use crate::{
     no_model::NoModel,
     recording,
     registry::Registry,
-    rules::check_rules,
+    rules::{CommandRules, check_rules},
     skill::Skill,
     store::{open_store, project},
     tool_choice,
@@ -58,6 +58,7 @@ use std::sync::Arc;
 /// ```
 pub struct Host {
     config: Config,
+    rules: CommandRules,
     registry: Arc<Registry>,
     pub(crate) model: Arc<dyn Model>,
     /// The models of agents that have their own.
@@ -118,12 +119,14 @@ impl Host {
             let registry = Arc::new(Registry::open(&config).await?);
             registry.reserve(READ_ARTIFACT, "the reader of artifacts")?;
             check_rules(&config, &registry)?;
+            let rules = CommandRules::resolve(&config, &registry)?;
             let started = config.agent_definitions.iter().map(|agent| &agent.name);
             for name in started {
                 registry.reserve(&format!("{TOOL_PREFIX}{name}"), "the agents")?;
             }
             Ok(Self {
                 config,
+                rules,
                 registry,
                 model,
                 agent_models: AgentModels::new(),
@@ -185,7 +188,8 @@ impl Host {
     pub(crate) fn settings(&self, prompts: Prompts) -> Settings {
         Settings {
             budgets: self.config.budgets.clone(),
-            rules: Arc::clone(&self.config.rules),
+            rules: Arc::clone(&self.rules.rules),
+            approved: Arc::clone(&self.rules.approved),
             prompts,
             timing: self.config.timing,
             durability: self.config.session.durability,

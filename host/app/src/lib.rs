@@ -23,6 +23,7 @@ mod no_model;
 mod recording;
 mod registry;
 mod rules;
+mod run_states;
 mod servers;
 mod skill;
 mod store;
@@ -37,6 +38,7 @@ pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
 pub use config::{
     ComponentSource, Config, ConfigError, ConfigProblem, Environment, ModelConfig, Overrides,
+    allowing_flag,
 };
 pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
@@ -45,7 +47,8 @@ pub use lock_diff::{compare, difference};
 pub use lock_file::{InvalidLock, LockError, LockFile};
 pub use recording::RecordingFileError;
 pub use registry::Registry;
-pub use rules::check_rules;
+pub use rules::{CommandRules, check_rules};
+pub use run_states::{key_variable, run_states};
 pub use servers::ServerEntry;
 pub use skill::{READ_SKILL, SKILL_FILE, Skill, SkillError};
 pub use store::{open_store, project};

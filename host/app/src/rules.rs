@@ -1,13 +1,19 @@
-//! Checks that the rules about calls name tools that are there.
+//! The rules about calls of a configuration and of the command line, for the tools that are there.
 
 use crate::{
     READ_SKILL, Registry,
     config::{Config, ConfigError, advice},
 };
 use agent_host_engine::{
-    agents::TOOL_PREFIX, artifact::READ_ARTIFACT, ask_user::ASK_USER, text, tool::ToolRunner as _,
+    agents::TOOL_PREFIX,
+    artifact::READ_ARTIFACT,
+    ask_user::ASK_USER,
+    policy::{CallRule, RuleDecision},
+    text,
+    tool::ToolRunner as _,
     tool_search::SEARCH_TOOL,
 };
+use std::sync::Arc;
 
 /// The tools of the program, which are offered where there is use for them.
 const OWN_TOOLS: [&str; 4] = [READ_ARTIFACT, READ_SKILL, SEARCH_TOOL, ASK_USER];
@@ -15,43 +21,93 @@ const OWN_TOOLS: [&str; 4] = [READ_ARTIFACT, READ_SKILL, SEARCH_TOOL, ASK_USER];
 /// The maximum of bytes shown of the names of all tools.
 const NAMES_BYTES: usize = 1_000;
 
+/// The rules about calls of a configuration, with those of the command line.
+#[derive(Clone, Debug)]
+pub struct CommandRules {
+    /// Those of the configuration, and the denials of the command line.
+    pub rules: Arc<[CallRule]>,
+    /// Those of the command line that approve calls in the place of the user.
+    pub approved: Arc<[CallRule]>,
+}
+
+impl CommandRules {
+    /// Adds the rules of the command line, for these tools.
+    ///
+    /// # Errors
+    /// One names a tool that is not there, or the main argument of a tool that has none.
+    pub fn resolve(config: &Config, registry: &Registry) -> Result<Self, ConfigError> {
+        let (mut denied, mut approved) = (config.rules.to_vec(), Vec::new());
+        let known = KnownTools::new(config, registry);
+        for flag in &config.rule_flags {
+            if let Some(tool) = flag.tool.as_exact() {
+                known.check(&flag.name, tool)?;
+            }
+            let rules = flag.rules(registry.tools())?;
+            match flag.decision {
+                RuleDecision::Deny => denied.extend(rules),
+                RuleDecision::Allow | RuleDecision::Ask => approved.extend(rules),
+            }
+        }
+        Ok(Self {
+            rules: denied.into(),
+            approved: approved.into(),
+        })
+    }
+}
+
 /// Checks the names of tools in rules. A denial with a misspelled name would deny nothing.
 ///
 /// # Errors
 /// A rule names a tool without a glob, and there is none. Tools of an absent MCP server, which is
 /// not required, may be named.
 pub fn check_rules(config: &Config, registry: &Registry) -> Result<(), ConfigError> {
-    let tools = registry.tools().iter();
-    let mut known: Vec<&str> = tools.map(|tool| tool.definition.name.as_str()).collect();
-    known.extend(OWN_TOOLS);
-    let agents: Vec<String> = config
-        .agent_definitions
-        .iter()
-        .map(|agent| format!("{TOOL_PREFIX}{}", agent.name))
-        .collect();
-    known.extend(agents.iter().map(String::as_str));
-    let of_absent = |tool: &str| {
-        let mut servers = registry.absent_servers().iter();
-        servers.any(|server| {
-            let own = tool.strip_prefix(server.as_str());
-            own.is_some_and(|own| own.starts_with('_'))
-        })
-    };
+    let known = KnownTools::new(config, registry);
     for rule in config.rules.iter() {
-        let named = rule.tools.iter().filter_map(|tool| tool.as_exact());
-        let missing = |tool: &&str| !known.contains(tool) && !of_absent(tool);
-        if let Some(tool) = named.into_iter().find(missing) {
-            let advice = advice(tool, &known, "the tools are");
-            let reason = format!(
-                "{} is for the tool `{tool}`, and there is no such tool, so that it would match no call",
-                rule.name
-            );
-            let fix = format!(
-                "{}; if it is there only sometimes, write its name with a `*`",
-                text::sanitize(&advice, NAMES_BYTES)
-            );
-            return Err(ConfigError::new("", reason, fix));
+        for tool in rule.tools.iter().filter_map(|tool| tool.as_exact()) {
+            known.check(&rule.name, tool)?;
         }
     }
     Ok(())
+}
+
+/// The names that a rule may have.
+struct KnownTools<'a> {
+    names: Vec<String>,
+    absent_servers: &'a [String],
+}
+
+impl<'a> KnownTools<'a> {
+    fn new(config: &Config, registry: &'a Registry) -> Self {
+        let tools = registry.tools().iter();
+        let mut names: Vec<String> = tools.map(|tool| tool.definition.name.clone()).collect();
+        names.extend(OWN_TOOLS.map(str::to_owned));
+        let agents = config.agent_definitions.iter();
+        names.extend(agents.map(|agent| format!("{TOOL_PREFIX}{}", agent.name)));
+        Self {
+            names,
+            absent_servers: registry.absent_servers(),
+        }
+    }
+
+    fn check(&self, rule: &str, tool: &str) -> Result<(), ConfigError> {
+        let of_absent = self.absent_servers.iter().any(|server| {
+            let own = tool.strip_prefix(server.as_str());
+            own.is_some_and(|own| own.starts_with('_'))
+        });
+        let known: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        if of_absent || known.contains(&tool) {
+            return Ok(());
+        }
+        let advice = advice(tool, &known, "the tools are");
+        Err(ConfigError::new(
+            "",
+            format!(
+                "{rule} is for the tool `{tool}`, and there is no such tool, so that it would match no call"
+            ),
+            format!(
+                "{}; if it is there only sometimes, write its name with a `*`",
+                text::sanitize(&advice, NAMES_BYTES)
+            ),
+        ))
+    }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     pub(crate) threads: Option<usize>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for the user, 4 budget used up, 5 refused, \
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for the user, 4 budget used up, 5 refused, 6 calls denied for lack of approval, \
                           124 timed out, 130 cancelled, 141 stdout closed.";
 
 /// The commands.
@@ -134,6 +134,10 @@ pub(crate) struct CallArgs {
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
+    /// Deny the call if it fits: `TOOL`, `TOOL(GLOB)` by its main argument, or
+    /// `TOOL(/POINTER=GLOB)`. Repeatable.
+    #[arg(long, value_name = "RULE")]
+    pub(crate) deny: Vec<String>,
     /// Print the result's JSON form instead of its text.
     #[arg(long)]
     pub(crate) json: bool,

@@ -27,6 +27,8 @@ use crate::{
     self_exec,
     terminal::Terminal,
 };
+pub(crate) use explain::shell_quoted;
+
 use agent_host_app::{Config, Environment, Overrides, Registry, config::Untrusted, open_store};
 use agent_host_engine::tool::ToolRunner as _;
 use agent_host_journal::{JournalStore, Retention};

@@ -30,6 +30,8 @@ pub(crate) enum Exit {
     Budget = 4,
     /// The model, the policy or the user refused.
     Refused = 5,
+    /// The run ended, and calls of it were denied since no one could approve them.
+    Unapproved = 6,
     /// The `--timeout` expired.
     TimedOut = 124,
     /// Stopped by SIGINT or SIGTERM.

@@ -33,7 +33,7 @@ pub use http::{HttpRequest, decide_address, decide_http};
 pub use paths::PathRules;
 pub use rule::{
     ArgumentGlob, ArgumentPointer, ArgumentTest, CallRequest, CallRule, MAIN_AGENT, MAX_RULES,
-    NameGlob, RuleDecision, RuleError, deciding_rule,
+    NameGlob, RuleDecision, RuleError, deciding_rule, main_argument,
 };
 pub use secret::{SecretPlace, decide_secret};
 

@@ -16,7 +16,8 @@ use agent_host_types::{
     id::{CallId, Digest, SessionId},
     message::{Message, ToolResult},
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
-    turn::AgentInput,
+    run::{MAX_RUN_ARGUMENTS_BYTES, RunArguments},
+    turn::{AgentInput, TurnError},
 };
 pub use client::ClientSession;
 pub use copy::{SessionCopy, referenced_blobs};
@@ -175,6 +176,30 @@ impl Session {
         if **self.state.context() != context {
             self.record(Event::ContextSet { context }, Vec::new());
         }
+    }
+
+    /// Records the arguments of a run, unless they are those of the last one. The record becomes
+    /// durable with the first turn.
+    ///
+    /// # Errors
+    /// They are larger than [`MAX_RUN_ARGUMENTS_BYTES`].
+    pub fn configure_run(&mut self, arguments: RunArguments) -> Result<(), TurnError> {
+        let size = serde_json::json!(arguments).to_string().len();
+        if size > MAX_RUN_ARGUMENTS_BYTES {
+            return Err(TurnError::Input {
+                message: format!(
+                    "the arguments of the run have {size} bytes, and at most {MAX_RUN_ARGUMENTS_BYTES} are recorded; write some of them into a configuration file"
+                ),
+            });
+        }
+        let known = self.state.run_arguments();
+        let original = self.state.original_arguments();
+        let both_empty = arguments.is_empty() && known.is_empty();
+        let replaces = original.is_some_and(|original| !original.is_empty());
+        if replaces || (!both_empty && arguments != known) {
+            self.record(Event::RunConfigured { arguments }, Vec::new());
+        }
+        Ok(())
     }
 
     /// Revokes an approval remembered in this session.

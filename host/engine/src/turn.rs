@@ -145,6 +145,8 @@ pub struct Settings {
     pub output_schema: Option<Arc<AnswerSchema>>,
     /// The operator's rules about calls.
     pub rules: Arc<[CallRule]>,
+    /// The rules that approve calls in the place of the user.
+    pub approved: Arc<[CallRule]>,
     /// The name of the agent, by which rules match it; `None` for the one that the user talks to.
     pub agent: Option<String>,
     /// The treatment of calls that need approval.
@@ -179,6 +181,7 @@ impl Default for Settings {
             until_tool: None,
             output_schema: None,
             rules: Arc::default(),
+            approved: Arc::default(),
             agent: None,
             prompts: Prompts::Deny,
             timing: Timing::default(),

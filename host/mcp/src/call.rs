@@ -128,7 +128,7 @@ impl CallRunner {
             self.sessions.schedule_flush(&call.session);
             let prompt = match end {
                 ClientCallEnd::Settled { output, .. } => return Ok(output),
-                ClientCallEnd::Confirm(pending) => Prompt::Approval(pending),
+                ClientCallEnd::Confirm(pending) => Prompt::Approval(*pending),
                 ClientCallEnd::Question(question) => Prompt::Question {
                     tool: call.tool.clone(),
                     question,
@@ -179,7 +179,7 @@ impl CallRunner {
                     let result = call_result(output, Structured::of(version.as_ref()), form);
                     return Ok(result.into());
                 }
-                ClientCallEnd::Confirm(pending) => Prompt::Approval(pending),
+                ClientCallEnd::Confirm(pending) => Prompt::Approval(*pending),
                 ClientCallEnd::Question(question) => Prompt::Question {
                     tool: call.tool.clone(),
                     question,

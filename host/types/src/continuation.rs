@@ -113,6 +113,12 @@ pub struct PendingCall {
     /// writes are known only when the call runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub executables: Vec<String>,
+    /// The tool as it was at the request ([`RegisteredTool::identity`]); absent in requests of
+    /// version 2 and older.
+    ///
+    /// [`RegisteredTool::identity`]: crate::tool::RegisteredTool::identity
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Digest>,
     /// The rule that requires approval; for an external call, the rule that allows it.
     pub rule: String,
     /// The allowed decisions.

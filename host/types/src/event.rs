@@ -15,6 +15,7 @@ use crate::{
     model::{ModelReply, Provenance, Usage},
     output::{BlobRef, ToolResultOutput},
     question::{Answer, AnsweredBy, Question},
+    run::RunArguments,
     tool::Effect,
     turn::{ChildSummary, TurnReport},
     workflow::{NodeFailure, NodeOutput, WorkflowSummary},
@@ -77,6 +78,12 @@ pub enum Event {
     ContextSet {
         /// The context.
         context: CustomContext,
+    },
+    /// A run of the session has other arguments than the one before; the first one, if it has any.
+    /// Recorded before anything else of the run.
+    RunConfigured {
+        /// Those that a later run of the session takes over.
+        arguments: RunArguments,
     },
     /// The user sent a message.
     InputReceived {

@@ -38,6 +38,7 @@ pub mod message;
 pub mod model;
 pub mod output;
 pub mod question;
+pub mod run;
 pub mod schema;
 pub mod tool;
 pub mod turn;

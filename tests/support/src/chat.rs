@@ -111,6 +111,17 @@ impl Answer {
         ])
     }
 
+    /// A reply that calls tools: the id of each call, its name and its arguments.
+    pub fn calls_with_ids(calls: &[(&str, (&str, Value))]) -> Self {
+        let (ids, named): (Vec<&str>, Vec<(&str, Value)>) = calls.iter().cloned().unzip();
+        let mut answer = Self::calls(&named);
+        for (index, id) in ids.iter().enumerate() {
+            let (from, to) = (json!(format!("call_{index}")), json!(id));
+            answer.body = answer.body.replace(&from.to_string(), &to.to_string());
+        }
+        answer
+    }
+
     /// This answer, with a server that counts this many input tokens.
     pub fn counting(mut self, tokens: u64) -> Self {
         let counted = format!("\"prompt_tokens\":{tokens}");

@@ -10,7 +10,7 @@ use super::{
     prices,
     problem::{Problems, config_error, resolve_steps},
     raw::{RawConfig, RawPooling, RawPrompts, RawSandbox, RawTiming},
-    rules, secrets, session, settings, skills, tools, untrusted, workflows,
+    rule_flags, rules, secrets, session, settings, skills, tools, untrusted, workflows,
 };
 use agent_host_engine::turn::{Prompts, Timing};
 use agent_host_models::Effort;
@@ -39,6 +39,10 @@ pub struct Overrides {
     pub grants: Vec<String>,
     /// Makes the grant of the working directory writable.
     pub write: bool,
+    /// The calls that run without approval: `TOOL`, `TOOL(GLOB)` or `TOOL(/POINTER=GLOB)`.
+    pub allow: Vec<String>,
+    /// The calls that are denied, above every rule of the configuration.
+    pub deny: Vec<String>,
     /// The maximum of model calls, instead of the configured one.
     pub max_turns: Option<u64>,
     /// The maximum of tokens, instead of the configured one.
@@ -139,6 +143,7 @@ impl Config {
             external_tools = external::resolve(raw.external_tool, scope);
             agent_depth = agent_depth(raw.agent_depth);
             rules = rules::resolve(raw.rule);
+            rule_flags = rule_flags::resolve(&overrides.allow, &overrides.deny);
             workflows = workflows::resolve(workflow);
             prices = prices::resolve(raw.prices);
             network = network::resolve(raw.network, scope);
@@ -220,6 +225,7 @@ impl Config {
             agent_depth,
             workflows,
             rules,
+            rule_flags,
             supervisor: None,
             elicitor: None,
             // The user's trust is remembered there, wherever sessions are kept.

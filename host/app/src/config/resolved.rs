@@ -1,8 +1,8 @@
 //! The resolved configuration.
 
 use super::{
-    AgentConfig, ConfigError, ExternalTool, McpConfig, ModelsConfig, SessionConfig, ToolConfig,
-    dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical, secrets::SecretConfig,
+    AgentConfig, ConfigError, ExternalTool, McpConfig, ModelsConfig, RuleFlag, SessionConfig,
+    ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical, secrets::SecretConfig,
 };
 use crate::skill::Skill;
 use agent_host_engine::{
@@ -91,6 +91,8 @@ pub struct Config {
     pub workflows: Vec<Arc<WorkflowDefinition>>,
     /// The rules about calls. Their names differ.
     pub rules: Arc<[CallRule]>,
+    /// The rules about calls of the command line.
+    pub rule_flags: Vec<RuleFlag>,
     /// The program that starts MCP servers, and ends them with this process; absent to start them
     /// directly.
     pub supervisor: Option<Supervisor>,

@@ -41,6 +41,7 @@ async fn m01_listed_call_interrupts_before_any_runs() {
         input: input.as_object().cloned().unwrap(),
         requested_input: None,
         executables: Vec::new(),
+        identity: world.identity("send"),
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };

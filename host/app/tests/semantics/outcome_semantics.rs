@@ -37,7 +37,7 @@ fn unasked(world: &World) -> TurnSummary {
 }
 
 /// A call of the tool `outside`, without approval.
-fn pending(call: &str, input: &Value) -> PendingCall {
+fn pending(world: &World, call: &str, input: &Value) -> PendingCall {
     PendingCall {
         call_id: id(call),
         tool: "outside".into(),
@@ -47,6 +47,7 @@ fn pending(call: &str, input: &Value) -> PendingCall {
         input: input.as_object().cloned().unwrap(),
         requested_input: None,
         executables: Vec::new(),
+        identity: world.identity("outside"),
         rule: "approval.never".into(),
         decisions: DecisionKind::ALL.into(),
     }
@@ -63,7 +64,10 @@ async fn t08_calls_that_run_outside_come_out_at_once() {
     };
     assert_eq!(kind(&outcome), "pending-tool-calls");
     assert_eq!(outcome.summary, external);
-    let calls = vec![pending("a", &json!({"n": 1})), pending("b", &json!({}))];
+    let calls = vec![
+        pending(&world, "a", &json!({"n": 1})),
+        pending(&world, "b", &json!({})),
+    ];
     assert_eq!(waiting(outcome).awaiting, Awaiting::External { calls });
     assert_eq!(world.ran(), Vec::<String>::new());
     let kinds = [
@@ -90,7 +94,7 @@ async fn t08_edited_call_comes_out_with_both_inputs() {
     let call = PendingCall {
         requested_input: json!({"n": 1}).as_object().cloned(),
         rule: "effect.effectful".into(),
-        ..pending("a", &edited)
+        ..pending(&world, "a", &edited)
     };
     assert_eq!(waiting(outcome).calls(), [call]);
 }

@@ -18,12 +18,12 @@ use agent_host_types::{
     approval::Decision,
     continuation::Continuation,
     event::Event,
-    id::{CallId, SessionId},
+    id::{CallId, Digest, SessionId},
     message::{Message, Role},
     model::{ModelReply, StopReason},
     output::ToolResultOutput,
     question::Answer,
-    tool::ToolRuntime,
+    tool::{RegisteredTool, ToolRuntime},
     turn::{AgentInput, Durability, SubmittedResult, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
 use serde_json::{Value, json};
@@ -315,6 +315,13 @@ impl World {
     }
 
     /// The ids of the calls that ran, in order of their start.
+    /// The identity of a tool.
+    pub(super) fn identity(&self, tool: &str) -> Option<Digest> {
+        let mut tools = self.agent.tools.tools().iter();
+        let tool = tools.find(|known| known.definition.name == tool);
+        tool.map(RegisteredTool::identity)
+    }
+
     pub(super) fn ran(&self) -> Vec<String> {
         self.runs.lock().unwrap().clone()
     }

@@ -1,6 +1,7 @@
 //! Arguments of `run`, which `sessions resume` shares.
 
 use super::ConfigArgs;
+use crate::commands::shell_quoted;
 use agent_host_app::Effort;
 use clap::{Args as ClapArgs, ValueEnum};
 use std::path::PathBuf;
@@ -110,6 +111,9 @@ pub(crate) struct RunArgs {
     /// what agent.toml says on a terminal, `later` with `--decide` and `--submit`, else `none`].
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) permission_prompts: Option<PermissionPrompts>,
+    /// Calls that run without approval, or not at all.
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
     /// Store the model's reply and each result before anything follows, so that a crash loses no
     /// reply that was paid for; `durability = "strict"` in agent.toml.
     #[arg(long)]
@@ -120,6 +124,64 @@ pub(crate) struct RunArgs {
     /// Say nothing on stderr but errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+impl RunArgs {
+    /// Returns the flags that bound a run and are not recorded, quoted for a shell.
+    pub(crate) fn bounds(&self) -> Vec<String> {
+        let mut flags: Vec<String> = Vec::new();
+        let mut add = |flag: &str, value: Option<String>| {
+            flags.extend(value.map(|value| format!("{flag} {}", shell_quoted(&value))));
+        };
+        for tool in &self.until_tool {
+            add("--until-tool", Some(tool.clone()));
+        }
+        let schema = self.output_schema.as_ref();
+        add(
+            "--output-schema",
+            schema.map(|file| file.display().to_string()),
+        );
+        add("--max-turns", self.max_turns.map(|max| max.to_string()));
+        let tokens = self.max_total_tokens;
+        add("--max-total-tokens", tokens.map(|max| max.to_string()));
+        add("--max-usd", self.max_usd.map(|max| max.to_string()));
+        let calls = self.max_tool_calls;
+        add("--max-tool-calls", calls.map(|max| max.to_string()));
+        flags.extend(self.until_any_call.then(|| "--until-any-call".to_owned()));
+        flags.extend(self.durable.then(|| "--durable".to_owned()));
+        flags
+    }
+}
+
+/// Rules about calls, for this run. They are above those of every configuration.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub(crate) struct RuleArgs {
+    /// Run a call without asking: `TOOL`, `TOOL(GLOB)` by its main argument, such as
+    /// `write_file(src/**)`, or `TOOL(/POINTER=GLOB)` by another one. It answers for calls that need
+    /// approval, widens no grant, and a denial wins. Repeatable.
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<String>,
+    /// Run the calls of a tool without asking, whatever their arguments. Repeatable.
+    #[arg(long, value_name = "TOOL", value_parser = name_of_tool)]
+    pub(crate) allow_tool: Vec<String>,
+    /// Deny a call, written as for `--allow`; no approval and no other rule allows it. Repeatable.
+    #[arg(long, value_name = "RULE")]
+    pub(crate) deny: Vec<String>,
+}
+
+impl RuleArgs {
+    /// Returns the rules of the calls that run without approval.
+    pub(crate) fn allowed(&self) -> Vec<String> {
+        self.allow.iter().chain(&self.allow_tool).cloned().collect()
+    }
+}
+
+/// Parses the name of a tool, or a glob of names.
+fn name_of_tool(text: &str) -> Result<String, String> {
+    match text.contains(['(', ')']) {
+        false => Ok(text.to_owned()),
+        true => Err("a tool has a name without parentheses; arguments go to --allow".to_owned()),
+    }
 }
 
 /// How calls that need approval are treated.

@@ -12,9 +12,9 @@ use crate::{
         piped_input,
     },
 };
-use agent_host_app::{Config, Overrides, Registry, suggestions};
+use agent_host_app::{CommandRules, Config, Overrides, Registry, suggestions};
 use agent_host_engine::{
-    policy::{CallRequest, Ruling, decide_call, denied_call},
+    policy::{CallRequest, CallRule, Ruling, decide_call, denied_call},
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner as _},
 };
 use agent_host_types::{
@@ -36,10 +36,17 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         tool,
         input,
         config,
+        deny,
         json,
     } = args;
     let input = read_input(&input)?;
-    let mut config = configure(config, Overrides::default())?;
+    let mut config = configure(
+        config,
+        Overrides {
+            deny,
+            ..Overrides::default()
+        },
+    )?;
     if terminal.can_ask() {
         config.elicitor = Some(Arc::new(TerminalUser::new(*terminal)));
     }
@@ -64,7 +71,8 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
     registry
         .validate(&tool, &input)
         .map_err(|failure| Failure::usage(failure.message()))?;
-    if let Some(denial) = denial(&config, &registry, &tool, &input) {
+    let rules = CommandRules::resolve(&config, &registry)?.rules;
+    if let Some(denial) = denial(&rules, &registry, &tool, &input) {
         return print(&denial, json, terminal);
     }
     let session = SessionId::new();
@@ -105,7 +113,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
 
 /// Returns the result of a call that a rule denies.
 fn denial(
-    config: &Config,
+    rules: &[CallRule],
     registry: &Registry,
     tool: &str,
     input: &Map<String, Value>,
@@ -117,7 +125,7 @@ fn denial(
         input_digest: object_digest(input),
         agent: None,
     };
-    match decide_call(&call, &config.rules, []) {
+    match decide_call(&call, rules, &[], []) {
         Ruling::Deny { rule, reason, .. } => Some(denied_call(&rule, &reason)),
         Ruling::Allow { .. } | Ruling::Ask { .. } => None,
     }

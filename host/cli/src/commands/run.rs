@@ -1,25 +1,29 @@
 //! `agent-host run`: runs turns until the agent has its answer or needs the user.
 
 mod approval;
+mod arguments;
 mod attachments;
 mod context;
+mod budget;
+mod denied;
 mod intro;
 mod keyed;
 mod reply;
+mod waiting;
 
 pub(super) use intro::UNTOLD;
 
-use super::configure;
+use super::{configure, shell_quoted};
 use crate::{
     args::{OutputFormat, PermissionPrompts, RunArgs},
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
         LiveView, Terminal, TerminalUser, compose, escape_line, full_text, json_text, one_line,
-        piped_input, tool_name,
+        piped_input,
     },
 };
-use agent_host_app::{Host, Overrides};
+use agent_host_app::{Host, Overrides, key_variable};
 use agent_host_engine::{
     BoxFuture,
     observer::{Observer, Observers},
@@ -29,11 +33,11 @@ use agent_host_engine::{
     turn::{Agent, Prompts, TurnContext, UntilEnd, UntilTool},
 };
 use agent_host_types::{
-    budget::Budget,
-    model::StopReason,
+    model::{Provenance, StopReason},
     output::ContentPart,
     turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport},
 };
+use denied::DeniedCalls;
 use serde_json::json;
 use std::{io::Read as _, path::Path, sync::Arc, time::Duration};
 
@@ -54,6 +58,9 @@ struct Run<'a> {
     stop: Stop,
     terminal: &'a Terminal,
     format: OutputFormat,
+    /// The command that resumes the session.
+    resume: String,
+    denied: DeniedCalls,
 }
 
 /// The work of a run.
@@ -78,6 +85,7 @@ impl Task {
 }
 
 pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let args = arguments::take_over(args, terminal).await?;
     // An answer to a waiting session is checked against the session, below.
     let task = if reply::answers_session(&args) {
         None
@@ -94,6 +102,8 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         max_total_tokens: args.max_total_tokens,
         max_usd: args.max_usd,
         max_tool_calls: args.max_tool_calls,
+        allow: args.rules.allowed(),
+        deny: args.rules.deny.clone(),
         ..Overrides::default()
     };
     let mut config = configure(args.config.clone(), overrides)?;
@@ -119,6 +129,11 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     if let Some(context) = context {
         session.set_context(context);
     }
+    let directory = &host.config().working_dir;
+    let resume = arguments::resume_command(&args, session.id(), directory);
+    check_model(&args, &agent, &session, &resume)?;
+    let recorded = arguments::recorded(&args, directory);
+    session.configure_run(recorded).map_err(Failure::usage)?;
     if !args.quiet {
         intro::show(&host, &agent, &session, terminal);
     }
@@ -136,10 +151,6 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         .as_deref()
         .map(output_schema)
         .transpose()?;
-    let task = match task {
-        Some(task) => task,
-        None => Task::Once(Box::new(reply::input(&args, agent.continuation(&session))?)),
-    };
     let mut run = Run {
         host: &host,
         agent,
@@ -147,6 +158,11 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         stop,
         terminal,
         format: args.output_format,
+        resume,
+        denied: DeniedCalls::default(),
+    };
+    let Some(task) = task else {
+        return run.reply(&mut session, &args).await;
     };
     run.begin_stream(&session);
     match task {
@@ -182,6 +198,33 @@ async fn open(
         (None, None) => (host.start_session_with(system).await?, false),
     };
     Ok((agent, session, began_before))
+}
+
+/// Refuses to play the built-in tour, which plays where no model is configured, over a session of
+/// another model.
+fn check_model(
+    args: &RunArgs,
+    agent: &Agent,
+    session: &Session,
+    resume: &str,
+) -> Result<(), Failure> {
+    let is_tour = |model: &Provenance| model.provider == "script" && model.model == "tour";
+    let Some(then) = session.state().model().filter(|model| !is_tour(model)) else {
+        return Ok(());
+    };
+    if args.model.is_some() || agent.workflow.is_some() || !is_tour(&agent.model.provenance()) {
+        return Ok(());
+    }
+    let name = format!("{}:{}", then.provider, then.model);
+    let key = key_variable(&then.provider).map_or_else(String::new, |variable| {
+        format!("; its key is read from {variable}")
+    });
+    Err(Failure::usage(format!(
+        "session {} was run with {name}, and no model is configured now, so that the built-in tour would go on with it. Name the \
+         model{key}: {resume} --model {}",
+        session.id(),
+        shell_quoted(&name)
+    )))
 }
 
 /// Returns whether calls that need approval are asked about or denied.
@@ -260,6 +303,27 @@ fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
 }
 
 impl Run<'_> {
+    /// Gives the session what the command line answers. A session that is behind its agents, because
+    /// the program ended meanwhile, is continued first.
+    async fn reply(&mut self, session: &mut Session, args: &RunArgs) -> Result<Exit, Failure> {
+        let is_behind = self.agent.is_behind_children(session).await;
+        let is_behind = is_behind.map_err(Failure::failed)?;
+        if is_behind {
+            self.begin_stream(session);
+            self.terminal.note("The program ended in the middle of an answer before; what it had taken goes on first.");
+            let report = self.drive(session, AgentInput::Continue).await?;
+            if self.agent.continuation(session).is_none() {
+                return self.finish(session, report).await;
+            }
+        }
+        let open = self.agent.continuation(session);
+        let input = reply::input(args, open, &self.resume)?;
+        if !is_behind {
+            self.begin_stream(session);
+        }
+        self.once(session, input).await
+    }
+
     /// Prints the first line of `stream-json`.
     fn begin_stream(&self, session: &Session) {
         if self.format == OutputFormat::StreamJson {
@@ -375,6 +439,8 @@ impl Run<'_> {
         if self.format == OutputFormat::StreamJson {
             observers.push(Box::new(StreamObserver::new(write)));
         }
+        let rules = &self.agent.settings.rules;
+        observers.push(Box::new(self.denied.observer(rules)));
         Observers(observers)
     }
 
@@ -406,7 +472,6 @@ impl Run<'_> {
             let document = json!({ "session": session.id(), "outcome": report });
             self.terminal.println(&json_text(&document));
         }
-        let id = session.id();
         match &report.end {
             TurnEnd::Done {
                 text,
@@ -438,27 +503,26 @@ impl Run<'_> {
                 self.terminal.note("The model declined to answer.");
             }
             TurnEnd::BudgetExceeded { budget, .. } => {
-                let (reached, raise) = budget_text(budget);
-                self.terminal.note(&format!(
-                    "Stopped: {reached}.\nTo go on, raise it: agent-host run --resume {id} {raise}"
-                ));
+                let text = budget::budget_text(budget, &self.resume);
+                self.terminal.note(&text);
             }
             TurnEnd::AwaitingConfirmation { continuation, .. }
             | TurnEnd::AwaitingAnswer { continuation, .. }
             | TurnEnd::PendingToolCalls { continuation, .. }
             | TurnEnd::AwaitingChildren { continuation } => {
-                self.terminal.note(&reply::waiting_text(continuation));
+                let text = waiting::waiting_text(continuation, &self.resume, "");
+                self.terminal.note(&text);
             }
             TurnEnd::NeedsMoreTurns => {
                 self.terminal.note(&format!(
-                    "Stopped before the next step; nothing is lost.\nTo go on: agent-host run --resume {id}"
+                    "Stopped before the next step; nothing is lost.\nTo go on: {}",
+                    self.resume
                 ));
             }
             TurnEnd::Cancelled => {
                 if !self.terminal.stdout_is_closed() {
-                    self.terminal.note(&format!(
-                        "Stopped. The session is kept: agent-host run --resume {id}"
-                    ));
+                    self.terminal
+                        .note(&format!("Stopped. The session is kept: {}", self.resume));
                 }
                 return Ok(self.stop.exit());
             }
@@ -466,7 +530,7 @@ impl Run<'_> {
                 let kept = if matches!(error, TurnError::Journal { .. }) {
                     String::new()
                 } else {
-                    format!("\nThe session is kept: agent-host run --resume {id}")
+                    format!("\nThe session is kept: {}", self.resume)
                 };
                 return Err(Failure::new((&report.end).into(), format!("{error}{kept}")));
             }
@@ -474,6 +538,7 @@ impl Run<'_> {
         match (Exit::from(&report.end), self.stopped()) {
             // Stopped while awaiting the user: the request stays open, and a later run asks again.
             (Exit::Waiting, Some(stopped)) => Ok(stopped),
+            (Exit::Done, _) if self.note_denied() => Ok(Exit::Unapproved),
             (exit, _) => Ok(exit),
         }
     }
@@ -494,48 +559,5 @@ impl Run<'_> {
         if self.format == OutputFormat::Text {
             self.terminal.println_untrusted(text);
         }
-    }
-}
-
-/// Describes the exhausted budget and the flag or key that raises it.
-fn budget_text(budget: &Budget) -> (String, &'static str) {
-    let dollars = |micros: u64| format!("{}.{:06} USD", micros / 1_000_000, micros % 1_000_000);
-    match budget {
-        Budget::Turns { limit } => (
-            format!(
-                "{limit} model calls were made for this prompt, and that is the budget (max-turns)"
-            ),
-            "--max-turns N",
-        ),
-        Budget::Tokens { limit, used } => (
-            format!("{used} tokens were used for this prompt, and the budget is {limit} (tokens)"),
-            "--max-total-tokens N",
-        ),
-        Budget::Usd {
-            limit_micros,
-            used_micros,
-        } => (
-            format!(
-                "{} were spent for this prompt, and the budget is {} (usd)",
-                dollars(*used_micros),
-                dollars(*limit_micros)
-            ),
-            "--max-usd USD",
-        ),
-        Budget::WallClock { limit_ms, used_ms } => (
-            format!("this prompt took {used_ms} ms, and the budget is {limit_ms} ms (wall-clock)"),
-            "with more `wall-clock-seconds` in agent.toml",
-        ),
-        Budget::ToolCalls { limit } => (
-            format!("{limit} tool calls ran for this prompt, and that is the budget (tool-calls)"),
-            "--max-tool-calls N",
-        ),
-        Budget::Repeats { tool, limit } => (
-            format!(
-                "the model called `{}` with the same arguments again, and {limit} times is the budget (repeats)",
-                tool_name(tool)
-            ),
-            "with more `identical-repeats` in agent.toml",
-        ),
     }
 }

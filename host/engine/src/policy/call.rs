@@ -12,11 +12,14 @@ use agent_host_types::{
 
 /// Decides whether a call runs, needs approval, or is denied: by the rule about it, or else by the
 /// approval and the effect of its tool. Grants and limits apply during the call in any case.
-/// `remembered` are the remembered approvals of the user, which a denial ignores.
+///
+/// `approved` are rules that approve calls in the place of the user, and `remembered` the remembered
+/// approvals of the user. They only answer where the user would be asked, and may approve.
 #[must_use]
 pub fn decide_call<'a>(
     call: &CallRequest<'_>,
     rules: &[CallRule],
+    approved: &[CallRule],
     remembered: impl IntoIterator<Item = &'a ApprovalRule>,
 ) -> Ruling {
     let CallRequest {
@@ -29,12 +32,15 @@ pub fn decide_call<'a>(
     let Ruling::Ask { .. } = &ruling else {
         return ruling;
     };
-    // If approving is no longer allowed, earlier approvals do not count.
-    let covered = tool.decisions.contains(&DecisionKind::Approve)
-        && remembered
-            .into_iter()
-            .any(|rule| rule.covers(tool, input_digest));
-    if covered {
+    // If approving is not allowed, earlier approvals do not count.
+    if !tool.decisions.contains(&DecisionKind::Approve) {
+        return ruling;
+    }
+    if let Some(rule) = deciding_rule(approved, call) {
+        return Ruling::allow(&rule.name);
+    }
+    let mut remembered = remembered.into_iter();
+    if remembered.any(|rule| rule.covers(tool, input_digest)) {
         return Ruling::allow("approval.remembered");
     }
     ruling

@@ -4,8 +4,10 @@
 //! anything: the gate judges the files and requests of every call that runs.
 
 mod argument;
+mod main_argument;
 
 pub use argument::{ArgumentGlob, ArgumentPointer, ArgumentTest};
+pub use main_argument::main_argument;
 
 use super::Ruling;
 use agent_host_types::{id::Digest, tool::RegisteredTool};

@@ -24,6 +24,7 @@ use agent_host_types::{
     model::{Provenance, StopReason, Usage},
     output::ContentPart,
     question::{AnsweredBy, AnsweredQuestion},
+    run::RunArguments,
     tool::{Effect, ToolCall},
     turn::{ChildSummary, TurnEnd, TurnReport},
     workflow::WorkflowSummary,
@@ -39,6 +40,14 @@ use std::{
 pub struct SessionState {
     system: Option<String>,
     parent: Option<ParentCall>,
+    /// The working directory of the first run.
+    directory: Option<String>,
+    /// The arguments of the last run; of a copy, those of the original.
+    run: RunArguments,
+    /// Whether no run has followed since it was copied.
+    is_fresh_copy: bool,
+    /// The model that was called last.
+    model: Option<Provenance>,
     /// The digest of the last request's system prompt, which is stored as a blob.
     pub(crate) system_blob: Option<Digest>,
     messages: History,
@@ -161,6 +170,31 @@ impl SessionState {
         self.parent.as_ref()
     }
 
+    /// Returns the arguments that the next run takes over, with the directory of the last one; none
+    /// for a copy, to which no run of this journal gave any.
+    #[must_use]
+    pub fn run_arguments(&self) -> RunArguments {
+        if self.is_fresh_copy {
+            return RunArguments::default();
+        }
+        RunArguments {
+            directory: self.run.directory.clone().or(self.directory.clone()),
+            ..self.run.clone()
+        }
+    }
+
+    /// Returns the arguments of the original, for a copy that has not run yet. They hold for nothing.
+    #[must_use]
+    pub fn original_arguments(&self) -> Option<&RunArguments> {
+        self.is_fresh_copy.then_some(&self.run)
+    }
+
+    /// Returns the model that was called last.
+    #[must_use]
+    pub fn model(&self) -> Option<&Provenance> {
+        self.model.as_ref()
+    }
+
     /// Returns the end of the conversation as the model is shown it: at least its last 1,024
     /// messages, and all of a shorter one. Every call in it is answered; those of the open batch
     /// are in [`Self::batch`].
@@ -281,13 +315,17 @@ impl SessionState {
         self.progress.is_open
     }
 
-    /// Whether its last turn left calls, nodes or results that the next one continues.
+    /// Whether its last turn left calls, nodes or results that the next one continues, or a model
+    /// call that a budget prevented.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
         let last = self.last_report.as_ref().map(|report| &report.end);
         !self.batch.is_empty()
             || self.open_workflow().is_some()
-            || matches!(last, Some(TurnEnd::NeedsMoreTurns))
+            || matches!(
+                last,
+                Some(TurnEnd::NeedsMoreTurns | TurnEnd::BudgetExceeded { .. })
+            )
     }
 
     /// Whether its last turn ended for good: nothing waits, and nothing is to be continued.

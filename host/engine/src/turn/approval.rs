@@ -105,7 +105,12 @@ impl Agent {
     ) -> Ruling {
         let remembered = session.state().remembered().iter();
         let remembered = remembered.chain(cx.approvals);
-        decide_call(&call, &self.settings.rules, remembered)
+        decide_call(
+            &call,
+            &self.settings.rules,
+            &self.settings.approved,
+            remembered,
+        )
     }
 
     /// Returns whether a call needs approval if none is remembered; false for an unknown tool.
@@ -120,7 +125,7 @@ impl Agent {
                 input_digest: object_digest(&Map::new()),
                 agent: self.settings.agent.as_deref(),
             };
-            decide_call(&call, &self.settings.rules, [])
+            decide_call(&call, &self.settings.rules, &self.settings.approved, [])
         });
         matches!(ruling, Some(Ruling::Ask { .. }))
     }
@@ -153,6 +158,7 @@ impl Agent {
             requested_input: requested.filter(|requested| *requested != input),
             executables: self.tools.executables(&entry.call.name, &input),
             input,
+            identity: Some(tool.identity()),
             rule,
             decisions: tool.decisions.clone(),
         })

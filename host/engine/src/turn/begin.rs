@@ -61,7 +61,7 @@ impl Agent {
                 hand_down(session, input);
                 Ok(Transition::to(Step::ExecuteTools))
             }
-            AgentInput::Continue => self.resume(session),
+            AgentInput::Continue => self.resume(session, cx),
         }
     }
 
@@ -97,7 +97,7 @@ impl Agent {
     }
 
     /// Resumes where the last turn ended, or where the program ended during it.
-    fn resume(&self, session: &mut Session) -> Result<Transition, TurnError> {
+    fn resume(&self, session: &mut Session, cx: &TurnContext<'_>) -> Result<Transition, TurnError> {
         let interruptions = session.state().interruptions();
         let was_open = session.state().turn_is_open();
         if was_open && interruptions >= self.settings.resumes_without_progress {
@@ -110,6 +110,9 @@ impl Agent {
         match self.pause(session) {
             // An agent may be further than the request says, if the program ended meanwhile.
             None | Some(TurnEnd::AwaitingChildren { .. }) => {}
+            // The call is shown again, as it would run now.
+            Some(TurnEnd::AwaitingConfirmation { continuation })
+                if self.is_outdated(session, &continuation, cx) => {}
             Some(end) => return Ok(Transition::end(end)),
         }
         let state = session.state();

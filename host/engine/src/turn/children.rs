@@ -275,6 +275,7 @@ impl Agent {
         let mut agent = child.agent.clone();
         agent.key = self.key.clone();
         agent.settings.rules = self.settings.rules.clone();
+        agent.settings.approved = self.settings.approved.clone();
         agent
     }
 

@@ -66,7 +66,7 @@ pub enum ClientCallEnd {
     },
     /// The call needs approval. [`Agent::decide_client_call`] takes the decision; then it can
     /// resume.
-    Confirm(PendingCall),
+    Confirm(Box<PendingCall>),
     /// The call asks the user. [`Agent::answer_client_call`] takes the answer; then it can resume.
     Question(agent_host_types::question::Question),
 }
@@ -142,7 +142,7 @@ impl Agent {
                     let asks = self.settings.prompts == Prompts::Ask;
                     if let Some(pending) = self.describe(&call.entry, rule.clone()).filter(|_| asks)
                     {
-                        return Ok(ClientCallEnd::Confirm(pending));
+                        return Ok(ClientCallEnd::Confirm(Box::new(pending)));
                     }
                     let output = self.unapproved(&rule);
                     return Ok(self.settle_skipped_call(session, cx, call, output, Some(rule)));

@@ -13,7 +13,7 @@ use agent_host_types::{
     json,
     output::ToolResultOutput,
     question::{Answer, AnsweredBy, Question},
-    tool::{DecisionKind, ToolCall},
+    tool::{DecisionKind, RegisteredTool, ToolCall},
     turn::{SubmittedResult, TurnError},
 };
 use std::collections::HashSet;
@@ -292,6 +292,9 @@ impl Agent {
                 allowed.join(", ")
             )));
         }
+        if let Decision::Approve { .. } | Decision::Edit { .. } = decision {
+            self.check_same_tool(pending)?;
+        }
         let Decision::Edit { input, .. } = decision else {
             return Ok(());
         };
@@ -311,6 +314,48 @@ impl Agent {
                     failure.message()
                 ))
             })
+    }
+
+    /// Checks that the tool of a call is the one that the user was shown: a decision is not used up
+    /// by a run that cannot carry it out.
+    fn check_same_tool(&self, pending: &PendingCall) -> Result<(), TurnError> {
+        let PendingCall { call_id, tool, .. } = pending;
+        if self.tool(tool).is_none() {
+            return Err(refuse(format!(
+                "call {call_id} cannot run: there is no tool `{tool}` in this run, and the call waits on; give the arguments and the configuration of the run that asked"
+            )));
+        }
+        match self.is_changed(pending) {
+            false => Ok(()),
+            true => Err(refuse(format!(
+                "the tool `{tool}` of call {call_id}, or what it may reach, is not what it was when the call was shown, and the call waits on; give the arguments and the configuration of the run that asked, or resume the session without a decision to be shown the call as it would run now"
+            ))),
+        }
+    }
+
+    /// Returns whether the tool of a waiting call is there, and is not what it was at the request.
+    fn is_changed(&self, pending: &PendingCall) -> bool {
+        let now = self.tool(&pending.tool).map(RegisteredTool::identity);
+        matches!((now, pending.identity), (Some(now), Some(then)) if now != then)
+    }
+
+    /// Returns whether an open request shows a tool as it is not any more, and each call of it can be
+    /// asked about again.
+    pub(super) fn is_outdated(
+        &self,
+        session: &Session,
+        continuation: &Continuation,
+        cx: &TurnContext<'_>,
+    ) -> bool {
+        let Awaiting::Confirm { calls, .. } = &continuation.awaiting else {
+            return false;
+        };
+        let batch = session.state().batch();
+        let is_asked_about = |call: &PendingCall| {
+            let entry = batch.iter().find(|entry| entry.call.id == call.call_id);
+            entry.is_some_and(|entry| self.pending(session, entry, cx).is_some())
+        };
+        calls.iter().any(|call| self.is_changed(call)) && calls.iter().all(is_asked_about)
     }
 
     /// Returns the decisions that the tool allowed at the request and still allows.

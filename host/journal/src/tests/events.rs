@@ -299,6 +299,7 @@ fn pending(call_id: &CallId) -> PendingCall {
         input_digest: Digest::of(b"{}"),
         requested_input: None,
         executables: Vec::new(),
+        identity: None,
         rule: "effect.effectful".to_owned(),
         decisions: DecisionKind::ALL.into(),
     }

@@ -102,6 +102,7 @@ pub(crate) fn pending() -> PendingCall {
         requested_input: Some(Map::new()),
         input_digest: Digest::of(b"{}"),
         executables: vec!["/workspace/run".into()],
+        identity: Some(Digest::of(b"identity")),
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     }
@@ -330,6 +331,21 @@ fn conversation_events() -> Vec<Event> {
         Event::SessionForked {
             from: session(),
             at: 7,
+        },
+        Event::RunConfigured {
+            arguments: RunArguments {
+                directory: Some("/home/ann".into()),
+                config: Some("/home/ann/other.toml".into()),
+                model: Some("openai:gpt-5".into()),
+                effort: Some("high".into()),
+                agent: Some("writer".into()),
+                tools: vec!["mine.wasm".into()],
+                grants: vec!["dir:/data".into(), "env:TOKEN=".into()],
+                write: true,
+                trust: true,
+                allow: vec!["write_file(src/**)".into()],
+                deny: vec!["delete_*".into()],
+            },
         },
         Event::InputReceived {
             message: Message::text(Role::User, "hi"),

@@ -1,6 +1,6 @@
 //! Approvals and questions at the terminal: asks the user and returns the answers to the session.
 
-use super::{Run, reply::waiting_name};
+use super::{Run, waiting::waiting_name};
 use crate::{
     commands::permission_summary,
     terminal::{Review, ask_question},

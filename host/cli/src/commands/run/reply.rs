@@ -1,11 +1,14 @@
 //! `--decide` and `--submit`: answers to a waiting session from the command line, in another
 //! process than the one that began to wait.
 
-use super::read_bounded;
+use super::{
+    read_bounded,
+    waiting::{is_node, list, listed, with_paths},
+};
 use crate::{
     args::RunArgs,
     exit::Failure,
-    terminal::{choice_indexes, chosen, date, escape_line, one_line, tool_name},
+    terminal::{choice_indexes, chosen, escape_line, one_line},
 };
 use agent_host_types::{
     approval::Decision,
@@ -14,7 +17,7 @@ use agent_host_types::{
     question::{Answer, Question},
     turn::{AgentInput, ChildInput, SubmittedResult},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::path::Path;
 
 /// The maximum size of a `--submit` file, in bytes.
@@ -35,12 +38,17 @@ pub(super) fn answers_session(args: &RunArgs) -> bool {
     !args.decide.is_empty() || args.submit.is_some()
 }
 
-/// Builds the input from the arguments, checked against what the session waits for.
-pub(super) fn input(args: &RunArgs, open: Option<Continuation>) -> Result<AgentInput, Failure> {
+/// Builds the input from the arguments, checked against what the session waits for. `resume` is the
+/// command that resumes the session.
+pub(super) fn input(
+    args: &RunArgs,
+    open: Option<Continuation>,
+    resume: &str,
+) -> Result<AgentInput, Failure> {
     let Some(continuation) = open else {
-        return Err(Failure::usage(
-            "nothing waits in this session; go on with it by `agent-host run --resume SESSION \"...\"`",
-        ));
+        return Err(Failure::usage(format!(
+            "nothing waits in this session. To go on with it: {resume} 'Go on.'"
+        )));
     };
     if let Some(file) = &args.submit {
         return submitted(continuation, read_results(file)?, "");
@@ -88,16 +96,6 @@ fn submitted(
             inputs,
         }),
     }
-}
-
-/// Returns the agents that wait, each with the path of its calls.
-fn with_paths<'c>(
-    children: &'c [WaitingChild],
-    path: &str,
-) -> impl Iterator<Item = (&'c WaitingChild, String)> {
-    children
-        .iter()
-        .map(move |child| (child, format!("{path}{}/", child.call_id)))
 }
 
 fn does_not_wait(call: &CallId, continuation: &Continuation, path: &str) -> Failure {
@@ -253,106 +251,6 @@ fn decisions(
         escape_line(&other.0),
         list(calls, path)
     )))
-}
-
-/// Describes what a session waits for and how to resume it.
-pub(super) fn waiting_text(continuation: &Continuation) -> String {
-    let resume = format!("agent-host run --resume {}", continuation.session);
-    waiting(continuation, &resume, "")
-}
-
-/// Lists what a session waits for.
-fn listed(continuation: &Continuation, path: &str) -> String {
-    match &continuation.awaiting {
-        Awaiting::Confirm { calls, .. } | Awaiting::External { calls } => list(calls, path),
-        Awaiting::Answer {
-            call_id, question, ..
-        } => format!(
-            "  {}  asks: {}",
-            escape_line(&format!("{path}{call_id}")),
-            one_line(&question.prompt, 500)
-        ),
-        Awaiting::Children { children } => {
-            let lines = with_paths(children, path);
-            let lines = lines.map(|(child, path)| listed(&child.continuation, &path));
-            lines.collect::<Vec<_>>().join("\n")
-        }
-    }
-}
-
-fn waiting(continuation: &Continuation, resume: &str, path: &str) -> String {
-    match &continuation.awaiting {
-        Awaiting::Confirm { calls, .. } => {
-            let until = continuation.expires_at_ms.map_or_else(String::new, |late| {
-                format!(" until {} UTC, and are denied then", date(late))
-            });
-            format!(
-                "These calls wait for a decision{until} (--output-format json prints all of them):\n{}\nTo decide on a terminal: {resume}\nTo decide anywhere: {resume} --decide \
-                 CALL=approve, once for each call; also CALL=reject:REASON, CALL=edit:JSON, CALL=respond:TEXT",
-                list(calls, path)
-            )
-        }
-        Awaiting::Answer {
-            call_id,
-            tool,
-            question,
-        } => format!(
-            "Call {call} of {} asks: {}\nTo answer on a terminal: {resume}\nTo answer anywhere: {resume} --decide {call}=respond:TEXT; also \
-             choice:NUMBER{several}, reject",
-            tool_name(tool),
-            one_line(&question.prompt, 500),
-            call = escape_line(&format!("{path}{call_id}")),
-            several = if question.multiple { "[,NUMBER]" } else { "" },
-        ),
-        Awaiting::External { calls } => format!(
-            "These calls run outside (--output-format json prints all of them):\n{}\nTo go on with their results: {resume} --submit FILE",
-            list(calls, path)
-        ),
-        Awaiting::Children { children } => {
-            let agents = with_paths(children, path);
-            let agents = agents.map(|(child, path)| {
-                let waiting = waiting(&child.continuation, resume, &path);
-                format!("{} waits. {waiting}", waiting_name(child))
-            });
-            agents.collect::<Vec<_>>().join("\n\n")
-        }
-    }
-}
-
-/// Whether a node of a workflow with one call waits, and not an agent.
-fn is_node(child: &WaitingChild) -> bool {
-    match &child.continuation.awaiting {
-        Awaiting::Confirm { calls, .. } | Awaiting::External { calls } => {
-            calls.iter().all(|call| call.tool == child.agent)
-        }
-        Awaiting::Answer { tool, .. } => *tool == child.agent,
-        Awaiting::Children { .. } => false,
-    }
-}
-
-/// Returns the name of what waits.
-pub(super) fn waiting_name(child: &WaitingChild) -> String {
-    match is_node(child) {
-        true => format!("The node {}", escape_line(&child.call_id.0)),
-        false => format!(
-            "The agent {} of call {}",
-            escape_line(&child.agent),
-            escape_line(&child.call_id.0)
-        ),
-    }
-}
-
-/// Lists the calls, one per line.
-fn list(calls: &[PendingCall], path: &str) -> String {
-    let line = |call: &PendingCall| {
-        format!(
-            "  {}  {} {}",
-            escape_line(&format!("{path}{}", call.call_id)),
-            tool_name(&call.tool),
-            one_line(&json!(call.input).to_string(), 200)
-        )
-    };
-    calls.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn answer(

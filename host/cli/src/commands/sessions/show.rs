@@ -54,6 +54,10 @@ fn event(event: &Event) -> String {
             "copied",
             format!("from session {from} up to its event {at}"),
         ),
+        Event::RunConfigured { arguments } => (
+            "run",
+            format!("with {}", escape_line(&json!(arguments).to_string())),
+        ),
         Event::InputReceived { message, .. } => ("user", content(message)),
         Event::ModelRequested {
             turn,

@@ -21,6 +21,7 @@ fn call(decisions: &[DecisionKind]) -> PendingCall {
         input_digest: Digest::of(b""),
         requested_input: None,
         executables: Vec::new(),
+        identity: None,
         rule: "effect.effectful".to_owned(),
         decisions: decisions.into(),
     }

@@ -41,7 +41,7 @@ fn decide(
         input_digest,
         agent: None,
     };
-    decide_call(&call, rules, remembered.iter().copied())
+    decide_call(&call, rules, &[], remembered.iter().copied())
 }
 
 #[test]

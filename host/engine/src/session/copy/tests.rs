@@ -28,6 +28,7 @@ fn pending(id: &str) -> PendingCall {
         input_digest: json_digest(&json!({})),
         requested_input: None,
         executables: Vec::new(),
+        identity: None,
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     }

@@ -28,11 +28,22 @@ impl SessionState {
             self.open = Some(open);
         }
         match event {
-            Event::SessionStarted { system, parent, .. } => {
+            Event::SessionStarted {
+                system,
+                parent,
+                directory,
+                ..
+            } => {
                 self.system.clone_from(system);
                 self.parent.clone_from(parent);
+                self.directory.clone_from(directory);
+            }
+            Event::RunConfigured { arguments } => {
+                self.run.clone_from(arguments);
+                self.is_fresh_copy = false;
             }
             Event::SessionForked { .. } => {
+                self.is_fresh_copy = true;
                 self.open = None;
                 self.context = Arc::default();
                 self.progress = Progress::default();
@@ -48,6 +59,7 @@ impl SessionState {
                 ..
             } => {
                 self.turns += 1;
+                self.model = Some(provenance.clone());
                 self.progress.is_open = true;
                 self.progress.asked_tokens = *estimated_tokens;
                 self.system_blob = system.as_ref().map(|blob| blob.digest);

@@ -30,6 +30,7 @@ fn call(text: &str) -> PendingCall {
         input_digest: Digest::of(b"x"),
         requested_input: None,
         executables: vec![text.to_owned()],
+        identity: None,
         rule: "effect.effectful".to_owned(),
         decisions: DecisionKind::ALL.into(),
     }

@@ -61,6 +61,39 @@ impl Agent {
         Ok(())
     }
 
+    /// Returns whether an agent of the open request is further than the request says: the program
+    /// ended after the agent's session took an input, and before this one recorded it. The session
+    /// is then continued before another input is given.
+    ///
+    /// # Errors
+    /// The session of an agent cannot be read.
+    pub fn is_behind_children<'a>(
+        &'a self,
+        session: &'a Session,
+    ) -> BoxFuture<'a, Result<bool, TurnError>> {
+        Box::pin(async move {
+            let open = self.continuation(session);
+            let Some(Awaiting::Children { children }) = open.map(|open| open.awaiting) else {
+                return Ok(false);
+            };
+            for waiting in children {
+                let Some(child) = self.agent_of_call(session, &waiting.call_id) else {
+                    continue;
+                };
+                let of_child = self
+                    .open_child(&child, session.id(), &waiting.call_id)
+                    .await?;
+                let agent = self.loop_of(&child);
+                if agent.continuation(&of_child) != Some(waiting.continuation)
+                    || agent.is_behind_children(&of_child).await?
+                {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+    }
+
     /// Returns the agent in whose session a call of a model or a node runs.
     fn agent_of_call(&self, session: &Session, call_id: &CallId) -> Option<SubAgent> {
         let workflow = session.state().open_workflow();

@@ -7,7 +7,7 @@ use agent_host_types::{
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
     id::{CallId, SessionId, json_digest},
     output::ToolResultOutput,
-    tool::{Approval, DecisionKind, Effect},
+    tool::{Approval, DecisionKind, Effect, RegisteredTool},
     turn::{AgentInput, TurnEnd, TurnReport},
 };
 use pretty_assertions::assert_eq;
@@ -63,6 +63,7 @@ fn shown_call_names_the_executables_of_its_arguments() {
         input,
         requested_input: None,
         executables: vec!["/workspace/run.sh".into(), "/workspace/\u{202e}x".into()],
+        identity: None,
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };
@@ -91,6 +92,7 @@ async fn gated_call_pauses_the_whole_batch() {
         input,
         requested_input: None,
         executables: Vec::new(),
+        identity: bench.agent.tool("send").map(RegisteredTool::identity),
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };

@@ -80,7 +80,7 @@ fn output(end: ClientCallEnd) -> ToolResultOutput {
 
 fn pending(end: ClientCallEnd) -> PendingCall {
     match end {
-        ClientCallEnd::Confirm(pending) => pending,
+        ClientCallEnd::Confirm(pending) => *pending,
         other => panic!("the call does not wait for a decision: {other:?}"),
     }
 }

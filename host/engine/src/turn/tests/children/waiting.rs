@@ -1,7 +1,9 @@
 //! Agents that wait: what comes up, what goes down, and what ends them.
 
 use super::*;
+use crate::{observer::Unobserved, turn::TurnContext};
 use pretty_assertions::assert_eq;
+use tokio_util::sync::CancellationToken;
 
 /// An approval inside a child pauses the parent. The decision goes down, once, and the child goes
 /// on where it was, also in another process.
@@ -297,4 +299,49 @@ async fn cancelled_turn_ends_agents_that_wait() {
     let child = family.child().await;
     assert_eq!(child.state().last_report().unwrap().end, TurnEnd::Cancelled);
     assert!(child.state().batch().is_empty());
+}
+
+/// A crash between the agent's record of a decision and its parent's: the parent is behind, refuses
+/// the decision that was taken, and goes on by itself.
+#[tokio::test]
+async fn parent_that_is_behind_its_agent_goes_on() {
+    let mut family = Family::new(
+        vec![start(), says("done")],
+        vec![calls(&[("c", "send", "")]), says("sent")],
+    );
+    let (continuation, waiting) = children(&family.parent.say("go").await);
+    let is_behind = family
+        .parent
+        .agent
+        .is_behind_children(&family.parent.session);
+    assert_eq!(is_behind.await, Ok(false));
+    let mut child = Session::resume(family.journals.only()).await.unwrap();
+    let decided = AgentInput::Resume {
+        continuation: waiting[0].continuation.clone(),
+        decisions: vec![Decision::approve(CallId("c".into()))],
+    };
+    let cancel = CancellationToken::new();
+    let cx = TurnContext {
+        observer: &Unobserved,
+        approvals: &[],
+        cancel: &cancel,
+        drain: &cancel,
+    };
+    family.child.run_turn(&mut child, decided, &cx).await;
+    drop(child);
+    let is_behind = family
+        .parent
+        .agent
+        .is_behind_children(&family.parent.session);
+    assert_eq!(is_behind.await, Ok(true));
+    let again = AgentInput::Children {
+        continuation,
+        inputs: vec![approve(&waiting[0])],
+    };
+    let why = refusal(family.parent.turn(again).await);
+    assert!(why.starts_with("nothing waits in this session"), "{why}");
+    let went_on = family.parent.turn(AgentInput::Continue).await;
+    assert_eq!(kind(&went_on), "needs-more-turns", "{went_on:?}");
+    assert_eq!(family.parent.results(), pairs([("p", text("sent"))]));
+    assert_eq!(family.ran(), ["c"]);
 }

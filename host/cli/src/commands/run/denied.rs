@@ -1,0 +1,159 @@
+//! The calls of a run that were denied since no one could approve them, and the flags that would
+//! have allowed them.
+
+use super::{Run, arguments::same_command};
+use crate::{commands::shell_quoted, terminal::escape_line};
+use agent_host_app::allowing_flag;
+use agent_host_engine::{
+    observer::{Live, Observer},
+    policy::{CallRule, RuleDecision},
+};
+use agent_host_types::{
+    event::{Event, EventRecord},
+    id::CallId,
+    output::ToolResultOutput,
+    tool::DecisionKind,
+};
+use serde_json::{Map, Value};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+/// The maximum number of calls that are kept, and of flags that are shown.
+const MAX_CALLS: usize = 20;
+
+/// The calls of a run that lacked an approval.
+#[derive(Debug, Default)]
+pub(super) struct DeniedCalls(Mutex<Calls>);
+
+#[derive(Debug, Default)]
+struct Calls {
+    /// The arguments of the calls of the last replies.
+    inputs: HashMap<CallId, Map<String, Value>>,
+    denied: Vec<(String, Map<String, Value>)>,
+    count: usize,
+}
+
+impl DeniedCalls {
+    /// Returns an observer that notes denied calls. `rules` are those about calls: what they deny, no
+    /// approval allows.
+    pub(super) fn observer<'a>(&'a self, rules: &'a [CallRule]) -> DenialObserver<'a> {
+        DenialObserver { calls: self, rules }
+    }
+
+    fn follow(&self, event: &Event, rules: &[CallRule]) {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::ModelReplied { reply, .. } => {
+                let asked = reply.tool_calls.iter();
+                let inputs = asked.filter_map(|call| Some((call.id.clone(), call.input.clone()?)));
+                calls.inputs.extend(inputs);
+            }
+            Event::CallSettled {
+                call_id,
+                tool,
+                output: ToolResultOutput::ExecutionDenied(_),
+                rule: Some(rule),
+                ..
+            } if !denies(rules, rule) => {
+                let input = calls.inputs.remove(call_id).unwrap_or_default();
+                calls.add(tool, input);
+            }
+            Event::CallSettled { call_id, .. } => {
+                calls.inputs.remove(call_id);
+            }
+            Event::NodeSettled {
+                tool,
+                output,
+                rule: Some(rule),
+                ..
+            } if !denies(rules, rule)
+                && matches!(output.output, Some(ToolResultOutput::ExecutionDenied(_))) =>
+            {
+                calls.add(tool, Map::new());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Calls {
+    fn add(&mut self, tool: &str, input: Map<String, Value>) {
+        self.count += 1;
+        if self.denied.len() < MAX_CALLS {
+            self.denied.push((tool.to_owned(), input));
+        }
+    }
+}
+
+/// Whether a rule of this name denies.
+fn denies(rules: &[CallRule], name: &str) -> bool {
+    let mut rules = rules.iter();
+    rules.any(|rule| rule.name == name && rule.decision == RuleDecision::Deny)
+}
+
+/// Notes the denied calls of a session and of its agents.
+#[derive(Clone, Copy)]
+pub(super) struct DenialObserver<'a> {
+    calls: &'a DeniedCalls,
+    rules: &'a [CallRule],
+}
+
+impl Observer for DenialObserver<'_> {
+    fn recorded(&self, record: &EventRecord) {
+        self.calls.follow(&record.event, self.rules);
+    }
+
+    fn live(&self, _live: Live<'_>) {}
+
+    fn child<'a>(
+        &'a self,
+        _call_id: &'a CallId,
+        _agent: &'a str,
+    ) -> Option<Box<dyn Observer + 'a>> {
+        Some(Box::new(*self))
+    }
+}
+
+impl Run<'_> {
+    /// Names the flags that would have allowed what was denied for lack of an approval. Returns
+    /// whether there is any.
+    pub(super) fn note_denied(&self) -> bool {
+        let calls = self.denied.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = match calls.count {
+            0 => return false,
+            1 => "1 call was denied".to_owned(),
+            count => format!("{count} calls were denied"),
+        };
+        let mut flags: Vec<String> = Vec::new();
+        for (tool, input) in &calls.denied {
+            if !self.may_be_approved(tool) {
+                continue;
+            }
+            let rule = allowing_flag(self.agent.tools.tools(), tool, input);
+            let flag = format!("--allow {}", shell_quoted(&rule));
+            if !flags.contains(&flag) {
+                flags.push(flag);
+            }
+        }
+        if flags.is_empty() {
+            self.terminal.note(&format!(
+                "{count}, since it needs approval and the configuration lets no one approve it."
+            ));
+            return true;
+        }
+        self.terminal.note(&format!(
+            "{count}, since no one could approve it in this run. To allow such calls: {}",
+            escape_line(&same_command(&flags))
+        ));
+        true
+    }
+
+    /// Whether calls of a tool may be approved; true for one of an agent, which has tools of its own.
+    fn may_be_approved(&self, tool: &str) -> bool {
+        let mut tools = self.agent.tools.tools().iter();
+        let tool = tools.find(|known| known.definition.name == tool);
+        tool.is_none_or(|tool| tool.decisions.contains(&DecisionKind::Approve))
+    }
+}

@@ -1,0 +1,190 @@
+//! Text about what a session waits for, with the commands that answer.
+
+use crate::{
+    commands::shell_quoted,
+    terminal::{date, escape_line, one_line, tool_name},
+};
+use agent_host_types::{
+    continuation::{Awaiting, Continuation, PendingCall, WaitingChild},
+    question::Question,
+    tool::DecisionKind,
+};
+use serde_json::json;
+
+/// The file of a hint for results from outside.
+const RESULTS_FILE: &str = "results.json";
+
+/// Returns the agents that wait, each with the path of its calls.
+pub(super) fn with_paths<'c>(
+    children: &'c [WaitingChild],
+    path: &str,
+) -> impl Iterator<Item = (&'c WaitingChild, String)> {
+    children
+        .iter()
+        .map(move |child| (child, format!("{path}{}/", child.call_id)))
+}
+
+/// Describes what a session waits for. `resume` is the command that resumes it. `path` stands before
+/// the ids of an agent's calls: the calls that started it, each with a `/`.
+pub(super) fn waiting_text(continuation: &Continuation, resume: &str, path: &str) -> String {
+    match &continuation.awaiting {
+        Awaiting::Confirm { calls, .. } => {
+            let until = continuation.expires_at_ms.map_or_else(String::new, |late| {
+                format!(" until {} UTC, and are denied then", date(late))
+            });
+            format!(
+                "These calls wait for a decision{until} (--output-format json prints all of them):\n{}\n\
+                 To decide on a terminal: {resume}\n{}",
+                list(calls, path),
+                decide_text(calls, resume, path)
+            )
+        }
+        Awaiting::Answer {
+            call_id,
+            tool,
+            question,
+        } => {
+            let id = format!("{path}{call_id}");
+            format!(
+                "Call {} of {} asks: {}\nTo answer on a terminal: {resume}\n{}",
+                escape_line(&id),
+                tool_name(tool),
+                one_line(&question.prompt, 500),
+                answer_text(&id, question, resume)
+            )
+        }
+        Awaiting::External { calls } => format!(
+            "These calls run outside (--output-format json prints all of them):\n{}\n\
+             To go on with their results, in a JSON file: {resume} --submit {RESULTS_FILE}",
+            list(calls, path)
+        ),
+        Awaiting::Children { children } => {
+            let agents = with_paths(children, path);
+            let agents = agents.map(|(child, path)| {
+                let waiting = waiting_text(&child.continuation, resume, &path);
+                format!("{} waits. {waiting}", waiting_name(child))
+            });
+            agents.collect::<Vec<_>>().join("\n\n")
+        }
+    }
+}
+
+/// Says how calls are decided about from anywhere: by the first decision that all of them allow.
+fn decide_text(calls: &[PendingCall], resume: &str, path: &str) -> String {
+    let allowed = |kind: &DecisionKind| calls.iter().all(|call| call.decisions.contains(kind));
+    let decisions = [
+        (DecisionKind::Approve, "approve", "approve", "approve"),
+        (DecisionKind::Reject, "reject", "reject", "reject:REASON"),
+        (
+            DecisionKind::Respond,
+            "answer",
+            "respond:TEXT",
+            "respond:TEXT",
+        ),
+        (DecisionKind::Edit, "edit", "edit:{}", "edit:JSON"),
+    ];
+    let mut allowed = decisions.into_iter().filter(|(kind, ..)| allowed(kind));
+    let Some((_, verb, decision, _)) = allowed.next() else {
+        return "Each of them allows another decision (--decide CALL=DECISION).".to_owned();
+    };
+    let flags = calls.iter().map(|call| {
+        let id = format!("{path}{}", call.call_id);
+        format!(" --decide {}", argument(&id, decision))
+    });
+    let others: Vec<&str> = allowed.map(|(.., other)| other).collect();
+    let others = match others.as_slice() {
+        [] => String::new(),
+        others => format!(
+            "\nIn place of `{decision}` stands {}, for each call its own.",
+            others.join(" or ")
+        ),
+    };
+    format!(
+        "To {verb} {} anywhere: {resume}{}{others}",
+        match calls {
+            [_] => "it",
+            _ => "all of them",
+        },
+        flags.collect::<String>()
+    )
+}
+
+fn answer_text(id: &str, question: &Question, resume: &str) -> String {
+    let several = match question.multiple {
+        true => "choice:NUMBER[,NUMBER]",
+        false => "choice:NUMBER",
+    };
+    let (first, others) = match (question.choices.is_empty(), question.free_text) {
+        (true, _) => ("respond:TEXT", "reject".to_owned()),
+        (false, true) => ("choice:1", format!("{several}, respond:TEXT or reject")),
+        (false, false) => ("choice:1", format!("{several} or reject")),
+    };
+    format!(
+        "To answer anywhere: {resume} --decide {}\nIn place of `{first}` may stand {others}.",
+        argument(id, first)
+    )
+}
+
+/// Returns the value of `--decide` for a call. The id of a call is a model's, and may have
+/// characters that a terminal would not show; the user then copies it from the JSON form.
+fn argument(id: &str, decision: &str) -> String {
+    match escape_line(id) == id {
+        true => shell_quoted(&format!("{id}={decision}")),
+        false => format!("CALL={decision}"),
+    }
+}
+
+/// Lists what a session waits for.
+pub(super) fn listed(continuation: &Continuation, path: &str) -> String {
+    match &continuation.awaiting {
+        Awaiting::Confirm { calls, .. } | Awaiting::External { calls } => list(calls, path),
+        Awaiting::Answer {
+            call_id, question, ..
+        } => format!(
+            "  {}  asks: {}",
+            escape_line(&format!("{path}{call_id}")),
+            one_line(&question.prompt, 500)
+        ),
+        Awaiting::Children { children } => {
+            let lines = with_paths(children, path);
+            let lines = lines.map(|(child, path)| listed(&child.continuation, &path));
+            lines.collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+/// Lists the calls, one per line.
+pub(super) fn list(calls: &[PendingCall], path: &str) -> String {
+    let line = |call: &PendingCall| {
+        format!(
+            "  {}  {} {}",
+            escape_line(&format!("{path}{}", call.call_id)),
+            tool_name(&call.tool),
+            one_line(&json!(call.input).to_string(), 200)
+        )
+    };
+    calls.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a node of a workflow with one call waits, and not an agent.
+pub(super) fn is_node(child: &WaitingChild) -> bool {
+    match &child.continuation.awaiting {
+        Awaiting::Confirm { calls, .. } | Awaiting::External { calls } => {
+            calls.iter().all(|call| call.tool == child.agent)
+        }
+        Awaiting::Answer { tool, .. } => *tool == child.agent,
+        Awaiting::Children { .. } => false,
+    }
+}
+
+/// Returns the name of what waits.
+pub(super) fn waiting_name(child: &WaitingChild) -> String {
+    match is_node(child) {
+        true => format!("The node {}", escape_line(&child.call_id.0)),
+        false => format!(
+            "The agent {} of call {}",
+            escape_line(&child.agent),
+            escape_line(&child.call_id.0)
+        ),
+    }
+}
