@@ -151,6 +151,12 @@ impl Host {
         &self.registry
     }
 
+    /// Returns the store of sessions.
+    #[must_use]
+    pub fn store(&self) -> &dyn JournalStore {
+        self.store.as_ref()
+    }
+
     /// Returns the model.
     #[must_use]
     pub fn model(&self) -> &dyn Model {
@@ -161,11 +167,18 @@ impl Host {
     /// the caller and the configuration allow it.
     #[must_use]
     pub fn agent(&self, prompts: Prompts) -> Agent {
+        self.agent_with_model(&self.model, prompts)
+    }
+
+    /// Creates the engine as [`Self::agent`] does, with another model; agents without a model of
+    /// their own have it, too.
+    #[must_use]
+    pub fn agent_with_model(&self, model: &Arc<dyn Model>, prompts: Prompts) -> Agent {
         let prompts = self.prompts(prompts);
         let depth = self.config.agent_depth;
-        let agents = self.agents(&self.config.agents, &self.model, prompts, depth);
+        let agents = self.agents(&self.config.agents, model, prompts, depth);
         let tools = self.registry.clone();
-        self.assemble(tools, &self.model, self.settings(prompts), agents)
+        self.assemble(tools, model, self.settings(prompts), agents)
     }
 
     pub(crate) fn prompts(&self, prompts: Prompts) -> Prompts {

@@ -319,7 +319,7 @@ fn vanished_state_directory_stops_the_next_effect() {
     let env = TestEnv::new();
     Play::batch(&["act", "act"]).write_files(&env, counter.port);
     let running =
-        agent_host_test_support::running::Running::start(&mut configured(&env, &["run", "go"]));
+        agent_host_test_support::running::Running::start_without_input(&mut configured(&env, &["run", "go"]));
     service.wait();
     fs::remove_dir_all(state(&env, "")).unwrap();
     drop(service);

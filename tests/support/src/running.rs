@@ -50,6 +50,13 @@ impl Running {
         }
     }
 
+    /// Starts a program that finds nothing on its standard input.
+    pub fn start_without_input(command: &mut Command) -> Self {
+        let mut running = Self::start(command);
+        running.close_stdin();
+        running
+    }
+
     /// Closes its standard input.
     pub fn close_stdin(&mut self) {
         self.child.stdin = None;

@@ -90,18 +90,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     } else {
         Some(task(&args, terminal)?)
     };
-    let overrides = Overrides {
-        model: args.model.clone(),
-        effort: args.effort,
-        record: args.record.clone(),
-        tools: args.tools.clone(),
-        max_turns: args.max_turns,
-        max_total_tokens: args.max_total_tokens,
-        max_usd: args.max_usd,
-        max_tool_calls: args.max_tool_calls,
-        ..Overrides::default()
-    };
-    let mut config = configure(args.config.clone(), overrides)?;
+    let mut config = configure(args.config.clone(), overrides(&args))?;
     if terminal.can_ask() && prompts(&args, terminal) == Prompts::Ask {
         config.elicitor = Some(Arc::new(TerminalUser::new(*terminal)));
     }
@@ -155,8 +144,23 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         Task::Once(input) if began_before => run.again(&mut session, &input).await,
         Task::Once(input) => run.once(&mut session, *input).await,
         Task::Conversation(files) => {
-            conversation::converse(&mut run, &mut session, files, args.keys).await
+            conversation::converse(&mut run, &mut session, files, &args).await
         }
+    }
+}
+
+/// Returns what the arguments change of the configuration, besides those of every command.
+fn overrides(args: &RunArgs) -> Overrides {
+    Overrides {
+        model: args.model.clone(),
+        effort: args.effort,
+        record: args.record.clone(),
+        tools: args.tools.clone(),
+        max_turns: args.max_turns,
+        max_total_tokens: args.max_total_tokens,
+        max_usd: args.max_usd,
+        max_tool_calls: args.max_tool_calls,
+        ..Overrides::default()
     }
 }
 

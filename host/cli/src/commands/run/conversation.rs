@@ -1,21 +1,24 @@
 //! The conversation of `run` on a terminal: messages, answers, and commands in between. A failure, a
 //! tool or the user ends an answer, and never the conversation.
 
+mod commands;
 mod slash;
 
 use super::{Run, attachments};
 use crate::{
+    args::RunArgs,
     exit::{Exit, Failure},
     signals,
     terminal::{
-        Completer, Composed, Composer, KeptModes, KeyMap, Opening, abandon_prompt, escape_line,
+        Completer, Composed, Composer, KeptModes, Opening, abandon_prompt, escape_line,
         resize_composer, watch_keyboard,
     },
 };
-use agent_host_app::project;
+use agent_host_app::{Effort, project};
 use agent_host_engine::session::Session;
 use agent_host_types::{
-    id::json_digest,
+    context::ContextLimits,
+    id::{SessionId, json_digest},
     message::Role,
     output::ContentPart,
     turn::{AgentInput, TurnEnd, TurnError},
@@ -34,6 +37,14 @@ const HISTORIES: &str = "history";
 struct Conversation<'c, 'h> {
     run: &'c mut Run<'h>,
     session: &'c mut Session,
+    args: &'c RunArgs,
+    /// The model and the effort that the user chose instead of those of `args`.
+    model: Option<String>,
+    effort: Option<Effort>,
+    /// The limits of the window, while the next answer has others.
+    window: Option<ContextLimits>,
+    /// The sessions that were listed last, by their numbers from 1.
+    listed: Vec<SessionId>,
     composer: Arc<Mutex<Composer>>,
     /// The files of the next message.
     files: Vec<ContentPart>,
@@ -55,7 +66,7 @@ pub(super) async fn converse(
     run: &mut Run<'_>,
     session: &mut Session,
     files: Vec<ContentPart>,
-    keys: KeyMap,
+    args: &RunArgs,
 ) -> Result<Exit, Failure> {
     let config = run.host.config();
     let name = json_digest(&json!(project(config))).to_string();
@@ -64,15 +75,20 @@ pub(super) async fn converse(
         .join(HISTORIES)
         .join(name.replace(':', "-"));
     let completer = Completer {
-        commands: slash::words(),
+        commands: Vec::new(),
         directory: config.working_dir.clone(),
     };
-    let composer = Composer::new(keys, history, completer);
+    let composer = Composer::new(args.keys, history, completer);
     let modes = KeptModes::enter(run.terminal);
     listen(run);
     let mut conversation = Conversation {
         run,
         session,
+        args,
+        model: args.model.clone(),
+        effort: args.effort,
+        window: None,
+        listed: Vec::new(),
         composer: Arc::new(Mutex::new(composer)),
         files,
         unanswered: None,
@@ -127,6 +143,7 @@ impl Conversation<'_, '_> {
 
     /// Reads the next message; `None` if the run is stopped first.
     async fn compose(&mut self, question: &str) -> Option<Composed> {
+        let words = slash::words(&self.arguments().await);
         let opening = Opening {
             question: question.to_owned(),
             text: self.unanswered.as_ref().map(|message| message.text.clone()),
@@ -135,9 +152,21 @@ impl Conversation<'_, '_> {
         let (composer, terminal) = (Arc::clone(&self.composer), *self.run.terminal);
         let compose = move || {
             let mut composer = composer.lock().unwrap_or_else(PoisonError::into_inner);
+            composer.completer.commands = words;
             composer.read(&terminal, opening)
         };
         self.run.unless_stopped(compose).await
+    }
+
+    /// Returns what completes the arguments of commands.
+    async fn arguments(&self) -> slash::Arguments {
+        let models = self.run.host.config().models.all();
+        // Without a list, nothing completes.
+        let sessions = self.sessions().await.unwrap_or_default();
+        slash::Arguments {
+            models: models.map(ToString::to_string).collect(),
+            sessions: sessions.iter().map(|row| row.id.to_string()).collect(),
+        }
     }
 
     /// Takes what the user sent; returns the exit if it ends the conversation.
@@ -175,30 +204,11 @@ impl Conversation<'_, '_> {
         self.answer(input, Some(text)).await
     }
 
-    async fn command(
-        &mut self,
-        command: slash::Command,
-        _argument: &str,
-    ) -> Result<Option<Exit>, Failure> {
-        match command {
-            slash::Command::Help => self.run.terminal.note(&slash::help()),
-            slash::Command::Quit => return Ok(Some(Exit::Done)),
-            slash::Command::Retry if self.can_continue() => {
-                let text = self.unanswered.take().map(|unanswered| unanswered.text);
-                return self.answer(AgentInput::Continue, text).await;
-            }
-            slash::Command::Retry => self
-                .run
-                .terminal
-                .note("There is nothing to send again: the last message has its answer."),
-        }
-        Ok(None)
-    }
-
-    /// True if the last message, or the results of its calls, have no answer.
+    /// True if the last message, or its calls, or their results, have no answer.
     fn can_continue(&self) -> bool {
-        let last = self.session.state().messages().last();
-        last.is_some_and(|last| matches!(last.role, Role::User | Role::ToolResult))
+        let state = self.session.state();
+        let last = state.messages().last();
+        !state.batch().is_empty() || last.is_some_and(|last| matches!(last.role, Role::User | Role::ToolResult))
     }
 
     /// Runs an answer, which the user can stop; returns the exit if it ends the conversation. `text`
@@ -216,8 +226,12 @@ impl Conversation<'_, '_> {
         drop(watch);
         // A question of a call that was stopped.
         abandon_prompt();
+        let was_stopped = answer.stop.is_requested();
         self.run.stop = stop;
         drop(answer);
+        if let Some(window) = self.window.take() {
+            self.run.agent.settings.context = Some(window);
+        }
         let report = match report {
             Ok(report) => report,
             Err(failure) => {
@@ -246,6 +260,11 @@ impl Conversation<'_, '_> {
             _ => {
                 self.files.clear();
                 let exit = finished?;
+                if exit == Exit::Waiting && was_stopped {
+                    self.was_stopped = true;
+                    self.run.terminal.note("/retry asks again.");
+                    return Ok(None);
+                }
                 Ok((exit == Exit::Waiting).then_some(exit))
             }
         }

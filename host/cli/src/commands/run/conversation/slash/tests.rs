@@ -1,6 +1,6 @@
 //! Which lines are commands.
 
-use super::{Command, Line, ROWS, help, parse, words};
+use super::{Arguments, Command, Line, ROWS, help, parse, words};
 use pretty_assertions::assert_eq;
 
 #[test]
@@ -28,7 +28,10 @@ fn line_is_a_command_or_a_message() {
 
 #[test]
 fn every_command_parses_completes_and_is_explained() {
-    let completed: Vec<String> = words().into_iter().map(|word| word.name).collect();
+    let completed: Vec<String> = words(&Arguments::default())
+        .into_iter()
+        .map(|word| word.name)
+        .collect();
     for (row, name) in ROWS.iter().zip(&completed) {
         assert_eq!(row.name, name);
         assert_eq!(parse(row.name), Line::Command(row.command, ""));
