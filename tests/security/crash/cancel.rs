@@ -220,7 +220,7 @@ fn signal_leaves_prompt_undecided() {
         assert_eq!(ran.code, Some(130), "{ran:?}");
     };
     let asks = "Run write_file, which is effectful?";
-    // A conversation goes on, and ends at the second Ctrl-C.
+    // A conversation continues, and ends at the second Ctrl-C.
     for (args, prompts) in [
         ("go", &[asks] as &[&str]),
         ("--resume latest", &[asks, "/retry asks again."]),

@@ -28,7 +28,7 @@ pub struct OnScreen {
 }
 
 impl OnScreen {
-    /// Starts the program with these arguments on a terminal with so many columns.
+    /// Starts the program with these arguments on a terminal of this width.
     pub fn start(env: &TestEnv, server: &ChatServer, columns: u16, args: &[&str]) -> Self {
         let args = args.join(" ");
         let command = format!(
@@ -89,9 +89,13 @@ impl OnScreen {
         self.until(|rows| rows.iter().any(|row| row == expected));
     }
 
-    /// Waits until the screen contains a text.
+    /// Waits until the screen contains a text, which the terminal may have wrapped.
     pub fn until_text(&mut self, expected: &str) {
-        self.until(|rows| rows.join("\n").contains(expected));
+        self.until(|rows| {
+            ["\n", ""]
+                .iter()
+                .any(|end| rows.join(end).contains(expected))
+        });
     }
 
     /// Waits until the last row is this one.

@@ -60,7 +60,7 @@ struct Run<'a> {
     stop: Stop,
     terminal: &'a Terminal,
     format: OutputFormat,
-    /// True in a conversation, which goes on when an answer does not.
+    /// True in a conversation, which outlives a failed answer.
     in_conversation: bool,
 }
 

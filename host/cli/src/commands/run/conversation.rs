@@ -208,7 +208,8 @@ impl Conversation<'_, '_> {
     fn can_continue(&self) -> bool {
         let state = self.session.state();
         let last = state.messages().last();
-        !state.batch().is_empty() || last.is_some_and(|last| matches!(last.role, Role::User | Role::ToolResult))
+        !state.batch().is_empty()
+            || last.is_some_and(|last| matches!(last.role, Role::User | Role::ToolResult))
     }
 
     /// Runs an answer, which the user can stop; returns the exit if it ends the conversation. `text`

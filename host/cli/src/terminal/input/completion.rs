@@ -47,7 +47,7 @@ pub(crate) struct Completer {
     pub(crate) directory: PathBuf,
 }
 
-/// What may stand in the place of a part of the text.
+/// The texts that may replace a part of the text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Completion {
     pub(super) range: Range<usize>,

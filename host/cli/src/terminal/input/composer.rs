@@ -24,7 +24,7 @@ const COMMANDS: &str = "vi: letters are commands; i inserts";
 pub(crate) struct Composer {
     map: KeyMap,
     history: History,
-    /// What Tab completes.
+    /// Completes words at Tab.
     pub(crate) completer: Completer,
 }
 

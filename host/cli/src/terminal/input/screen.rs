@@ -16,7 +16,7 @@ const INDENT: &str = "  ";
 /// The narrowest terminal that is drawn for, in columns.
 const MIN_COLUMNS: usize = 10;
 
-/// What is to be drawn.
+/// A text to draw.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
     pub(super) text: &'a str,
@@ -41,6 +41,8 @@ pub(super) struct Screen {
     /// The rows of the last frame and the row of its cursor, counted from its first row.
     drawn: Vec<String>,
     cursor_row: usize,
+    /// True if the cursor may not be at the beginning of an empty row.
+    is_dirty: bool,
 }
 
 /// The rows of a text, and the place of the cursor in them.
@@ -60,7 +62,9 @@ impl Screen {
         let height = frame.size.rows.saturating_sub(below.len()).max(1);
         let Rows { rows, cursor } = window(lay_out(frame, columns), height);
         let mut out = self.to_first_row(columns);
-        out.push_str("\r\x1b[J");
+        if std::mem::replace(&mut self.is_dirty, true) {
+            out.push_str("\r\x1b[J");
+        }
         out.push_str(&rows.join("\r\n"));
         for line in &below {
             out.push_str(&format!("\r\n{DIM}{line}{DIM:#}"));
@@ -89,7 +93,10 @@ impl Screen {
 
     /// Forgets the last frame: the screen shows something else.
     pub(super) fn forget(&mut self) {
-        *self = Self::default();
+        *self = Self {
+            is_dirty: true,
+            ..Self::default()
+        };
     }
 
     /// Returns what moves the cursor to the first row of the last frame, which a terminal that

@@ -1,4 +1,4 @@
-//! What the commands of a conversation do, by the functions of the other commands.
+//! The commands of a conversation, run by the functions of the other commands.
 
 use super::{Conversation, slash::Command};
 use crate::{
@@ -223,7 +223,7 @@ impl Conversation<'_, '_> {
         Ok(())
     }
 
-    /// Goes on in a session.
+    /// Continues in another session.
     fn enter(&mut self, session: Session) {
         let before = std::mem::replace(self.session, session);
         self.unanswered = None;

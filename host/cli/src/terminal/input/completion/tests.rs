@@ -1,4 +1,4 @@
-//! What is offered for a text.
+//! The candidates for texts.
 
 use super::{CommandWords, Completer, Words, common_prefix};
 use pretty_assertions::assert_eq;

@@ -30,7 +30,7 @@ pub(super) enum Motion {
     Find(usize, Search),
 }
 
-/// What a word consists of.
+/// The characters of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// Letters and digits, as in Emacs.
@@ -127,7 +127,7 @@ pub(super) fn line(text: &str, place: usize) -> Range<usize> {
     start..place + end
 }
 
-/// Goes on until the text ends.
+/// Repeats a motion until the text ends.
 fn repeat(count: usize, from: usize, next: impl Fn(usize) -> usize) -> usize {
     let mut at = from;
     for _ in 0..count {

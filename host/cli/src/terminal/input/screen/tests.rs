@@ -68,7 +68,7 @@ fn window_keeps_the_cursor_in_sight() {
 fn frames_are_drawn_over_each_other() {
     let mut screen = Screen::default();
     let first = screen.draw(&frame("a\nb", 3, 20, 24));
-    assert_eq!(first, "\r\x1b[J> a\r\n  b\r\x1b[3C");
+    assert_eq!(first, "> a\r\n  b\r\x1b[3C");
     let second = screen.draw(&frame("a\nb", 0, 20, 24));
     assert_eq!(second, "\x1b[1A\r\x1b[J> a\r\n  b\x1b[1A\r\x1b[2C");
     assert_eq!(screen.leave(), "\x1b[1B\r\n");
