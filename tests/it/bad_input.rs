@@ -71,7 +71,7 @@ fn pipe_instead_of_file_is_refused() {
         let _ = fs::remove_file(&pipe);
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         let command = &mut env.command(&["run", "--config", "agent.toml", "go"]);
-        let ran = Running::start(command).end();
+        let ran = Running::start_without_input(command).end();
         let name = path.rsplit('/').next().unwrap();
         assert_eq!((path, ran.code), (path, Some(code)), "{ran:?}");
         check(&ran, code, &[name, says]);

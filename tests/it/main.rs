@@ -27,6 +27,7 @@ mod compile;
 mod component_notes;
 mod configuration;
 mod context;
+mod conversation;
 mod decide;
 mod deploy;
 mod dist;

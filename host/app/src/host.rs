@@ -142,12 +142,6 @@ impl Host {
         &self.config
     }
 
-    /// Returns the journals of all sessions.
-    #[must_use]
-    pub fn journal(&self) -> &Arc<dyn JournalStore> {
-        &self.store
-    }
-
     /// Returns the skills of the configuration, and those that came in components.
     #[must_use]
     pub fn skills(&self) -> &[Arc<Skill>] {
@@ -160,6 +154,12 @@ impl Host {
         &self.registry
     }
 
+    /// Returns the store of sessions.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn JournalStore> {
+        &self.store
+    }
+
     /// Returns the model.
     #[must_use]
     pub fn model(&self) -> &dyn Model {
@@ -170,11 +170,18 @@ impl Host {
     /// the caller and the configuration allow it.
     #[must_use]
     pub fn agent(&self, prompts: Prompts) -> Agent {
+        self.agent_with_model(&self.model, prompts)
+    }
+
+    /// Creates the engine as [`Self::agent`] does, with another model; agents without a model of
+    /// their own have it, too.
+    #[must_use]
+    pub fn agent_with_model(&self, model: &Arc<dyn Model>, prompts: Prompts) -> Agent {
         let prompts = self.prompts(prompts);
         let depth = self.config.agent_depth;
-        let agents = self.agents(&self.config.agents, &self.model, prompts, depth);
+        let agents = self.agents(&self.config.agents, model, prompts, depth);
         let tools = self.registry.clone();
-        self.assemble(tools, &self.model, self.settings(prompts), agents)
+        self.assemble(tools, model, self.settings(prompts), agents)
     }
 
     pub(crate) fn prompts(&self, prompts: Prompts) -> Prompts {

@@ -13,7 +13,12 @@ mod text;
 
 pub(crate) use agent_host_engine::text::{escape, escape_line};
 pub(crate) use elicitation::TerminalUser;
-pub(crate) use input::{InputGuard, answer, close as close_input, compose, data as piped_input};
+pub(crate) use input::{
+    CommandWords, Completer, Composed, Composer, InputGuard, KeptModes, KeyMap, Opening, Size,
+    Words, abandon as abandon_prompt, answer, arrives_within as input_arrives_within,
+    close as close_input, compose, data as piped_input, resized as resize_composer,
+    watch as watch_keyboard,
+};
 pub(crate) use live::LiveView;
 pub(crate) use prompt::Review;
 pub(crate) use question::{ask_question, choice_indexes, chosen};
@@ -68,10 +73,19 @@ impl Terminal {
 
     /// Returns the number of columns of stderr, or 80 where it is unknown.
     pub(crate) fn columns(&self) -> usize {
-        let size = rustix::termios::tcgetwinsize(io::stderr());
-        match size.map(|size| usize::from(size.ws_col)) {
-            Ok(columns @ 1..) => columns,
-            Ok(0) | Err(_) => 80,
+        self.size().columns
+    }
+
+    /// Returns the size of stderr; 80 columns and 24 rows where it is unknown.
+    pub(crate) fn size(&self) -> Size {
+        let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
+        let known = |side: Option<u16>, otherwise| match side {
+            Some(side @ 1..) => usize::from(side),
+            Some(0) | None => otherwise,
+        };
+        Size {
+            columns: known(size.map(|size| size.ws_col), 80),
+            rows: known(size.map(|size| size.ws_row), 24),
         }
     }
 

@@ -19,7 +19,7 @@ pub(crate) async fn read(
     let missing = || Problem::not_found("the session has no such blob");
     let digest: Digest = digest.parse().map_err(|_| missing())?;
     let mut has_it = false;
-    let read = service.host.journal().for_each_record(session, |record| {
+    let read = service.host.store().for_each_record(session, |record| {
         has_it = has_it || referenced_blobs(&record.event).contains(&digest);
     });
     read.await?;

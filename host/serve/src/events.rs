@@ -60,7 +60,7 @@ pub(crate) async fn events(
             .saturating_add(1),
     };
     // A session that does not exist is a problem, and no empty stream.
-    let page = service.host.journal().read(session, from).await?;
+    let page = service.host.store().read(session, from).await?;
     let reader = Reader::new(&service, session, from, page);
     Ok(Sse::new(stream::unfold(reader, Reader::next)))
 }
@@ -95,7 +95,7 @@ impl Reader {
         let mut heartbeat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            store: Arc::clone(service.host.journal()),
+            store: Arc::clone(service.host.store()),
             runs: Arc::clone(&service.runs),
             session,
             next,

@@ -34,6 +34,6 @@ pub(crate) async fn ready(State(service): State<Service>) -> Result<Json<Health>
             "the server is about to end",
         ));
     }
-    service.host.journal().approvals().await?;
+    service.host.store().approvals().await?;
     Ok(health(State(service)).await)
 }

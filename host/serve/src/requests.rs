@@ -55,7 +55,7 @@ async fn open_request(
     session: SessionId,
 ) -> Result<Option<Continuation>, Problem> {
     let mut open = None;
-    let read = service.host.journal().for_each_record(session, |record| {
+    let read = service.host.store().for_each_record(session, |record| {
         open = match record.event {
             Event::TurnEnded { outcome } => continuation(outcome.end),
             // Any other event belongs to the next turn, or to none.

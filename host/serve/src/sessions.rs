@@ -139,7 +139,7 @@ pub(crate) async fn list(
     if !(1..=MAX_PAGE).contains(&limit) {
         return Err(Problem::invalid("`limit` is a number from 1 to 500"));
     }
-    let rows = service.host.journal().list().await?;
+    let rows = service.host.store().list().await?;
     let mut rows = rows
         .into_iter()
         .filter(|row| row.parent.is_none())
@@ -161,7 +161,7 @@ pub(crate) async fn read(
     Path(session): Path<String>,
 ) -> Result<Json<SessionRow>, Problem> {
     let session = session_id(&session)?;
-    let rows = service.host.journal().list().await?;
+    let rows = service.host.store().list().await?;
     let row = rows.into_iter().find(|row| row.id == session);
     let row = row.ok_or_else(|| no_session(session))?;
     Ok(Json(service.row(row)))
@@ -251,7 +251,7 @@ pub(crate) async fn fork(
 ) -> Result<(StatusCode, Json<SessionRef>), Problem> {
     let session = session_id(&session)?;
     let ForkBody { at } = json_body(body)?;
-    let session = service.host.journal().fork(session, at).await?;
+    let session = service.host.store().fork(session, at).await?;
     Ok((StatusCode::CREATED, Json(SessionRef { session })))
 }
 
@@ -261,7 +261,7 @@ pub(crate) async fn graph(
     Path(session): Path<String>,
 ) -> Result<Json<Drawings>, Problem> {
     let session = session_id(&session)?;
-    let store = service.host.journal().as_ref();
+    let store = service.host.store().as_ref();
     let drawings = workflow_drawings(store, session).await?;
     Ok(Json(Drawings { drawings }))
 }
@@ -274,7 +274,7 @@ pub(crate) async fn delete(
     let session = session_id(&session)?;
     // Held until it is gone, so that it does not start to run meanwhile.
     let _slot = service.reserve(session)?;
-    service.host.journal().delete(session).await?;
+    service.host.store().delete(session).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -1,7 +1,7 @@
 //! Arguments of `run`, which `sessions resume` shares.
 
 use super::ConfigArgs;
-use crate::commands::shell_quoted;
+use crate::{commands::shell_quoted, terminal::KeyMap};
 use agent_host_app::Effort;
 use clap::{Args as ClapArgs, ValueEnum};
 use std::path::PathBuf;
@@ -21,7 +21,8 @@ pub(crate) enum OutputFormat {
 /// `run`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
-    /// The prompt. Without it: standard input, or a conversation when that is a terminal.
+    /// The prompt; `-` for standard input. Without it: standard input, or a conversation when that is
+    /// a terminal. With it, what is on standard input follows as a block.
     pub(crate) prompt: Option<String>,
     /// The configuration.
     #[command(flatten)]
@@ -118,6 +119,15 @@ pub(crate) struct RunArgs {
     /// reply that was paid for; `durability = "strict"` in agent.toml.
     #[arg(long)]
     pub(crate) durable: bool,
+    /// The keys that edit a message of a conversation.
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "KEYS",
+        env = "AGENT_HOST_KEYS"
+    )]
+    pub(crate) keys: KeyMap,
     /// Stop after this many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,

@@ -6,6 +6,7 @@ mod attachments;
 mod context;
 mod budget;
 mod denied;
+mod conversation;
 mod intro;
 mod keyed;
 mod reply;
@@ -19,8 +20,8 @@ use crate::{
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
-        LiveView, Terminal, TerminalUser, compose, escape_line, full_text, json_text, one_line,
-        piped_input,
+        LiveView, Terminal, TerminalUser, abandon_prompt, escape_line, full_text,
+        input_arrives_within, json_text, one_line, piped_input,
     },
 };
 use agent_host_app::{Host, Overrides, key_variable};
@@ -44,6 +45,12 @@ use std::{io::Read as _, path::Path, sync::Arc, time::Duration};
 /// The maximum prompt from standard input, in bytes.
 const MAX_PROMPT_BYTES: u64 = 4 * 1024 * 1024;
 
+/// The prompt that stands for standard input.
+const FROM_STDIN: &str = "-";
+
+/// The time after which the user is told that standard input is read.
+const SILENCE: Duration = Duration::from_secs(2);
+
 /// The maximum length of a failure in a note, in characters.
 const SHOWN_FAILURE: usize = 500;
 
@@ -61,6 +68,8 @@ struct Run<'a> {
     /// The command that resumes the session.
     resume: String,
     denied: DeniedCalls,
+    /// True in a conversation, which outlives a failed answer.
+    in_conversation: bool,
 }
 
 /// The work of a run.
@@ -93,20 +102,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         Some(task(&args, terminal)?)
     };
     let context = context::custom_context(&args)?;
-    let overrides = Overrides {
-        model: args.model.clone(),
-        effort: args.effort,
-        record: args.record.clone(),
-        tools: args.tools.clone(),
-        max_turns: args.max_turns,
-        max_total_tokens: args.max_total_tokens,
-        max_usd: args.max_usd,
-        max_tool_calls: args.max_tool_calls,
-        allow: args.rules.allowed(),
-        deny: args.rules.deny.clone(),
-        ..Overrides::default()
-    };
-    let mut config = configure(args.config.clone(), overrides)?;
+    let mut config = configure(args.config.clone(), overrides(&args))?;
     if terminal.can_ask() && prompts(&args, terminal) == Prompts::Ask {
         config.elicitor = Some(Arc::new(TerminalUser::new(*terminal)));
     }
@@ -160,6 +156,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         format: args.output_format,
         resume,
         denied: DeniedCalls::default(),
+        in_conversation: matches!(task, Some(Task::Conversation(_))),
     };
     let Some(task) = task else {
         return run.reply(&mut session, &args).await;
@@ -168,7 +165,26 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     match task {
         Task::Once(input) if began_before => run.again(&mut session, &input).await,
         Task::Once(input) => run.once(&mut session, *input).await,
-        Task::Conversation(images) => run.conversation(&mut session, images).await,
+        Task::Conversation(files) => {
+            conversation::converse(&mut run, &mut session, files, &args).await
+        }
+    }
+}
+
+/// Returns what the arguments change of the configuration, besides those of every command.
+fn overrides(args: &RunArgs) -> Overrides {
+    Overrides {
+        model: args.model.clone(),
+        effort: args.effort,
+        record: args.record.clone(),
+        tools: args.tools.clone(),
+        max_turns: args.max_turns,
+        max_total_tokens: args.max_total_tokens,
+        max_usd: args.max_usd,
+        max_tool_calls: args.max_tool_calls,
+        allow: args.rules.allowed(),
+        deny: args.rules.deny.clone(),
+        ..Overrides::default()
     }
 }
 
@@ -284,22 +300,43 @@ fn read_bytes(file: &Path, max_bytes: u64) -> std::io::Result<Vec<u8>> {
 }
 
 fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
-    let images = attachments::read(&args.images, &args.files)?;
-    let once = |text, images| Ok(Task::Once(Box::new(attachments::input(text, images))));
-    if let Some(prompt) = &args.prompt {
-        return once(prompt.clone(), images);
+    let files = attachments::read(&args.images, &args.files)?;
+    let once = |text, files| Ok(Task::Once(Box::new(attachments::input(text, files))));
+    match args.prompt.as_deref() {
+        Some(FROM_STDIN) if terminal.stdin => {
+            return Err(Failure::usage(
+                "`-` reads the prompt from standard input, and that is a terminal; leave it out for a conversation: agent-host run",
+            ));
+        }
+        Some(FROM_STDIN) | None => {}
+        Some(prompt) if terminal.stdin => return once(prompt.to_owned(), files),
+        Some(prompt) => return once(with_stdin(prompt, args, terminal)?, files),
     }
     if terminal.stdin {
-        return Ok(Task::Conversation(images));
+        return Ok(Task::Conversation(files));
     }
     let prompt = piped_input(MAX_PROMPT_BYTES, "the prompt")?;
     match (prompt.trim().is_empty(), &args.resume) {
-        (false, _) => once(prompt, images),
-        (true, Some(_)) if images.is_empty() => Ok(Task::Once(Box::new(AgentInput::Continue))),
+        (false, _) => once(prompt, files),
+        (true, Some(_)) if files.is_empty() => Ok(Task::Once(Box::new(AgentInput::Continue))),
         (true, _) => Err(Failure::usage(
             "there is no prompt: give one as an argument, like agent-host run \"What is in this directory?\", or on standard input",
         )),
     }
+}
+
+/// Returns the prompt with what is on standard input, if anything is, as a block below it.
+fn with_stdin(prompt: &str, args: &RunArgs, terminal: &Terminal) -> Result<String, Failure> {
+    if !args.quiet && !input_arrives_within(SILENCE) {
+        terminal.note(
+            "Reading standard input to its end, to append it to the prompt; to run without it: agent-host run ... < /dev/null",
+        );
+    }
+    let piped = piped_input(MAX_PROMPT_BYTES, "what follows the prompt")?;
+    Ok(match piped.trim().is_empty() {
+        true => prompt.to_owned(),
+        false => format!("{prompt}\n\n{}", attachments::fenced(&piped)),
+    })
 }
 
 impl Run<'_> {
@@ -337,43 +374,9 @@ impl Run<'_> {
         self.finish(session, report).await
     }
 
-    async fn conversation(
-        &mut self,
-        session: &mut Session,
-        mut images: Vec<ContentPart>,
-    ) -> Result<Exit, Failure> {
-        if session.state().is_unfinished() {
-            let report = self.drive(session, AgentInput::Continue).await?;
-            let exit = self.finish(session, report).await?;
-            if self.stop.is_requested() {
-                return Ok(exit);
-            }
-        }
-        loop {
-            let Some(line) = self.read_line().await else {
-                return Ok(self.stopped().unwrap_or(Exit::Done));
-            };
-            if line.trim().is_empty() {
-                continue;
-            }
-            let input = attachments::input(line, std::mem::take(&mut images));
-            let report = self.drive(session, input).await?;
-            let exit = self.finish(session, report).await?;
-            if self.stop.is_requested() || exit == Exit::Waiting {
-                return Ok(exit);
-            }
-        }
-    }
-
     /// Returns the exit of a run that a signal, the timeout or a failed write stopped.
     fn stopped(&self) -> Option<Exit> {
         self.stop.is_requested().then(|| self.stop.exit())
-    }
-
-    async fn read_line(&self) -> Option<String> {
-        let terminal = *self.terminal;
-        let ask = move || compose(&terminal, "\nWhat do you want to know? (Ctrl-D ends)");
-        self.unless_stopped(ask).await.flatten()
     }
 
     /// Runs a prompt off the runtime's threads; `None` if the run is stopped first.
@@ -387,7 +390,10 @@ impl Run<'_> {
         let answer = tokio::task::spawn_blocking(prompt);
         tokio::select! {
             biased;
-            () = self.stop.requested() => None,
+            () = self.stop.requested() => {
+                abandon_prompt();
+                None
+            }
             answer = answer => answer.ok(),
         }
     }
@@ -520,14 +526,16 @@ impl Run<'_> {
                 ));
             }
             TurnEnd::Cancelled => {
-                if !self.terminal.stdout_is_closed() {
+                if self.in_conversation {
+                    self.terminal.note("Stopped.");
+                } else if !self.terminal.stdout_is_closed() {
                     self.terminal
                         .note(&format!("Stopped. The session is kept: {}", self.resume));
                 }
                 return Ok(self.stop.exit());
             }
             TurnEnd::Error { error } => {
-                let kept = if matches!(error, TurnError::Journal { .. }) {
+                let kept = if self.in_conversation || matches!(error, TurnError::Journal { .. }) {
                     String::new()
                 } else {
                     format!("\nThe session is kept: {}", self.resume)

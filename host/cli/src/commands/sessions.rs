@@ -4,6 +4,8 @@ mod artifacts;
 mod manage;
 mod show;
 
+pub(super) use manage::export;
+
 use super::{configure, open_journal, run};
 use crate::{
     args::{SessionsArgs, SessionsCommand},

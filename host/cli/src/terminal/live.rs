@@ -52,6 +52,14 @@ impl Drop for SpinnerPause {
     }
 }
 
+/// Shows what the user types during an answer beside the spinner, if there is one.
+pub(super) fn show_typed(text: &str) {
+    if let Some(spinner) = spinner().as_ref() {
+        let text = text.rsplit('\n').next().unwrap_or_default();
+        spinner.set_prefix(format!(" > {}", one_line(text, SHOWN_CHARACTERS)));
+    }
+}
+
 fn spinner() -> MutexGuard<'static, Option<ProgressBar>> {
     SPINNER.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -235,7 +243,7 @@ impl Observer for LiveView {
 }
 
 fn new_spinner(message: String) -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {msg}")
+    let style = ProgressStyle::with_template("{spinner} {msg}{prefix}")
         .unwrap_or_else(|_| ProgressStyle::default_spinner());
     let spinner = ProgressBar::new_spinner()
         .with_style(style)

@@ -31,7 +31,8 @@ pub(super) enum Compaction {
 
 impl Agent {
     /// Returns the estimated size of the next request, in tokens.
-    pub(super) fn request_tokens(&self, session: &Session) -> u64 {
+    #[must_use]
+    pub fn request_tokens(&self, session: &Session) -> u64 {
         self.tokens_without(session, 0)
     }
 
