@@ -5,6 +5,7 @@
 mod elicitation;
 mod input;
 mod live;
+mod markdown;
 mod prompt;
 mod question;
 mod result;
@@ -25,6 +26,7 @@ pub(crate) use text::{
 
 use crate::exit::Exit;
 use anstyle::{AnsiColor, Style};
+use markdown::Size;
 use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write};
 use stdout::ErrorRecorder;
@@ -73,6 +75,28 @@ impl Terminal {
             Ok(columns @ 1..) => columns,
             Ok(0) | Err(_) => 80,
         }
+    }
+
+    /// Returns the size of stdout, or 80 columns and 24 rows where it is unknown.
+    fn stdout_size(&self) -> Size {
+        let size = rustix::termios::tcgetwinsize(io::stdout());
+        let (columns, rows) = size.map_or((0, 0), |size| (size.ws_col, size.ws_row));
+        let or = |count: u16, default: usize| match usize::from(count) {
+            0 => default,
+            count => count,
+        };
+        Size {
+            columns: or(columns, 80),
+            rows: or(rows, 24),
+        }
+    }
+
+    /// True if Markdown is rendered on stdout: a terminal that knows colours and cursor movements,
+    /// without `NO_COLOR`.
+    fn shows_markdown(&self) -> bool {
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        let choice = anstream::AutoStream::choice(&io::stdout());
+        self.stdout && !is_dumb && choice != anstream::ColorChoice::Never
     }
 
     /// Writes to stdout. An error is kept for [`Terminal::exit`], and nothing is written after it.

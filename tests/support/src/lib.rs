@@ -27,6 +27,7 @@ pub mod oracle;
 pub mod pictures;
 pub mod project;
 pub mod running;
+pub mod screen;
 pub mod terminal;
 pub mod traces;
 

@@ -51,6 +51,10 @@ pub(crate) struct RunArgs {
     /// How to print the answer.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output_format: OutputFormat,
+    /// Print the answer as the model writes it. Without it, a terminal shows Markdown rendered, but
+    /// where `NO_COLOR` is set or `TERM` is `dumb`.
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// Run this agent of agent.toml instead of the one of its top level.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,

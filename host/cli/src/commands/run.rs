@@ -116,6 +116,9 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         intro::show(&host, &agent, &session, terminal);
     }
     let mut view = LiveView::new(*terminal, args.output_format, args.quiet);
+    if !args.plain {
+        view = view.with_markdown();
+    }
     if agent.workflow.is_some() {
         view = view.with_nodes();
     }
@@ -390,7 +393,10 @@ impl Run<'_> {
                     (None, _) if self.view.streams_text() => {}
                     // The value alone, whatever the model wrote around it.
                     (None, Some(value)) => self.answer(&value.to_string()),
-                    (None, None) => self.answer(text),
+                    (None, None) if self.format == OutputFormat::Text => {
+                        self.view.print_answer(text);
+                    }
+                    (None, None) => {}
                 }
                 self.note_failed_nodes(&report);
                 match report.summary.stop_reason {

@@ -1,8 +1,9 @@
 //! The live view of a turn, for users and for programs that read `stream-json`.
 
 use super::{
-    BOLD, DIM, Terminal, YELLOW, escape, escape_line, json_text, micros, one_line, outcome_style,
-    size_change, summary, tool_name,
+    BOLD, DIM, Terminal, YELLOW, escape, escape_line, json_text,
+    markdown::{MarkdownStream, markdown},
+    micros, one_line, outcome_style, size_change, summary, tool_name,
 };
 use crate::args::OutputFormat;
 use agent_host_engine::{
@@ -75,6 +76,8 @@ pub(crate) struct LiveView {
     path: Vec<CallId>,
     /// True if the calls are nodes of a workflow, which are shown by their names.
     has_nodes: bool,
+    /// The text on stdout, where it is rendered.
+    markdown: Option<Mutex<MarkdownStream>>,
 }
 
 impl LiveView {
@@ -86,6 +89,16 @@ impl LiveView {
             line_open: AtomicBool::new(false),
             path: Vec::new(),
             has_nodes: false,
+            markdown: None,
+        }
+    }
+
+    /// Renders the answer as Markdown, where stdout is a terminal that can show it.
+    pub(crate) fn with_markdown(self) -> Self {
+        let shown = self.terminal.shows_markdown();
+        Self {
+            markdown: shown.then(Mutex::default),
+            ..self
         }
     }
 
@@ -112,10 +125,25 @@ impl LiveView {
         self.format == OutputFormat::Text && self.terminal.stdout && is_answer
     }
 
+    /// Prints an answer that was not streamed.
+    pub(crate) fn print_answer(&self, text: &str) {
+        if self.markdown.is_some() {
+            let columns = self.terminal.stdout_size().columns;
+            self.terminal.print(&markdown(text, columns));
+        } else {
+            self.terminal.println_untrusted(text);
+        }
+    }
+
     /// Removes the spinner and ends an open line.
     pub(crate) fn end_output(&self) {
         stop_spinner();
-        if self.line_open.swap(false, Ordering::Relaxed) {
+        if let Some(markdown) = &self.markdown {
+            let mut markdown = markdown.lock().unwrap_or_else(PoisonError::into_inner);
+            self.terminal
+                .print(&markdown.finish(self.terminal.stdout_size()));
+            self.line_open.store(false, Ordering::Relaxed);
+        } else if self.line_open.swap(false, Ordering::Relaxed) {
             self.terminal.println("");
         }
     }
@@ -163,9 +191,16 @@ impl LiveView {
         self.stream(|| json!({ "live": "text", "text": text }));
         if self.streams_text() {
             stop_spinner();
-            self.terminal.print(&escape(text));
-            self.line_open
-                .store(!text.ends_with('\n'), Ordering::Relaxed);
+            let is_open = if let Some(markdown) = &self.markdown {
+                let mut markdown = markdown.lock().unwrap_or_else(PoisonError::into_inner);
+                let update = markdown.push(text, self.terminal.stdout_size());
+                self.terminal.print(&update);
+                markdown.is_open()
+            } else {
+                self.terminal.print(&escape(text));
+                !text.ends_with('\n')
+            };
+            self.line_open.store(is_open, Ordering::Relaxed);
         }
     }
 }
