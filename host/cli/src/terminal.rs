@@ -8,6 +8,7 @@ mod live;
 mod markdown;
 mod prompt;
 mod question;
+mod reasoning;
 mod result;
 mod stdout;
 mod text;
@@ -20,8 +21,8 @@ pub(crate) use prompt::Review;
 pub(crate) use question::{ask_question, choice_indexes, chosen};
 pub(crate) use result::{full_text, outcome_style, summary};
 pub(crate) use text::{
-    audit_line, bytes, date, dollars, json_lines, json_text, micros, one_line, path_text, section,
-    size_change, tool_name, truncated,
+    audit_line, bytes, count, date, dollars, duration, json_lines, json_text, micros, one_line,
+    path_text, section, size_change, tool_name, truncated,
 };
 
 use crate::exit::Exit;

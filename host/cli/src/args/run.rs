@@ -117,6 +117,9 @@ pub(crate) struct RunArgs {
     /// Stop after this many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
+    /// Show all of the model's reasoning, and not only its beginning and length.
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
     /// Say nothing on stderr but errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,

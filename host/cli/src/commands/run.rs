@@ -2,6 +2,7 @@
 
 mod approval;
 mod attachments;
+mod figures;
 mod intro;
 mod keyed;
 mod reply;
@@ -33,6 +34,7 @@ use agent_host_types::{
     output::ContentPart,
     turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport},
 };
+use figures::Figures;
 use serde_json::json;
 use std::{io::Read as _, path::Path, sync::Arc, time::Duration};
 
@@ -53,6 +55,8 @@ struct Run<'a> {
     stop: Stop,
     terminal: &'a Terminal,
     format: OutputFormat,
+    /// Those of the last message.
+    figures: Figures,
 }
 
 /// The work of a run.
@@ -121,6 +125,9 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     if !args.plain {
         view = view.with_markdown();
     }
+    if args.verbose {
+        view = view.with_reasoning();
+    }
     if agent.workflow.is_some() {
         view = view.with_nodes();
     }
@@ -145,6 +152,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         stop,
         terminal,
         format: args.output_format,
+        figures: Figures::default(),
     };
     run.begin_stream(&session);
     match task {
@@ -332,6 +340,7 @@ impl Run<'_> {
         session: &mut Session,
         mut input: AgentInput,
     ) -> Result<TurnReport, Failure> {
+        self.figures = Figures::default();
         loop {
             let rules = self.project_rules(&input);
             let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
@@ -345,6 +354,7 @@ impl Run<'_> {
             let turn = self.agent.run_turn(session, input, &cx);
             let report = self.note_drain(turn).await;
             self.view.end_output();
+            self.figures.add(&report);
             self.remember(session, &report.end, rules).await;
             let next = match &report.end {
                 TurnEnd::NeedsMoreTurns if self.stop.drain.is_cancelled() => None,
@@ -466,6 +476,9 @@ impl Run<'_> {
                 };
                 return Err(Failure::new((&report.end).into(), format!("{error}{kept}")));
             }
+        }
+        if let Some(line) = self.figures.line(self.agent.settings.context.as_ref()) {
+            self.view.note_figures(&line);
         }
         match (Exit::from(&report.end), self.stopped()) {
             // Stopped while awaiting the user: the request stays open, and a later run asks again.

@@ -3,22 +3,30 @@
 use super::{
     BOLD, DIM, Terminal, YELLOW, escape, escape_line,
     markdown::{MarkdownStream, markdown},
-    micros, one_line, outcome_style, size_change, summary, tool_name,
+    micros, one_line, outcome_style,
+    reasoning::Reasoning,
+    size_change, summary, tool_name,
 };
 use crate::args::OutputFormat;
 use agent_host_engine::{
     model::ModelDelta,
     observer::{Live, Observer},
 };
-use agent_host_types::{event::EventRecord, id::CallId, output::ToolResultOutput};
-use indicatif::{ProgressBar, ProgressStyle};
+use agent_host_types::{
+    event::EventRecord,
+    id::CallId,
+    model::{ModelError, ModelErrorKind},
+    output::ToolResultOutput,
+};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde_json::{Map, Value, json};
 use std::{
+    fmt,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::runtime::Handle;
 
@@ -77,6 +85,9 @@ pub(crate) struct LiveView {
     has_nodes: bool,
     /// The text on stdout, where it is rendered.
     markdown: Option<Mutex<MarkdownStream>>,
+    /// True if all of the model's reasoning is shown.
+    verbose: bool,
+    reasoning: Mutex<Reasoning>,
 }
 
 impl LiveView {
@@ -89,6 +100,16 @@ impl LiveView {
             path: Vec::new(),
             has_nodes: false,
             markdown: None,
+            verbose: false,
+            reasoning: Mutex::default(),
+        }
+    }
+
+    /// Shows all of the model's reasoning.
+    pub(crate) fn with_reasoning(self) -> Self {
+        Self {
+            verbose: true,
+            ..self
         }
     }
 
@@ -136,6 +157,11 @@ impl LiveView {
 
     /// Removes the spinner and ends an open line.
     pub(crate) fn end_output(&self) {
+        self.end_text();
+        self.end_reasoning();
+    }
+
+    fn end_text(&self) {
         stop_spinner();
         if let Some(markdown) = &self.markdown {
             let mut markdown = markdown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,8 +173,67 @@ impl LiveView {
         }
     }
 
-    /// Shows or updates the spinner, where stderr is a terminal.
-    fn show_spinner(&self, message: String) {
+    /// Shows a line below an answer, where stderr is a terminal.
+    pub(crate) fn note_figures(&self, line: &str) {
+        if self.terminal.stderr {
+            self.step(&format!("{DIM}{line}{DIM:#}"));
+        }
+    }
+
+    fn reasoning(&self) -> MutexGuard<'_, Reasoning> {
+        self.reasoning
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows reasoning as it arrives: where stderr is no terminal, only if all of it is shown.
+    fn reason(&self, text: &str) {
+        self.end_text_if_open();
+        if self.verbose {
+            let lines = self.reasoning().push_shown(text);
+            lines.iter().for_each(|line| self.step(line));
+            self.show_spinner("reasoning".to_owned(), None);
+        } else if self.terminal.stderr {
+            let progress = {
+                let mut reasoning = self.reasoning();
+                reasoning.push(text);
+                reasoning.progress(self.terminal.columns())
+            };
+            self.show_spinner(progress, None);
+        }
+    }
+
+    fn end_text_if_open(&self) {
+        if self.line_open.load(Ordering::Relaxed) {
+            self.end_text();
+        }
+    }
+
+    fn end_reasoning(&self) {
+        let line = self.reasoning().finish(self.terminal.columns());
+        if let Some(line) = line {
+            self.step(&line);
+        }
+    }
+
+    /// Says why the model is not asked again at once, and for how long.
+    fn wait(&self, error: &ModelError, wait: Duration) {
+        if self.terminal.stderr {
+            let until = Instant::now().checked_add(wait);
+            let why = wait_reason(error.kind);
+            self.show_spinner(format!("{why}; it is asked again"), until);
+        } else if wait >= Duration::from_secs(1) {
+            self.step(&format!(
+                "{DIM}{} It is asked again in {} s.{DIM:#}",
+                escape_line(&error.message),
+                wait.as_secs()
+            ));
+        }
+    }
+
+    /// Shows or updates the spinner, where stderr is a terminal. Behind the message is the time since
+    /// it appeared, or the time until `until`.
+    fn show_spinner(&self, message: String, until: Option<Instant>) {
         if !self.terminal.stderr || self.quiet || self.line_open.load(Ordering::Relaxed) {
             return;
         }
@@ -158,8 +243,11 @@ impl LiveView {
             return;
         }
         match spinner.as_ref() {
-            Some(spinner) => spinner.set_message(message),
-            None => *spinner = Some(new_spinner(message)),
+            Some(spinner) => {
+                spinner.set_style(spinner_style(until));
+                spinner.set_message(message);
+            }
+            None => *spinner = Some(new_spinner(message, until)),
         }
     }
 
@@ -177,6 +265,7 @@ impl LiveView {
     fn text(&self, text: &str) {
         if self.streams_text() {
             stop_spinner();
+            self.end_reasoning();
             let is_open = if let Some(markdown) = &self.markdown {
                 let mut markdown = markdown.lock().unwrap_or_else(PoisonError::into_inner);
                 let update = markdown.push(text, self.terminal.stdout_size());
@@ -206,6 +295,7 @@ impl Observer for LiveView {
         path.push(call_id.clone());
         Some(Box::new(Self {
             path,
+            verbose: self.verbose,
             ..Self::new(self.terminal, self.format, self.quiet)
         }))
     }
@@ -214,8 +304,9 @@ impl Observer for LiveView {
 
     fn live(&self, live: Live<'_>) {
         match live {
-            Live::ModelAsked => self.show_spinner("thinking".to_owned()),
-            Live::Delta(ModelDelta::Reasoning(_)) => self.show_spinner("reasoning".to_owned()),
+            Live::ModelAsked => self.show_spinner("thinking".to_owned(), None),
+            Live::Delta(ModelDelta::Reasoning(text)) => self.reason(text),
+            Live::Delta(ModelDelta::Waiting { error, wait }) => self.wait(error, wait),
             Live::Delta(ModelDelta::Text(text)) => self.text(text),
             Live::Delta(ModelDelta::Restarted) => {
                 self.end_output();
@@ -244,7 +335,7 @@ impl Observer for LiveView {
                     true => format!("{}: ", escape_line(&call_id.0)),
                     false => String::new(),
                 };
-                self.show_spinner(format!("{node}{}", tool_name(tool)));
+                self.show_spinner(format!("{node}{}", tool_name(tool)), None);
             }
             Live::CallProgress {
                 message, fraction, ..
@@ -252,7 +343,8 @@ impl Observer for LiveView {
                 let percent = fraction
                     .map(|part| format!(" {:.0} %", part.clamp(0.0, 1.0) * 100.0))
                     .unwrap_or_default();
-                self.show_spinner(format!("{}{percent}", one_line(message, SHOWN_CHARACTERS)));
+                let message = one_line(message, SHOWN_CHARACTERS);
+                self.show_spinner(format!("{message}{percent}"), None);
             }
             Live::CallEnded {
                 call_id,
@@ -269,11 +361,47 @@ impl Observer for LiveView {
     }
 }
 
-fn new_spinner(message: String) -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {msg}")
-        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+fn spinner_style(until: Option<Instant>) -> ProgressStyle {
+    ProgressStyle::with_template("{spinner} {msg}{clock}")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner())
+        .with_key(
+            "clock",
+            move |state: &ProgressState, out: &mut dyn fmt::Write| {
+                let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+                let _ = out.write_str(&clock(state.elapsed(), left));
+            },
+        )
+}
+
+/// Describes a failure of the model server in a few words.
+fn wait_reason(kind: ModelErrorKind) -> &'static str {
+    match kind {
+        ModelErrorKind::RateLimited => "the model server takes no more requests for now",
+        ModelErrorKind::Unreachable => "the model server cannot be reached",
+        ModelErrorKind::Timeout => "the model server took too long",
+        ModelErrorKind::Protocol => "the model's answer could not be used",
+        ModelErrorKind::Unauthorized
+        | ModelErrorKind::NotFound
+        | ModelErrorKind::InvalidRequest
+        | ModelErrorKind::ContextWindow
+        | ModelErrorKind::Server
+        | ModelErrorKind::Script => "the model server failed",
+    }
+}
+
+/// Formats the time that has passed, or the time that is left, in whole seconds.
+fn clock(passed: Duration, left: Option<Duration>) -> String {
+    match left {
+        Some(Duration::ZERO) => " now".to_owned(),
+        Some(left) => format!(" in {} s", left.as_millis().div_ceil(1_000)),
+        None if passed < Duration::from_secs(1) => String::new(),
+        None => format!(" {} s", passed.as_secs()),
+    }
+}
+
+fn new_spinner(message: String, until: Option<Instant>) -> ProgressBar {
     let spinner = ProgressBar::new_spinner()
-        .with_style(style)
+        .with_style(spinner_style(until))
         .with_message(message);
     // indicatif's own ticker is a thread, and panics if the system refuses one.
     let shown = spinner.downgrade();
@@ -310,4 +438,26 @@ fn call_line(
         one_line(&summary(output), SHOWN_CHARACTERS),
         micros(wall_us),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clock;
+    use pretty_assertions::assert_eq;
+    use std::time::Duration;
+
+    #[test]
+    fn clock_counts_up_or_down_in_seconds() {
+        let millis = Duration::from_millis;
+        let cases = [
+            (clock(millis(999), None), ""),
+            (clock(millis(61_500), None), " 61 s"),
+            (clock(millis(5), Some(millis(1_001))), " in 2 s"),
+            (clock(millis(5), Some(millis(1))), " in 1 s"),
+            (clock(millis(5), Some(Duration::ZERO)), " now"),
+        ];
+        for (shown, expected) in cases {
+            assert_eq!(shown, expected);
+        }
+    }
 }
