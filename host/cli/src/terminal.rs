@@ -21,8 +21,8 @@ pub(crate) use prompt::Review;
 pub(crate) use question::{ask_question, choice_indexes, chosen};
 pub(crate) use result::{full_text, outcome_style, summary};
 pub(crate) use text::{
-    audit_line, bytes, count, date, dollars, duration, json_lines, json_text, micros, one_line,
-    path_text, section, size_change, tool_name, truncated,
+    audit_line, bytes, count, date, dollars, duration, fitted, json_lines, json_text, micros,
+    one_line, path_text, section, size_change, tool_name, truncated,
 };
 
 use crate::exit::Exit;
@@ -90,6 +90,11 @@ impl Terminal {
             columns: or(columns, 80),
             rows: or(rows, 24),
         }
+    }
+
+    /// Returns the number of columns of stdout, if it is a terminal.
+    pub(crate) fn stdout_columns(&self) -> Option<usize> {
+        self.stdout.then(|| self.stdout_size().columns)
     }
 
     /// True if Markdown is rendered on stdout: a terminal that knows colours and cursor movements,

@@ -68,9 +68,16 @@ pub(crate) struct RunArgs {
     /// first one ended, or continues it where it was interrupted.
     #[arg(long, value_name = "KEY", conflicts_with = "resume")]
     pub(crate) idempotency_key: Option<String>,
-    /// Go on with a session: its id, the beginning of its id, or `latest`.
+    /// Go on with a session: its id, the beginning or the end of its id, its name, or `latest`, the
+    /// one of this directory that was written to last.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
+    /// Go on with the session of this directory that was written to last, like `--resume latest`.
+    #[arg(long = "continue", short = 'c', conflicts_with_all = ["resume", "idempotency_key"])]
+    pub(crate) continues: bool,
+    /// Name the session. Of the sessions of one directory, only one has a name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// With `--resume`: decide about a call that waits: `CALL=approve`, `CALL=reject:REASON`,
     /// `CALL=edit:JSON` or `CALL=respond:TEXT`; a question is answered with `respond`,
     /// `choice:NUMBER` or `reject`. Repeatable.

@@ -5,6 +5,7 @@ mod attachments;
 mod figures;
 mod intro;
 mod keyed;
+mod recall;
 mod reply;
 
 pub(super) use intro::UNTOLD;
@@ -28,6 +29,7 @@ use agent_host_engine::{
     stream::{StreamLine, StreamObserver, WriteLine},
     turn::{Agent, Prompts, TurnContext, UntilEnd, UntilTool},
 };
+use agent_host_journal::SessionName;
 use agent_host_types::{
     budget::Budget,
     model::StopReason,
@@ -57,6 +59,8 @@ struct Run<'a> {
     format: OutputFormat,
     /// Those of the last message.
     figures: Figures,
+    /// The name that the session gets after its first turn.
+    name: Option<SessionName>,
 }
 
 /// The work of a run.
@@ -80,7 +84,12 @@ impl Task {
     }
 }
 
-pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    if args.continues {
+        args.resume = Some("latest".to_owned());
+    }
+    let name = args.name.as_deref().map(SessionName::parse).transpose();
+    let name = name.map_err(Failure::usage)?;
     // An answer to a waiting session is checked against the session, below.
     let task = if reply::answers_session(&args) {
         None
@@ -153,6 +162,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         terminal,
         format: args.output_format,
         figures: Figures::default(),
+        name,
     };
     run.begin_stream(&session);
     match task {
@@ -284,6 +294,7 @@ impl Run<'_> {
         session: &mut Session,
         mut images: Vec<ContentPart>,
     ) -> Result<Exit, Failure> {
+        recall::show(session, &self.view);
         if session.state().is_unfinished() {
             let report = self.drive(session, AgentInput::Continue).await?;
             let exit = self.finish(session, report).await?;
@@ -343,18 +354,26 @@ impl Run<'_> {
         self.figures = Figures::default();
         loop {
             let rules = self.project_rules(&input);
-            let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
-            let observers = self.observers(&write);
-            let cx = TurnContext {
-                observer: &observers,
-                approvals: &self.host.remembered().await?,
-                cancel: &self.stop.token,
-                drain: &self.stop.drain,
+            let report = {
+                let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
+                let observers = self.observers(&write);
+                let cx = TurnContext {
+                    observer: &observers,
+                    approvals: &self.host.remembered().await?,
+                    cancel: &self.stop.token,
+                    drain: &self.stop.drain,
+                };
+                let turn = self.agent.run_turn(session, input, &cx);
+                self.note_drain(turn).await
             };
-            let turn = self.agent.run_turn(session, input, &cx);
-            let report = self.note_drain(turn).await;
             self.view.end_output();
             self.figures.add(&report);
+            if let Some(name) = self.name.take()
+                && let Err(error) = self.host.name_session(session.id(), name).await
+            {
+                // The answer is worth more than the name.
+                self.terminal.error(&error.to_string());
+            }
             self.remember(session, &report.end, rules).await;
             let next = match &report.end {
                 TurnEnd::NeedsMoreTurns if self.stop.drain.is_cancelled() => None,

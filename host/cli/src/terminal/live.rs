@@ -148,10 +148,24 @@ impl LiveView {
     /// Prints an answer that was not streamed.
     pub(crate) fn print_answer(&self, text: &str) {
         if self.markdown.is_some() {
-            let columns = self.terminal.stdout_size().columns;
-            self.terminal.print(&markdown(text, columns));
+            self.terminal.print(&self.rendered(text));
         } else {
             self.terminal.println_untrusted(text);
+        }
+    }
+
+    /// Returns an answer as it is shown on the terminal.
+    pub(crate) fn rendered(&self, text: &str) -> String {
+        match &self.markdown {
+            Some(_) => markdown(text, self.terminal.stdout_size().columns),
+            None => escape(text),
+        }
+    }
+
+    /// Writes a line to stderr, unless the view is quiet.
+    pub(crate) fn note(&self, line: &str) {
+        if !self.quiet {
+            self.terminal.note(line);
         }
     }
 

@@ -7,6 +7,7 @@ use agent_host_types::{
     context::CompactionStats,
 };
 use std::{fmt, path::Path};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Escapes text onto one line of at most `max` characters.
 pub(crate) fn one_line(text: &str, max: usize) -> String {
@@ -19,6 +20,24 @@ pub(crate) fn truncated(text: String, max: usize) -> String {
         None => text,
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
     }
+}
+
+/// Cuts or fills an escaped line to a width in columns of a terminal.
+pub(crate) fn fitted(line: &str, columns: usize) -> String {
+    let width = line.width();
+    if width <= columns {
+        return format!("{line}{}", " ".repeat(columns - width));
+    }
+    let (mut out, mut used) = (String::new(), 0);
+    for character in line.chars() {
+        let wide = character.width().unwrap_or(0);
+        if used + wide >= columns {
+            break;
+        }
+        out.push(character);
+        used += wide;
+    }
+    format!("{out}…{}", " ".repeat(columns.saturating_sub(used + 1)))
 }
 
 /// Formats JSON on one line, escaped so that it cannot steer a terminal. All JSON on stdout passes
