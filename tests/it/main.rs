@@ -54,6 +54,7 @@ mod resume;
 mod rule_flags;
 mod rules;
 mod schema;
+mod screens;
 mod select;
 mod serve;
 mod session_changes;

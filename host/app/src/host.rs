@@ -21,7 +21,7 @@ use agent_host_engine::{
     session::{ClientSession, Session, SessionStart, now_ms},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
-use agent_host_journal::{JournalStore, ProjectApproval};
+use agent_host_journal::{JournalStore, ProjectApproval, SessionName};
 use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
 use agent_host_types::{
     approval::ApprovalRule,
@@ -339,12 +339,26 @@ impl Host {
         }
     }
 
-    /// Resumes a session, by its id, the beginning of its id, or `latest`.
+    /// Names a session.
+    ///
+    /// # Errors
+    /// When it is not durable yet, or another session of its directory has the name.
+    pub async fn name_session(
+        &self,
+        session: SessionId,
+        name: SessionName,
+    ) -> Result<(), HostError> {
+        Ok(self.store.name_session(session, name).await?)
+    }
+
+    /// Resumes a session, by its name, its id, the beginning or the end of its id, or `latest` for
+    /// that of the working directory.
     ///
     /// # Errors
     /// When there is no such session, another process has it, or its records cannot be read.
     pub async fn resume_session(&self, name: &str) -> Result<Session, HostError> {
-        let id = self.store.find(name).await?;
+        let directory = self.config.working_dir.display().to_string();
+        let id = self.store.find_in(&directory, name).await?;
         let journal = self.store.open_session(id).await?;
         let session = Session::resume(journal).await?;
         match session.state().parent() {

@@ -159,7 +159,7 @@ pub(crate) struct InspectArgs {
 /// `explain`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExplainArgs {
-    /// The session: its id, the beginning of its id, or `latest`.
+    /// The session: its id, the beginning or the end of its id, its name, or `latest`.
     pub(crate) session: String,
     /// The configuration.
     #[command(flatten)]

@@ -32,6 +32,7 @@ pub(crate) use explain::shell_quoted;
 use agent_host_app::{Config, Environment, Overrides, Registry, config::Untrusted, open_store};
 use agent_host_engine::tool::ToolRunner as _;
 use agent_host_journal::{JournalStore, Retention};
+use agent_host_types::id::SessionId;
 use std::sync::Arc;
 
 pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -89,6 +90,16 @@ fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> 
 /// Opens the journal, without pruning in the background.
 async fn open_journal(config: &Config) -> Result<Arc<dyn JournalStore>, Failure> {
     Ok(open_store(config, Retention::default()).await?)
+}
+
+/// Returns the session of a name, an id or a part of it; `latest` is that of the working directory.
+async fn find_session(
+    store: &dyn JournalStore,
+    config: &Config,
+    name: &str,
+) -> Result<SessionId, Failure> {
+    let directory = config.working_dir.display().to_string();
+    Ok(store.find_in(&directory, name).await?)
 }
 
 /// Lists the names of all tools, separated by commas.

@@ -5,8 +5,10 @@
 mod elicitation;
 mod input;
 mod live;
+mod markdown;
 mod prompt;
 mod question;
+mod reasoning;
 mod result;
 mod stdout;
 mod text;
@@ -24,12 +26,13 @@ pub(crate) use prompt::Review;
 pub(crate) use question::{ask_question, choice_indexes, chosen};
 pub(crate) use result::{full_text, outcome_style, summary};
 pub(crate) use text::{
-    audit_line, bytes, date, dollars, json_lines, json_text, micros, one_line, path_text, section,
-    size_change, tool_name, truncated,
+    audit_line, bytes, count, date, dollars, duration, fitted, json_lines, json_text, micros,
+    one_line, path_text, section, size_change, tool_name, truncated,
 };
 
 use crate::exit::Exit;
 use anstyle::{AnsiColor, Style};
+use markdown::Size;
 use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write};
 use stdout::ErrorRecorder;
@@ -87,6 +90,33 @@ impl Terminal {
             columns: known(size.map(|size| size.ws_col), 80),
             rows: known(size.map(|size| size.ws_row), 24),
         }
+    }
+
+    /// Returns the size of stdout, or 80 columns and 24 rows where it is unknown.
+    fn stdout_size(&self) -> Size {
+        let size = rustix::termios::tcgetwinsize(io::stdout());
+        let (columns, rows) = size.map_or((0, 0), |size| (size.ws_col, size.ws_row));
+        let or = |count: u16, default: usize| match usize::from(count) {
+            0 => default,
+            count => count,
+        };
+        Size {
+            columns: or(columns, 80),
+            rows: or(rows, 24),
+        }
+    }
+
+    /// Returns the number of columns of stdout, if it is a terminal.
+    pub(crate) fn stdout_columns(&self) -> Option<usize> {
+        self.stdout.then(|| self.stdout_size().columns)
+    }
+
+    /// True if Markdown is rendered on stdout: a terminal that knows colours and cursor movements,
+    /// without `NO_COLOR`.
+    fn shows_markdown(&self) -> bool {
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        let choice = anstream::AutoStream::choice(&io::stdout());
+        self.stdout && !is_dumb && choice != anstream::ColorChoice::Never
     }
 
     /// Writes to stdout. An error is kept for [`Terminal::exit`], and nothing is written after it.

@@ -53,6 +53,10 @@ pub(crate) struct RunArgs {
     /// How to print the answer.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output_format: OutputFormat,
+    /// Print the answer as the model writes it. Without it, a terminal shows Markdown rendered, but
+    /// where `NO_COLOR` is set or `TERM` is `dumb`.
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// Run this agent of agent.toml instead of the one of its top level.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
@@ -70,9 +74,16 @@ pub(crate) struct RunArgs {
     /// 16 KiB, or `@FILE` with one. The model never sees it.
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) context_json: Option<String>,
-    /// Go on with a session: its id, the beginning of its id, or `latest`.
+    /// Go on with a session: its id, the beginning or the end of its id, its name, or `latest`, the
+    /// one of this directory that was written to last.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
+    /// Go on with the session of this directory that was written to last, like `--resume latest`.
+    #[arg(long = "continue", short = 'c', conflicts_with_all = ["resume", "idempotency_key"])]
+    pub(crate) continues: bool,
+    /// Name the session. Of the sessions of one directory, only one has a name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// With `--resume`: decide about a call that waits: `CALL=approve`, `CALL=reject:REASON`,
     /// `CALL=edit:JSON` or `CALL=respond:TEXT`; a question is answered with `respond`,
     /// `choice:NUMBER` or `reject`. Repeatable.
@@ -131,6 +142,9 @@ pub(crate) struct RunArgs {
     /// Stop after this many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
+    /// Show all of the model's reasoning, and not only its beginning and length.
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
     /// Say nothing on stderr but errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -3,12 +3,14 @@
 mod approval;
 mod arguments;
 mod attachments;
-mod context;
 mod budget;
-mod denied;
+mod context;
 mod conversation;
+mod denied;
+mod figures;
 mod intro;
 mod keyed;
+mod recall;
 mod reply;
 mod waiting;
 
@@ -33,12 +35,14 @@ use agent_host_engine::{
     stream::{StreamLine, StreamObserver, WriteLine},
     turn::{Agent, Prompts, TurnContext, UntilEnd, UntilTool},
 };
+use agent_host_journal::SessionName;
 use agent_host_types::{
     model::{Provenance, StopReason},
     output::ContentPart,
     turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport},
 };
 use denied::DeniedCalls;
+use figures::Figures;
 use serde_json::json;
 use std::{io::Read as _, path::Path, sync::Arc, time::Duration};
 
@@ -70,6 +74,10 @@ struct Run<'a> {
     denied: DeniedCalls,
     /// True in a conversation, which outlives a failed answer.
     in_conversation: bool,
+    /// Those of the last message.
+    figures: Figures,
+    /// The name that the session gets after its first turn.
+    name: Option<SessionName>,
 }
 
 /// The work of a run.
@@ -93,7 +101,12 @@ impl Task {
     }
 }
 
-pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    if args.continues {
+        args.resume = Some("latest".to_owned());
+    }
+    let name = args.name.as_deref().map(SessionName::parse).transpose();
+    let name = name.map_err(Failure::usage)?;
     let args = arguments::take_over(args, terminal).await?;
     // An answer to a waiting session is checked against the session, below.
     let task = if reply::answers_session(&args) {
@@ -134,6 +147,12 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         intro::show(&host, &agent, &session, terminal);
     }
     let mut view = LiveView::new(*terminal, args.output_format, args.quiet);
+    if !args.plain {
+        view = view.with_markdown();
+    }
+    if args.verbose {
+        view = view.with_reasoning();
+    }
     if agent.workflow.is_some() {
         view = view.with_nodes();
     }
@@ -156,6 +175,8 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         format: args.output_format,
         resume,
         denied: DeniedCalls::default(),
+        figures: Figures::default(),
+        name,
         in_conversation: matches!(task, Some(Task::Conversation(_))),
     };
     let Some(task) = task else {
@@ -404,19 +425,29 @@ impl Run<'_> {
         session: &mut Session,
         mut input: AgentInput,
     ) -> Result<TurnReport, Failure> {
+        self.figures = Figures::default();
         loop {
             let rules = self.project_rules(&input);
-            let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
-            let observers = self.observers(&write);
-            let cx = TurnContext {
-                observer: &observers,
-                approvals: &self.host.remembered().await?,
-                cancel: &self.stop.token,
-                drain: &self.stop.drain,
+            let report = {
+                let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
+                let observers = self.observers(&write);
+                let cx = TurnContext {
+                    observer: &observers,
+                    approvals: &self.host.remembered().await?,
+                    cancel: &self.stop.token,
+                    drain: &self.stop.drain,
+                };
+                let turn = self.agent.run_turn(session, input, &cx);
+                self.note_drain(turn).await
             };
-            let turn = self.agent.run_turn(session, input, &cx);
-            let report = self.note_drain(turn).await;
             self.view.end_output();
+            self.figures.add(&report);
+            if let Some(name) = self.name.take()
+                && let Err(error) = self.host.name_session(session.id(), name).await
+            {
+                // The answer is worth more than the name.
+                self.terminal.error(&error.to_string());
+            }
             self.remember(session, &report.end, rules).await;
             let next = match &report.end {
                 TurnEnd::NeedsMoreTurns if self.stop.drain.is_cancelled() => None,
@@ -489,7 +520,10 @@ impl Run<'_> {
                     (None, _) if self.view.streams_text() => {}
                     // The value alone, whatever the model wrote around it.
                     (None, Some(value)) => self.answer(&value.to_string()),
-                    (None, None) => self.answer(text),
+                    (None, None) if self.format == OutputFormat::Text => {
+                        self.view.print_answer(text);
+                    }
+                    (None, None) => {}
                 }
                 self.note_failed_nodes(&report);
                 match report.summary.stop_reason {
@@ -542,6 +576,9 @@ impl Run<'_> {
                 };
                 return Err(Failure::new((&report.end).into(), format!("{error}{kept}")));
             }
+        }
+        if let Some(line) = self.figures.line(self.agent.settings.context.as_ref()) {
+            self.view.note_figures(&line);
         }
         match (Exit::from(&report.end), self.stopped()) {
             // Stopped while awaiting the user: the request stays open, and a later run asks again.

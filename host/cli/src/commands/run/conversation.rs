@@ -4,7 +4,7 @@
 mod commands;
 mod slash;
 
-use super::{Run, attachments};
+use super::{Run, attachments, recall};
 use crate::{
     args::RunArgs,
     exit::{Exit, Failure},
@@ -122,6 +122,7 @@ fn listen(run: &Run<'_>) {
 impl Conversation<'_, '_> {
     async fn converse(&mut self) -> Result<Exit, Failure> {
         let mut question = FIRST_QUESTION;
+        recall::show(self.session, &self.run.view);
         if self.session.state().is_unfinished()
             && let Some(exit) = self.answer(AgentInput::Continue, None).await?
         {
