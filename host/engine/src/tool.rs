@@ -4,6 +4,7 @@ use crate::{BoxFuture, artifact::SessionArtifacts};
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
     failure::ToolFailure,
+    hook::HookVerdict,
     id::{CallId, SessionId},
     limits::Limits,
     output::ToolResultOutput,
@@ -83,6 +84,8 @@ pub struct CallReport {
     /// The merges into the session's shared state, in order. Those of a call that does not
     /// succeed are dropped.
     pub merges: Vec<Map<String, Value>>,
+    /// What hooks decided about the run, beside those that passed it.
+    pub verdicts: Vec<HookVerdict>,
 }
 
 impl CallReport {
@@ -94,6 +97,7 @@ impl CallReport {
             accounting: Accounting::default(),
             audit: Vec::new(),
             merges: Vec::new(),
+            verdicts: Vec::new(),
         }
     }
 }

@@ -7,7 +7,7 @@
 //!   input and the report of a turn.
 //! - [`budget`], [`context`], [`limits`], [`accounting`], [`json`]: bounds, and the usage that they
 //!   bound.
-//! - [`workflow`]: the outputs of the nodes of workflows.
+//! - [`hook`]: the verdicts of hooks. [`workflow`]: the outputs of the nodes of workflows.
 //! - [`failure`]: abnormal ends of calls; [`id`]: identifiers and digests; [`lock`]: `agent.lock`.
 
 #[cfg(not(all(
@@ -26,6 +26,7 @@ pub mod context;
 pub mod continuation;
 pub mod event;
 pub mod failure;
+pub mod hook;
 pub mod id;
 pub mod json;
 pub mod limits;

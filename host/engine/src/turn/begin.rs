@@ -114,7 +114,7 @@ impl Agent {
         }
         let state = session.state();
         if !state.batch().is_empty() {
-            return Ok(Transition::to(Step::CheckApproval));
+            return Ok(Transition::to(self.before_approval()));
         }
         if self.workflow.is_some() {
             return Ok(Transition::to(Step::CheckBudgets));

@@ -12,6 +12,7 @@ pub(super) use run::{Caller, call_intended, checked, question};
 
 use super::{
     Agent, Step, StepOutput, StepResult, Timing, Transition, TurnContext, approval::request_name,
+    hooks::decided,
 };
 use crate::{
     artifact::result_name,
@@ -290,6 +291,7 @@ pub(super) fn record_end(session: &mut Session, call: &ToolCall, report: CallRep
         mut accounting,
         audit,
         merges,
+        verdicts,
     } = report;
     let known = session.state().limits(&call.name);
     if known.is_some() && known == accounting.limits.as_ref() {
@@ -314,6 +316,9 @@ pub(super) fn record_end(session: &mut Session, call: &ToolCall, report: CallRep
         call_id: call_id.clone(),
         delta,
     });
-    let events = std::iter::once(settled_event).chain(merged).collect();
+    let events = decided(verdicts, Some(&call.id))
+        .chain([settled_event])
+        .chain(merged)
+        .collect();
     session.record_all(events, settled.blobs);
 }

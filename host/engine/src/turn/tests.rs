@@ -18,6 +18,7 @@ mod interrupted;
 mod limits;
 mod questions;
 mod restarts;
+mod reviews;
 mod rules;
 mod tool_search;
 mod until;

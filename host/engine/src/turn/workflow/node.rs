@@ -14,6 +14,7 @@ use agent_host_types::{
     accounting::{Accounting, AuditEntry},
     continuation::WaitingChild,
     failure::ToolErrorCode,
+    hook::HookVerdict,
     id::CallId,
     tool::Effect,
     turn::{AgentInput, ChildSummary, TurnError},
@@ -74,6 +75,7 @@ pub(super) struct Ended {
     pub(super) accounting: Accounting,
     pub(super) audit: Vec<AuditEntry>,
     pub(super) merges: Vec<Map<String, Value>>,
+    pub(super) verdicts: Vec<HookVerdict>,
 }
 
 impl Ended {
@@ -84,6 +86,7 @@ impl Ended {
             accounting: Accounting::default(),
             audit: Vec::new(),
             merges: Vec::new(),
+            verdicts: Vec::new(),
         }
     }
 }
@@ -193,6 +196,7 @@ impl Flight {
             accounting: report.accounting,
             audit: report.audit,
             merges: report.merges,
+            verdicts: report.verdicts,
         }
     }
 
