@@ -50,6 +50,7 @@ mod model;
 mod network;
 mod record;
 mod rules;
+mod schema;
 mod select;
 mod sessions;
 mod settings;

@@ -19,6 +19,7 @@ mod model;
 mod resume;
 mod review;
 mod step;
+mod step_reader;
 #[cfg(test)]
 mod tests;
 mod until;
@@ -36,6 +37,7 @@ pub use approval_view::{CallPreview, QuestionPreview, call_heading};
 pub use client::{ClientCall, ClientCallEnd, ClientCallError};
 pub use continuation::ContinuationKey;
 pub use step::{Step, StepOutput, StepResult, Transition};
+pub use step_reader::{StepReader, TurnStep};
 pub use until::{UntilEnd, UntilTool};
 
 use crate::{

@@ -20,6 +20,7 @@ mod questions;
 mod restarts;
 mod reviews;
 mod rules;
+mod steps;
 mod tool_search;
 mod until;
 mod workflow;
