@@ -213,6 +213,7 @@ impl McpServer {
                 grant: None,
             }],
             merges: Vec::new(),
+            verdicts: Vec::new(),
         }
     }
 

@@ -1,13 +1,24 @@
 //! Hooks of a configuration in the journal: where they ran, and what they decided.
 
 use crate::output::ToolResultOutput;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use strum::IntoStaticStr;
 
 /// The point of a turn at which a hook runs.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -39,7 +50,7 @@ impl HookPoint {
 }
 
 /// The kind of a verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum VerdictKind {
@@ -66,7 +77,7 @@ impl VerdictKind {
 }
 
 /// The verdict of one hook.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HookVerdict {
     /// The name of the hook.
     pub hook: String,
@@ -80,7 +91,7 @@ pub struct HookVerdict {
 }
 
 /// The review of a call by the hooks, after the model requested it and before its approval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallReview {
     /// The verdicts, in the order of the hooks; those after one that stopped the call are absent.
     pub verdicts: Vec<HookVerdict>,
@@ -92,7 +103,7 @@ pub struct CallReview {
 }
 
 /// What follows from a review.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ReviewEnd {
     /// The policy decides about the call.

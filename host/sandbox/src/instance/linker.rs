@@ -3,7 +3,7 @@
 //! gated implementation with an ungated one.
 
 use crate::{
-    bindings::{human, progress, state, types},
+    bindings::{hook_types, human, progress, state, types},
     caps::{
         files::{Files, FilesView},
         human::HumanCtx,
@@ -32,6 +32,7 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     let l = &mut linker;
 
     types::add_to_linker::<_, HasSelf<CallState>>(l, |call| call)?;
+    hook_types::add_to_linker::<_, HasSelf<CallState>>(l, |call| call)?;
     human::add_to_linker::<_, HasSelf<HumanCtx>>(l, |call| &mut call.human)?;
     progress::add_to_linker::<_, HasSelf<ProgressCtx>>(l, |call| &mut call.progress)?;
     state::add_to_linker::<_, HasSelf<StateCtx>>(l, |call| &mut call.state)?;
@@ -76,8 +77,9 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     Ok(linker)
 }
 
-/// The interface `types` has no functions.
+/// The interfaces with types alone have no functions.
 impl types::Host for CallState {}
+impl hook_types::Host for CallState {}
 
 impl CallState {
     fn files(&mut self) -> FilesView<'_> {

@@ -27,11 +27,14 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+/// Judges the arguments of a call.
+type Judge = Box<dyn Fn(&Map<String, Value>) -> CallVerdict + Send + Sync>;
+
 /// Reviews calls of all tools, or of one, and keeps the arguments that it saw.
 struct Reviewer {
     name: &'static str,
     tool: Option<&'static str>,
-    verdict: Box<dyn Fn(&Map<String, Value>) -> CallVerdict + Send + Sync>,
+    verdict: Judge,
     seen: Mutex<Vec<Value>>,
 }
 

@@ -7,6 +7,7 @@ use crate::{
     workflow::{Graph, Handlers},
 };
 use agent_host_types::continuation::Awaiting;
+use pretty_assertions::assert_eq;
 use tokio_util::sync::CancellationToken;
 
 /// The hooks of both loops hold: that of the parent reviews the start of the agent, that of the
