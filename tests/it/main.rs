@@ -34,6 +34,7 @@ mod dist;
 mod docs;
 mod explain;
 mod external;
+mod hooks;
 mod idempotency;
 mod inspect;
 mod large_results;

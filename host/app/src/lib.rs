@@ -12,6 +12,7 @@ pub mod config;
 mod error;
 mod executables;
 mod explain;
+mod hooks;
 mod host;
 mod lock_diff;
 mod lock_file;
@@ -37,11 +38,12 @@ pub use builtin::{BUILTINS, Builtin, builtin};
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
 pub use config::{
-    ComponentSource, Config, ConfigError, ConfigProblem, Environment, ModelConfig, Overrides,
-    allowing_flag,
+    ComponentSource, Config, ConfigError, ConfigProblem, Environment, HookConfig, ModelConfig,
+    OnHookError, Overrides, allowing_flag,
 };
 pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
+pub use hooks::HookEntry;
 pub use host::{Host, model};
 pub use lock_diff::{compare, difference};
 pub use lock_file::{InvalidLock, LockError, LockFile};

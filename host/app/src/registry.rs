@@ -5,15 +5,17 @@ mod skills;
 
 use crate::{
     components::{ComponentEntry, check_confirmations, enforced_effect, load_one},
-    config::{Config, Confirmation, ExternalTool, ToolConfig},
+    config::{Config, Confirmation, ExternalTool, HookConfig, ToolConfig},
     error::HostError,
     executables,
+    hooks::{self, HookEntry},
     lock_file::LockFile,
     servers::{self, Connected, ServerEntry},
     skill::Skill,
 };
 use agent_host_engine::{
     BoxFuture,
+    hook::Hook,
     schema::InputSchema,
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
 };
@@ -55,6 +57,7 @@ pub struct Registry {
     /// The secrets that any of the components may use; empty where no calls are made.
     secrets: Arc<Secrets>,
     entries: Vec<Arc<ComponentEntry>>,
+    hooks: Vec<HookEntry>,
     servers: Connected,
     tools: Vec<RegisteredTool>,
     /// From a tool's name to its index in `tools` and its source.
@@ -89,6 +92,7 @@ impl Registry {
     pub fn reopen<'a>(&'a self, config: &'a Config) -> BoxFuture<'a, Result<Self, HostError>> {
         Box::pin(async move {
             let mut registry = Self::load_in(Arc::clone(&self.sandbox), &config.tools).await?;
+            registry.add_hooks(&config.hooks).await?;
             // The servers notice changes of their tools themselves.
             registry.add_servers(self.servers.clone())?;
             registry.add_external(&config.external_tools)?;
@@ -110,6 +114,7 @@ impl Registry {
             let loaded = Self::load(config, &config.tools);
             let connected = servers::connect(config, &config.servers);
             let (mut registry, connected) = tokio::try_join!(loaded, connected)?;
+            registry.add_hooks(&config.hooks).await?;
             registry.add_servers(connected)?;
             registry.add_external(&config.external_tools)?;
             Ok(registry)
@@ -124,7 +129,9 @@ impl Registry {
     /// cannot be read.
     pub async fn open_one(config: &Config, name: &str) -> Result<Self, HostError> {
         let mut registry = Self::open_one_unlocked(config, name).await?;
-        let configured = config.tools.iter().any(|tool| tool.name == name);
+        let mut hooks = config.hooks.iter();
+        let configured = config.tools.iter().any(|tool| tool.name == name)
+            || hooks.any(|hook| hook.name == name);
         if configured || !registry.servers().is_empty() {
             registry.check_lock(config, &config.skills)?;
         }
@@ -150,6 +157,11 @@ impl Registry {
                 registry.add_servers(connected)?;
                 return Ok(registry);
             }
+            if let Some(hook) = config.hooks.iter().find(|hook| hook.name == name) {
+                let mut registry = Self::load(config, &[]).await?;
+                registry.add_hooks(std::slice::from_ref(hook)).await?;
+                return Ok(registry);
+            }
             let tool = match config.tools.iter().find(|tool| tool.name == name) {
                 Some(tool) => tool.clone(),
                 None => config.tool_from_argument(name)?,
@@ -161,7 +173,7 @@ impl Registry {
     /// Reads the secrets that the components may use, each once. Only to run components that are
     /// known to be the accepted ones: it opens files and runs commands of the operator.
     async fn read_secrets(&mut self, config: &Config) -> Result<(), HostError> {
-        let granted = self.entries.iter().flat_map(|entry| &entry.grants.secrets);
+        let granted = self.components().flat_map(|entry| &entry.grants.secrets);
         let names = granted.map(|grant| grant.name.as_str()).collect();
         self.secrets = Arc::new(config.read_secrets(&names).await?);
         Ok(())
@@ -173,7 +185,7 @@ impl Registry {
         let Some(mut lock) = LockFile::open(config)? else {
             return Ok(());
         };
-        for entry in self.entries.iter().filter(|entry| entry.source.is_file()) {
+        for entry in self.components().filter(|entry| entry.source.is_file()) {
             lock.admit(&entry.name, LockEntry::Component(entry.locked()))?;
         }
         for entry in self.servers() {
@@ -196,6 +208,7 @@ impl Registry {
             sandbox,
             secrets: Arc::default(),
             entries: Vec::new(),
+            hooks: Vec::new(),
             servers: Connected::default(),
             tools: Vec::new(),
             index: HashMap::new(),
@@ -213,6 +226,23 @@ impl Registry {
     #[must_use]
     pub fn skills(&self) -> &[Arc<Skill>] {
         &self.skills
+    }
+
+    /// Adds the hooks, in their order, and refuses hooks among the tools.
+    async fn add_hooks(&mut self, configured: &[HookConfig]) -> Result<(), HostError> {
+        let is_hook = |entry: &&Arc<ComponentEntry>| {
+            entry.component.is_hook() && entry.component.definitions().is_empty()
+        };
+        if let Some(entry) = self.entries.iter().find(is_hook) {
+            return Err(HostError::HookAsTool {
+                name: entry.name.clone(),
+            });
+        }
+        let loaded = configured
+            .iter()
+            .map(|hook| hooks::load(&self.sandbox, hook));
+        self.hooks = try_join_all(loaded).await?;
+        Ok(())
     }
 
     /// Adds the external tools.
@@ -317,10 +347,23 @@ impl Registry {
         }
     }
 
-    /// Returns the components.
+    /// Returns the components: those of tools, and those of hooks.
+    pub fn components(&self) -> impl Iterator<Item = &Arc<ComponentEntry>> {
+        let hooks = self.hooks.iter().map(|hook| &hook.component);
+        self.entries.iter().chain(hooks)
+    }
+
+    /// Returns the hooks, in the order in which they run.
     #[must_use]
-    pub fn components(&self) -> &[Arc<ComponentEntry>] {
-        &self.entries
+    pub fn hooks(&self) -> &[HookEntry] {
+        &self.hooks
+    }
+
+    /// Returns the hooks as the engine asks them.
+    #[must_use]
+    pub fn engine_hooks(&self) -> Vec<Arc<dyn Hook>> {
+        let hooks = self.hooks.iter();
+        hooks.map(|hook| hook.with_secrets(&self.secrets)).collect()
     }
 
     /// Returns the MCP servers.

@@ -9,6 +9,7 @@ use agent_host_types::{
     custom_context::CustomContext,
     event::Event,
     failure::ToolFailure,
+    hook::HookVerdict,
     id::{CallId, SessionId},
     limits::Limits,
     output::{Blob, ToolResultOutput},
@@ -89,6 +90,8 @@ pub struct CallReport {
     pub audit: Vec<AuditEntry>,
     /// The changes of the session, in order. Those of a call that does not succeed are dropped.
     pub changes: Vec<SessionChange>,
+    /// What hooks decided about the run, beside those that passed it.
+    pub verdicts: Vec<HookVerdict>,
 }
 
 /// A change of its session that a call asks for.
@@ -113,6 +116,7 @@ impl CallReport {
             accounting: Accounting::default(),
             audit: Vec::new(),
             changes: Vec::new(),
+            verdicts: Vec::new(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! One turn of the loop: at most one model call, and the tool calls that it requests.
 //!
 //! [`Agent::run_turn`] is the only entry point; callers repeat it while the turn ends with
-//! `NeedsMoreTurns`. A pipeline of four steps runs: check budgets, call the model, check approval,
-//! execute tools. Each step reads the session, adds events to it, and returns the next step or the
+//! `NeedsMoreTurns`. A pipeline of steps runs: check budgets, call the model, have hooks review its
+//! calls if there are hooks, check approval, execute tools. Each step reads the session, adds events to it, and returns the next step or the
 //! end.
 
 mod approval;
@@ -17,6 +17,7 @@ mod execute;
 mod hooks;
 mod model;
 mod resume;
+mod review;
 mod step;
 mod step_reader;
 #[cfg(test)]
@@ -314,6 +315,7 @@ impl Agent {
             let result = match step {
                 Step::CheckBudgets => self.check_budgets(session, started),
                 Step::CallModel => self.call_model(session, cx).await?,
+                Step::ReviewCalls => self.review_calls(session, cx).await?,
                 Step::CheckApproval => self.check_approval(session, cx),
                 Step::ExecuteTools => self.execute_tools(session, cx).await?,
                 Step::RunWorkflow => self.run_workflow(session, cx, started).await?,

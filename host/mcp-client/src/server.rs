@@ -213,6 +213,7 @@ impl McpServer {
                 grant: None,
             }],
             changes: Vec::new(),
+            verdicts: Vec::new(),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::{
     context::{CompactionStats, ReferencedResult},
     continuation::{PendingCall, WaitingChild},
     custom_context::CustomContext,
+    hook::{CallReview, HookVerdict},
     id::{CallId, Digest, SessionId},
     message::Message,
     model::{ModelReply, Provenance, Usage},
@@ -166,6 +167,26 @@ pub enum Event {
         tool: String,
         /// The arguments.
         input: Map<String, Value>,
+    },
+    /// Hooks reviewed a call before its approval. What follows for it is here, so that no hook is
+    /// asked again after a crash.
+    CallReviewed {
+        /// The call.
+        call_id: CallId,
+        /// The tool.
+        tool: String,
+        /// The digest of the arguments before the review.
+        input_digest: Digest,
+        /// The review.
+        review: CallReview,
+    },
+    /// A hook did not pass a request, a reply or a result.
+    HookDecided {
+        /// The call; absent for a request to a model or its reply.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<CallId>,
+        /// The verdict.
+        verdict: HookVerdict,
     },
     /// A call is about to run.
     CallIntended {

@@ -8,7 +8,7 @@
 //! - [`artifact`]: names of artifacts; [`custom_context`]: what the operator's program says of a session's request.
 //! - [`budget`], [`context`], [`limits`], [`accounting`], [`json`]: bounds, and the usage that they
 //!   bound.
-//! - [`workflow`]: the outputs of the nodes of workflows.
+//! - [`hook`]: the verdicts of hooks. [`workflow`]: the outputs of the nodes of workflows.
 //! - [`failure`]: abnormal ends of calls; [`id`]: identifiers and digests; [`lock`]: `agent.lock`.
 
 #[cfg(not(all(
@@ -29,6 +29,7 @@ pub mod continuation;
 pub mod custom_context;
 pub mod event;
 pub mod failure;
+pub mod hook;
 pub mod id;
 pub mod json;
 pub mod limits;

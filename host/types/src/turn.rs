@@ -332,6 +332,16 @@ pub enum TurnError {
         /// The text of its failure.
         message: String,
     },
+    /// A hook could not judge a reply, which no one is shown therefore.
+    #[error(
+        "hook-failed: the hook `{hook}` gave no verdict about the model's reply, which is discarded: {message}"
+    )]
+    Hook {
+        /// The hook.
+        hook: String,
+        /// Its failure.
+        message: String,
+    },
     /// The input does not fit the state of the session. Nothing ran or was recorded.
     #[error("{message}")]
     Input {

@@ -7,6 +7,7 @@
 )]
 
 mod contract;
+pub mod hook;
 pub mod http;
 mod image;
 pub mod imports;

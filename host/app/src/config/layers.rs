@@ -29,12 +29,13 @@ const SYSTEM_FILE_VARIABLE: &str = "AGENT_HOST_SYSTEM_CONFIG";
 pub(super) const USER_FILE: &str = "config.toml";
 
 /// The lists whose elements are put together.
-pub(super) const COMBINED: [&str; 8] = [
+pub(super) const COMBINED: [&str; 9] = [
     "tool",
     "external-tool",
     "mcp",
     "agent",
     "workflow",
+    "hook",
     "provider",
     "secret",
     RULES,

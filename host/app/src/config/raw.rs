@@ -5,8 +5,8 @@
 //! is marked as harmless by `skip_serializing`.
 
 use super::{
-    agents::RawAgent, approval::RawApproval, model::is_file, network::RawNetwork, rules::RawRule,
-    settings::RawSettings, units,
+    agents::RawAgent, approval::RawApproval, hooks::RawHook, model::is_file, network::RawNetwork,
+    rules::RawRule, settings::RawSettings, units,
 };
 use agent_host_engine::policy::{ArtifactAccess, DirMode, DirQuota};
 use agent_host_models::Provider;
@@ -95,6 +95,8 @@ pub(super) struct RawConfig {
     pub(super) agent: Vec<RawAgent>,
     /// The workflows.
     pub(super) workflow: Vec<WorkflowDefinition>,
+    /// The hooks.
+    pub(super) hook: Vec<RawHook>,
     /// The rules about calls.
     pub(super) rule: Vec<RawRule>,
     /// The grants of components without lists of their own; absent for the working directory,

@@ -2,7 +2,7 @@
 
 use super::{
     Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig, ModelsConfig,
-    SecretSection, agents, budgets, context, external, grants, instructions,
+    SecretSection, agents, budgets, context, external, grants, hooks, instructions,
     layers::{Layers, Merged},
     mcp, network,
     parse::ConfigFile,
@@ -173,10 +173,20 @@ impl Config {
                 }
                 _ => Err(ConfigError::reported()),
             };
-            skills = match (&tools, &servers) {
-                (Some(tools), Some(servers)) => {
+            hooks = match (&tools, &limits, &secrets, &servers) {
+                (Some(tools), Some(limits), Some(secrets), Some(servers)) => {
+                    let taken = tools.iter().map(|tool| tool.name.as_str());
+                    let taken = taken.chain(servers.iter().map(|server| server.name.as_str()));
+                    let taken: Vec<&str> = taken.collect();
+                    hooks::resolve(raw.hook, &taken, limits, secrets, scope)
+                }
+                _ => Err(ConfigError::reported()),
+            };
+            skills = match (&tools, &servers, &hooks) {
+                (Some(tools), Some(servers), Some(hooks)) => {
                     let tools = tools.iter().map(|tool| tool.name.as_str());
                     let others = tools.chain(servers.iter().map(|server| server.name.as_str()));
+                    let others = others.chain(hooks.iter().map(|hook| hook.name.as_str()));
                     skills::resolve(&raw.skills, &others.collect(), scope)
                 }
                 _ => Err(ConfigError::reported()),
@@ -224,6 +234,7 @@ impl Config {
             agents: raw.agents,
             agent_depth,
             workflows,
+            hooks,
             rules,
             rule_flags,
             supervisor: None,

@@ -1,7 +1,8 @@
 //! The resolved configuration.
 
 use super::{
-    AgentConfig, ConfigError, ExternalTool, McpConfig, ModelsConfig, RuleFlag, SessionConfig,
+    AgentConfig, ConfigError, ExternalTool, HookConfig, McpConfig, ModelsConfig, RuleFlag,
+    SessionConfig,
     ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical, secrets::SecretConfig,
 };
 use crate::skill::Skill;
@@ -89,6 +90,9 @@ pub struct Config {
     /// The workflows. Their names differ, and [`Host::workflow`](crate::Host::workflow) checks their
     /// nodes.
     pub workflows: Vec<Arc<WorkflowDefinition>>,
+    /// The hooks, in the order in which they run. Their names differ, also from those of components
+    /// and servers.
+    pub hooks: Vec<HookConfig>,
     /// The rules about calls. Their names differ.
     pub rules: Arc<[CallRule]>,
     /// The rules about calls of the command line.
@@ -161,7 +165,8 @@ impl Config {
                 .filter_map(|skill| skill.directory.clone()),
         );
         let components = self.tools.iter().filter_map(|tool| tool.source.file());
-        paths.extend(components.map(Path::to_owned));
+        let hooks = self.hooks.iter().filter_map(|hook| hook.source.file());
+        paths.extend(components.chain(hooks).map(Path::to_owned));
         let mut paths: Vec<PathBuf> = paths.iter().map(|path| canonical(path)).collect();
         paths.sort();
         paths.dedup();

@@ -18,6 +18,7 @@
 //! here.
 
 mod demands;
+mod hook_demands;
 pub(super) mod replaced;
 mod settings;
 
@@ -291,6 +292,7 @@ impl<'a> Review<'a> {
             agent_depth: _,
             agent,
             workflow,
+            hook,
             rule,
             grants,
             secret,
@@ -341,6 +343,7 @@ impl<'a> Review<'a> {
         mcp.iter().for_each(|server| self.server(server));
         agent.iter().for_each(|agent| self.agent(agent));
         workflow.iter().for_each(|workflow| self.workflow(workflow));
+        hook.iter().for_each(|hook| self.hook(hook));
         rule.iter().for_each(|rule| self.rule(rule));
         grants
             .iter()

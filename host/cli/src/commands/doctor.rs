@@ -8,10 +8,13 @@ use crate::{
     terminal::{GREEN, RED, Terminal, YELLOW, bytes, escape_line},
 };
 use agent_host_app::{
-    CheckedModel, Config, ModelAnswer, Overrides, Registry, Role, ServerEntry, Skill, check_models,
-    check_rules, open_store, project,
+    CheckedModel, Config, HookConfig, HookEntry, ModelAnswer, OnHookError, Overrides, Registry,
+    Role, ServerEntry, Skill, check_models, check_rules, open_store, project,
 };
-use agent_host_engine::{journal::JournalError, policy::RuleDecision};
+use agent_host_engine::{
+    journal::JournalError,
+    policy::{NameGlob, RuleDecision},
+};
 use agent_host_journal::Retention;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
 use std::sync::Arc;
@@ -229,6 +232,7 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         ("compiler", compiler),
         ("tools", Finding::Ok(tool_names(&registry))),
     ];
+    findings.extend(registry.hooks().iter().map(hook));
     findings.extend(rules(config, &registry));
     // Those of the configuration are shown even if the tools cannot be loaded.
     let in_components = registry.skills().iter();
@@ -254,6 +258,31 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         findings.push(("MCP server", Finding::Warning(text)));
     }
     findings
+}
+
+/// Describes a hook: where it runs, and what follows if it gives no verdict.
+fn hook(entry: &HookEntry) -> (&'static str, Finding) {
+    let HookConfig {
+        name,
+        points,
+        tools,
+        on_error,
+        ..
+    } = &entry.config;
+    let points: Vec<&str> = points.iter().map(|point| point.as_str()).collect();
+    let tools: Vec<&str> = tools.iter().map(NameGlob::as_str).collect();
+    let tools = match tools.is_empty() {
+        true => String::new(),
+        false => format!(" of {}", tools.join(", ")),
+    };
+    let text = format!("{name}: {}{tools}", points.join(", "));
+    let finding = match on_error {
+        OnHookError::Block => Finding::Ok(text),
+        OnHookError::Pass => {
+            Finding::Warning(format!("{text}; without a verdict, everything goes on"))
+        }
+    };
+    ("hook", finding)
 }
 
 /// Counts the rules about calls, and checks the tools that they name.

@@ -34,7 +34,7 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
         server::show(entry, &config.rules, args.json, terminal).await;
         return Ok(Exit::Done);
     }
-    let Some(entry) = registry.components().first() else {
+    let Some(entry) = registry.components().next() else {
         return Err(Failure::usage(format!(
             "`{}` holds no component",
             args.component
@@ -83,6 +83,7 @@ fn as_json(
         "allocator": allocator(component),
         "imports": component.imports(),
         "permissions": permissions(component.imports()),
+        "hooks": component.is_hook(),
         "tools": tools.collect::<Vec<_>>(),
         "skill": registry.skills().first().map(|found| skill::as_json(found)),
         "notes": component.notes(),
@@ -134,6 +135,9 @@ fn as_text(
         format!("  instances   {}", allocator(component)),
         format!("  compiled    {}", compiled(component)),
     ];
+    if component.is_hook() {
+        lines.push("  hooks       around model calls and tool calls; see [[hook]]".to_owned());
+    }
     lines.extend(producer_lines(&described.producers));
     let asked = permissions(component.imports()).into_iter();
     section(

@@ -18,6 +18,7 @@ use agent_host_types::{
     continuation::Awaiting,
     custom_context::CustomContext,
     event::ParentCall,
+    hook::CallReview,
     id::{CallId, Digest},
     limits::Limits,
     message::{Message, Role, ToolResult},
@@ -91,6 +92,8 @@ pub struct BatchCall {
     pub call: ToolCall,
     /// The user's decision about it.
     pub decision: Option<Decision>,
+    /// The review by the hooks; `None` if they have not reviewed these arguments.
+    pub review: Option<CallReview>,
     /// The effect with which it started. Without a result, the run was interrupted.
     pub intended: Option<Effect>,
     /// Its result.
@@ -396,19 +399,34 @@ impl SessionState {
 }
 
 impl BatchCall {
-    /// Returns the arguments of the run: the model's, or those of the user's edit.
+    /// Returns the arguments of the run: those of the user's edit, or of a hook, or the model's.
     #[must_use]
     pub fn effective_input(&self) -> Option<&Map<String, Value>> {
         match &self.decision {
             Some(Decision::Edit { input, .. }) => Some(input),
-            _ => self.call.input.as_ref(),
+            _ => {
+                let reviewed = self
+                    .review
+                    .as_ref()
+                    .and_then(|review| review.input.as_ref());
+                reviewed.or(self.call.input.as_ref())
+            }
         }
+    }
+
+    /// Takes the user's decision. Hooks have not seen the arguments of an edit.
+    pub(crate) fn decide(&mut self, decision: Decision) {
+        if let Decision::Edit { .. } = decision {
+            self.review = None;
+        }
+        self.decision = Some(decision);
     }
 
     pub(crate) fn new(call: &ToolCall) -> Self {
         Self {
             call: call.clone(),
             decision: None,
+            review: None,
             intended: None,
             result: None,
             answers: Vec::new(),

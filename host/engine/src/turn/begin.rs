@@ -117,7 +117,7 @@ impl Agent {
         }
         let state = session.state();
         if !state.batch().is_empty() {
-            return Ok(Transition::to(Step::CheckApproval));
+            return Ok(Transition::to(self.before_approval()));
         }
         if let Some(message) = state.halt() {
             return match (state.open_workflow(), was_open) {

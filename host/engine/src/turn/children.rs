@@ -16,7 +16,6 @@ use super::{
 };
 use crate::{
     agents::SubAgent,
-    hook::Verdict,
     journal::JournalError,
     observer::{Live, Observer, Unobserved},
     session::{FIRST_MERGE, Session, SessionStart, Snapshot},
@@ -235,28 +234,27 @@ impl Agent {
             input: &run.input,
         });
         let invocation = self.invocation(caller, run, cx);
-        let end = match self.verdict_before(&invocation).await {
-            Verdict::Pass | Verdict::Retry => {
+        let mut verdicts = Vec::new();
+        let end = match self.may_run(&invocation).await {
+            Ok(passed) => {
+                verdicts = passed;
                 match self.drive(child, caller, run, input, share, cx).await? {
                     Driven::Waiting(waiting) => ChildEnd::Waiting(waiting),
                     Driven::Drained => ChildEnd::Drained,
                     Driven::Ended(session, end) => ended(child, &session, run, end).await?,
                 }
             }
-            Verdict::Block(reason) => {
-                let denied = ToolResultOutput::ExecutionDenied(Some(reason));
-                ChildEnd::Settled(CallReport::of(denied), None)
+            Err(mut report) => {
+                verdicts.append(&mut report.verdicts);
+                ChildEnd::Settled(*report, None)
             }
-            Verdict::Fallback(output) => ChildEnd::Settled(CallReport::of(output), None),
         };
-        let ChildEnd::Settled(mut report, summary) = end else {
+        let ChildEnd::Settled(report, summary) = end else {
             return Ok(end);
         };
-        report.output = match self.verdict_after(&invocation, &report.output).await {
-            Verdict::Pass | Verdict::Retry => report.output,
-            Verdict::Block(reason) => super::hooks::withheld(&reason),
-            Verdict::Fallback(output) => output,
-        };
+        let (mut report, _) = self.judge_result(&invocation, report).await;
+        verdicts.append(&mut report.verdicts);
+        report.verdicts = verdicts;
         let mut report = super::execute::checked(report);
         report.accounting.wall_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         cx.observer.live(Live::CallEnded {

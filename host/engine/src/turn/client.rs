@@ -10,6 +10,7 @@ use super::{
     approval::request_name,
     begin::refuse,
     execute::{Caller, Plan, Run, call_intended, question, record_settled},
+    review::reviewed,
 };
 use crate::{
     BoxFuture,
@@ -122,6 +123,12 @@ impl Agent {
             if let Some(output) = call.answered.take() {
                 return Ok(self.settle_skipped_call(session, cx, call, output, None));
             }
+            let id = session.lock().id();
+            if let Some(review) = self.review(id, &call.entry, cx).await {
+                let event = reviewed(&call.entry, review.clone());
+                session.lock().record(event, Vec::new());
+                call.entry.review = Some(review);
+            }
             let plan = {
                 let session = session.lock();
                 self.plan(&session, &call.entry, cx)
@@ -232,7 +239,7 @@ impl Agent {
         // Recorded together: a request alone would look like an open one.
         let events = std::iter::once(requested).chain(decided).collect();
         session.record_all(events, Vec::new());
-        call.entry.decision = Some(decision);
+        call.entry.decide(decision);
         call.fresh = true;
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! messages a summary. The events are recorded before the model is called, so that a resumed
 //! session sends the same request.
 
-use super::{Agent, TurnContext};
+use super::{Agent, TurnContext, hooks::Judged};
 use crate::{
     context::{estimate, reference, summary},
     observer::Live,
@@ -191,7 +191,11 @@ impl Agent {
             // The deltas of a summary are not shown: it is no answer.
             asked = self.ask_model(request, &|_| {}) => asked,
         };
-        let (reply, mut usage) = match asked {
+        let Judged {
+            reply,
+            discarded: mut usage,
+            verdicts: _,
+        } = match asked {
             Err(TurnError::Model { error }) if error.kind == ModelErrorKind::ContextWindow => {
                 return Err(self.too_long(session, Some(error))?);
             }

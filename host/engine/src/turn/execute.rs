@@ -12,6 +12,7 @@ pub(super) use run::{Caller, call_intended, checked, question, quota_failure};
 
 use super::{
     Agent, Step, StepOutput, StepResult, Timing, Transition, TurnContext, approval::request_name,
+    hooks::decided,
 };
 use crate::{
     artifact::result_name,
@@ -312,6 +313,7 @@ pub(super) fn record_end(session: &mut Session, call: &ToolCall, report: CallRep
         mut accounting,
         audit,
         changes,
+        verdicts,
     } = report;
     let known = session.state().limits(&call.name);
     if known.is_some() && known == accounting.limits.as_ref() {
@@ -336,7 +338,10 @@ pub(super) fn record_end(session: &mut Session, call: &ToolCall, report: CallRep
         labels: Vec::new(),
         tape: None,
     };
-    let events = std::iter::once(settled_event).chain(changed).collect();
+    let events = decided(verdicts, Some(&call.id))
+        .chain([settled_event])
+        .chain(changed)
+        .collect();
     session.record_all(events, settled.blobs);
 }
 

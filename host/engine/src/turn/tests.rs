@@ -20,6 +20,7 @@ mod interrupted;
 mod limits;
 mod questions;
 mod restarts;
+mod reviews;
 mod rules;
 mod steps;
 mod tool_search;

@@ -7,6 +7,7 @@ use agent_host_types::{
     context::{CompactionStats, ReferencedResult},
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
     event::{EVENT_VERSION, Event, EventRecord},
+    hook::{CallReview, HookPoint, HookVerdict, ReviewEnd, VerdictKind},
     id::{CallId, Digest, SessionId, json_digest},
     limits::Limits,
     message::{Message, Role},
@@ -150,6 +151,27 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             call_id: call_id.clone(),
             tool: "write_file".to_owned(),
             input: map.clone(),
+        },
+        Event::CallReviewed {
+            call_id: call_id.clone(),
+            tool: "read_file".to_owned(),
+            input_digest: json_digest(&arguments),
+            review: CallReview {
+                verdicts: Vec::new(),
+                input: Some(map.clone()),
+                end: ReviewEnd::Ask {
+                    hook: "guard".to_owned(),
+                },
+            },
+        },
+        Event::HookDecided {
+            call_id: None,
+            verdict: HookVerdict {
+                hook: "guard".to_owned(),
+                point: HookPoint::AfterModel,
+                verdict: VerdictKind::Modify,
+                reason: None,
+            },
         },
         Event::CallIntended {
             call_id: call_id.clone(),

@@ -4,6 +4,7 @@ use crate::{
     approval::{Remember, RememberWhat},
     budget::Budget,
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, WaitingChild},
+    hook::{HookPoint, ReviewEnd, VerdictKind},
     limits::Limits,
     message::{Role, ToolResult},
     model::{ModelError, ModelErrorKind, StopReason},
@@ -394,12 +395,38 @@ fn conversation_events() -> Vec<Event> {
     ]
 }
 
+fn verdict(point: HookPoint, verdict: VerdictKind) -> HookVerdict {
+    HookVerdict {
+        hook: "guard".into(),
+        point,
+        verdict,
+        reason: Some("no".into()),
+    }
+}
+
 fn call_events() -> Vec<Event> {
     vec![
         Event::CallReceived {
             call_id: id(),
             tool: "write_file".into(),
             input: map(),
+        },
+        Event::CallReviewed {
+            call_id: id(),
+            tool: "write_file".into(),
+            input_digest: Digest::of(b"{}"),
+            review: CallReview {
+                verdicts: vec![verdict(HookPoint::BeforeTool, VerdictKind::Fallback)],
+                input: Some(map()),
+                end: ReviewEnd::Fallback {
+                    hook: "guard".into(),
+                    output: ToolResultOutput::Text("none".into()),
+                },
+            },
+        },
+        Event::HookDecided {
+            call_id: Some(id()),
+            verdict: verdict(HookPoint::AfterTool, VerdictKind::Block),
         },
         Event::CallIntended {
             call_id: id(),

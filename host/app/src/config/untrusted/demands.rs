@@ -375,7 +375,7 @@ impl Review<'_> {
 
     /// Demands a directory grant beyond the default, which is to read the directory that the file
     /// came with, or a part of it.
-    fn dir(&mut self, who: &str, raw: &RawDirGrant) {
+    pub(super) fn dir(&mut self, who: &str, raw: &RawDirGrant) {
         let RawDirGrant {
             host,
             // Its guest path, and stricter rules.
@@ -447,7 +447,11 @@ impl Review<'_> {
         refused || hidden
     }
 
-    fn hosts<'r>(&mut self, who: &str, hosts: impl IntoIterator<Item = &'r RawHttpGrant>) {
+    pub(super) fn hosts<'r>(
+        &mut self,
+        who: &str,
+        hosts: impl IntoIterator<Item = &'r RawHttpGrant>,
+    ) {
         if self.is_offline() {
             return;
         }
@@ -457,7 +461,11 @@ impl Review<'_> {
         }
     }
 
-    fn variables<'r>(&mut self, who: &str, variables: impl IntoIterator<Item = &'r RawEnvGrant>) {
+    pub(super) fn variables<'r>(
+        &mut self,
+        who: &str,
+        variables: impl IntoIterator<Item = &'r RawEnvGrant>,
+    ) {
         for variable in variables {
             let RawEnvGrant {
                 name,
@@ -472,7 +480,11 @@ impl Review<'_> {
         }
     }
 
-    fn secret_names<'r>(&mut self, who: &str, names: impl IntoIterator<Item = &'r String>) {
+    pub(super) fn secret_names<'r>(
+        &mut self,
+        who: &str,
+        names: impl IntoIterator<Item = &'r String>,
+    ) {
         if self.is_offline() {
             return;
         }

@@ -1,5 +1,6 @@
 //! Formats a journal event as text.
 
+mod hooks;
 mod nodes;
 
 use crate::terminal::{
@@ -112,6 +113,10 @@ fn event(event: &Event) -> String {
             tool,
             input,
         } => ("call", call(tool, input, call_id, "not run")),
+        Event::CallReviewed { tool, review, .. } => ("reviewed", hooks::review(tool, review)),
+        Event::HookDecided { call_id, verdict } => {
+            ("hook", hooks::decided(call_id.as_ref(), verdict))
+        }
         Event::CallIntended {
             call_id,
             tool,

@@ -11,6 +11,7 @@ use agent_host_types::{
     approval::{ApprovalRule, Decision, RememberScope},
     continuation::{Awaiting, PendingCall},
     event::Event,
+    hook::CallReview,
     id::{CallId, Digest},
     message::{Message, Role, ToolResult},
     model::{ModelReply, StopReason, Usage},
@@ -94,7 +95,11 @@ impl SessionState {
             Event::ApprovalRequested { .. }
             | Event::ChildrenWaiting { .. }
             | Event::CallReceived { .. }
+            | Event::HookDecided { .. }
             | Event::NodeSkipped { .. } => {}
+            Event::CallReviewed {
+                call_id, review, ..
+            } => self.reviewed(call_id, review),
             Event::NodeSettled { .. } => {
                 self.keep_artifacts(|artifacts| artifacts.add(event));
                 self.apply_to_workflow(event);
@@ -237,8 +242,16 @@ impl SessionState {
         self.progress.is_open = true;
         for decision in decisions {
             if let Some(entry) = self.entry(decision.call_id()) {
-                entry.decision = Some(decision.clone());
+                entry.decide(decision.clone());
             }
+        }
+    }
+
+    fn reviewed(&mut self, call_id: &CallId, review: &CallReview) {
+        if let Some(entry) = self.entry(call_id) {
+            entry.review = Some(review.clone());
+        } else if let Some(run) = self.workflow.as_mut().filter(|run| !run.has_ended) {
+            run.reviews.insert(call_id.clone(), review.clone());
         }
     }
 

@@ -12,6 +12,7 @@ use crate::{
         Agent, Settings, TurnContext, TurnError,
         budget::Share,
         execute::{Caller, Run, checked},
+        review::of_calls,
     },
 };
 use agent_host_types::{
@@ -92,6 +93,7 @@ impl Agent {
                 input,
             }),
             workflow: None,
+            hooks: of_calls(&self.hooks),
             settings: Settings {
                 budgets: Budgets::default(),
                 until_tool: None,

@@ -9,7 +9,7 @@ use crate::{
     artifact::result_name,
     session::OpenNode,
     spill::{SpilledNode, spill_node},
-    turn::{TurnError, begin::refuse, execute::quota_failure},
+    turn::{TurnError, begin::refuse, execute::quota_failure, hooks::decided},
 };
 use agent_host_types::{
     accounting::Accounting,
@@ -55,7 +55,8 @@ impl Driver<'_> {
                 Ok(())
             }
             Ok(NodeEnd::Asked(call)) => {
-                let input = call.input.clone();
+                // The hooks review it there, and see the arguments of the node as here.
+                let input = call.entry.call.input.clone().unwrap_or_default();
                 self.start_in_session(call.entry, input, start).await
             }
             Err(error) => {
@@ -99,6 +100,7 @@ impl Driver<'_> {
         let (call_id, node) = (call_id.clone(), start.node.id.to_string());
         let iteration = start.run.iteration;
         if progress == Progress::Retry {
+            let retried_id = call_id.clone();
             let retried = Event::NodeRetried {
                 call_id,
                 node,
@@ -109,7 +111,8 @@ impl Driver<'_> {
                 accounting: ended.accounting,
                 audit: ended.audit,
             };
-            self.session.record(retried, Vec::new());
+            let events = decided(ended.verdicts, Some(&retried_id)).chain([retried]);
+            self.session.record_all(events.collect(), Vec::new());
             return Ok(());
         }
         let tool = start.tool();
@@ -129,7 +132,10 @@ impl Driver<'_> {
             audit: ended.audit,
             rule,
         };
-        let events = std::iter::once(settled).chain(changed).collect();
+        let events = decided(ended.verdicts, Some(&call_id))
+            .chain([settled])
+            .chain(changed);
+        let events = events.collect();
         self.session.record_all(events, blobs);
         self.record_skipped();
         Ok(())

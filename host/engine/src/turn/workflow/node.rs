@@ -14,6 +14,7 @@ use agent_host_types::{
     accounting::{Accounting, AuditEntry},
     continuation::WaitingChild,
     failure::ToolErrorCode,
+    hook::HookVerdict,
     id::CallId,
     tool::Effect,
     turn::{AgentInput, ChildSummary, TurnError},
@@ -73,6 +74,7 @@ pub(super) struct Ended {
     pub(super) accounting: Accounting,
     pub(super) audit: Vec<AuditEntry>,
     pub(super) changes: Vec<SessionChange>,
+    pub(super) verdicts: Vec<HookVerdict>,
 }
 
 impl Ended {
@@ -83,6 +85,7 @@ impl Ended {
             accounting: Accounting::default(),
             audit: Vec::new(),
             changes: Vec::new(),
+            verdicts: Vec::new(),
         }
     }
 }
@@ -192,6 +195,7 @@ impl Flight {
             accounting: report.accounting,
             audit: report.audit,
             changes: report.changes,
+            verdicts: report.verdicts,
         }
     }
 
