@@ -183,6 +183,7 @@ impl Host {
             prompts,
             timing: self.config.timing,
             durability: self.config.session.durability,
+            artifact_bytes: self.config.session.artifact_bytes,
             approval_expiry_ms: self.config.approval_expiry_ms,
             context: self.config.context,
             ..Settings::default()

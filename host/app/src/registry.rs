@@ -450,6 +450,8 @@ impl ToolRunner for Registry {
                 limits: &entry.limits,
                 context: CallContext {
                     shared: invocation.shared,
+                    custom: invocation.context,
+                    artifacts: invocation.artifacts,
                     answers: invocation.answers,
                     can_ask: invocation.can_ask,
                 },

@@ -74,6 +74,11 @@ pub(crate) enum Command {
     Cache(CacheArgs),
     /// Check this machine and the configuration.
     Doctor(ConfigArgs),
+    /// Print the JSON Schema of a document that programs read, or list the documents.
+    Schema {
+        /// The document, such as `event`.
+        document: Option<String>,
+    },
     /// Print the completions of a shell, for its start-up file or its directory of completions.
     Completions {
         /// The shell.
@@ -95,8 +100,8 @@ pub(crate) struct ConfigArgs {
     pub(crate) config: Option<PathBuf>,
     /// Grant something to the tools: `dir:PATH`, `dir:PATH:rw`,
     /// `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, such as
-    /// `http:GET,HEAD=https://api.example.com/v1/`, `env:NAME`, `env:NAME=VALUE`, or `secret:NAME`.
-    /// Repeatable.
+    /// `http:GET,HEAD=https://api.example.com/v1/`, `env:NAME`, `env:NAME=VALUE`, `secret:NAME`,
+    /// `artifacts:ro`, or `artifacts:rw`. Repeatable.
     #[arg(long = "grant", global = true, value_name = "GRANT")]
     pub(crate) grants: Vec<String>,
     /// Grant writing in the current directory, too.

@@ -48,7 +48,7 @@ impl Exit {
 impl From<&TurnEnd> for Exit {
     fn from(end: &TurnEnd) -> Self {
         match end {
-            TurnEnd::Done { .. } => Self::Done,
+            TurnEnd::Done { .. } | TurnEnd::Halted { .. } => Self::Done,
             TurnEnd::NeedsMoreTurns
             | TurnEnd::AwaitingConfirmation { .. }
             | TurnEnd::AwaitingAnswer { .. }

@@ -18,6 +18,7 @@ mod hooks;
 mod model;
 mod resume;
 mod step;
+mod step_reader;
 #[cfg(test)]
 mod tests;
 mod until;
@@ -35,11 +36,13 @@ pub use approval_view::{CallPreview, QuestionPreview, call_heading};
 pub use client::{ClientCall, ClientCallEnd, ClientCallError};
 pub use continuation::ContinuationKey;
 pub use step::{Step, StepOutput, StepResult, Transition};
+pub use step_reader::{StepReader, TurnStep};
 pub use until::{UntilEnd, UntilTool};
 
 use crate::{
-    BoxFuture, agents::Agents, hook::Hook, journal::JournalError, model::Model, observer::Observer,
-    policy::CallRule, schema::AnswerSchema, session::Session, tool::ToolRunner, workflow::Graph,
+    BoxFuture, agents::Agents, artifact::DEFAULT_QUOTA_BYTES, hook::Hook, journal::JournalError,
+    model::Model, observer::Observer, policy::CallRule, schema::AnswerSchema, session::Session,
+    tool::ToolRunner, workflow::Graph,
 };
 use std::{fmt, sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -160,6 +163,9 @@ pub struct Settings {
     pub parallel_calls: usize,
     /// The maximum number of agents that run concurrently for one batch.
     pub parallel_agents: usize,
+    /// The bytes of artifacts that the calls of a session may store; what was replaced or deleted
+    /// counts, since the journal keeps it.
+    pub artifact_bytes: u64,
     /// Whether the run of a workflow continues with a definition that has changed.
     pub accepts_changed_workflow: bool,
     /// The limits of the model's window; `None` for an unlimited one, such as a script's.
@@ -181,6 +187,7 @@ impl Default for Settings {
             approval_expiry_ms: None,
             parallel_calls: 8,
             parallel_agents: 4,
+            artifact_bytes: DEFAULT_QUOTA_BYTES,
             accepts_changed_workflow: false,
             context: Some(ContextLimits::default()),
         }

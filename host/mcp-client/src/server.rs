@@ -212,7 +212,7 @@ impl McpServer {
                 count: 1,
                 grant: None,
             }],
-            merges: Vec::new(),
+            changes: Vec::new(),
         }
     }
 

@@ -11,5 +11,5 @@ mod generated {
 
 pub(crate) use generated::{
     Host_ as Host, Host_Pre as HostPre,
-    agent::tool::{human, progress, state, types},
+    agent::tool::{artifacts, context, control, human, progress, state, types},
 };

@@ -6,8 +6,10 @@ pub(crate) mod tests;
 use crate::{
     accounting::{Accounting, AuditEntry},
     approval::{ApprovalRule, Decision, RememberScope},
+    artifact::ArtifactName,
     context::{CompactionStats, ReferencedResult},
     continuation::{PendingCall, WaitingChild},
+    custom_context::CustomContext,
     id::{CallId, Digest, SessionId},
     message::Message,
     model::{ModelReply, Provenance, Usage},
@@ -17,15 +19,16 @@ use crate::{
     turn::{ChildSummary, TurnReport},
     workflow::{NodeFailure, NodeOutput, WorkflowSummary},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The version of the stored JSON form. Adding a field or a kind increments it, so that an older
 /// program refuses records that it would misread.
-pub const EVENT_VERSION: u32 = 2;
+pub const EVENT_VERSION: u32 = 3;
 
 /// An event with its position in the session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventRecord {
     /// The form's version, [`EVENT_VERSION`].
     pub v: u32,
@@ -40,7 +43,7 @@ pub struct EventRecord {
 }
 
 /// An event of a session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Event {
@@ -69,6 +72,11 @@ pub enum Event {
         from: SessionId,
         /// The position of the last copied event.
         at: u64,
+    },
+    /// The operator's program set the custom context. A copy of the session begins without it.
+    ContextSet {
+        /// The context.
+        context: CustomContext,
     },
     /// The user sent a message.
     InputReceived {
@@ -315,6 +323,36 @@ pub enum Event {
         /// The change: a JSON object, merged deeply.
         delta: Map<String, Value>,
     },
+    /// An artifact was stored, in place of one with its name.
+    ArtifactStored {
+        /// The call; absent if the operator's program stored it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<CallId>,
+        /// The tool of the call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
+        /// The name, which is not in the directory of results.
+        name: ArtifactName,
+        /// The media type, which agrees with the bytes.
+        media_type: String,
+        /// The bytes.
+        blob: BlobRef,
+    },
+    /// An artifact was deleted; its bytes stay.
+    ArtifactDeleted {
+        /// The call; absent if the operator's program deleted it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<CallId>,
+        /// The name.
+        name: ArtifactName,
+    },
+    /// A call ended the run.
+    RunHalted {
+        /// The call.
+        call_id: CallId,
+        /// The message for the user.
+        message: String,
+    },
     /// The run of a workflow started: its nodes take the place of the model.
     WorkflowStarted {
         /// The name of the workflow.
@@ -423,7 +461,7 @@ pub enum Event {
 pub const EXPIRY: &str = "expiry";
 
 /// A call of another session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ParentCall {
     /// The other session.
     pub session: SessionId,

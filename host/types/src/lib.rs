@@ -5,6 +5,7 @@
 //!   tools; [`media`]: media types of files.
 //! - [`event`]: the journal's records; [`turn`], [`approval`], [`continuation`], [`question`]: the
 //!   input and the report of a turn.
+//! - [`artifact`]: names of artifacts; [`custom_context`]: what the operator's program says of a session's request.
 //! - [`budget`], [`context`], [`limits`], [`accounting`], [`json`]: bounds, and the usage that they
 //!   bound.
 //! - [`workflow`]: the outputs of the nodes of workflows.
@@ -21,9 +22,11 @@ compile_error!(
 
 pub mod accounting;
 pub mod approval;
+pub mod artifact;
 pub mod budget;
 pub mod context;
 pub mod continuation;
+pub mod custom_context;
 pub mod event;
 pub mod failure;
 pub mod id;
@@ -35,6 +38,7 @@ pub mod message;
 pub mod model;
 pub mod output;
 pub mod question;
+pub mod schema;
 pub mod tool;
 pub mod turn;
 pub mod workflow;

@@ -8,7 +8,7 @@ use super::{
     agents::RawAgent, approval::RawApproval, model::is_file, network::RawNetwork, rules::RawRule,
     settings::RawSettings, units,
 };
-use agent_host_engine::policy::{DirMode, DirQuota};
+use agent_host_engine::policy::{ArtifactAccess, DirMode, DirQuota};
 use agent_host_models::Provider;
 use agent_host_types::{limits::Limits, tool::Effect, turn::Durability};
 use agent_host_workflow::definition::WorkflowDefinition;
@@ -215,6 +215,9 @@ pub(super) struct RawSession {
     /// The maximum wait for another process that holds the database, in milliseconds.
     #[serde(default, deserialize_with = "units::milliseconds")]
     pub(super) lock_timeout_ms: Option<u64>,
+    /// The bytes of artifacts that the calls of one session may store.
+    #[serde(default, deserialize_with = "units::bytes")]
+    pub(super) artifact_bytes: Option<u64>,
     /// How much of a turn a crash can lose.
     #[serde(skip_serializing)]
     pub(super) durability: Durability,
@@ -338,6 +341,8 @@ pub(super) struct RawTool {
     pub(super) env: Option<Vec<RawEnvGrant>>,
     /// Names of secrets instead of the general ones.
     pub(super) secrets: Option<Vec<String>>,
+    /// The access to artifacts instead of the general one.
+    pub(super) artifacts: Option<RawArtifacts>,
 }
 
 /// `[[external-tool]]`.
@@ -436,6 +441,31 @@ pub struct GrantsSection {
     pub(super) env: Option<Vec<RawEnvGrant>>,
     /// Names of secrets.
     pub(super) secrets: Option<Vec<String>>,
+    /// The artifacts of the session.
+    pub(super) artifacts: Option<RawArtifacts>,
+}
+
+/// `artifacts` in `[grants]` and in a `[[tool]]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RawArtifacts {
+    /// No access.
+    None,
+    /// List and read.
+    ReadOnly,
+    /// List, read, store and delete.
+    ReadWrite,
+}
+
+impl RawArtifacts {
+    /// Returns the grant.
+    pub(super) fn access(self) -> Option<ArtifactAccess> {
+        match self {
+            Self::None => None,
+            Self::ReadOnly => Some(ArtifactAccess::ReadOnly),
+            Self::ReadWrite => Some(ArtifactAccess::ReadWrite),
+        }
+    }
 }
 
 /// `[[grants.dir]]` and `[[tool.dir]]`.

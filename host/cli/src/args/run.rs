@@ -64,6 +64,10 @@ pub(crate) struct RunArgs {
     /// first one ended, or continues it where it was interrupted.
     #[arg(long, value_name = "KEY", conflicts_with = "resume")]
     pub(crate) idempotency_key: Option<String>,
+    /// A custom context that tools can read, such as `{"user": "ada"}`: a JSON object of at most
+    /// 16 KiB, or `@FILE` with one. The model never sees it.
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub(crate) context_json: Option<String>,
     /// Go on with a session: its id, the beginning of its id, or `latest`.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,

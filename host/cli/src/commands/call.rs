@@ -75,6 +75,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         input,
         idempotency_key: session.to_string(),
         shared: Arc::default(),
+        context: Arc::default(),
         answers: Vec::new(),
         artifacts: None,
         can_ask: terminal.can_ask(),

@@ -2,7 +2,9 @@
 //! enforces. Secrets and variables appear by name only.
 
 use agent_host_app::Registry;
-use agent_host_engine::policy::{DirGrant, DirMode, Grants, HttpGrant, SecretGrant};
+use agent_host_engine::policy::{
+    ArtifactAccess, DirGrant, DirMode, Grants, HttpGrant, SecretGrant,
+};
 
 /// Lists what the tools may reach; components with equal grants share a line, and what an MCP
 /// server reaches is unknown.
@@ -57,6 +59,7 @@ pub(super) fn lines(grants: &Grants) -> Vec<String> {
         http,
         env,
         secrets,
+        artifacts,
     } = grants;
     let none = |is_none: bool, what: &str| is_none.then(|| what.to_owned());
     let mut lines: Vec<String> = dirs.iter().map(dir_line).collect();
@@ -65,6 +68,7 @@ pub(super) fn lines(grants: &Grants) -> Vec<String> {
     lines.extend(none(http.is_empty(), "no network"));
     lines.extend(env.iter().map(|env| format!("variable {}", env.name)));
     lines.extend(secrets.iter().map(secret_line));
+    lines.extend(artifacts.map(artifact_line));
     lines
 }
 
@@ -84,6 +88,14 @@ fn dir_line(dir: &DirGrant) -> String {
         }
     }
     line
+}
+
+fn artifact_line(access: ArtifactAccess) -> String {
+    match access {
+        ArtifactAccess::ReadOnly => "artifacts of the session, read-only",
+        ArtifactAccess::ReadWrite => "artifacts of the session, read and write",
+    }
+    .to_owned()
 }
 
 fn http_line(http: &HttpGrant) -> String {

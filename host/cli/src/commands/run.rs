@@ -2,6 +2,7 @@
 
 mod approval;
 mod attachments;
+mod context;
 mod intro;
 mod keyed;
 mod reply;
@@ -21,8 +22,10 @@ use crate::{
 use agent_host_app::{Host, Overrides};
 use agent_host_engine::{
     BoxFuture,
+    observer::{Observer, Observers},
     schema::AnswerSchema,
     session::Session,
+    stream::{StreamLine, StreamObserver, WriteLine},
     turn::{Agent, Prompts, TurnContext, UntilEnd, UntilTool},
 };
 use agent_host_types::{
@@ -81,6 +84,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     } else {
         Some(task(&args, terminal)?)
     };
+    let context = context::custom_context(&args)?;
     let overrides = Overrides {
         model: args.model.clone(),
         effort: args.effort,
@@ -112,6 +116,9 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     };
     let prompts = prompts(&args, terminal);
     let (mut agent, mut session, began_before) = open(&args, &host, prompts).await?;
+    if let Some(context) = context {
+        session.set_context(context);
+    }
     if !args.quiet {
         intro::show(&host, &agent, &session, terminal);
     }
@@ -141,6 +148,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         terminal,
         format: args.output_format,
     };
+    run.begin_stream(&session);
     match task {
         Task::Once(input) if began_before => run.again(&mut session, &input).await,
         Task::Once(input) => run.once(&mut session, *input).await,
@@ -252,6 +260,14 @@ fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
 }
 
 impl Run<'_> {
+    /// Prints the first line of `stream-json`.
+    fn begin_stream(&self, session: &Session) {
+        if self.format == OutputFormat::StreamJson {
+            let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
+            StreamObserver::new(&write).begin(session.id(), env!("CARGO_PKG_VERSION"));
+        }
+    }
+
     async fn once(&mut self, session: &mut Session, input: AgentInput) -> Result<Exit, Failure> {
         let report = self.drive(session, input).await?;
         self.finish(session, report).await
@@ -320,8 +336,10 @@ impl Run<'_> {
     ) -> Result<TurnReport, Failure> {
         loop {
             let rules = self.project_rules(&input);
+            let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
+            let observers = self.observers(&write);
             let cx = TurnContext {
-                observer: &self.view,
+                observer: &observers,
                 approvals: &self.host.remembered().await?,
                 cancel: &self.stop.token,
                 drain: &self.stop.drain,
@@ -338,6 +356,7 @@ impl Run<'_> {
                 | TurnEnd::PendingToolCalls { continuation, .. }
                 | TurnEnd::AwaitingChildren { continuation } => self.respond(continuation).await,
                 TurnEnd::Done { .. }
+                | TurnEnd::Halted { .. }
                 | TurnEnd::BudgetExceeded { .. }
                 | TurnEnd::Refusal { .. }
                 | TurnEnd::Cancelled
@@ -348,6 +367,15 @@ impl Run<'_> {
                 None => return Ok(report),
             };
         }
+    }
+
+    /// Returns the observers of a turn: the view and, in `stream-json`, the lines on stdout.
+    fn observers<'a>(&'a self, write: &'a WriteLine<'a>) -> Observers<'a> {
+        let mut observers: Vec<Box<dyn Observer + 'a>> = vec![Box::new(&self.view)];
+        if self.format == OutputFormat::StreamJson {
+            observers.push(Box::new(StreamObserver::new(write)));
+        }
+        Observers(observers)
     }
 
     /// Runs a turn, and says so if it is drained meanwhile: what runs may take long.
@@ -398,6 +426,10 @@ impl Run<'_> {
                     Some(StopReason::ContextWindow) => self.terminal.note("The answer is cut off: the conversation fills the model's window. Use a model with a larger one, or begin a new session."),
                     _ => {}
                 }
+            }
+            TurnEnd::Halted { message } => {
+                self.answer(message);
+                self.terminal.note("A tool ended the run.");
             }
             TurnEnd::Refusal { text, .. } => {
                 if !self.view.streams_text() {

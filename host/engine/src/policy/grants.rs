@@ -15,6 +15,18 @@ pub struct Grants {
     pub env: Vec<EnvGrant>,
     /// The secrets that the host adds to requests of guests.
     pub secrets: Vec<SecretGrant>,
+    /// The access to the artifacts of the session; absent for none.
+    pub artifacts: Option<ArtifactAccess>,
+}
+
+/// The access to the artifacts of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArtifactAccess {
+    /// List and read.
+    ReadOnly,
+    /// List, read, store and delete.
+    ReadWrite,
 }
 
 impl Grants {
@@ -23,7 +35,9 @@ impl Grants {
     #[must_use]
     pub fn may_change(&self) -> bool {
         let is_writable = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
-        self.dirs.iter().any(is_writable) || !self.http.is_empty()
+        self.dirs.iter().any(is_writable)
+            || !self.http.is_empty()
+            || self.artifacts == Some(ArtifactAccess::ReadWrite)
     }
 
     /// Returns the grants with the keys of `agent.toml`; variables and secrets without values.
@@ -49,12 +63,16 @@ impl Grants {
             })
         });
         let env = self.env.iter().map(|env| &env.name);
-        json!({
+        let mut grants = json!({
             "dir": dirs.collect::<Vec<_>>(),
             "http": self.http,
             "env": env.collect::<Vec<_>>(),
             "secrets": secrets.collect::<Vec<_>>(),
-        })
+        });
+        if let (Some(access), Value::Object(fields)) = (self.artifacts, &mut grants) {
+            fields.insert("artifacts".to_owned(), json!(access));
+        }
+        grants
     }
 }
 

@@ -15,6 +15,9 @@ use serde_json::{Map, Value};
 
 impl Agent {
     pub(super) fn check_approval(&self, session: &mut Session, cx: &TurnContext<'_>) -> StepResult {
+        if session.state().halt().is_some() {
+            return StepResult::go(Step::ExecuteTools);
+        }
         let batch = session.state().batch();
         // The next call; with `Timing::Batch`, all calls are next.
         let next = batch.iter().position(|entry| entry.result.is_none());

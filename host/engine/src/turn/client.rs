@@ -29,7 +29,6 @@ use agent_host_types::{
     turn::TurnError,
 };
 use serde_json::{Map, Value};
-use std::sync::Arc;
 
 /// A call of a client, from its request to its result.
 #[derive(Debug)]
@@ -151,10 +150,10 @@ impl Agent {
             };
             let caller = {
                 let mut session = session.lock();
-                let caller = Caller::of(&session);
-                // A run that resumes after a question sees the shared state of the first run.
-                let shared = || Arc::clone(session.state().shared());
-                call.entry.shared.get_or_insert_with(shared);
+                let caller = Caller::of(&session, &self.settings);
+                // A run that resumes after a question sees what the first run saw.
+                let snapshot = || session.state().snapshot();
+                call.entry.snapshot.get_or_insert_with(snapshot);
                 let intended = call_intended(&run);
                 session.record(intended, Vec::new());
                 caller
@@ -171,7 +170,7 @@ impl Agent {
                 );
                 return Err(ClientCallError::NotRun(error));
             }
-            let report = match self.run_call(&caller, &run, cx).await {
+            let mut report = match self.run_call(&caller, &run, cx).await {
                 RunEnd::Settled(report) => report,
                 RunEnd::Asked(asked) => {
                     let question = asked.question.clone();
@@ -179,16 +178,20 @@ impl Agent {
                     return Ok(ClientCallEnd::Question(question));
                 }
             };
-            let settled = ClientCallEnd::Settled {
-                output: report.output.clone(),
-                stdio: report.accounting.stdio.clone(),
-            };
-            {
+            let settled = {
                 let mut locked = session.lock();
-                let merges = report.merges.clone();
+                // The client's loop is not ours to end.
+                report.changes.retain(|change| !change.is_halt());
+                report = self.within_quota(&locked, report);
+                let changes = report.changes.clone();
+                let settled = ClientCallEnd::Settled {
+                    output: report.output.clone(),
+                    stdio: report.accounting.stdio.clone(),
+                };
                 record_settled(&mut locked, &call.entry.call, report);
-                session.forward_merges(&locked, merges);
-            }
+                session.forward_changes(&locked, changes);
+                settled
+            };
             if run.effect != Effect::ReadOnly {
                 let stored = session.flush(cx.observer).await;
                 stored.map_err(ClientCallError::NotStored)?;

@@ -1,6 +1,7 @@
 //! Turns over test doubles, by theme.
 
 mod approval;
+mod artifacts;
 mod budgets;
 mod calls;
 mod children;
@@ -12,6 +13,7 @@ mod drain;
 mod durability;
 mod external;
 mod flow;
+mod halt;
 mod harness;
 mod hooks;
 mod interrupted;
@@ -19,6 +21,7 @@ mod limits;
 mod questions;
 mod restarts;
 mod rules;
+mod steps;
 mod tool_search;
 mod until;
 mod workflow;

@@ -200,6 +200,24 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             call_id: call_id.clone(),
             delta: map.clone(),
         },
+        Event::ArtifactStored {
+            call_id: Some(call_id.clone()),
+            tool: Some("plot".to_owned()),
+            name: "plots/one.png".parse().unwrap(),
+            media_type: "image/png".to_owned(),
+            blob: blob.clone(),
+        },
+        Event::ArtifactDeleted {
+            call_id: None,
+            name: "plots/one.png".parse().unwrap(),
+        },
+        Event::RunHalted {
+            call_id: call_id.clone(),
+            message: "enough".to_owned(),
+        },
+        Event::ContextSet {
+            context: map.clone().try_into().unwrap(),
+        },
     ];
     events.extend(answers().map(|answer| Event::AnswerReceived {
         request: "request_2".to_owned(),

@@ -19,7 +19,18 @@ pub(super) const EXPORT: &str = "agent:tool/tool@0.1.0";
 
 /// The interfaces of the package that a component can import. `types` has no functions, but
 /// bindings import it.
-const OFFERED: [&str; 4] = ["types", "progress", "state", "human"];
+const OFFERED: [&str; 7] = [
+    "types",
+    "progress",
+    "state",
+    "human",
+    "context",
+    "control",
+    "artifacts",
+];
+
+/// The interface of the package that no component can import yet.
+const RESERVED: &str = "tools";
 
 /// The bound on a name that a component chose, in bytes.
 const MAX_NAME_BYTES: usize = 120;
@@ -105,6 +116,9 @@ fn check_import(name: &str, types_only: bool) -> Result<(), LoadError> {
         };
     };
     let (interface, version) = own.split_once('@').unwrap_or((own, ""));
+    if interface == RESERVED {
+        return Err(LoadError::ReservedInterface(shown));
+    }
     if !OFFERED.contains(&interface) {
         return Err(LoadError::MissingCapability(shown));
     }

@@ -108,7 +108,11 @@ fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolF
 fn of_unwind(unwind: &Unwind, limits: &Limits) -> ToolFailure {
     match unwind {
         Unwind::Deadline => timeout(limits),
-        Unwind::StateTooLarge => limit_reached(&unwind.to_string()),
+        Unwind::StateTooLarge | Unwind::HaltTooLong => limit_reached(&unwind.to_string()),
+        Unwind::ArtifactUnreadable => ToolFailure::new(
+            ToolErrorCode::ToolUnavailable,
+            "An artifact of the session cannot be read now; the operator finds the reason in the log.",
+        ),
         Unwind::Asked(_) => ToolFailure::invalid_output(
             "The tool asked the user a question where none can be asked.",
         ),

@@ -107,6 +107,15 @@ fn demanding() -> Vec<(String, &'static str)> {
         (tool("[[tool.http]]\nhost = \"*\""), "lets \"files\" send HTTP requests to \"*\""),
         (tool("[[tool.env]]\nname = \"KEY\"\nfrom-host = true"), "hands the environment variable \"KEY\" to \"files\""),
         (tool("secrets = [\"s\"]"), "lets \"files\" use the secret \"s\""),
+        (tool("artifacts = \"read-only\""), "lets \"files\" read the artifacts of the session, which hold the results of every tool"),
+        (
+            "[grants]\nartifacts = \"read-write\"\n".to_owned(),
+            "lets every tool read, store and delete the artifacts of the session, which hold the results of every tool",
+        ),
+        (
+            "[session]\nartifact-bytes = 268435457\n".to_owned(),
+            "raises artifact-bytes to 268435457 (the default is 268435456)",
+        ),
         ("[[external-tool]]\nname = \"pay\"\ndescription = \"Pays.\"\ninput-schema = {}\n".to_owned(), "hands calls of \"pay\" to the program that runs agent-host (external-tool)"),
         (server("command = [\"touch\", \"ran\"]"), "starts the program \"touch\" \"ran\" outside of the sandbox, as the MCP server \"m\""),
         (server("url = \"https://a.example\""), "sends calls to \"https://a.example\" as the MCP server \"m\""),

@@ -75,6 +75,7 @@ impl Review<'_> {
             http,
             env,
             secrets,
+            artifacts,
         } = raw;
         let who = quoted(name);
         if !component.starts_with("builtin:") {
@@ -93,6 +94,7 @@ impl Review<'_> {
         self.hosts(&who, http.iter().flatten());
         self.variables(&who, env.iter().flatten());
         self.secret_names(&who, secrets.iter().flatten());
+        self.artifacts(&who, *artifacts);
     }
 
     pub(super) fn external_tool(&mut self, raw: &RawExternalTool) {
@@ -309,11 +311,13 @@ impl Review<'_> {
             http,
             env,
             secrets,
+            artifacts,
         } = raw;
         dir.iter().flatten().for_each(|dir| self.dir(who, dir));
         self.hosts(who, http.iter().flatten());
         self.variables(who, env.iter().flatten());
         self.secret_names(who, secrets.iter().flatten());
+        self.artifacts(who, *artifacts);
     }
 
     pub(super) fn secret(&mut self, raw: &SecretSection) {

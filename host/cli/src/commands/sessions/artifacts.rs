@@ -64,7 +64,7 @@ pub(super) async fn list(
                 escape_line(&artifact.media_type),
                 bytes(artifact.blob.size),
                 artifact.blob.digest,
-                escape_line(&artifact.tool)
+                escape_line(artifact.tool.as_deref().unwrap_or("the caller"))
             )
         };
         terminal.println_as(as_json, as_value, as_line);

@@ -190,6 +190,32 @@ fn event(event: &Event) -> String {
             "state",
             one_line(&json!(delta).to_string(), SHOWN_CHARACTERS),
         ),
+        Event::ContextSet { context } => (
+            "context",
+            one_line(&json!(context).to_string(), SHOWN_CHARACTERS),
+        ),
+        Event::ArtifactStored {
+            name,
+            media_type,
+            blob,
+            ..
+        } => (
+            "artifact",
+            format!(
+                "{} {DIM}({}, {}){DIM:#}",
+                escape_line(name.as_str()),
+                escape_line(media_type),
+                bytes(blob.size)
+            ),
+        ),
+        Event::ArtifactDeleted { name, .. } => (
+            "artifact",
+            format!("{} deleted", escape_line(name.as_str())),
+        ),
+        Event::RunHalted { call_id, message } => (
+            "halt",
+            format!("by {}: {}", escape_line(&call_id.0), indent(message)),
+        ),
         Event::WorkflowStarted { .. }
         | Event::NodeIntended { .. }
         | Event::NodeSettled { .. }
@@ -361,6 +387,7 @@ fn ended(report: &TurnReport) -> String {
     let word = match &report.end {
         TurnEnd::NeedsMoreTurns => "unfinished",
         TurnEnd::Done { .. } => "done",
+        TurnEnd::Halted { .. } => "ended by a tool",
         TurnEnd::BudgetExceeded { .. } => "stopped: a budget is used up",
         TurnEnd::AwaitingConfirmation { .. } => "waits for the user",
         TurnEnd::AwaitingAnswer { .. } => "waits for an answer",

@@ -34,10 +34,12 @@ impl SessionState {
             }
             Event::SessionForked { .. } => {
                 self.open = None;
+                self.context = Arc::default();
                 self.progress = Progress::default();
                 self.remembered.clear();
                 self.end_workflow();
             }
+            Event::ContextSet { context } => self.context = Arc::new(context.clone()),
             Event::InputReceived { message, .. } => self.received(message),
             Event::ModelRequested {
                 provenance,
@@ -57,6 +59,9 @@ impl SessionState {
                 };
             }
             Event::TurnInterrupted { lost_tokens } => self.interrupted(*lost_tokens),
+            Event::ArtifactStored { .. } | Event::ArtifactDeleted { .. } => {
+                self.keep_artifacts(|artifacts| artifacts.add(event));
+            }
             Event::ResultsReferenced { results, .. } => {
                 self.messages.evict_results(results);
                 self.keep_artifacts(|artifacts| artifacts.add(event));
@@ -144,6 +149,7 @@ impl SessionState {
                 });
             }
             Event::StateMerged { delta, .. } => merge(Arc::make_mut(&mut self.shared), delta),
+            Event::RunHalted { message, .. } => self.halt = Some(message.clone()),
             Event::TurnEnded { outcome } => self.ended(outcome),
         }
     }
@@ -155,6 +161,7 @@ impl SessionState {
         }
         self.messages.push(message.clone());
         self.workflow = None;
+        self.halt = None;
         self.spent = Spent::default();
         self.progress = Progress {
             is_open: true,
@@ -233,11 +240,11 @@ impl SessionState {
     }
 
     fn intended(&mut self, call_id: &CallId, tool: &str, input_digest: Digest, effect: Effect) {
-        let shared = Arc::clone(&self.shared);
+        let snapshot = self.snapshot();
         if let Some(entry) = self.entry(call_id) {
             entry.intended = Some(effect);
-            if entry.shared.is_none() {
-                entry.shared = Some(shared);
+            if entry.snapshot.is_none() {
+                entry.snapshot = Some(snapshot);
                 self.spent.call(tool, input_digest);
             }
         }

@@ -132,7 +132,7 @@ impl Agent {
         };
         let mut report = CallReport::of(last_result(&session, run).await?);
         if report.output.is_success() {
-            report.merges = session.own_merges().await?;
+            report.changes = session.own_changes().await?;
         }
         let summary = summary(child, &session);
         Ok(ChildEnd::Settled(checked(report), Some(summary)))

@@ -9,7 +9,7 @@ use crate::{
     artifact::result_name,
     session::OpenNode,
     spill::{SpilledNode, spill_node},
-    turn::{TurnError, begin::refuse},
+    turn::{TurnError, begin::refuse, execute::quota_failure},
 };
 use agent_host_types::{
     accounting::Accounting,
@@ -76,10 +76,16 @@ impl Driver<'_> {
         ended: Ended,
         rule: Option<String>,
     ) -> Result<(), TurnError> {
+        let mut ended = ended;
+        let quota = self.agent.settings.artifact_bytes;
+        if let Some(failure) = quota_failure(self.session, quota, &ended.changes) {
+            ended.output = NodeOutput::of_failure(&start.node.id, failure);
+            ended.changes.clear();
+        }
         let SpilledNode {
             output,
             preview,
-            blobs,
+            mut blobs,
         } = spill_node(ended.output, result_name(call_id).as_str());
         let failure = output.error.clone();
         let (shown, whole) = match preview {
@@ -106,15 +112,16 @@ impl Driver<'_> {
             self.session.record(retried, Vec::new());
             return Ok(());
         }
-        let merged = ended.merges.into_iter().map(|delta| Event::StateMerged {
-            call_id: call_id.clone(),
-            delta,
-        });
+        let tool = start.tool();
+        let changes = ended.changes.into_iter();
+        let changed: Vec<Event> = changes
+            .map(|change| change.into_event(&call_id, &tool, &mut blobs))
+            .collect();
         let settled = Event::NodeSettled {
             call_id: call_id.clone(),
             node,
             iteration,
-            tool: start.tool(),
+            tool,
             output: shown,
             whole,
             child: ended.child,
@@ -122,7 +129,7 @@ impl Driver<'_> {
             audit: ended.audit,
             rule,
         };
-        let events = std::iter::once(settled).chain(merged).collect();
+        let events = std::iter::once(settled).chain(changed).collect();
         self.session.record_all(events, blobs);
         self.record_skipped();
         Ok(())

@@ -232,7 +232,7 @@ impl Driver<'_> {
         let cancel = self.cx.cancel.child_token();
         let resumed_with = self.session.child_input(&admitted.call_id);
         let flight = Flight {
-            caller: Caller::of(self.session),
+            caller: Caller::of(self.session, &self.agent.settings),
             share: share.clone().unwrap_or_default(),
             cancel: cancel.clone(),
             call_id: admitted.call_id,
