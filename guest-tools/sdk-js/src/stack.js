@@ -47,7 +47,7 @@ export function framesOf(stack, origins) {
 }
 
 /** The origin of a line of the bundle, if it is the author's. */
-function placeOf(line, { sources, runs }) {
+export function placeOf(line, { sources, runs }) {
   const run = runs.findLast(([start]) => start <= line);
   if (run === undefined || run[1] === null) {
     return undefined;

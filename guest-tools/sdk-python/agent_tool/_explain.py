@@ -35,21 +35,24 @@ def relative(path: str) -> str:
     return path[len(max(roots, key=len, default="")) :]
 
 
+def sources() -> dict[str, list[str]]:
+    """The lines of all loaded modules but this package's and Python's own, by path."""
+    paths = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    return {
+        path: linecache.getlines(path)
+        for path in paths
+        if path
+        and path.endswith(".py")
+        and path.startswith(_roots())
+        and not path.startswith(_HERE)
+    }
+
+
 def keep_sources() -> None:
-    """Keeps the lines of all loaded modules but this package's, for tracebacks when the files are
-    gone.
-    """
-    for module in list(sys.modules.values()):
-        path = getattr(module, "__file__", None)
-        if (
-            path
-            and path.endswith(".py")
-            and path.startswith(_roots())
-            and not path.startswith(_HERE)
-        ):
-            lines = linecache.getlines(path)
-            # An entry without a time is not compared with the file.
-            linecache.cache[path] = (sum(map(len, lines)), None, lines, path)
+    """Keeps the lines of the author's modules, for tracebacks when the files are gone."""
+    for path, lines in sources().items():
+        # An entry without a time is not compared with the file.
+        linecache.cache[path] = (sum(map(len, lines)), None, lines, path)
 
 
 def _roots() -> tuple[str, ...]:

@@ -8,6 +8,7 @@ use crate::{
     componentize::componentize,
     embedded,
     error::AuthorError,
+    inputs,
     language::{self, Artifact, Job},
     project::{Language, Project},
     sdk,
@@ -133,6 +134,7 @@ impl Candidate {
         }
         let component = self.project.component();
         publish(&self.path, &component)?;
+        inputs::record(&self.project)?;
         Ok(Built {
             component,
             compilers: self.compilers,
