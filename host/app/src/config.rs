@@ -53,7 +53,7 @@ pub(crate) use http_grants::argument_of;
 pub use mcp::McpConfig;
 pub use model::{ModelConfig, ModelsConfig};
 pub(crate) use parse::advice;
-pub use parse::{MAX_CONFIG_BYTES, parse};
+pub use parse::{MAX_CONFIG_BYTES, nearest, parse};
 pub use paths::canonical;
 pub use problem::{ConfigError, ConfigProblem, ConfigSpan, Excerpt};
 pub use provider::ProviderConfig;

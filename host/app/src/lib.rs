@@ -37,6 +37,7 @@ pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
 pub use config::{
     ComponentSource, Config, ConfigError, ConfigProblem, Environment, ModelConfig, Overrides,
+    nearest,
 };
 pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};

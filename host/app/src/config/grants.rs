@@ -116,7 +116,7 @@ fn add_argument(
             return Err(config_error!(
                 "--grant",
                 "the grant `{argument}` is of no kind that there is",
-                "write `dir:PATH`, `dir:PATH:rw`, `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, \
+                "write `dir:PATH`, `dir:PATH:read-write`, `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, \
                  `env:NAME[=VALUE]` or `secret:NAME`"
             ));
         }
@@ -134,6 +134,6 @@ fn make_writable(dirs: &mut [DirGrant], cwd: &Path) -> Result<(), ConfigError> {
     Err(config_error!(
         "--write",
         "`--write` makes the grant of the working directory writable, and {cwd} is not granted",
-        "pass `--grant dir:PATH:rw` for the directory that tools may write to"
+        "pass `--grant dir:PATH:read-write` for the directory that tools may write to"
     ))
 }

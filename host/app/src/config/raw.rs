@@ -41,6 +41,9 @@ pub(super) struct RawConfig {
     pub(super) state_dir: Option<String>,
     /// The directory of compiled components.
     pub(super) cache_dir: Option<String>,
+    /// The bound on the directory of compiled components.
+    #[serde(deserialize_with = "units::bytes")]
+    pub(super) cache_bytes: Option<u64>,
     /// The maximum of model calls of one user message.
     pub(super) max_turns: Option<u64>,
     /// Whether calls that need approval are asked about or denied.

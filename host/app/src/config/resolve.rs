@@ -33,7 +33,7 @@ pub struct Overrides {
     pub record: Option<PathBuf>,
     /// Components besides the configured ones: files, or `builtin:NAME`.
     pub tools: Vec<String>,
-    /// Grants besides the configured ones: `dir:PATH[:rw]`,
+    /// Grants besides the configured ones: `dir:PATH[:read-write]`,
     /// `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, `env:NAME[=VALUE]` and `secret:NAME`. A
     /// directory here replaces the default grant of the working directory.
     pub grants: Vec<String>,
@@ -228,7 +228,7 @@ impl Config {
             default_dir_refusal: grants.default_dir_refusal,
             grants_default_dir: grants.grants_default_dir,
             limits,
-            sandbox: sandbox(raw.sandbox),
+            sandbox: sandbox(raw.sandbox, raw.cache_bytes),
             secrets,
             file,
             layer_paths: environment.layer_paths(),
@@ -328,10 +328,11 @@ pub(super) fn resolve_all<R, T>(
     problems.or(resolved)
 }
 
-fn sandbox(raw: RawSandbox) -> SandboxConfig {
+fn sandbox(raw: RawSandbox, cache_bytes: Option<u64>) -> SandboxConfig {
     let default = SandboxConfig::default();
     let compile = default.compile_limits;
     SandboxConfig {
+        cache_bytes: cache_bytes.unwrap_or(default.cache_bytes),
         concurrent_calls: raw.concurrent_calls.unwrap_or(default.concurrent_calls),
         queued_calls: raw.queued_calls.unwrap_or(default.queued_calls),
         concurrent_calls_per_tool: raw.concurrent_calls_per_tool,

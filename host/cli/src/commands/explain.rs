@@ -119,7 +119,7 @@ pub(super) fn suggestions_text(suggestions: &[Suggestion]) -> Option<String> {
 }
 
 /// Quotes a word for a POSIX shell.
-pub(super) fn shell_quoted(word: &str) -> String {
+pub(crate) fn shell_quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/:.,=@%+-_".contains(c);
     if word.chars().all(plain) {
         word.to_owned()

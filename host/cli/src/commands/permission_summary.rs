@@ -71,7 +71,7 @@ pub(super) fn lines(grants: &Grants) -> Vec<String> {
 fn dir_line(dir: &DirGrant) -> String {
     let mode = match dir.mode {
         DirMode::ReadOnly => "read-only",
-        DirMode::ReadWrite => "read and write",
+        DirMode::ReadWrite => "read-write",
     };
     let mut line = format!("{} as {}, {mode}", dir.host.display(), dir.guest);
     for (word, rules) in [

@@ -436,7 +436,8 @@ impl Run<'_> {
                 } else {
                     format!("\nThe session is kept: agent-host run --resume {id}")
                 };
-                return Err(Failure::new((&report.end).into(), format!("{error}{kept}")));
+                let failure = Failure::new((&report.end).into(), format!("{error}{kept}"));
+                return Err(failure.documented());
             }
         }
         match (Exit::from(&report.end), self.stopped()) {

@@ -21,13 +21,13 @@ use serde_json::json;
 pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     // `run` opens the journal itself.
     if let SessionsCommand::Resume(args) = args.command {
-        return run::run(*args, terminal).await;
+        return run(*args, terminal).await;
     }
     let config = configure(args.config, Overrides::default())?;
     let store = open_journal(&config).await?;
     let store = store.as_ref();
     match args.command {
-        SessionsCommand::Resume(args) => run::run(*args, terminal).await,
+        SessionsCommand::Resume(args) => run(*args, terminal).await,
         SessionsCommand::List { json } => list(store, json, terminal).await,
         SessionsCommand::Show { session, json } => show(store, &session, json, terminal).await,
         SessionsCommand::Fork { session, at } => manage::fork(store, &session, at, terminal).await,
