@@ -51,6 +51,7 @@ mod model;
 mod network;
 mod record;
 mod rules;
+mod schema;
 mod select;
 mod sessions;
 mod settings;

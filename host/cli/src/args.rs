@@ -76,6 +76,11 @@ pub(crate) enum Command {
     Cache(CacheArgs),
     /// Check this machine and the configuration.
     Doctor(DoctorArgs),
+    /// Print the JSON Schema of a document that programs read, or list the documents.
+    Schema {
+        /// The document, such as `event`.
+        document: Option<String>,
+    },
     /// Print the completions of a shell, for its start-up file or its directory of completions.
     Completions {
         /// The shell.

@@ -14,6 +14,7 @@ mod new;
 mod permission_summary;
 mod permissions;
 mod run;
+mod schema;
 mod sessions;
 mod test;
 mod tool_list;
@@ -50,6 +51,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Lock(args) => lock::lock(args, terminal).await,
         Command::Cache(args) => cache::cache(args, terminal),
         Command::Doctor(args) => doctor::doctor(args, terminal).await,
+        Command::Schema { document } => schema::schema(document.as_deref(), terminal),
         Command::Completions { shell } => manual::completions(shell, terminal),
         Command::Man { command } => manual::page(&command, terminal),
     }

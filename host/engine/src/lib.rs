@@ -10,12 +10,14 @@
 //!   [`context`] keeps a conversation within the model's window; [`tool_search`] finds tools among
 //!   many, and [`tool_filter`] leaves some of them; with [`ask_user`] the model asks the user; [`host_tool`] adds a tool of the program;
 //!   [`agents`] are started by another agent, and a [`workflow`] runs them and tools as a graph.
+//! - [`stream`] writes a run as lines of JSON; [`documents`] has the schemas of what programs read.
 
 pub mod agents;
 pub mod artifact;
 pub mod ask_user;
 pub mod context;
 pub mod definitions;
+pub mod documents;
 pub mod hook;
 pub mod host_tool;
 pub mod journal;
@@ -26,6 +28,7 @@ pub mod schema;
 pub mod secrets;
 pub mod session;
 pub mod spill;
+pub mod stream;
 pub mod text;
 pub mod tool;
 pub mod tool_filter;

@@ -84,6 +84,48 @@ pub trait Observer: Send + Sync {
     fn step(&self, _step: Step, _result: &StepResult) {}
 }
 
+/// Several observers of one session, which are told everything in turn.
+#[derive(Default)]
+pub struct Observers<'a>(pub Vec<Box<dyn Observer + 'a>>);
+
+impl Observer for Observers<'_> {
+    fn recorded(&self, record: &EventRecord) {
+        self.0.iter().for_each(|one| one.recorded(record));
+    }
+
+    fn live(&self, live: Live<'_>) {
+        self.0.iter().for_each(|one| one.live(live));
+    }
+
+    fn child<'a>(&'a self, call_id: &'a CallId, agent: &'a str) -> Option<Box<dyn Observer + 'a>> {
+        let children = self.0.iter().filter_map(|one| one.child(call_id, agent));
+        let children: Vec<_> = children.collect();
+        (!children.is_empty()).then(|| Box::new(Observers(children)) as Box<dyn Observer + 'a>)
+    }
+
+    fn step(&self, step: Step, result: &StepResult) {
+        self.0.iter().for_each(|one| one.step(step, result));
+    }
+}
+
+impl<T: Observer + ?Sized> Observer for &T {
+    fn recorded(&self, record: &EventRecord) {
+        (**self).recorded(record);
+    }
+
+    fn live(&self, live: Live<'_>) {
+        (**self).live(live);
+    }
+
+    fn child<'a>(&'a self, call_id: &'a CallId, agent: &'a str) -> Option<Box<dyn Observer + 'a>> {
+        (**self).child(call_id, agent)
+    }
+
+    fn step(&self, step: Step, result: &StepResult) {
+        (**self).step(step, result);
+    }
+}
+
 /// An observer that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;

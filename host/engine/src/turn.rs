@@ -18,6 +18,7 @@ mod hooks;
 mod model;
 mod resume;
 mod step;
+mod step_reader;
 #[cfg(test)]
 mod tests;
 mod until;
@@ -35,6 +36,7 @@ pub use approval_view::{CallPreview, QuestionPreview, call_heading};
 pub use client::{ClientCall, ClientCallEnd, ClientCallError};
 pub use continuation::ContinuationKey;
 pub use step::{Step, StepOutput, StepResult, Transition};
+pub use step_reader::{StepReader, TurnStep};
 pub use until::{UntilEnd, UntilTool};
 
 use crate::{

@@ -1,10 +1,11 @@
 //! The resources that a call used and its requests to the gate, journaled with the result.
 
 use crate::limits::Limits;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The resources that one call used.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Accounting {
     /// The wall time from admission to the end, in microseconds.
     pub wall_us: u64,
@@ -27,7 +28,7 @@ pub struct Accounting {
 }
 
 /// The gate's decision about a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuditVerdict {
     /// The request was performed.
@@ -37,7 +38,7 @@ pub enum AuditVerdict {
 }
 
 /// A request of a call to the gate. Equal requests share one entry.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditEntry {
     /// The request, such as `read /workspace/notes.txt` or `GET https://example.com/`.
     pub request: String,

@@ -4,12 +4,13 @@ use crate::{
     id::{CallId, Digest, json_digest},
     tool::{DecisionKind, RegisteredTool},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
 
 /// The user's decision about a call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Decision {
     /// Run the call unchanged.
@@ -79,7 +80,7 @@ impl Decision {
 
 /// A remembered approval. It covers the tool exactly as it was when approved: another component,
 /// definition or grants under the same name need a new approval.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ApprovalRule {
     /// The tool.
@@ -92,7 +93,7 @@ pub struct ApprovalRule {
 }
 
 /// A request to remember an approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Remember {
     /// The covered calls.
@@ -102,7 +103,7 @@ pub struct Remember {
 }
 
 /// The calls that a remembered approval covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RememberWhat {
     /// Calls of this tool with exactly these arguments.
@@ -112,7 +113,7 @@ pub enum RememberWhat {
 }
 
 /// The lifetime of a remembered approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RememberScope {
     /// This session.

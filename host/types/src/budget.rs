@@ -5,6 +5,7 @@
 //! counted.
 
 use crate::model::Usage;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The budgets of a run; an absent one does not bound.
@@ -139,7 +140,7 @@ impl TokenPrices {
 }
 
 /// The budget that ended a turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, JsonSchema)]
 #[serde(tag = "name", rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Budget {

@@ -4,6 +4,7 @@ use crate::{
     id::CallId,
     output::{BlobRef, ToolResultOutput},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The window assumed for an unknown model, in tokens; most hosted models have at least this.
@@ -67,7 +68,7 @@ impl ContextLimits {
 }
 
 /// An old result that is replaced by a reference in later requests.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReferencedResult {
     /// The call that it answers.
     pub call_id: CallId,
@@ -81,7 +82,7 @@ pub struct ReferencedResult {
 }
 
 /// The size of a request before and after a compaction, in estimated tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompactionStats {
     /// The size before.
     pub before_tokens: u64,

@@ -10,6 +10,7 @@ use crate::{
     question::Question,
     tool::{DecisionKind, Effect},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -18,7 +19,7 @@ pub const CONTINUATION_VERSION: u32 = 1;
 
 /// The handle of a paused turn: the waiting request, for display, and a signature that binds the
 /// response to exactly that request. Valid once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Continuation {
     /// The version of the form.
@@ -44,7 +45,7 @@ pub struct Continuation {
 }
 
 /// The input that a paused turn waits for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Awaiting {
@@ -77,7 +78,7 @@ pub enum Awaiting {
 }
 
 /// A call whose agent waits for the user or for results from outside.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WaitingChild {
     /// The call.
@@ -89,7 +90,7 @@ pub struct WaitingChild {
 }
 
 /// A waiting call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PendingCall {
     /// The call.

@@ -17,6 +17,7 @@ use crate::{
     turn::{ChildSummary, TurnReport},
     workflow::{NodeFailure, NodeOutput, WorkflowSummary},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -25,7 +26,7 @@ use serde_json::{Map, Value};
 pub const EVENT_VERSION: u32 = 2;
 
 /// An event with its position in the session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventRecord {
     /// The form's version, [`EVENT_VERSION`].
     pub v: u32,
@@ -40,7 +41,7 @@ pub struct EventRecord {
 }
 
 /// An event of a session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Event {
@@ -423,7 +424,7 @@ pub enum Event {
 pub const EXPIRY: &str = "expiry";
 
 /// A call of another session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ParentCall {
     /// The other session.
     pub session: SessionId,

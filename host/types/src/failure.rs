@@ -4,6 +4,7 @@
 mod tests;
 
 use crate::{json::JsonText, output::ToolResultOutput, tool::Effect};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use strum::IntoStaticStr;
@@ -15,7 +16,17 @@ pub const MAX_MESSAGE_BYTES: usize = 2 * 1024;
 /// The reason for an abnormal end of a call. The kebab-case names are part of the contract with
 /// models and clients.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]

@@ -3,9 +3,11 @@
 #[cfg(test)]
 mod tests;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::{
+    borrow::Cow,
     fmt,
     io::{self, BufWriter},
     str::FromStr,
@@ -13,9 +15,11 @@ use std::{
 
 /// The id of a session: a UUID version 7, so that ids sort by creation time. That of an agent's
 /// session is made of its call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
-pub struct SessionId(uuid::Uuid);
+pub struct SessionId(#[schemars(with = "String")] uuid::Uuid);
 
 impl SessionId {
     /// Creates an id from the clock and the system's random source.
@@ -57,7 +61,9 @@ impl FromStr for SessionId {
 
 /// The id of a tool call, unique in its session. Providers choose these ids; the loop renames a
 /// duplicate.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct CallId(pub String);
 
@@ -166,6 +172,20 @@ impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Digest {
+    fn schema_name() -> Cow<'static, str> {
+        "Digest".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A SHA-256 digest, as in OCI.",
+            "type": "string",
+            "pattern": "^sha256:[0-9a-f]{64}$",
+        })
     }
 }
 

@@ -35,6 +35,7 @@ pub mod message;
 pub mod model;
 pub mod output;
 pub mod question;
+pub mod schema;
 pub mod tool;
 pub mod turn;
 pub mod workflow;

@@ -1,10 +1,11 @@
 //! The limits of one call: set by configuration, enforced by the sandbox, reported with every
 //! settled call.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The limits of one call. The names are those of `[limits]` in `agent.toml`, units included.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Limits {
     /// The wall time of the call including host calls, in milliseconds.

@@ -5,11 +5,12 @@ use crate::{
     output::{BlobRef, ContentPart, ToolResultOutput},
     tool::ToolCall,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The sender of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The operator, by the system prompt.
@@ -23,7 +24,7 @@ pub enum Role {
 }
 
 /// One message of a session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
     /// The sender.
     pub role: Role,
@@ -42,7 +43,7 @@ pub struct Message {
 }
 
 /// The result of one call, as the model receives it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolResult {
     /// The call that it answers.
     pub call_id: CallId,

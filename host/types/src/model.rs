@@ -9,11 +9,12 @@ use crate::{
     output::ContentPart,
     tool::{ToolCall, ToolDefinition},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The provider and the model of a reply.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// The provider, as in `--model PROVIDER:NAME`.
     pub provider: String,
@@ -22,7 +23,7 @@ pub struct Provenance {
 }
 
 /// A request to a model. Its files have their bytes, which the loop has loaded from the blobs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ModelRequest {
     /// The system prompt.
     pub system: Option<String>,
@@ -49,7 +50,7 @@ impl ModelRequest {
 }
 
 /// A reply of a model.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelReply {
     /// The text, possibly empty.
     pub text: String,
@@ -102,7 +103,7 @@ impl ModelReply {
 }
 
 /// The reason why a model stopped, uniform for all providers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
     /// The model finished its answer.
@@ -122,7 +123,7 @@ pub enum StopReason {
 }
 
 /// Tokens and their cost. Providers that do not count report zeros.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Tokens read, cached ones included.
     pub input_tokens: u64,
@@ -183,7 +184,7 @@ impl std::ops::AddAssign for Usage {
 }
 
 /// The error of a model call. The message says what happened, why, and what to do.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize, JsonSchema)]
 #[error("{message}")]
 pub struct ModelError {
     /// The kind of the error.
@@ -209,7 +210,7 @@ impl ModelError {
 }
 
 /// The kinds of errors of a model call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelErrorKind {
     /// The key is missing or wrong (401, 403).

@@ -12,6 +12,7 @@ use crate::{
     json::{JsonText, TooDeep},
     media,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, ser::SerializeStruct as _};
 use serde_json::Value;
 
@@ -35,8 +36,9 @@ pub const MAX_PARTS: usize = 256;
 /// ```
 ///
 /// JSON form: `{"type": TAG, "value": ...}`, and `{"type": "execution-denied", "reason"?: ...}`.
-#[derive(Clone, Debug, PartialEq, Deserialize, strum::IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Deserialize, strum::IntoStaticStr, JsonSchema)]
 #[serde(from = "OutputForm")]
+#[schemars(into = "OutputForm")]
 #[strum(serialize_all = "kebab-case")]
 pub enum ToolResultOutput {
     /// Success, as text.
@@ -55,7 +57,7 @@ pub enum ToolResultOutput {
 
 /// One part of a multipart result or of a message. JSON form: `{"type": "text", "text": ...}` or
 /// `{"type": "file", "media_type": ..., "data": ..., "filename"?: ...}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ContentPart {
     /// Text.
@@ -69,7 +71,7 @@ pub enum ContentPart {
 
 /// A file with its media type. In JSON the media type of a URL is optional; it defaults to that of
 /// the URL's extension.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "FileForm")]
 pub struct FilePart {
     /// The media type, such as `image/png`; it agrees with the bytes.
@@ -82,7 +84,7 @@ pub struct FilePart {
 }
 
 /// The JSON form of [`FilePart`].
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FileForm {
     media_type: Option<String>,
@@ -114,7 +116,7 @@ impl TryFrom<FileForm> for FilePart {
 }
 
 /// The content of a file. JSON form: `{"type": TAG, "value": ...}`; bytes are standard base64.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     tag = "type",
     content = "value",
@@ -124,6 +126,7 @@ impl TryFrom<FileForm> for FilePart {
 pub enum FileData {
     /// The content itself.
     #[serde(with = "base64_text")]
+    #[schemars(with = "String")]
     Bytes(Vec<u8>),
     /// A URL of the content.
     Url(String),
@@ -135,7 +138,7 @@ pub enum FileData {
 }
 
 /// A reference to bytes in the journal's blob table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlobRef {
     /// The digest under which the bytes are stored.
@@ -322,15 +325,28 @@ impl ContentPart {
 
 /// The JSON form of [`ToolResultOutput`]. The derive of an internally tagged enum names an unknown
 /// tag in its error.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 enum OutputForm {
-    Text { value: String },
-    Json { value: JsonText },
-    Content { value: Vec<ContentPart> },
-    ErrorText { value: String },
-    ErrorJson { value: JsonText },
-    ExecutionDenied { reason: Option<String> },
+    Text {
+        value: String,
+    },
+    Json {
+        value: JsonText,
+    },
+    Content {
+        value: Vec<ContentPart>,
+    },
+    ErrorText {
+        value: String,
+    },
+    ErrorJson {
+        value: JsonText,
+    },
+    ExecutionDenied {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
 }
 
 impl From<OutputForm> for ToolResultOutput {

@@ -5,6 +5,7 @@ use crate::{
     failure::ToolFailure,
     output::ToolResultOutput,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use serde_json::Value;
 pub const MAX_QUESTIONS: usize = 16;
 
 /// A question of a call to the user.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// The text of the question.
@@ -28,7 +29,7 @@ pub struct Question {
 }
 
 /// The user's answer to a question.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Answer {
     /// Free text.
@@ -51,7 +52,7 @@ pub enum Answer {
 }
 
 /// A question with its answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AnsweredQuestion {
     /// The question.
     pub question: Question,
@@ -60,7 +61,7 @@ pub struct AnsweredQuestion {
 }
 
 /// The delivery of the answer to the call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnsweredBy {
     /// The call runs again from its start with the answers so far: for guests, which do not survive

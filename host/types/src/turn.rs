@@ -12,6 +12,7 @@ use crate::{
     tool::ToolRuntime,
     workflow::WorkflowSummary,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -65,7 +66,7 @@ pub struct ChildInput {
 
 /// The result of an external call. Its JSON form has either the result union as `output`, or any
 /// other value as `value`, which becomes text or JSON.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Submitted")]
 pub struct SubmittedResult {
     /// The call.
@@ -75,7 +76,7 @@ pub struct SubmittedResult {
 }
 
 /// The JSON form of [`SubmittedResult`].
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Submitted {
     call_id: CallId,
@@ -113,7 +114,7 @@ impl TryFrom<Submitted> for SubmittedResult {
 }
 
 /// The report of a turn. In JSON the fields of `end` stand beside `summary`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnReport {
     /// The end.
     #[serde(flatten)]
@@ -123,7 +124,7 @@ pub struct TurnReport {
 }
 
 /// The end of a turn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum TurnEnd {
@@ -189,7 +190,7 @@ impl TurnEnd {
 }
 
 /// The figures of a turn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnSummary {
     /// The session.
     pub session: SessionId,
@@ -228,7 +229,7 @@ pub struct TurnSummary {
 }
 
 /// The figures of an agent's session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChildSummary {
     /// The name of the agent.
     pub agent: String,
@@ -244,7 +245,9 @@ pub struct ChildSummary {
 
 /// How much of a turn a crash of the program can lose. Neither loses the user's message, nor what
 /// an effectful call did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
     /// The model's reply and the results of read-only calls, until the turn ends.
@@ -255,7 +258,7 @@ pub enum Durability {
 }
 
 /// Why a turn failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "cause", rename_all = "kebab-case")]
 pub enum TurnError {
     /// The model call failed.

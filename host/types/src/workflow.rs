@@ -10,6 +10,7 @@ use crate::{
     failure::{FailureFields, ToolErrorCode, ToolFailure},
     output::{ContentPart, DENIED_TEXT, ToolResultOutput},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ use std::collections::BTreeMap;
 /// assert_eq!(output.text, r#"{"words":3}"#);
 /// assert!(output.error.is_none());
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeOutput {
     /// The id of the node.
     pub node_id: String,
@@ -50,7 +51,7 @@ pub struct NodeOutput {
 }
 
 /// The failure of a node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, JsonSchema)]
 #[error("{code}: {message}")]
 pub struct NodeFailure {
     /// The kebab-case reason: a [`ToolErrorCode`], a code of the workflow, or that of a tool.
@@ -63,7 +64,7 @@ pub struct NodeFailure {
 }
 
 /// The end of a run of a workflow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum WorkflowEnd {
     /// All nodes settled or were skipped.
@@ -80,7 +81,7 @@ pub enum WorkflowEnd {
 }
 
 /// A run of a workflow that ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowSummary {
     /// The name of the workflow.
     pub workflow: String,

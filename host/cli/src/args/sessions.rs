@@ -31,6 +31,9 @@ pub(crate) enum SessionsCommand {
         /// Print its events as JSON, one a line.
         #[arg(long)]
         json: bool,
+        /// Print the steps of its turns as JSON, one a line: what each returned, and which followed.
+        #[arg(long, conflicts_with = "json")]
+        steps: bool,
     },
     /// Go on with a session: what `run --resume SESSION` does.
     #[command(

@@ -21,8 +21,10 @@ use crate::{
 use agent_host_app::{Host, Overrides};
 use agent_host_engine::{
     BoxFuture,
+    observer::{Observer, Observers},
     schema::AnswerSchema,
     session::Session,
+    stream::{StreamLine, StreamObserver, WriteLine},
     turn::{Agent, Prompts, TurnContext, UntilEnd, UntilTool},
 };
 use agent_host_types::{
@@ -141,6 +143,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         terminal,
         format: args.output_format,
     };
+    run.begin_stream(&session);
     match task {
         Task::Once(input) if began_before => run.again(&mut session, &input).await,
         Task::Once(input) => run.once(&mut session, *input).await,
@@ -252,6 +255,14 @@ fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
 }
 
 impl Run<'_> {
+    /// Prints the first line of `stream-json`.
+    fn begin_stream(&self, session: &Session) {
+        if self.format == OutputFormat::StreamJson {
+            let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
+            StreamObserver::new(&write).begin(session.id(), env!("CARGO_PKG_VERSION"));
+        }
+    }
+
     async fn once(&mut self, session: &mut Session, input: AgentInput) -> Result<Exit, Failure> {
         let report = self.drive(session, input).await?;
         self.finish(session, report).await
@@ -320,8 +331,10 @@ impl Run<'_> {
     ) -> Result<TurnReport, Failure> {
         loop {
             let rules = self.project_rules(&input);
+            let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
+            let observers = self.observers(&write);
             let cx = TurnContext {
-                observer: &self.view,
+                observer: &observers,
                 approvals: &self.host.remembered().await?,
                 cancel: &self.stop.token,
                 drain: &self.stop.drain,
@@ -348,6 +361,15 @@ impl Run<'_> {
                 None => return Ok(report),
             };
         }
+    }
+
+    /// Returns the observers of a turn: the view and, in `stream-json`, the lines on stdout.
+    fn observers<'a>(&'a self, write: &'a WriteLine<'a>) -> Observers<'a> {
+        let mut observers: Vec<Box<dyn Observer + 'a>> = vec![Box::new(&self.view)];
+        if self.format == OutputFormat::StreamJson {
+            observers.push(Box::new(StreamObserver::new(write)));
+        }
+        Observers(observers)
     }
 
     /// Runs a turn, and says so if it is drained meanwhile: what runs may take long.

@@ -8,9 +8,10 @@ use super::{configure, open_journal, run};
 use crate::{
     args::{SessionsArgs, SessionsCommand},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, YELLOW, date, escape, one_line},
+    terminal::{BOLD, DIM, Terminal, YELLOW, date, escape, json_text, one_line},
 };
 use agent_host_app::{Overrides, workflow_drawings};
+use agent_host_engine::turn::StepReader;
 use agent_host_journal::{JournalStore, LostEvents, Retention};
 use agent_host_types::{
     event::{Event, EventRecord},
@@ -29,7 +30,12 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
     match args.command {
         SessionsCommand::Resume(args) => run(*args, terminal).await,
         SessionsCommand::List { json } => list(store, json, terminal).await,
-        SessionsCommand::Show { session, json } => show(store, &session, json, terminal).await,
+        SessionsCommand::Show {
+            session,
+            steps: true,
+            ..
+        } => print_steps(store, &session, terminal).await,
+        SessionsCommand::Show { session, json, .. } => show(store, &session, json, terminal).await,
         SessionsCommand::Fork { session, at } => manage::fork(store, &session, at, terminal).await,
         SessionsCommand::Export { session, output } => {
             manage::export(store, &session, output.as_deref(), terminal).await
@@ -90,6 +96,23 @@ async fn show(
             terminal.println(&format!("\n{}", escape(drawing.trim_end())));
         }
     }
+    Ok(Exit::Done)
+}
+
+/// Prints each step of a session's turns as a line of JSON.
+async fn print_steps(
+    store: &dyn JournalStore,
+    session: &str,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    let id = store.find(session).await?;
+    let mut steps = StepReader::default();
+    let print = |record: EventRecord| {
+        for step in steps.read(record.event) {
+            terminal.println(&json_text(&json!(step)));
+        }
+    };
+    store.for_each_record(id, print).await?;
     Ok(Exit::Done)
 }
 

@@ -1,8 +1,8 @@
-//! The live view of a turn, for users and for programs that read `stream-json`.
+//! The live view of a turn, for users.
 
 use super::{
-    BOLD, DIM, Terminal, YELLOW, escape, escape_line, json_text, micros, one_line, outcome_style,
-    size_change, summary, tool_name,
+    BOLD, DIM, Terminal, YELLOW, escape, escape_line, micros, one_line, outcome_style, size_change,
+    summary, tool_name,
 };
 use crate::args::OutputFormat;
 use agent_host_engine::{
@@ -62,8 +62,7 @@ fn stop_spinner() {
     }
 }
 
-/// Shows a turn as it happens: steps on stderr, text on a terminal's stdout, `stream-json` events
-/// on stdout.
+/// Shows a turn as it happens: steps on stderr, text on a terminal's stdout.
 #[derive(Debug)]
 pub(crate) struct LiveView {
     terminal: Terminal,
@@ -147,20 +146,7 @@ impl LiveView {
         }
     }
 
-    /// Prints a document of `stream-json`; nothing in another format.
-    fn stream(&self, document: impl FnOnce() -> Value) {
-        if self.format != OutputFormat::StreamJson {
-            return;
-        }
-        let mut document = document();
-        if let (false, Value::Object(fields)) = (self.path.is_empty(), &mut document) {
-            fields.insert("path".to_owned(), json!(self.path));
-        }
-        self.terminal.println(&json_text(&document));
-    }
-
     fn text(&self, text: &str) {
-        self.stream(|| json!({ "live": "text", "text": text }));
         if self.streams_text() {
             stop_spinner();
             self.terminal.print(&escape(text));
@@ -189,9 +175,7 @@ impl Observer for LiveView {
         }))
     }
 
-    fn recorded(&self, record: &EventRecord) {
-        self.stream(|| json!(record));
-    }
+    fn recorded(&self, _record: &EventRecord) {}
 
     fn live(&self, live: Live<'_>) {
         match live {
@@ -203,7 +187,6 @@ impl Observer for LiveView {
                 self.step(&format!(
                     "{DIM}the model's answer broke off; it is asked again{DIM:#}"
                 ));
-                self.stream(|| json!({ "live": "restarted" }));
             }
             Live::ResultsReferenced { count, size } => self.step(&format!(
                 "{DIM}the conversation nears the end of the model's window: {count} old {} in the journal alone now \
@@ -219,7 +202,6 @@ impl Observer for LiveView {
             Live::Delta(ModelDelta::Note(text)) => {
                 self.end_output();
                 self.step(&format!("{YELLOW}note{YELLOW:#} {}", escape_line(text)));
-                self.stream(|| json!({ "live": "note", "text": text }));
             }
             Live::CallStarted { call_id, tool, .. } => {
                 self.end_output();

@@ -4,10 +4,11 @@
 use agent_host_types::{
     id::CallId, message::ToolResult, model::ModelReply, question::Question, turn::TurnEnd,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A step of the standard pipeline, in its order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// Check the budgets for another model call.
@@ -23,7 +24,7 @@ pub enum Step {
 }
 
 /// The result of a step.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepResult {
     /// The output of the step.
@@ -33,7 +34,7 @@ pub struct StepResult {
 }
 
 /// The output of a step.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum StepOutput {
     /// No output.
@@ -57,7 +58,7 @@ pub enum StepOutput {
 }
 
 /// The transition after a step.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Transition {
     /// The turn continues with another step.

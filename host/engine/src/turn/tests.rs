@@ -19,6 +19,7 @@ mod limits;
 mod questions;
 mod restarts;
 mod rules;
+mod steps;
 mod tool_search;
 mod until;
 mod workflow;

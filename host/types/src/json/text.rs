@@ -8,9 +8,10 @@ mod writer;
 
 use super::MAX_DEPTH;
 use crate::failure::ToolFailure;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 use writer::Writer;
 
 /// Valid JSON of at most [`JsonText::MAX_LEVELS`] levels, as compact text with sorted keys and without
@@ -144,6 +145,20 @@ impl fmt::Debug for JsonText {
 impl Serialize for JsonText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         transcode::copy(&mut serde_json::Deserializer::from_str(&self.0), serializer)
+    }
+}
+
+impl JsonSchema for JsonText {
+    fn schema_name() -> Cow<'static, str> {
+        "JsonText".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!(true)
     }
 }
 

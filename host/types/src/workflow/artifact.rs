@@ -6,9 +6,10 @@ use crate::{
     id::Digest,
     json::{JsonText, TooDeep},
 };
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// The key of the escape.
 const ESCAPE: &str = "$value";
@@ -23,7 +24,7 @@ pub enum Artifact {
 }
 
 /// A reference to a stored artifact. Only the host creates it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArtifactRef {
     /// The name in the session.
@@ -79,6 +80,20 @@ impl Serialize for Artifact {
             }
             Self::Value(json) => json.serialize(serializer),
         }
+    }
+}
+
+impl JsonSchema for Artifact {
+    fn schema_name() -> Cow<'static, str> {
+        "Artifact".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let reference = generator.subschema_for::<ArtifactRef>();
+        json_schema!({
+            "description": "A value of a node, or a reference to a stored artifact. A value that has the form of a reference is written as `{\"$value\": ...}`.",
+            "anyOf": [reference, true],
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{
     observer::{Live, Observer},
     schema::InputSchema,
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
+    turn::{Step, StepResult},
 };
 use agent_host_types::{
     event::{Event, EventRecord},
@@ -399,6 +400,7 @@ pub(super) struct Recorder {
     pub(super) records: Mutex<Vec<EventRecord>>,
     pub(super) premature: Mutex<Vec<u64>>,
     pub(super) live: Mutex<Vec<String>>,
+    pub(super) steps: Mutex<Vec<(Step, StepResult)>>,
 }
 
 impl Recorder {
@@ -408,11 +410,16 @@ impl Recorder {
             records: Mutex::default(),
             premature: Mutex::default(),
             live: Mutex::default(),
+            steps: Mutex::default(),
         })
     }
 }
 
 impl Observer for Recorder {
+    fn step(&self, step: Step, result: &StepResult) {
+        self.steps.lock().unwrap().push((step, result.clone()));
+    }
+
     fn recorded(&self, record: &EventRecord) {
         if record.seq >= self.journal.durable().len() as u64 {
             self.premature.lock().unwrap().push(record.seq);
