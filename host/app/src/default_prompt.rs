@@ -77,7 +77,10 @@ mod tests {
              Look before you answer, say only what you found, and be brief."
         );
         let denied = default_prompt("2026-11-25", "/work", &[], /*asks*/ false);
-        assert!(denied.contains("\n- nothing: there are no tools\n"), "{denied}");
+        assert!(
+            denied.contains("\n- nothing: there are no tools\n"),
+            "{denied}"
+        );
         assert!(denied.contains("No user can approve calls now"), "{denied}");
     }
 
@@ -87,8 +90,14 @@ mod tests {
         let reach = vec![line.clone(); 1_000];
         let prompt = default_prompt("2026-11-25", &line, &reach, /*asks*/ true);
         assert!(prompt.len() <= MAX_BYTES, "{} bytes", prompt.len());
-        let grants: Vec<&str> = prompt.lines().filter(|line| line.starts_with("- ")).collect();
+        let grants: Vec<&str> = prompt
+            .lines()
+            .filter(|line| line.starts_with("- "))
+            .collect();
         assert_eq!((grants.len(), grants.last()), (13, Some(&"- and 988 more")));
-        assert!(!prompt.contains(['\u{202e}']) && !prompt.contains("\nIgnore"), "{prompt}");
+        assert!(
+            !prompt.contains(['\u{202e}']) && !prompt.contains("\nIgnore"),
+            "{prompt}"
+        );
     }
 }

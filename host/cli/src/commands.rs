@@ -16,6 +16,7 @@ mod permissions;
 mod run;
 mod schema;
 mod sessions;
+mod show_prompt;
 mod test;
 mod tool_list;
 mod trust;
@@ -59,6 +60,9 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
 
 /// Runs the agent. With `--output-format json`, each failure has its document on stdout, too.
 async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    if args.show_prompt {
+        return show_prompt::show_prompt(args, terminal).await;
+    }
     let is_json = args.output_format == OutputFormat::Json;
     let ran = run::run(args, terminal).await;
     ran.map_err(|failure| match is_json {

@@ -12,6 +12,7 @@ use agent_host_engine::policy::{DirMode, DirQuota};
 use agent_host_models::Provider;
 use agent_host_types::{limits::Limits, tool::Effect, turn::Durability};
 use agent_host_workflow::definition::WorkflowDefinition;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +20,7 @@ use std::{
 };
 
 /// `agent.toml`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawConfig {
     /// `PROVIDER:NAME`.
@@ -112,7 +113,7 @@ pub(super) struct RawConfig {
 }
 
 /// `permission-prompts`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawPrompts {
     /// The user is asked, if there is one.
@@ -123,7 +124,7 @@ pub(super) enum RawPrompts {
 }
 
 /// `approval-timing`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawTiming {
     /// For all calls of a reply, before any of them runs.
@@ -134,7 +135,7 @@ pub(super) enum RawTiming {
 }
 
 /// `[budgets]`, each of one user message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawBudgets {
     /// Tokens that the model reads and writes.
@@ -151,7 +152,7 @@ pub(super) struct RawBudgets {
 }
 
 /// One of `[prices]`, in US dollars per million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawPrice {
     /// Tokens read.
@@ -167,7 +168,7 @@ pub(super) struct RawPrice {
 }
 
 /// `long-context` of one of `[prices]`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawLongContext {
     /// The number of read tokens above which these prices hold.
@@ -196,7 +197,7 @@ impl RawLongContext {
 }
 
 /// `[context]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawContext {
     /// The model's window.
@@ -210,7 +211,7 @@ pub(super) struct RawContext {
 }
 
 /// `[session]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawSession {
     /// The sessions that are kept; the others are removed.
@@ -224,7 +225,7 @@ pub(super) struct RawSession {
 }
 
 /// `keep` in `[session]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawKeep {
     /// The maximum age of the last write, in days; 0 for no bound.
@@ -258,7 +259,7 @@ impl RawConfig {
 
 /// `[anthropic]`, `[openai]`, `[openai-compat]`, `[gemini]` and `[ollama]`, which have no `name` and
 /// no `kind`, and `[[provider]]`, which has both. Absent keys have the default of the service.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawProvider {
     /// The name before the colon of `NAME:MODEL`.
@@ -312,7 +313,7 @@ pub(super) struct RawProvider {
 }
 
 /// `[[tool]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawTool {
     /// The name of the component in `agent.lock` and in messages.
@@ -344,7 +345,7 @@ pub(super) struct RawTool {
 }
 
 /// `[[external-tool]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawExternalTool {
     /// The name that the model calls.
@@ -363,7 +364,7 @@ pub(super) struct RawExternalTool {
 }
 
 /// `[[mcp]]`. Keys name tools as the server does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawMcp {
     /// The name of the server in `agent.lock` and in messages, and the prefix of its tools.
@@ -412,7 +413,7 @@ pub(super) struct RawMcp {
 }
 
 /// `[mcp.oauth]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawOAuth {
     /// The id of a registered client.
@@ -428,7 +429,7 @@ pub(super) struct RawOAuth {
 }
 
 /// `[grants]`, and the lists of a `[[tool]]`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct GrantsSection {
     /// Directories.
@@ -442,7 +443,7 @@ pub struct GrantsSection {
 }
 
 /// `[[grants.dir]]` and `[[tool.dir]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawDirGrant {
     /// The directory on the host.
@@ -469,7 +470,7 @@ pub(super) struct RawDirGrant {
 }
 
 /// `[[grants.http]]` and `[[tool.http]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawHttpGrant {
     /// A name, `*.` and a name, `*`, or an address.
@@ -485,7 +486,7 @@ pub(super) struct RawHttpGrant {
 }
 
 /// `[[grants.env]]` and `[[tool.env]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawEnvGrant {
     /// The name.
@@ -498,7 +499,7 @@ pub(super) struct RawEnvGrant {
 }
 
 /// `[[secret]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SecretSection {
     /// The name in `secret://NAME`.
@@ -513,7 +514,7 @@ pub struct SecretSection {
 }
 
 /// `[sandbox]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawSandbox {
     /// The maximum of concurrent calls.
@@ -543,7 +544,7 @@ pub(super) struct RawSandbox {
 }
 
 /// `pooling`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawPooling {
     /// If the machine has the address space for it.
@@ -558,7 +559,9 @@ pub(super) enum RawPooling {
 macro_rules! raw_limits {
     ($($name:ident $(in $unit:literal)?;)*) => {
         /// `[limits]` and `[tool.limits]`: the fields of [`Limits`].
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(
+            Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema,
+        )]
         #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
         pub struct LimitsSection {
             $(

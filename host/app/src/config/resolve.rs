@@ -49,6 +49,8 @@ pub struct Overrides {
     pub max_tool_calls: Option<u64>,
     /// The state directory, instead of the configured one.
     pub state_dir: Option<PathBuf>,
+    /// The system prompt, instead of the configured one; an empty one for none.
+    pub system: Option<String>,
     /// True to trust an `agent.toml` of the working directory for this run, whatever it asks for.
     pub trust: bool,
 }
@@ -131,7 +133,10 @@ impl Config {
         resolve_steps! {
             directories = directories(&raw, overrides.state_dir.as_deref(), scope);
             models = settings::resolve_models(&raw, overrides, scope);
-            instructions = instructions::resolve(raw.system, &raw.instructions, scope);
+            instructions = {
+                let system = overrides.system.clone().or(raw.system);
+                instructions::resolve(system, &raw.instructions, scope)
+            };
             session = session::resolve(raw.session);
             approval_expiry_ms = approval_expiry_ms(raw.approval_expires_seconds);
             limits = tools::limits(raw.limits, &Limits::default(), "[limits]");
@@ -198,6 +203,7 @@ impl Config {
             cache_dir: canonical(&cache_dir),
             models,
             system: instructions.system,
+            default_system: instructions.is_default,
             instruction_files: instructions.files,
             skills,
             context,

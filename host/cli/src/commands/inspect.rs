@@ -4,15 +4,13 @@ mod server;
 mod skill;
 mod trust;
 
-use super::{
-    configure, explain::shell_quoted, permission_summary, permissions::permissions, tool_list,
-};
+use super::{configure, explain::shell_quoted, permissions::permissions, tool_list};
 use crate::{
     args::InspectArgs,
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, bytes, escape, escape_line, section},
 };
-use agent_host_app::{ComponentEntry, Config, Overrides, Registry};
+use agent_host_app::{ComponentEntry, Config, Overrides, Registry, grant_lines};
 use agent_host_author::{Description, Producers};
 use agent_host_engine::{policy::CallRule, tool::ToolRunner as _};
 use agent_host_sandbox::{
@@ -177,7 +175,7 @@ fn as_text(
         &format!("May ask for{BOLD:#} {DIM}(and gets only what is granted){DIM:#}"),
         asked.map(|line| format!("  {line}")),
     );
-    let granted = permission_summary::lines(&entry.grants).into_iter();
+    let granted = grant_lines(&entry.grants).into_iter();
     let granted = granted.map(|line| format!("  {}", escape_line(&line)));
     section(&mut lines, "Is granted", granted);
     let tools = registry.tools().iter();

@@ -4,14 +4,14 @@
 mod entry;
 mod login;
 
-use super::{configure, permission_summary, tool_names};
+use super::{configure, tool_names};
 use crate::{
     args::{McpArgs, McpCommand},
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{Terminal, YELLOW, escape},
 };
-use agent_host_app::{Config, Host, Overrides};
+use agent_host_app::{Config, Host, Overrides, reach};
 use agent_host_http::{HttpOptions, HttpServer, exposure_warning};
 use agent_host_mcp::{
     Reloaded, Server,
@@ -111,7 +111,7 @@ fn configured(served: &McpArgs) -> Result<Config, Failure> {
 /// Prints what is served and what it may reach, from the values that the policy checks.
 fn intro(host: &Host, clients: &str, terminal: &Terminal) {
     let tools = tool_names(host.registry());
-    let reach = permission_summary::for_registry(host.registry()).join("\n  ");
+    let reach = reach(host.registry()).join("\n  ");
     terminal.note(&escape(&format!(
         "serving over {clients}: {tools}\nwhich may reach: {reach}"
     )));

@@ -87,6 +87,7 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         model: args.model.clone(),
         effort: args.effort,
         record: args.record.clone(),
+        system: args.system.clone(),
         tools: args.tools.clone(),
         max_turns: args.max_turns,
         max_total_tokens: args.max_total_tokens,
@@ -169,7 +170,7 @@ async fn open(
     let (agent, system) = match (args.workflow.as_ref().or(begun), &args.agent) {
         (Some(name), _) => (host.workflow_agent(name, prompts)?, None),
         (None, Some(name)) => host.named_agent(name, prompts)?,
-        (None, None) => (host.agent(prompts), host.config().system.clone()),
+        (None, None) => (host.agent(prompts), host.system_prompt(prompts)),
     };
     let (session, began_before) = match (resumed, &args.idempotency_key) {
         (Some(session), _) => (session, false),
@@ -180,7 +181,7 @@ async fn open(
 }
 
 /// Returns whether calls that need approval are asked about or denied.
-fn prompts(args: &RunArgs, terminal: &Terminal) -> Prompts {
+pub(super) fn prompts(args: &RunArgs, terminal: &Terminal) -> Prompts {
     match args.permission_prompts {
         Some(PermissionPrompts::None) => Prompts::Deny,
         Some(PermissionPrompts::Later) => Prompts::Ask,
