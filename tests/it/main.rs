@@ -23,6 +23,7 @@ mod bad_input;
 mod budgets;
 mod builtins;
 mod cache;
+mod call;
 mod compile;
 mod component_notes;
 mod configuration;

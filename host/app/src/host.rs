@@ -3,8 +3,10 @@
 use crate::{
     agents::{AgentModels, open_models},
     config::{Config, ModelConfig, ModelsConfig},
+    default_prompt::default_prompt,
     error::HostError,
     no_model::NoModel,
+    reach::reach,
     recording,
     registry::Registry,
     rules::{CommandRules, check_rules},
@@ -260,12 +262,33 @@ impl Host {
         Ok(self.store.read_blob(digest).await?)
     }
 
-    /// Starts a session of the agent of the file's top level.
+    /// Returns the system prompt of the agent of the file's top level: the configured one, or the
+    /// default one before the instruction files. It changes from day to day alone.
+    #[must_use]
+    pub fn system_prompt(&self, prompts: Prompts) -> Option<String> {
+        let configured = self.config.system.clone();
+        if !self.config.default_system {
+            return configured;
+        }
+        let day = i64::try_from(now_ms()).unwrap_or_default();
+        let day = jiff::Timestamp::from_millisecond(day).unwrap_or_default();
+        let prompt = default_prompt(
+            &day.strftime("%F").to_string(),
+            &self.config.working_dir.display().to_string(),
+            &reach(&self.registry),
+            self.prompts(prompts) == Prompts::Ask,
+        );
+        let sections = std::iter::once(prompt).chain(configured);
+        Some(sections.collect::<Vec<_>>().join("\n\n"))
+    }
+
+    /// Starts a session of the agent of the file's top level, for calls that are asked about.
     ///
     /// # Errors
     /// When the journal cannot be written.
     pub async fn start_session(&self) -> Result<Session, HostError> {
-        self.start_session_with(self.config.system.clone()).await
+        let system = self.system_prompt(Prompts::Ask);
+        self.start_session_with(system).await
     }
 
     /// Starts a session with a system prompt.

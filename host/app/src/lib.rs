@@ -9,6 +9,7 @@ mod builtin;
 mod check;
 mod components;
 pub mod config;
+mod default_prompt;
 mod error;
 mod executables;
 mod explain;
@@ -21,6 +22,7 @@ mod login_file;
 #[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
 mod no_model;
+mod reach;
 mod recording;
 mod registry;
 mod rules;
@@ -39,7 +41,7 @@ pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
 pub use config::{
     ComponentSource, Config, ConfigError, ConfigProblem, Environment, HookConfig, ModelConfig,
-    OnHookError, Overrides, allowing_flag,
+    OnHookError, Overrides, allowing_flag, config_schema, nearest,
 };
 pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
@@ -47,6 +49,7 @@ pub use hooks::HookEntry;
 pub use host::{Host, model};
 pub use lock_diff::{compare, difference};
 pub use lock_file::{InvalidLock, LockError, LockFile};
+pub use reach::{grant_lines, reach};
 pub use recording::RecordingFileError;
 pub use registry::Registry;
 pub use rules::{CommandRules, check_rules};

@@ -6,13 +6,15 @@ mod mcp;
 mod run;
 mod serve;
 mod sessions;
+mod suggestion;
 mod workflow;
 
 pub(crate) use author::{BuildArgs, NewArgs, TestArgs};
-pub(crate) use mcp::{McpArgs, McpCommand};
+pub(crate) use mcp::{McpArgs, McpClient, McpCommand};
 pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
+pub(crate) use suggestion::suggestion;
 pub(crate) use workflow::{GraphFormat, WorkflowArgs, WorkflowCommand};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, builder::RangedU64ValueParser};
@@ -77,7 +79,7 @@ pub(crate) enum Command {
     /// List the compiled components on disk, or remove some.
     Cache(CacheArgs),
     /// Check this machine and the configuration.
-    Doctor(ConfigArgs),
+    Doctor(DoctorArgs),
     /// Print the JSON Schema of a document that programs read, or list the documents.
     Schema {
         /// The document, such as `event`.
@@ -102,10 +104,10 @@ pub(crate) struct ConfigArgs {
     /// The configuration [default: ./agent.toml, if it exists].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Grant something to the tools: `dir:PATH`, `dir:PATH:rw`,
+    /// Grant something to the tools: `dir:PATH`, `dir:PATH:read-write`,
     /// `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, such as
     /// `http:GET,HEAD=https://api.example.com/v1/`, `env:NAME`, `env:NAME=VALUE`, `secret:NAME`,
-    /// `artifacts:ro`, or `artifacts:rw`. Repeatable.
+    /// `artifacts:read-only`, or `artifacts:read-write`. Repeatable.
     #[arg(long = "grant", global = true, value_name = "GRANT")]
     pub(crate) grants: Vec<String>,
     /// Grant writing in the current directory, too.
@@ -126,11 +128,12 @@ pub(crate) struct CallArgs {
     /// The component: a file, `builtin:files`, `builtin:fetch`, `builtin:image`, or the name of a
     /// configured tool.
     pub(crate) component: String,
-    /// The tool in it.
-    pub(crate) tool: String,
-    /// The arguments, as a JSON object; `-` reads them from standard input.
-    #[arg(default_value = "{}")]
-    pub(crate) input: String,
+    /// The tool in it; without one, its tools are listed.
+    pub(crate) tool: Option<String>,
+    /// The arguments: `KEY=VALUE` for each, which the tool's schema gives a type; or one JSON object,
+    /// or `-` for one on standard input.
+    #[arg(value_name = "ARGUMENT")]
+    pub(crate) arguments: Vec<String>,
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
@@ -138,7 +141,22 @@ pub(crate) struct CallArgs {
     /// `TOOL(/POINTER=GLOB)`. Repeatable.
     #[arg(long, value_name = "RULE")]
     pub(crate) deny: Vec<String>,
+    /// Write the images and files of the result to this directory, or to this file, which must not
+    /// exist; a result without files is written to the file itself.
+    #[arg(long, short, value_name = "DIR|FILE", requires = "tool")]
+    pub(crate) output: Option<PathBuf>,
     /// Print the result's JSON form instead of its text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `doctor`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DoctorArgs {
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -151,7 +169,16 @@ pub(crate) struct InspectArgs {
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// Print JSON.
+    /// Show the descriptions and the schemas of the tools, too.
+    #[arg(long)]
+    pub(crate) schemas: bool,
+    /// Show the component's interface in WIT, too.
+    #[arg(long)]
+    pub(crate) wit: bool,
+    /// Show all limits, too.
+    #[arg(long)]
+    pub(crate) limits: bool,
+    /// Print JSON, with all of it.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -17,12 +17,16 @@ mod run;
 mod schema;
 mod serve;
 mod sessions;
+mod show_prompt;
 mod test;
+mod tool_list;
 mod trust;
 mod workflow;
 
+pub(crate) use explain::shell_quoted;
+
 use crate::{
-    args::{Command, ConfigArgs},
+    args::{Command, ConfigArgs, OutputFormat, RunArgs},
     exit::{Exit, Failure},
     self_exec,
     terminal::Terminal,
@@ -37,7 +41,7 @@ use std::sync::Arc;
 
 pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
     match command {
-        Command::Run(args) => run::run(*args, terminal).await,
+        Command::Run(args) => run(*args, terminal).await,
         Command::Call(args) => call::call(args, terminal).await,
         Command::Mcp(args) => mcp::mcp(*args, terminal).await,
         Command::Serve(args) => serve::serve(*args, terminal).await,
@@ -57,6 +61,19 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Completions { shell } => manual::completions(shell, terminal),
         Command::Man { command } => manual::page(&command, terminal),
     }
+}
+
+/// Runs the agent. With `--output-format json`, each failure has its document on stdout, too.
+async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    if args.show_prompt {
+        return show_prompt::show_prompt(args, terminal).await;
+    }
+    let is_json = args.output_format == OutputFormat::Json;
+    let ran = run::run(args, terminal).await;
+    ran.map_err(|failure| match is_json {
+        true => failure.document(terminal),
+        false => failure,
+    })
 }
 
 /// Loads the configuration with the overrides of the arguments. A discovered one that asks for more

@@ -194,7 +194,7 @@ pub(crate) async fn create(
         (None, Some(name)) => host
             .named_agent(&name, Prompts::Ask)
             .map_err(|error| unknown(&error))?,
-        (None, None) => (host.agent(Prompts::Ask), host.config().system.clone()),
+        (None, None) => (host.agent(Prompts::Ask), host.system_prompt(Prompts::Ask)),
     };
     let session = host.start_session_with(system).await?;
     let id = session.id();

@@ -111,8 +111,8 @@ fn add_argument(
         Some(("env", variable)) => {
             env_grants::add_argument(&mut grants.env, variable, environment)?
         }
-        Some(("artifacts", "ro")) => grants.artifacts = Some(ArtifactAccess::ReadOnly),
-        Some(("artifacts", "rw")) => grants.artifacts = Some(ArtifactAccess::ReadWrite),
+        Some(("artifacts", "read-only" | "ro")) => grants.artifacts = Some(ArtifactAccess::ReadOnly),
+        Some(("artifacts", "read-write" | "rw")) => grants.artifacts = Some(ArtifactAccess::ReadWrite),
         Some(("secret", name)) => {
             secrets::add(&mut grants.secrets, secrets, "--grant", name, "`--grant`")?;
         }
@@ -121,8 +121,8 @@ fn add_argument(
             return Err(config_error!(
                 "--grant",
                 "the grant `{argument}` is of no kind that there is",
-                "write `dir:PATH`, `dir:PATH:rw`, `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, \
-                 `env:NAME[=VALUE]`, `secret:NAME`, `artifacts:ro` or `artifacts:rw`"
+                "write `dir:PATH`, `dir:PATH:read-write`, `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, \
+                 `env:NAME[=VALUE]`, `secret:NAME`, `artifacts:read-only` or `artifacts:read-write`"
             ));
         }
     }
@@ -139,6 +139,6 @@ fn make_writable(dirs: &mut [DirGrant], cwd: &Path) -> Result<(), ConfigError> {
     Err(config_error!(
         "--write",
         "`--write` makes the grant of the working directory writable, and {cwd} is not granted",
-        "pass `--grant dir:PATH:rw` for the directory that tools may write to"
+        "pass `--grant dir:PATH:read-write` for the directory that tools may write to"
     ))
 }

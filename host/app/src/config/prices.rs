@@ -81,6 +81,17 @@ fn without_date(name: &str) -> Option<&str> {
     (digits(last, 2) && digits(month, 2) && digits(year, 4)).then_some(start)
 }
 
+/// Returns the services that have a model of this name, as far as their models are known.
+pub(super) fn services_of(name: &str) -> Vec<String> {
+    let services = KnownModels::read().unwrap_or_default().services;
+    let has = |models: &BTreeMap<String, KnownModel>| {
+        models.contains_key(name)
+            || without_date(name).is_some_and(|name| models.contains_key(name))
+    };
+    let with_it = services.into_iter().filter(|(_, models)| has(models));
+    with_it.map(|(service, _)| service).collect()
+}
+
 impl Prices {
     /// Returns the price of a model: a configured one, by the name with which it was chosen, or
     /// else a known one.

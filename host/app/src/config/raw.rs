@@ -12,6 +12,7 @@ use agent_host_engine::policy::{ArtifactAccess, DirMode, DirQuota};
 use agent_host_models::Provider;
 use agent_host_types::{limits::Limits, tool::Effect, turn::Durability};
 use agent_host_workflow::definition::WorkflowDefinition;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +20,7 @@ use std::{
 };
 
 /// `agent.toml`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawConfig {
     /// `PROVIDER:NAME`.
@@ -41,6 +42,9 @@ pub(super) struct RawConfig {
     pub(super) state_dir: Option<String>,
     /// The directory of compiled components.
     pub(super) cache_dir: Option<String>,
+    /// The bound on the directory of compiled components.
+    #[serde(deserialize_with = "units::bytes")]
+    pub(super) cache_bytes: Option<u64>,
     /// The maximum of model calls of one user message.
     pub(super) max_turns: Option<u64>,
     /// Whether calls that need approval are asked about or denied.
@@ -111,7 +115,7 @@ pub(super) struct RawConfig {
 }
 
 /// `permission-prompts`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawPrompts {
     /// The user is asked, if there is one.
@@ -122,7 +126,7 @@ pub(super) enum RawPrompts {
 }
 
 /// `approval-timing`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawTiming {
     /// For all calls of a reply, before any of them runs.
@@ -133,7 +137,7 @@ pub(super) enum RawTiming {
 }
 
 /// `[budgets]`, each of one user message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawBudgets {
     /// Tokens that the model reads and writes.
@@ -150,7 +154,7 @@ pub(super) struct RawBudgets {
 }
 
 /// One of `[prices]`, in US dollars per million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawPrice {
     /// Tokens read.
@@ -166,7 +170,7 @@ pub(super) struct RawPrice {
 }
 
 /// `long-context` of one of `[prices]`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawLongContext {
     /// The number of read tokens above which these prices hold.
@@ -195,7 +199,7 @@ impl RawLongContext {
 }
 
 /// `[context]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawContext {
     /// The model's window.
@@ -209,7 +213,7 @@ pub(super) struct RawContext {
 }
 
 /// `[session]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawSession {
     /// The sessions that are kept; the others are removed.
@@ -226,7 +230,7 @@ pub(super) struct RawSession {
 }
 
 /// `keep` in `[session]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawKeep {
     /// The maximum age of the last write, in days; 0 for no bound.
@@ -260,7 +264,7 @@ impl RawConfig {
 
 /// `[anthropic]`, `[openai]`, `[openai-compat]`, `[gemini]` and `[ollama]`, which have no `name` and
 /// no `kind`, and `[[provider]]`, which has both. Absent keys have the default of the service.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawProvider {
     /// The name before the colon of `NAME:MODEL`.
@@ -314,7 +318,7 @@ pub(super) struct RawProvider {
 }
 
 /// `[[tool]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawTool {
     /// The name of the component in `agent.lock` and in messages.
@@ -348,7 +352,7 @@ pub(super) struct RawTool {
 }
 
 /// `[[external-tool]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawExternalTool {
     /// The name that the model calls.
@@ -367,7 +371,7 @@ pub(super) struct RawExternalTool {
 }
 
 /// `[[mcp]]`. Keys name tools as the server does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawMcp {
     /// The name of the server in `agent.lock` and in messages, and the prefix of its tools.
@@ -416,7 +420,7 @@ pub(super) struct RawMcp {
 }
 
 /// `[mcp.oauth]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawOAuth {
     /// The id of a registered client.
@@ -432,7 +436,7 @@ pub(super) struct RawOAuth {
 }
 
 /// `[grants]`, and the lists of a `[[tool]]`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct GrantsSection {
     /// Directories.
@@ -471,7 +475,7 @@ impl RawArtifacts {
 }
 
 /// `[[grants.dir]]` and `[[tool.dir]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawDirGrant {
     /// The directory on the host.
@@ -498,7 +502,7 @@ pub(super) struct RawDirGrant {
 }
 
 /// `[[grants.http]]` and `[[tool.http]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawHttpGrant {
     /// A name, `*.` and a name, `*`, or an address.
@@ -514,7 +518,7 @@ pub(super) struct RawHttpGrant {
 }
 
 /// `[[grants.env]]` and `[[tool.env]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawEnvGrant {
     /// The name.
@@ -527,7 +531,7 @@ pub(super) struct RawEnvGrant {
 }
 
 /// `[[secret]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SecretSection {
     /// The name in `secret://NAME`.
@@ -542,7 +546,7 @@ pub struct SecretSection {
 }
 
 /// `[sandbox]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawSandbox {
     /// The maximum of concurrent calls.
@@ -572,7 +576,7 @@ pub(super) struct RawSandbox {
 }
 
 /// `pooling`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawPooling {
     /// If the machine has the address space for it.
@@ -587,7 +591,9 @@ pub(super) enum RawPooling {
 macro_rules! raw_limits {
     ($($name:ident $(in $unit:literal)?;)*) => {
         /// `[limits]` and `[tool.limits]`: the fields of [`Limits`].
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(
+            Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema,
+        )]
         #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
         pub struct LimitsSection {
             $(

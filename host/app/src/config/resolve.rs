@@ -33,7 +33,7 @@ pub struct Overrides {
     pub record: Option<PathBuf>,
     /// Components besides the configured ones: files, or `builtin:NAME`.
     pub tools: Vec<String>,
-    /// Grants besides the configured ones: `dir:PATH[:rw]`,
+    /// Grants besides the configured ones: `dir:PATH[:read-write]`,
     /// `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, `env:NAME[=VALUE]` and `secret:NAME`. A
     /// directory here replaces the default grant of the working directory.
     pub grants: Vec<String>,
@@ -53,6 +53,8 @@ pub struct Overrides {
     pub max_tool_calls: Option<u64>,
     /// The state directory, instead of the configured one.
     pub state_dir: Option<PathBuf>,
+    /// The system prompt, instead of the configured one; an empty one for none.
+    pub system: Option<String>,
     /// True to trust an `agent.toml` of the working directory for this run, whatever it asks for.
     pub trust: bool,
 }
@@ -135,7 +137,10 @@ impl Config {
         resolve_steps! {
             directories = directories(&raw, overrides.state_dir.as_deref(), scope);
             models = settings::resolve_models(&raw, overrides, scope);
-            instructions = instructions::resolve(raw.system, &raw.instructions, scope);
+            instructions = {
+                let system = overrides.system.clone().or(raw.system);
+                instructions::resolve(system, &raw.instructions, scope)
+            };
             session = session::resolve(raw.session);
             approval_expiry_ms = approval_expiry_ms(raw.approval_expires_seconds);
             limits = tools::limits(raw.limits, &Limits::default(), "[limits]");
@@ -213,6 +218,7 @@ impl Config {
             cache_dir: canonical(&cache_dir),
             models,
             system: instructions.system,
+            default_system: instructions.is_default,
             instruction_files: instructions.files,
             skills,
             context,
@@ -245,7 +251,7 @@ impl Config {
             default_dir_refusal: grants.default_dir_refusal,
             grants_default_dir: grants.grants_default_dir,
             limits,
-            sandbox: sandbox(raw.sandbox),
+            sandbox: sandbox(raw.sandbox, raw.cache_bytes),
             secrets,
             file,
             layer_paths: environment.layer_paths(),
@@ -345,10 +351,11 @@ pub(super) fn resolve_all<R, T>(
     problems.or(resolved)
 }
 
-fn sandbox(raw: RawSandbox) -> SandboxConfig {
+fn sandbox(raw: RawSandbox, cache_bytes: Option<u64>) -> SandboxConfig {
     let default = SandboxConfig::default();
     let compile = default.compile_limits;
     SandboxConfig {
+        cache_bytes: cache_bytes.unwrap_or(default.cache_bytes),
         concurrent_calls: raw.concurrent_calls.unwrap_or(default.concurrent_calls),
         queued_calls: raw.queued_calls.unwrap_or(default.queued_calls),
         concurrent_calls_per_tool: raw.concurrent_calls_per_tool,

@@ -57,8 +57,10 @@ pub struct Config {
     pub cache_dir: PathBuf,
     /// The models.
     pub models: ModelsConfig,
-    /// The system prompt, instruction files included.
+    /// The configured system prompt, instruction files included.
     pub system: Option<String>,
+    /// True if no `system` is configured, so that the default prompt goes before that text.
+    pub default_system: bool,
     /// The instruction files, without links.
     pub(super) instruction_files: Vec<PathBuf>,
     /// The skills. Their names differ, also from those of components and servers.

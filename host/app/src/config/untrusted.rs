@@ -33,6 +33,7 @@ use super::{
 };
 use crate::trust::TrustFile;
 use agent_host_models::Provider;
+use agent_host_sandbox::SandboxConfig;
 use agent_host_types::{
     budget::Budgets,
     id::{Digest, json_digest},
@@ -253,6 +254,7 @@ impl<'a> Review<'a> {
             skills,
             state_dir,
             cache_dir,
+            cache_bytes,
             max_turns,
             // To ask, which is the default, or to deny without asking.
             permission_prompts: _,
@@ -312,6 +314,8 @@ impl<'a> Review<'a> {
             self.reach(directory);
             self.demand(format!("takes compiled code from {}", quoted(directory)));
         }
+        let default = SandboxConfig::default().cache_bytes;
+        self.at_most("cache-bytes", *cache_bytes, default);
         self.at_most("max-turns", *max_turns, Budgets::default().turns);
         if *approval_timing == RawTiming::InOrder {
             self.demand(

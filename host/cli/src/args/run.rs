@@ -36,6 +36,13 @@ pub(crate) struct RunArgs {
     /// instead of what agent.toml says.
     #[arg(long, value_name = "LEVEL")]
     pub(crate) effort: Option<Effort>,
+    /// The system prompt, instead of what agent.toml says and of the default one; an empty one for
+    /// none.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["agent", "workflow", "resume"])]
+    pub(crate) system: Option<String>,
+    /// Print the system prompt and the tools that the model would get, and run nothing.
+    #[arg(long, conflicts_with_all = ["workflow", "resume", "idempotency_key"])]
+    pub(crate) show_prompt: bool,
     /// Write down what goes between the model and this program, in a new file; `--model
     /// replay:FILE` plays it again. The key is struck out, the conversation is in it.
     #[arg(long, value_name = "FILE")]

@@ -198,6 +198,7 @@ fn overrides(args: &RunArgs) -> Overrides {
         model: args.model.clone(),
         effort: args.effort,
         record: args.record.clone(),
+        system: args.system.clone(),
         tools: args.tools.clone(),
         max_turns: args.max_turns,
         max_total_tokens: args.max_total_tokens,
@@ -227,7 +228,7 @@ async fn open(
     let (agent, system) = match (args.workflow.as_ref().or(begun), &args.agent) {
         (Some(name), _) => (host.workflow_agent(name, prompts)?, None),
         (None, Some(name)) => host.named_agent(name, prompts)?,
-        (None, None) => (host.agent(prompts), host.config().system.clone()),
+        (None, None) => (host.agent(prompts), host.system_prompt(prompts)),
     };
     let (session, began_before) = match (resumed, &args.idempotency_key) {
         (Some(session), _) => (session, false),
@@ -265,7 +266,7 @@ fn check_model(
 }
 
 /// Returns whether calls that need approval are asked about or denied.
-fn prompts(args: &RunArgs, terminal: &Terminal) -> Prompts {
+pub(super) fn prompts(args: &RunArgs, terminal: &Terminal) -> Prompts {
     match args.permission_prompts {
         Some(PermissionPrompts::None) => Prompts::Deny,
         Some(PermissionPrompts::Later) => Prompts::Ask,
@@ -574,7 +575,8 @@ impl Run<'_> {
                 } else {
                     format!("\nThe session is kept: {}", self.resume)
                 };
-                return Err(Failure::new((&report.end).into(), format!("{error}{kept}")));
+                let failure = Failure::new((&report.end).into(), format!("{error}{kept}"));
+                return Err(failure.documented());
             }
         }
         if let Some(line) = self.figures.line(self.agent.settings.context.as_ref()) {

@@ -1,13 +1,13 @@
 //! `agent-host serve`: the HTTP API.
 
-use super::{configure, permission_summary, tool_names};
+use super::{configure, tool_names};
 use crate::{
     args::ServeArgs,
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{Terminal, YELLOW, escape},
 };
-use agent_host_app::{Host, Overrides};
+use agent_host_app::{Host, Overrides, reach};
 use agent_host_http::{HttpOptions, HttpServer, exposure_warning};
 use agent_host_mcp::http::{ConfiguredToken, configured_token};
 use agent_host_serve::{API, Service};
@@ -71,7 +71,7 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
 fn intro(host: &Host, address: SocketAddr, terminal: &Terminal) {
     let model = host.model().provenance();
     let tools = tool_names(host.registry());
-    let reach = permission_summary::for_registry(host.registry()).join("\n  ");
+    let reach = reach(host.registry()).join("\n  ");
     terminal.note(&escape(&format!(
         "serving the API at http://{address}{API}\nmodel: {}:{}\ntools: {tools}\nwhich may reach: {reach}",
         model.provider, model.model

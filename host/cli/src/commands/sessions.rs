@@ -25,7 +25,7 @@ use serde_json::json;
 pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     // `run` opens the journal itself.
     if let SessionsCommand::Resume(args) = args.command {
-        return run::run(*args, terminal).await;
+        return run(*args, terminal).await;
     }
     let config = configure(args.config, Overrides::default())?;
     let store = open_journal(&config).await?;
@@ -34,7 +34,7 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
         Ok(find_session(store, &config, name).await?.to_string())
     };
     match args.command {
-        SessionsCommand::Resume(args) => run::run(*args, terminal).await,
+        SessionsCommand::Resume(args) => run(*args, terminal).await,
         SessionsCommand::List { json } => {
             let here = config.working_dir.display().to_string();
             list::list(store, &here, json, terminal).await

@@ -1,6 +1,7 @@
 //! The operator's grants to one tool component.
 
 use super::PathRules;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -77,7 +78,7 @@ impl Grants {
 }
 
 /// The access to a granted directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DirMode {
     /// List and read.
@@ -112,7 +113,7 @@ pub struct DirGrant {
 /// The quota of one call in a granted directory, in addition to
 /// [`agent_host_types::limits::Limits`] over all directories. The names are those of `quota` in
 /// `agent.toml`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DirQuota {
     /// The bytes written; absent for the call's limit.

@@ -2,10 +2,10 @@
 //! the policy checks.
 
 use crate::{
-    commands::{permission_summary, tool_names},
+    commands::tool_names,
     terminal::{BOLD, DIM, Terminal, YELLOW, escape_line},
 };
-use agent_host_app::Host;
+use agent_host_app::{Host, reach};
 use agent_host_engine::{session::Session, turn::Agent};
 
 /// The hint to instructions that are not read unless the user says so.
@@ -30,7 +30,7 @@ pub(super) fn show(host: &Host, agent: &Agent, session: &Session, terminal: &Ter
     if host.config().untold_agents_file().is_some() {
         row(terminal, "", UNTOLD);
     }
-    for line in permission_summary::for_registry(host.registry()) {
+    for line in reach(host.registry()) {
         row(terminal, "reach", &line);
     }
     row(terminal, "session", &session.id().to_string());

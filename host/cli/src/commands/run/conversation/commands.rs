@@ -4,14 +4,14 @@ use super::{Conversation, slash::Command};
 use crate::{
     args::{ApprovalsArgs, ApprovalsCommand, ExplainArgs},
     commands::{
-        approvals, configure, explain, permission_summary,
+        approvals, configure, explain,
         run::{arguments, attachments, overrides},
         sessions,
     },
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, date, dollars, escape, escape_line, one_line},
 };
-use agent_host_app::{Effort, Overrides, model};
+use agent_host_app::{Effort, Overrides, model, reach};
 use agent_host_engine::{session::Session, tool::ToolRunner as _};
 use agent_host_journal::SessionInfo;
 use agent_host_types::{
@@ -62,7 +62,7 @@ impl Conversation<'_, '_> {
             Command::Effort => return self.choose_effort(argument).await,
             Command::Tools => self.show_tools(),
             Command::Grants => {
-                for line in permission_summary::for_registry(self.run.host.registry()) {
+                for line in reach(self.run.host.registry()) {
                     self.note(&escape_line(&line));
                 }
             }
@@ -218,7 +218,7 @@ impl Conversation<'_, '_> {
         let system = match (&self.args.agent, &self.run.agent.workflow) {
             (Some(name), _) => host.named_agent(name, self.run.agent.settings.prompts)?.1,
             (None, Some(_)) => None,
-            (None, None) => host.config().system.clone(),
+            (None, None) => host.system_prompt(self.run.agent.settings.prompts),
         };
         let session = host.start_session_with(system).await?;
         self.enter(session)
