@@ -2,7 +2,9 @@
 //! enforces. Secrets and variables appear by name only.
 
 use crate::registry::Registry;
-use agent_host_engine::policy::{ArtifactAccess, DirGrant, DirMode, Grants, HttpGrant, SecretGrant};
+use agent_host_engine::policy::{
+    ArtifactAccess, DirGrant, DirMode, Grants, HttpGrant, SecretGrant,
+};
 
 /// Lists what the tools may reach; components with equal grants share a line, and what an MCP
 /// server reaches is unknown. The text is not escaped.

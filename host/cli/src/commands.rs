@@ -23,8 +23,6 @@ mod tool_list;
 mod trust;
 mod workflow;
 
-pub(crate) use explain::shell_quoted;
-
 use crate::{
     args::{Command, ConfigArgs, OutputFormat, RunArgs},
     exit::{Exit, Failure},

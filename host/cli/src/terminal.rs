@@ -16,8 +16,8 @@ mod text;
 pub(crate) use agent_host_engine::text::{escape, escape_line};
 pub(crate) use elicitation::TerminalUser;
 pub(crate) use input::{
-    CommandWords, Completer, Composed, Composer, InputGuard, KeptModes, KeyMap, Opening, Size,
-    Words, abandon as abandon_prompt, answer, arrives_within as input_arrives_within,
+    CommandWords, Completer, Composed, Composer, InputGuard, KeptModes, KeyMap, Opening, Words,
+    abandon as abandon_prompt, answer, arrives_within as input_arrives_within,
     close as close_input, compose, data as piped_input, resized as resize_composer,
     watch as watch_keyboard,
 };
@@ -32,7 +32,6 @@ pub(crate) use text::{
 
 use crate::exit::Exit;
 use anstyle::{AnsiColor, Style};
-use markdown::Size;
 use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write};
 use stdout::ErrorRecorder;
@@ -47,6 +46,13 @@ pub(crate) struct Terminal {
     pub(crate) stdout: bool,
     /// True if stderr is a terminal, so it may have a spinner.
     pub(crate) stderr: bool,
+}
+
+/// The size of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
 }
 
 /// For errors.

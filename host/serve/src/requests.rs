@@ -75,6 +75,7 @@ fn continuation(end: TurnEnd) -> Option<Continuation> {
         | TurnEnd::AwaitingChildren { continuation } => Some(continuation),
         TurnEnd::NeedsMoreTurns
         | TurnEnd::Done { .. }
+        | TurnEnd::Halted { .. }
         | TurnEnd::BudgetExceeded { .. }
         | TurnEnd::Refusal { .. }
         | TurnEnd::Cancelled

@@ -11,6 +11,7 @@ use super::{
 };
 use agent_host_engine::policy::{Grants, NameGlob};
 use agent_host_types::{hook::HookPoint, limits::Limits};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeSet, HashSet},
@@ -21,7 +22,7 @@ use std::{
 const MAX_HOOKS: usize = 100;
 
 /// `[[hook]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawHook {
     /// The name in `agent.lock`, in records and in messages.
@@ -50,7 +51,7 @@ pub(super) struct RawHook {
 
 /// What follows if a hook gives no verdict: it traps, takes too long, or returns something that
 /// cannot be used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnHookError {
     /// A request and a call are blocked, a result is withheld, and a reply ends the turn.
@@ -119,12 +120,14 @@ fn resolve_one(
         http: raw.http,
         env: raw.env,
         secrets: raw.secrets,
+        // A hook runs outside of a session.
+        artifacts: None,
     };
     let place = format!("`secrets` of `{name}`");
     resolve_steps! {
         source = scope.resolve_path("component", &raw.component).map(ComponentSource::File);
         points = points(&name, &raw.points);
-        tools = globs(&name, raw.tools.unwrap_or_default());
+        tools = globs(&name, raw.tools.as_deref().unwrap_or_default());
         limits = tools::limits(raw.limits, general, &format!("[hook.limits] of `{name}`"));
         grants = grants::of_lists(lists, &Grants::default(), secrets, &place, scope);
     }
@@ -153,7 +156,7 @@ fn points(name: &str, points: &[HookPoint]) -> Result<BTreeSet<HookPoint>, Confi
     Ok(points.iter().copied().collect())
 }
 
-fn globs(name: &str, globs: Vec<String>) -> Result<Vec<NameGlob>, ConfigError> {
+fn globs(name: &str, globs: &[String]) -> Result<Vec<NameGlob>, ConfigError> {
     let count = globs.len();
     if count > MAX_HOOKS {
         return Err(config_error!(

@@ -452,7 +452,7 @@ pub struct GrantsSection {
 }
 
 /// `artifacts` in `[grants]` and in a `[[tool]]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawArtifacts {
     /// No access.

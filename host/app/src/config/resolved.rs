@@ -2,8 +2,8 @@
 
 use super::{
     AgentConfig, ConfigError, ExternalTool, HookConfig, McpConfig, ModelsConfig, RuleFlag,
-    SessionConfig,
-    ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical, secrets::SecretConfig,
+    SessionConfig, ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical,
+    secrets::SecretConfig,
 };
 use crate::skill::Skill;
 use agent_host_engine::{

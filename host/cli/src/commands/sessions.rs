@@ -57,7 +57,7 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
             manage::fork(store, &full(&session).await?, at, terminal).await
         }
         SessionsCommand::Export { session, output } => {
-            manage::export(store, &full(&session).await?, output.as_deref(), terminal).await
+            export(store, &full(&session).await?, output.as_deref(), terminal).await
         }
         SessionsCommand::Import { file, as_new } => {
             manage::import(store, &file, as_new, terminal).await

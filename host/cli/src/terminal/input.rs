@@ -22,7 +22,6 @@ pub(crate) use completion::{CommandWords, Completer, Words};
 pub(crate) use composer::{Composed, Composer, Opening, compose};
 pub(crate) use editor::KeyMap;
 pub(crate) use modes::{InputGuard, close};
-pub(crate) use screen::Size;
 pub(crate) use watch::watch;
 
 use super::Terminal;

@@ -17,7 +17,7 @@ mod table;
 mod tests;
 mod wrap;
 
-use super::escape;
+use super::{Size, escape};
 use blocks::{BlockSplitter, Piece};
 use code::Highlighter;
 use pulldown_cmark::Options;
@@ -40,13 +40,6 @@ const END_UPDATE: &str = "\u{1b}[?2026l";
 
 /// Clears the screen from the cursor on.
 const CLEAR_BELOW: &str = "\u{1b}[J";
-
-/// The size of a terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size {
-    pub(crate) columns: usize,
-    pub(crate) rows: usize,
-}
 
 impl Size {
     /// Returns the width of text. The last column stays free: terminals differ in what a line break

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::terminal::{DIM, escape};
+use crate::terminal::{DIM, Size, escape};
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -26,13 +26,6 @@ pub(super) struct Frame<'a> {
     pub(super) below: &'a [String],
     /// The size of the terminal.
     pub(super) size: Size,
-}
-
-/// The size of a terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size {
-    pub(crate) columns: usize,
-    pub(crate) rows: usize,
 }
 
 /// Draws frames over each other.

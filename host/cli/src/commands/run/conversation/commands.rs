@@ -12,11 +12,9 @@ use crate::{
     terminal::{BOLD, DIM, date, dollars, escape, escape_line, one_line},
 };
 use agent_host_app::{Effort, Overrides, model, reach};
-use agent_host_engine::{session::Session, tool::ToolRunner as _};
+use agent_host_engine::session::Session;
 use agent_host_journal::SessionInfo;
-use agent_host_types::{
-    id::SessionId, output::ContentPart, run::RunArguments, turn::AgentInput,
-};
+use agent_host_types::{id::SessionId, output::ContentPart, run::RunArguments, turn::AgentInput};
 use std::path::{Path, PathBuf};
 
 /// The maximum number of sessions that `/resume` lists.
@@ -350,7 +348,7 @@ impl Conversation<'_, '_> {
                 "name the new file, such as /export talk.session",
             ));
         }
-        let (store, id) = (self.run.host.store(), self.session.id());
+        let (store, id) = (self.run.host.store().as_ref(), self.session.id());
         let path = self.path(file);
         sessions::export(store, &id.to_string(), Some(&path), self.run.terminal).await?;
         self.note(&format!(
