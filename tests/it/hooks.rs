@@ -323,7 +323,7 @@ fn hook_is_pinned_shown_and_trusted() {
         &demands,
         &[
             "runs the component \"guard.wasm\" as the hook \"guard\" (before-tool)",
-            "goes on where the hook \"guard\" gives no verdict",
+            "continues where the hook \"guard\" gives no verdict",
         ],
     );
 }

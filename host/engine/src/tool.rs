@@ -90,7 +90,7 @@ pub struct CallReport {
     pub audit: Vec<AuditEntry>,
     /// The changes of the session, in order. Those of a call that does not succeed are dropped.
     pub changes: Vec<SessionChange>,
-    /// What hooks decided about the run, beside those that passed it.
+    /// The verdicts of hooks about the run, beside those that passed it.
     pub verdicts: Vec<HookVerdict>,
 }
 

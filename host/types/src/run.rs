@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The maximum size of recorded arguments, in bytes of JSON.
 pub const MAX_RUN_ARGUMENTS_BYTES: usize = 64 * 1024;
 
-/// What the command line of a run gave, as far as the session depends on it. Values of variables
+/// The arguments of a run's command line, as far as the session depends on them. Values of variables
 /// are not recorded.
 ///
 /// Authority (a configuration file, tools, grants, trust, allowed calls) comes from the user of that

@@ -33,7 +33,7 @@ pub(super) struct RawHook {
     pub(super) points: Vec<HookPoint>,
     /// Globs of the tools before and after which it runs; absent for all.
     pub(super) tools: Option<Vec<String>>,
-    /// What follows if it gives no verdict.
+    /// The treatment of a run that gives no verdict.
     #[serde(default)]
     pub(super) on_error: OnHookError,
     /// Limits instead of the general ones.
@@ -49,7 +49,7 @@ pub(super) struct RawHook {
     pub(super) secrets: Option<Vec<String>>,
 }
 
-/// What follows if a hook gives no verdict: it traps, takes too long, or returns something that
+/// The treatment of a hook that gives no verdict: it traps, takes too long, or returns something that
 /// cannot be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -72,7 +72,7 @@ pub struct HookConfig {
     pub points: BTreeSet<HookPoint>,
     /// The tools before and after which it runs; empty for all.
     pub tools: Vec<NameGlob>,
-    /// What follows if it gives no verdict.
+    /// The treatment of a run that gives no verdict.
     pub on_error: OnHookError,
     /// The grants of its calls.
     pub grants: Arc<Grants>,

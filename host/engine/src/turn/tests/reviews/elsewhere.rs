@@ -147,7 +147,7 @@ async fn call_of_a_client_is_reviewed() {
         (n(2), Some(n(1)))
     );
     let approve = Decision::approve(call.id().clone());
-    let decided = agent.decide_client_call(&session, &mut call, pending, approve);
+    let decided = agent.decide_client_call(&session, &mut call, *pending, approve);
     decided.unwrap();
     let end = agent
         .run_client_call(&session, &mut call, &cx)
