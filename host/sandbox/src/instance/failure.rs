@@ -115,7 +115,12 @@ fn explain(
     if let Some(trap) = error.downcast_ref::<Trap>() {
         let message = crash.map_or_else(
             || format!("The tool crashed: {trap}."),
-            |crash| format!("The tool crashed: {}", text::sanitize(crash, MAX_MESSAGE_BYTES)),
+            |crash| {
+                format!(
+                    "The tool crashed: {}",
+                    text::sanitize(crash, MAX_MESSAGE_BYTES)
+                )
+            },
         );
         return ToolFailure::new(ToolErrorCode::Trap, message);
     }
