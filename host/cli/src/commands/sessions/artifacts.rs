@@ -42,7 +42,7 @@ pub(super) async fn list(
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
     let id = store.find(session).await?;
-    let Artifacts { kept, refused } = read(store, id).await?;
+    let Artifacts { kept, refused, .. } = read(store, id).await?;
     if kept.is_empty() && !as_json {
         terminal.note("The calls of this session left no files.");
     }
