@@ -22,7 +22,10 @@ function told(thrown, origins) {
     return String(thrown);
   }
   const frames = framesOf(thrown.stack, origins);
-  const lines = [`${thrown.name}: ${thrown.message.replace(/\s+/g, " ")}`, ...frames.slice(0, MAX_FRAMES)];
+  const lines = [
+    `${thrown.name}: ${thrown.message.replace(/\s+/g, " ")}`,
+    ...frames.slice(0, MAX_FRAMES),
+  ];
   if (frames.length > MAX_FRAMES) {
     lines.push("    ...");
   }
