@@ -61,10 +61,7 @@ at_str at_utf8(at_str text);
  */
 void *at_alloc(size_t count, size_t size);
 
-/*
- * Writes the message to stderr, where the author reads it and the model does not, and ends the call
- * as a `trap`.
- */
+/* Writes the message to stderr, and ends the call as a `trap`. The model reads its first line. */
 _Noreturn void at_panic(const char *format, ...) AT_PRINTF(1, 2);
 
 /* ---- Reading JSON ---- */
@@ -412,6 +409,9 @@ typedef struct {
  * AT_INTEGER, AT_UNSIGNED, AT_NUMBER or AT_BOOLEAN, and not nullable.
  */
 at_form_answer at_ask_form(at_str prompt, const at_field *fields);
+
+/* at_ask_form with a JSON Schema of one flat object. */
+at_form_answer at_ask_form_schema(at_str prompt, at_value schema);
 
 /* ---- Artifacts: named files of the session, and results too large for it. They need a grant. ---- */
 

@@ -114,9 +114,12 @@ at_answer at_ask_multiple(at_str prompt, const at_str *choices, size_t choice_co
     return ask(prompt, choices, choice_count, free_text, true);
 }
 
-/* The cases of `at_form_answer` are in the order of those of `form-answer`. */
 at_form_answer at_ask_form(at_str prompt, const at_field *fields) {
-    at_str schema = at_form_schema(fields);
+    return at_ask_form_schema(prompt, at_form_schema(fields));
+}
+
+/* The cases of `at_form_answer` are in the order of those of `form-answer`. */
+at_form_answer at_ask_form_schema(at_str prompt, at_value schema) {
     prompt = at_utf8(prompt);
     wire_form_answer wire;
     host_ask_form(prompt.data, prompt.len, schema.data, schema.len, &wire);

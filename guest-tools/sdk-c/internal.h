@@ -25,7 +25,7 @@ bool at_fits(const at_field *fields, at_value object, at_str *misfit);
  * The JSON Schema of a form: of a flat object whose fields are never null. It is in the subset of
  * MCP's form elicitation, which has no `additionalProperties`.
  */
-at_str at_form_schema(const at_field *fields);
+at_value at_form_schema(const at_field *fields);
 
 /* ---- Results of imports, as the host writes them: variants begin with a byte for their case. ---- */
 

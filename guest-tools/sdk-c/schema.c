@@ -106,8 +106,8 @@ static void write_closed(at_writer *writer, const at_field *fields) {
     at_put_bool(writer, false);
 }
 
-/* The schema of an object as text; `write` writes its members. */
-static at_str object_schema(const at_field *fields, void (*write)(at_writer *, const at_field *)) {
+/* The schema of an object; `write` writes its members. */
+static at_value object_schema(const at_field *fields, void (*write)(at_writer *, const at_field *)) {
     static const at_field none[] = {AT_END};
     at_writer writer = {0};
     at_object_begin(&writer);
@@ -115,15 +115,15 @@ static at_str object_schema(const at_field *fields, void (*write)(at_writer *, c
     at_put_string(&writer, AT_STR("object"));
     write(&writer, fields == NULL ? none : fields);
     at_object_end(&writer);
-    at_value schema = at_written(&writer);
-    return (at_str){schema.data, schema.len};
+    return at_written(&writer);
 }
 
 at_str at_schema(const at_field *fields) {
-    return object_schema(fields, write_closed);
+    at_value schema = object_schema(fields, write_closed);
+    return (at_str){schema.data, schema.len};
 }
 
-at_str at_form_schema(const at_field *fields) {
+at_value at_form_schema(const at_field *fields) {
     for (const at_field *field = fields; field != NULL && field->name != NULL; field++) {
         if (field->type == AT_ANY || field->type == AT_ARRAY || field->type == AT_OBJECT || field->nullable) {
             at_panic("the field `%s` of the form is not flat: it must be a string, a number or a boolean, and not nullable",

@@ -82,7 +82,17 @@ func TestForms(t *testing.T) {
 	if got := string(Native.Schemas[0]); got != schema {
 		t.Errorf("the schema is %s, want %s", got, schema)
 	}
-	Native.Forms = []FormAnswer[json.RawMessage]{{Kind: FormFields, Fields: json.RawMessage(`{"city":1}`)}}
+	given := FormAnswer[json.RawMessage]{Kind: FormFields, Fields: json.RawMessage(`{"city":1}`)}
+	Native.Forms = []FormAnswer[json.RawMessage]{given, {Kind: FormCancelled}}
+	for _, want := range []FormAnswer[json.RawMessage]{given, {Kind: FormCancelled}, {Kind: FormUnavailable}} {
+		if got := AskFormSchema("Where?", json.RawMessage(`{"type":"object"}`)); !reflect.DeepEqual(got, want) {
+			t.Errorf("AskFormSchema = %+v, want %+v", got, want)
+		}
+	}
+	if got := string(Native.Schemas[len(Native.Schemas)-1]); got != `{"type":"object"}` {
+		t.Errorf("the schema is %s", got)
+	}
+	Native.Forms = []FormAnswer[json.RawMessage]{given}
 	if got, err := AskForm[booking]("Your trip?"); err == nil {
 		t.Errorf("AskForm = %+v, want an error", got)
 	}

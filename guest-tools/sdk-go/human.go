@@ -91,6 +91,15 @@ func AskForm[Form any](prompt string) (FormAnswer[Form], error) {
 	return answer, err
 }
 
+// AskFormSchema is AskForm with a JSON Schema of one flat object, and the fields as JSON.
+func AskFormSchema(prompt string, schema json.RawMessage) FormAnswer[json.RawMessage] {
+	kind, fields := askForm(prompt, string(schema))
+	if kind != FormFields {
+		return FormAnswer[json.RawMessage]{Kind: kind}
+	}
+	return FormAnswer[json.RawMessage]{kind, json.RawMessage(fields)}
+}
+
 // formSchema is the schema of a form: of one flat object, in the subset of MCP's form elicitation,
 // which has no additionalProperties.
 func formSchema(of reflect.Type) (json.RawMessage, error) {

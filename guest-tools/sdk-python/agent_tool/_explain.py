@@ -29,6 +29,17 @@ def explain(exception: BaseException) -> str:
     return text
 
 
+def summary(exception: BaseException) -> str:
+    """An exception in one line, for the model: its type and its text, without directories of the
+    machine that built the component.
+    """
+    name = type(exception).__name__
+    text = " ".join(str(exception).split())
+    for root in sorted((root for root in sys.path if root), key=len, reverse=True):
+        text = text.replace(root + os.sep, "")
+    return f"{name}: {text}" if text else name
+
+
 def relative(path: str) -> str:
     """The path of a source file from where Python found its module."""
     roots = [root + os.sep for root in sys.path if root and path.startswith(root + os.sep)]

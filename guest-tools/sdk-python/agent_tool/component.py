@@ -15,7 +15,7 @@ from typing import NoReturn
 from wit_world import exports
 from wit_world.imports import types
 
-from agent_tool._explain import explain, keep_sources, relative, sources
+from agent_tool._explain import explain, keep_sources, relative, sources, summary
 from agent_tool._failure import DefinitionError
 from agent_tool._imports import DECLARED, how_to_declare
 from agent_tool._output import Data, Output, Part, error
@@ -67,7 +67,9 @@ def _reseed() -> None:
 def _fail(exception: BaseException) -> NoReturn:
     try:
         sys.stdout.flush()
-        print(explain(exception), file=sys.stderr, end="", flush=True)
+        # The host gives the line with this word to the model, and the traceback to the author.
+        told = f"{explain(exception)}Uncaught {summary(exception)}"
+        print(told, file=sys.stderr, flush=True)
     finally:
         # Even where there is no memory left to explain with.
         os.abort()

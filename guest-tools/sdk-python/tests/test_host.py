@@ -214,8 +214,10 @@ class Artifacts(unittest.TestCase):
             (
                 lambda name=name: artifacts.put(name, b"", "text/plain"),
                 "invalid-name",
-                f"`{name}` cannot be the name of an artifact: it must be a relative path such as "
-                "`plots/one.png`, and not in `results/`",
+                (
+                    f"`{name}` cannot be the name of an artifact: it must be a relative path such as "
+                    "`plots/one.png`, and not in `results/`"
+                ),
             )
             for name in ["", "/a", "a/../b", "a//b", "results/1"]
         ]

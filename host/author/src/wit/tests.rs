@@ -1,3 +1,5 @@
+mod layouts;
+
 use super::{WORLD, full_world, unpack};
 use crate::wit_usage::HostImport;
 use pretty_assertions::assert_eq;
