@@ -140,6 +140,7 @@ fn typed_bytes_that_are_no_text_leave_a_mark() {
 #[test]
 fn large_paste_is_one_message() {
     let env = TestEnv::new();
+    env.write("agent.toml", "[context]\nwindow-tokens = 2000000\n");
     let server = ChatServer::start(vec![Answer::text("Long.")]);
     let mut screen = begin(&env, &server, 80);
     let lines: Vec<String> = (0..20_000)
@@ -180,7 +181,9 @@ fn text_typed_during_an_answer_stays() {
     let env = TestEnv::new();
     let answers = vec![Answer::text("First."), Answer::text("Second.")];
     let (server, arrived, release) = held_at(0, answers);
-    let mut screen = begin(&env, &server, 80);
+    let args = [CHAT[0], CHAT[2], CHAT[3]];
+    let mut screen = OnScreen::start(&env, &server, 80, &args);
+    screen.until_last_row(">");
     screen.types("one\r");
     arrived();
     let long = "y".repeat(5_000);
@@ -222,6 +225,7 @@ fn failed_answer_is_asked_for_again() {
         screen.until_last_row(">");
         screen.types("go on\r");
         screen.until_row("More.");
+        screen.until_last_row(">");
         screen.types(CTRL_D);
         assert_eq!(screen.end(), Some(0), "{case}");
         let sent: Vec<Value> = server.requests();
@@ -254,6 +258,7 @@ fn failed_message_is_retried_or_changed() {
         let server = ChatServer::start(vec![failure, Answer::text("Here.")]);
         let mut screen = begin(&env, &server, 80);
         screen.types("a question\r");
+        screen.until_text("Enter sends the message again");
         screen.until_last_row("> a question");
         screen.types(keys);
         screen.until_row("Here.");
@@ -283,6 +288,7 @@ fn stopped_answer_leaves_the_conversation_open() {
             }
             screen.types("\r");
             screen.until_row("Here.");
+            screen.until_last_row(">");
             screen.types(CTRL_D);
             assert_eq!(screen.end(), Some(0), "{key:?}");
             assert_eq!(user_messages(&server.requests()[1]), ["a question"]);
@@ -420,6 +426,7 @@ fn commands_show_and_change_the_conversation() {
     let mut screen = begin(&env, &server, 80);
     screen.types("one\r");
     screen.until_row("First.");
+    screen.until_last_row(">");
     let shown = [
         ("/cost", "11 tokens read (0 from the cache), 7 written"),
         ("/context", "of the window of 128000"),
@@ -449,6 +456,7 @@ fn commands_show_and_change_the_conversation() {
     assert!(env.work().join("talk.session").exists());
     screen.types("two\r");
     screen.until_row("Second.");
+    screen.until_last_row(">");
     let requests = server.requests();
     assert_eq!(requests.len(), 2);
     assert_eq!(requests[1]["model"], "other");
@@ -484,7 +492,7 @@ fn commands_change_between_sessions() {
         screen.until_last_row(">");
     }
     screen.types("/resume\r");
-    screen.until_last_row("> /resume");
+    screen.until_text("Type the number of a session");
     // The older one of both.
     screen.types("2\r");
     screen.until_last_row(">");
@@ -495,6 +503,7 @@ fn commands_change_between_sessions() {
     screen.until_last_row(">");
     screen.types("four\r");
     screen.until_row("Fourth.");
+    screen.until_last_row(">");
     screen.types(CTRL_D);
     assert_eq!(screen.end(), Some(0));
     let requests = server.requests();

@@ -40,7 +40,7 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
         SessionsCommand::Show { session, json, .. } => show(store, &session, json, terminal).await,
         SessionsCommand::Fork { session, at } => manage::fork(store, &session, at, terminal).await,
         SessionsCommand::Export { session, output } => {
-            manage::export(store, &session, output.as_deref(), terminal).await
+            export(store, &session, output.as_deref(), terminal).await
         }
         SessionsCommand::Import { file, as_new } => {
             manage::import(store, &file, as_new, terminal).await

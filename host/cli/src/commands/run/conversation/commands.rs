@@ -12,7 +12,7 @@ use crate::{
     terminal::{BOLD, DIM, date, dollars, escape, escape_line, one_line},
 };
 use agent_host_app::{Effort, Overrides, model};
-use agent_host_engine::{session::Session, tool::ToolRunner as _};
+use agent_host_engine::session::Session;
 use agent_host_journal::SessionInfo;
 use agent_host_types::{id::SessionId, output::ContentPart, turn::AgentInput};
 use std::path::{Path, PathBuf};
