@@ -29,6 +29,7 @@ mod component_notes;
 mod configuration;
 mod context;
 mod conversation;
+mod conversation_commands;
 mod decide;
 mod deploy;
 mod dist;

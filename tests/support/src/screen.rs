@@ -37,7 +37,11 @@ impl OnScreen {
         );
         let mut script = Command::new("script");
         env.prepare(script.args(["-qec", &command, "/dev/null"]));
-        let mut running = Running::start(script.env("OPENAI_COMPAT_BASE_URL", &server.base_url));
+        let mut running = Running::start(
+            script
+                .env("TERM", "xterm")
+                .env("OPENAI_COMPAT_BASE_URL", &server.base_url),
+        );
         let mut said = || running.stdout.next_line().trim().to_owned();
         let (terminal, pid) = (said(), said().parse().unwrap());
         Self {

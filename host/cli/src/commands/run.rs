@@ -12,6 +12,7 @@ mod intro;
 mod keyed;
 mod recall;
 mod reply;
+mod task;
 mod waiting;
 
 pub(super) use intro::UNTOLD;
@@ -22,8 +23,8 @@ use crate::{
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
-        LiveView, Terminal, TerminalUser, abandon_prompt, escape_line, full_text,
-        input_arrives_within, json_text, one_line, piped_input,
+        LiveView, Terminal, TerminalUser, abandon_prompt, escape_line, full_text, json_text,
+        one_line,
     },
 };
 use agent_host_app::{Host, Overrides, key_variable};
@@ -38,22 +39,13 @@ use agent_host_engine::{
 use agent_host_journal::SessionName;
 use agent_host_types::{
     model::{Provenance, StopReason},
-    output::ContentPart,
     turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport},
 };
 use denied::DeniedCalls;
 use figures::Figures;
 use serde_json::json;
 use std::{io::Read as _, path::Path, sync::Arc, time::Duration};
-
-/// The maximum prompt from standard input, in bytes.
-const MAX_PROMPT_BYTES: u64 = 4 * 1024 * 1024;
-
-/// The prompt that stands for standard input.
-const FROM_STDIN: &str = "-";
-
-/// The time after which the user is told that standard input is read.
-const SILENCE: Duration = Duration::from_secs(2);
+use task::Task;
 
 /// The maximum length of a failure in a note, in characters.
 const SHOWN_FAILURE: usize = 500;
@@ -80,27 +72,6 @@ struct Run<'a> {
     name: Option<SessionName>,
 }
 
-/// The work of a run.
-enum Task {
-    /// One input, one answer.
-    Once(Box<AgentInput>),
-    /// A conversation on the terminal; the files go with its first message.
-    Conversation(Vec<ContentPart>),
-}
-
-impl Task {
-    /// Returns the parts of the message.
-    fn parts(&self) -> &[ContentPart] {
-        match self {
-            Self::Once(input) => match input.as_ref() {
-                AgentInput::Message(message) => &message.content,
-                _ => &[],
-            },
-            Self::Conversation(parts) => parts,
-        }
-    }
-}
-
 pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     if args.continues {
         args.resume = Some("latest".to_owned());
@@ -112,7 +83,7 @@ pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, 
     let task = if reply::answers_session(&args) {
         None
     } else {
-        Some(task(&args, terminal)?)
+        Some(task::task(&args, terminal)?)
     };
     let context = context::custom_context(&args)?;
     let mut config = configure(args.config.clone(), overrides(&args))?;
@@ -319,46 +290,6 @@ fn read_bytes(file: &Path, max_bytes: u64) -> std::io::Result<Vec<u8>> {
         return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, why));
     }
     Ok(bytes)
-}
-
-fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
-    let files = attachments::read(&args.images, &args.files)?;
-    let once = |text, files| Ok(Task::Once(Box::new(attachments::input(text, files))));
-    match args.prompt.as_deref() {
-        Some(FROM_STDIN) if terminal.stdin => {
-            return Err(Failure::usage(
-                "`-` reads the prompt from standard input, and that is a terminal; leave it out for a conversation: agent-host run",
-            ));
-        }
-        Some(FROM_STDIN) | None => {}
-        Some(prompt) if terminal.stdin => return once(prompt.to_owned(), files),
-        Some(prompt) => return once(with_stdin(prompt, args, terminal)?, files),
-    }
-    if terminal.stdin {
-        return Ok(Task::Conversation(files));
-    }
-    let prompt = piped_input(MAX_PROMPT_BYTES, "the prompt")?;
-    match (prompt.trim().is_empty(), &args.resume) {
-        (false, _) => once(prompt, files),
-        (true, Some(_)) if files.is_empty() => Ok(Task::Once(Box::new(AgentInput::Continue))),
-        (true, _) => Err(Failure::usage(
-            "there is no prompt: give one as an argument, like agent-host run \"What is in this directory?\", or on standard input",
-        )),
-    }
-}
-
-/// Returns the prompt with what is on standard input, if anything is, as a block below it.
-fn with_stdin(prompt: &str, args: &RunArgs, terminal: &Terminal) -> Result<String, Failure> {
-    if !args.quiet && !input_arrives_within(SILENCE) {
-        terminal.note(
-            "Reading standard input to its end, to append it to the prompt; to run without it: agent-host run ... < /dev/null",
-        );
-    }
-    let piped = piped_input(MAX_PROMPT_BYTES, "what follows the prompt")?;
-    Ok(match piped.trim().is_empty() {
-        true => prompt.to_owned(),
-        false => format!("{prompt}\n\n{}", attachments::fenced(&piped)),
-    })
 }
 
 impl Run<'_> {

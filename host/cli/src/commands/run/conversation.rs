@@ -50,6 +50,8 @@ struct Conversation<'c, 'h> {
     files: Vec<ContentPart>,
     /// The message without an answer, which the composer begins with.
     unanswered: Option<Unanswered>,
+    /// The beginning of a command, which the composer begins with once.
+    begun: Option<String>,
     /// True if the user stopped the last answer.
     was_stopped: bool,
 }
@@ -92,6 +94,7 @@ pub(super) async fn converse(
         composer: Arc::new(Mutex::new(composer)),
         files,
         unanswered: None,
+        begun: None,
         was_stopped: false,
     };
     let exit = conversation.converse().await;
@@ -147,7 +150,10 @@ impl Conversation<'_, '_> {
         let words = slash::words(&self.arguments().await);
         let opening = Opening {
             question: question.to_owned(),
-            text: self.unanswered.as_ref().map(|message| message.text.clone()),
+            text: self.begun.take().or_else(|| {
+                let unanswered = self.unanswered.as_ref()?;
+                Some(unanswered.text.clone())
+            }),
             was_stopped: std::mem::take(&mut self.was_stopped),
         };
         let (composer, terminal) = (Arc::clone(&self.composer), *self.run.terminal);
@@ -183,11 +189,7 @@ impl Conversation<'_, '_> {
                     near.unwrap_or_default(),
                     escape_line(name.trim_start_matches('/')),
                 ));
-                // The text is not lost.
-                self.unanswered = Some(Unanswered {
-                    text,
-                    is_recorded: false,
-                });
+                self.begun = Some(text);
                 Ok(None)
             }
         }
@@ -294,7 +296,7 @@ impl Conversation<'_, '_> {
         }
         self.run
             .terminal
-            .note("Enter sends the message again; it can be changed before.");
+            .note("Enter on the message, or /retry, sends it again.");
         self.unanswered = text.map(|text| Unanswered { text, is_recorded });
     }
 }

@@ -274,10 +274,7 @@ impl Conversation<'_, '_> {
             return Ok(());
         }
         self.note("Type the number of a session, and Enter.");
-        self.unanswered = Some(super::Unanswered {
-            text: "/resume ".to_owned(),
-            is_recorded: false,
-        });
+        self.begun = Some("/resume ".to_owned());
         Ok(())
     }
 

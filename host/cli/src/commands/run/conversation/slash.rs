@@ -97,7 +97,7 @@ Tab completes commands, their arguments, @FILE and paths. Up and Down go through
 Ctrl-R searches in it; a message that begins with a space is not written to it.
 Ctrl-C or Esc stops the answer, and the same key again leaves. Ctrl-D leaves, too.";
 
-/// The distance within which an unknown name is taken for a misspelt one.
+/// The likeness from which an unknown name is taken for a misspelt one.
 const MIN_LIKENESS: f64 = 0.7;
 
 const fn row(command: Command, name: &'static str, argument: Argument, help: &'static str) -> Row {
@@ -156,7 +156,7 @@ fn near(name: &str) -> Option<&'static str> {
     let nearest = ROWS
         .iter()
         .max_by(|one, other| likeness(one).total_cmp(&likeness(other)))?;
-    (likeness(nearest) >= MIN_LIKENESS).then_some(nearest.name)
+    (name.len() > 1 && likeness(nearest) >= MIN_LIKENESS).then_some(nearest.name)
 }
 
 /// Returns the help.

@@ -39,7 +39,7 @@ fn text_completes_by_its_place() {
     let cases: [(&str, usize, &[&str]); 13] = [
         ("/mo", 0, &["/model ", "/more "]),
         ("/x", 0, &[]),
-        ("//mo", 2, &[]),
+        ("//mo", 0, &[]),
         ("/model oll", 7, &["ollama:a", "ollama:b"]),
         ("/more ./no", 6, &["./notes.txt", "./nothing.md"]),
         ("/image not", 7, &["notes.txt", "nothing.md"]),

@@ -84,15 +84,15 @@ fn vi_keys_edit_the_text() {
         ("a,b,c\x1b0f,;x", "a,b|c"),
         ("one\ntwo\x1bdd", "|one"),
         ("one\ntwo\x1bggdd", "|two"),
-        ("one\ntwo\x1bkx", "on|\ntwo"),
+        ("one\ntwo\x1bkx", "o|n\ntwo"),
         ("one\x1bOzero\x1b", "zer|o\none"),
         ("one\x1botwo", "one\ntwo|"),
-        ("ab\x1b0xp", "ba|"),
-        ("ab\x1b0~~", "AB|"),
-        ("one two\x1byyA \x1bp", "one two one two|"),
+        ("ab\x1b0xp", "b|a"),
+        ("ab\x1b0~~", "A|B"),
+        ("one two\x1byyA \x1bp", "one two one tw|o"),
         ("one\x1bxxu", "o|n"),
         ("one\x1b0wcc\x1b", "|"),
-        ("abc\x1b0l99999999999x", "a|"),
+        ("abc\x1b0l99999999999x", "|a"),
     ];
     for (keys, expected) in cases {
         let mut editor = Editor::default();

@@ -45,6 +45,16 @@ fn begin_insertion(editor: &mut Editor) {
 
 /// Takes a key of a command; `None` for one that is the same while it inserts.
 pub(super) fn press(editor: &mut Editor, key: Key) -> Option<Action> {
+    let action = press_command(editor, key);
+    // The cursor of commands is on a character, and not behind the last one.
+    let line = editor.line();
+    if editor.vi.is_in_commands && !line.is_empty() && editor.cursor() == line.end {
+        editor.go(&Motion::Left(1));
+    }
+    action
+}
+
+fn press_command(editor: &mut Editor, key: Key) -> Option<Action> {
     let character = match key {
         Key::Char(character) => character,
         Key::Erase => 'h',

@@ -27,7 +27,7 @@ fn text_breaks_into_rows() {
         ("abcdefghij", 10, &["> abcdefg", "  hij"], (1, 5)),
         // A wide character does not stand in the last column.
         ("abcdef日本", 9, &["> abcdef", "  日本"], (1, 4)),
-        ("a\u{1b}b", 1, &["> a", "  \\u{1b}b"], (1, 2)),
+        ("a\u{1b}b", 1, &["> a\\u{1b}", "  b"], (0, 3)),
         ("\t.", 2, &[">     ."], (0, 7)),
     ];
     for (text, cursor, rows, place) in cases {
