@@ -36,7 +36,7 @@ pub(super) fn show(session: &Session, view: &LiveView) {
     }
     for exchange in exchanges {
         view.note(&format!(
-            "{BOLD}> {}{BOLD:#}",
+            "{BOLD}You: {}{BOLD:#}",
             one_line(&exchange.input, MAX_INPUT)
         ));
         if exchange.calls > 0 {

@@ -1,4 +1,5 @@
-//! `agent-host sessions list`: one row for each session, as wide as the terminal.
+//! `agent-host sessions list`: one row for each session, as wide as the terminal. A pipe gets whole
+//! ids and no heading.
 
 #[cfg(test)]
 mod tests;
@@ -62,11 +63,12 @@ pub(super) async fn list(
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_ms = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+    let columns = terminal.stdout_columns();
     let rows: Vec<Cells> = own
         .iter()
-        .map(|session| cells(session, here, now_ms))
+        .map(|session| cells(session, here, now_ms, columns.is_none()))
         .collect();
-    for line in lines(rows, terminal.stdout_columns()) {
+    for line in lines(rows, columns) {
         terminal.println(&line);
     }
     Ok(Exit::Done)
@@ -103,11 +105,13 @@ fn document(session: &SessionInfo) -> serde_json::Value {
     })
 }
 
-fn cells(session: &SessionInfo, here: &str, now_ms: u64) -> Cells {
+fn cells(session: &SessionInfo, here: &str, now_ms: u64, is_whole: bool) -> Cells {
     let id = session.id.to_string();
-    let short = id
-        .get(id.len().saturating_sub(SHORT_ID_CHARS)..)
-        .unwrap_or_default();
+    let skipped = match is_whole {
+        true => 0,
+        false => id.len().saturating_sub(SHORT_ID_CHARS),
+    };
+    let id = id.get(skipped..).unwrap_or_default();
     let title = match (&session.name, &session.title) {
         (Some(name), _) => name.as_str(),
         (None, Some(title)) => title.as_str(),
@@ -120,7 +124,7 @@ fn cells(session: &SessionInfo, here: &str, now_ms: u64) -> Cells {
     };
     let line = |text: &str| one_line(text, usize::MAX);
     [
-        short.to_owned(),
+        id.to_owned(),
         age(now_ms.saturating_sub(session.last_ms)),
         state(session.outcome.as_deref()).to_owned(),
         line(session.model.as_deref().unwrap_or_default()),
@@ -158,6 +162,7 @@ fn age(millis: u64) -> String {
 
 /// Lays out the heading and the rows. Without a width nothing is cut.
 fn lines(mut rows: Vec<Cells>, columns: Option<usize>) -> Vec<String> {
+    let has_heading = columns.is_some();
     rows.insert(0, HEADINGS.map(str::to_owned));
     let mut widths: [usize; 7] = std::array::from_fn(|column| {
         let cells = rows.iter().skip(1).filter_map(|row| row.get(column));
@@ -180,7 +185,8 @@ fn lines(mut rows: Vec<Cells>, columns: Option<usize>) -> Vec<String> {
             (_, None) => text.to_owned(),
         }
     };
-    rows.iter().enumerate().map(line).collect()
+    let skipped = usize::from(!has_heading);
+    rows.iter().enumerate().skip(skipped).map(line).collect()
 }
 
 /// Leaves out columns until the title has its least width, and gives it the rest.

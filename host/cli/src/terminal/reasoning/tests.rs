@@ -11,7 +11,7 @@ fn reasoning_is_one_line_with_a_count() {
         reasoning.progress(80),
         "reasoning: **First** I read the\\u{1b}[2J file."
     );
-    assert_eq!(reasoning.progress(46), "reasoning: …[2J file.");
+    assert_eq!(reasoning.progress(46), "reasoning: …}[2J file.");
     assert_eq!(
         reasoning.finish(80).as_deref(),
         Some("\u{1b}[2mreasoning: **First** I read the\\u{1b}[2J file. (30 characters)\u{1b}[0m")

@@ -44,7 +44,7 @@ pub(super) async fn list_shows_the_latest_session_first(backend: &impl Backend) 
                 outcome: Some("done".to_owned()),
                 parent: None,
                 name: None,
-                model: Some("openai-compat:m1".to_owned()),
+                model: Some("script:tour".to_owned()),
                 cost_micros: None,
             },
             SessionInfo {

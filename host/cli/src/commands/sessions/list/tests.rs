@@ -32,7 +32,7 @@ fn shown(columns: Option<usize>) -> String {
     let sessions = sessions();
     let rows = sessions
         .iter()
-        .map(|session| cells(session, "/srv", 10_000_500));
+        .map(|session| cells(session, "/srv", 10_000_500, columns.is_none()));
     let lines = lines(rows.collect(), columns);
     let plain = |line: &String| {
         let parts = ["\u{1b}[1m", "\u{1b}[2m", "\u{1b}[0m"];
@@ -63,7 +63,11 @@ fn list_fits_the_terminal() {
                  /home/ann/photos\n\
                  beef0002  3 min ago  waits  anthropic:claude-sonnet              \u{65e5}\u{672c}\\u{1b}x                                             .";
     assert_eq!(shown(Some(200)), whole);
-    assert_eq!(shown(None), whole);
+    let (_, rows) = whole.split_once('\n').unwrap();
+    assert_eq!(
+        shown(None),
+        rows.replace("beef", "01980000-0000-7000-8000-0000beef")
+    );
 }
 
 #[test]
