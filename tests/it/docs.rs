@@ -1,6 +1,8 @@
 //! Checks that every relative link, heading anchor, path and code reference in Markdown exists, and
 //! that prose stays within its bounds.
 
+use agent_host_test_support::TestEnv;
+use pretty_assertions::assert_eq;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -173,6 +175,19 @@ fn links_and_references_in_markdown_exist() {
         "{} broken references:\n{}",
         wrong.len(),
         wrong.join("\n")
+    );
+}
+
+/// The reference of commands, keys and events is that of the program. Update it with
+/// `agent-host reference > host/REFERENCE.md`.
+#[test]
+fn reference_is_current() {
+    let printed = TestEnv::new().run(&["reference"]);
+    assert_eq!(printed.code, Some(0), "{}", printed.stderr);
+    let kept = fs::read_to_string(ROOT.join("host/REFERENCE.md")).unwrap();
+    assert_eq!(
+        kept, printed.stdout,
+        "run: agent-host reference > host/REFERENCE.md"
     );
 }
 

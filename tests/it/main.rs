@@ -55,6 +55,7 @@ mod schema;
 mod select;
 mod sessions;
 mod settings;
+mod setup;
 mod skills;
 mod stdout;
 mod terminal_output;

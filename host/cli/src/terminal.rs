@@ -13,7 +13,9 @@ mod text;
 
 pub(crate) use agent_host_engine::text::{escape, escape_line};
 pub(crate) use elicitation::TerminalUser;
-pub(crate) use input::{InputGuard, answer, close as close_input, compose, data as piped_input};
+pub(crate) use input::{
+    InputGuard, answer, close as close_input, compose, data as piped_input, hidden,
+};
 pub(crate) use live::LiveView;
 pub(crate) use prompt::Review;
 pub(crate) use question::{ask_question, choice_indexes, chosen};

@@ -16,7 +16,7 @@ const KNOWN: &str = include_str!("../../data/models.toml");
 pub(super) const USD_PLACES: usize = 6;
 
 /// The prices of models.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Prices {
     /// Those of `[prices]`, by model names, or by beginnings of names and a `*`.
     configured: BTreeMap<String, Price>,
@@ -24,7 +24,7 @@ pub(super) struct Prices {
 }
 
 /// The file of known models.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 struct KnownModels {
     /// The day on which the prices were checked, `YYYY-MM-DD`.
     #[expect(dead_code, reason = "for readers of the file")]

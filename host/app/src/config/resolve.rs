@@ -237,6 +237,7 @@ impl Config {
             sandbox: sandbox(raw.sandbox, raw.cache_bytes),
             secrets,
             file,
+            prices,
             layer_paths: environment.layer_paths(),
         })
     }

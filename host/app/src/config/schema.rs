@@ -83,7 +83,7 @@ mod tests {
     use serde_json::Value;
     use std::path::Path;
 
-    /// What the schema says about a text of TOML, and what the program says.
+    /// Returns whether the schema accepts a text of TOML, and whether the program does.
     fn valid(toml: &str) -> (bool, bool) {
         let validator = jsonschema::validator_for(&config_schema()).unwrap();
         let value: toml::Value = toml::from_str(toml).unwrap();
