@@ -392,7 +392,7 @@ mod tests {
         fs::create_dir_all(&cwd).unwrap();
         fs::write(
             user.join("config.toml"),
-            "model = \"openai:gpt-5\"\n[openai]\napi-key = \"env:KEY\"\nheaders = { x-key = \"sk-secret\", x-source = \"env:X\" }\n",
+            "model = \"openai:gpt-5\"\n[openai]\napi-key = \"env:KEY\"\nheaders = { x-team = \"sk-secret\", x-source = \"env:X\" }\n",
         )
         .unwrap();
         let file = cwd.join("agent.toml");
@@ -437,7 +437,7 @@ mod tests {
                 "~/.config/agent-host/config.toml:3",
             ),
             (
-                "openai.headers.x-key",
+                "openai.headers.x-team",
                 "\"(hidden)\"",
                 "~/.config/agent-host/config.toml:4",
             ),
@@ -449,7 +449,7 @@ mod tests {
             ("max-turns", "7", "--max-turns"),
             ("budgets.usd", "2.5", "AGENT_HOST_MAX_USD"),
             ("limits.deadline-ms", "\"10s\"", "~/work/agent.toml:5"),
-            ("limits.http-requests", "100", "built-in"),
+            ("limits.http-requests", "64", "built-in"),
             ("permission-prompts", "\"ask\"", "built-in"),
             (
                 "tool[0].component",
