@@ -155,7 +155,7 @@ fn inspect_shows_limits_in_force() {
     );
     for text in [
         "files and directories (wasi:filesystem)",
-        "write_file              effectful",
+        "write_file      effectful",
     ] {
         assert!(
             shown.stdout.contains(text),

@@ -63,6 +63,7 @@ mod serve;
 mod session_changes;
 mod sessions;
 mod settings;
+mod setup;
 mod skills;
 mod stdout;
 mod terminal_output;

@@ -32,7 +32,7 @@ pub(crate) fn default_prompt(day: &str, directory: &str, reach: &[String], asks:
     };
     format!(
         "You are an agent that works with tools, in the directory {} on {day} (UTC).\n\n\
-         The tools run in a sandbox. They reach this, as HOST PATH as TOOL'S PATH, and nothing else:\n{}\n\n\
+         The tools run in a sandbox. They reach this and nothing else (a directory of the host, then its path for the tools):\n{}\n\n\
          A call that asks for more ends as denied, with the rule in its result. Do not try to get around a denial: \
          say what was denied and which grant is missing, and continue with what is left. {approval}\n\n\
          Ask the user when a choice is theirs and a wrong guess would cost work; otherwise decide, and say what you assumed. \
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(
             default_prompt("2026-11-25", "/work", &reach, /*asks*/ true),
             "You are an agent that works with tools, in the directory /work on 2026-11-25 (UTC).\n\n\
-             The tools run in a sandbox. They reach this, as HOST PATH as TOOL'S PATH, and nothing else:\n\
+             The tools run in a sandbox. They reach this and nothing else (a directory of the host, then its path for the tools):\n\
              - /work as /workspace, read-only; no network\n\n\
              A call that asks for more ends as denied, with the rule in its result. Do not try to get around a denial: \
              say what was denied and which grant is missing, and continue with what is left. The user is asked before a call \

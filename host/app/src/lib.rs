@@ -18,6 +18,7 @@ mod host;
 mod lock_diff;
 mod lock_file;
 mod login_file;
+mod models_list;
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
@@ -35,7 +36,7 @@ mod trust;
 mod trusted_file;
 mod workflows;
 
-pub use agent_host_models::Effort;
+pub use agent_host_models::{Effort, Preset};
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
@@ -49,6 +50,7 @@ pub use hooks::HookEntry;
 pub use host::{Host, model};
 pub use lock_diff::{compare, difference};
 pub use lock_file::{InvalidLock, LockError, LockFile};
+pub use models_list::{ListedModel, ListedProvider, list_models};
 pub use reach::{grant_lines, reach};
 pub use recording::RecordingFileError;
 pub use registry::Registry;

@@ -6,6 +6,7 @@ mod mcp;
 mod run;
 mod serve;
 mod sessions;
+mod setup;
 mod suggestion;
 mod workflow;
 
@@ -14,6 +15,7 @@ pub(crate) use mcp::{McpArgs, McpClient, McpCommand};
 pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
+pub(crate) use setup::{ConfigCommand, ConfigCommandArgs, ConfigLayer, InitArgs, ModelsArgs};
 pub(crate) use suggestion::suggestion;
 pub(crate) use workflow::{GraphFormat, WorkflowArgs, WorkflowCommand};
 
@@ -46,6 +48,9 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for t
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Set up a model: asks for a provider, its key and a model, tries them, and writes your own
+    /// configuration.
+    Init(InitArgs),
     /// Run the agent: on a prompt, on standard input, or in a conversation on the terminal.
     Run(Box<RunArgs>),
     /// Call one tool of a component, without a model.
@@ -69,6 +74,10 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// List, check or draw the workflows of the configuration.
     Workflow(WorkflowArgs),
+    /// Show the configuration with the origin of each value, begin one, or print its schema.
+    Config(ConfigCommandArgs),
+    /// List the models of the configured providers, with window and price where they are known.
+    Models(ModelsArgs),
     /// List the approvals that are remembered, or take some back.
     Approvals(ApprovalsArgs),
     /// Show what the configuration of a directory asks for beyond the defaults, and trust it.
@@ -90,6 +99,9 @@ pub(crate) enum Command {
         /// The shell.
         shell: Shell,
     },
+    /// Print the reference of all commands, keys and events, as Markdown.
+    #[command(hide = true)]
+    Reference,
     /// Print the manual page, or that of a command, for `man -l`.
     Man {
         /// The command, such as `run` or `sessions show`; without it the program.

@@ -4,15 +4,19 @@ mod approvals;
 mod build;
 mod cache;
 mod call;
+mod config;
 mod doctor;
 mod explain;
+mod init;
 mod inspect;
 mod lock;
 mod manual;
 mod mcp;
+mod models;
 mod new;
 mod permission_summary;
 mod permissions;
+mod reference;
 mod run;
 mod schema;
 mod serve;
@@ -39,7 +43,10 @@ use std::sync::Arc;
 
 pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
     match command {
+        Command::Init(args) => init::init(args, terminal).await,
         Command::Run(args) => run(*args, terminal).await,
+        Command::Config(args) => config::config(args, terminal),
+        Command::Models(args) => models::models(args, terminal).await,
         Command::Call(args) => call::call(args, terminal).await,
         Command::Mcp(args) => mcp::mcp(*args, terminal).await,
         Command::Serve(args) => serve::serve(*args, terminal).await,
@@ -57,6 +64,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Doctor(args) => doctor::doctor(args, terminal).await,
         Command::Schema { document } => schema::schema(document.as_deref(), terminal),
         Command::Completions { shell } => manual::completions(shell, terminal),
+        Command::Reference => Ok(reference::reference(terminal)),
         Command::Man { command } => manual::page(&command, terminal),
     }
 }
@@ -66,6 +74,7 @@ async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     if args.show_prompt {
         return show_prompt::show_prompt(args, terminal).await;
     }
+    init::offer(&args, terminal).await?;
     let is_json = args.output_format == OutputFormat::Json;
     let ran = run::run(args, terminal).await;
     ran.map_err(|failure| match is_json {

@@ -18,7 +18,7 @@ pub(crate) use elicitation::TerminalUser;
 pub(crate) use input::{
     CommandWords, Completer, Composed, Composer, InputGuard, KeptModes, KeyMap, Opening, Words,
     abandon as abandon_prompt, answer, arrives_within as input_arrives_within,
-    close as close_input, compose, data as piped_input, resized as resize_composer,
+    close as close_input, compose, data as piped_input, hidden, resized as resize_composer,
     watch as watch_keyboard,
 };
 pub(crate) use live::LiveView;

@@ -118,7 +118,7 @@ fn http_entry_has_a_place_for_the_token() {
 #[test]
 fn entry_has_the_form_of_each_client() {
     let env = TestEnv::new();
-    env.write("agent.toml", "");
+    env.write("agent.toml", "[[grants.dir]]\nhost = \".\"\n");
     let config = env.work().join("agent.toml").display().to_string();
     let server = json!({ "command": program(), "args": ["mcp", "--config", config] });
     let command = server.to_string();

@@ -281,7 +281,7 @@ fn qualified(name: &str) -> String {
         .map(|service| format!("`{service}:{name}`"))
         .collect();
     match named.as_slice() {
-        [] => "write it like `ollama:llama3.2` or `script:tour`".to_owned(),
+        [] => "write it like `ollama:llama3.2` or `script:tour`; `agent-host models` lists what your providers have".to_owned(),
         named => format!("did you mean {}?", named.join(" or ")),
     }
 }

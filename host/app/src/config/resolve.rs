@@ -254,6 +254,7 @@ impl Config {
             sandbox: sandbox(raw.sandbox, raw.cache_bytes),
             secrets,
             file,
+            prices,
             layer_paths: environment.layer_paths(),
         })
     }

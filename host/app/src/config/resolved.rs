@@ -1,9 +1,9 @@
 //! The resolved configuration.
 
 use super::{
-    AgentConfig, ConfigError, ExternalTool, HookConfig, McpConfig, ModelsConfig, RuleFlag,
-    SessionConfig, ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical,
-    secrets::SecretConfig,
+    AgentConfig, ConfigError, ExternalTool, HookConfig, McpConfig, ModelConfig, ModelsConfig,
+    ProviderConfig, RuleFlag, SessionConfig, ToolConfig, dir_grants::WORKSPACE,
+    layers::USER_FILE, paths::canonical, prices::Prices, secrets::SecretConfig,
 };
 use crate::skill::Skill;
 use agent_host_engine::{
@@ -12,7 +12,11 @@ use agent_host_engine::{
 };
 use agent_host_mcp_client::{Elicitor, Supervisor};
 use agent_host_sandbox::SandboxConfig;
-use agent_host_types::{budget::Budgets, context::ContextLimits, limits::Limits};
+use agent_host_types::{
+    budget::{Budgets, Price},
+    context::ContextLimits,
+    limits::Limits,
+};
 use agent_host_workflow::definition::WorkflowDefinition;
 use std::{
     path::{Path, PathBuf},
@@ -119,6 +123,8 @@ pub struct Config {
     pub sandbox: SandboxConfig,
     /// The secrets that tools may be granted. Their names differ.
     pub(super) secrets: Vec<SecretConfig>,
+    /// The prices and windows of models.
+    pub(super) prices: Prices,
     /// The paths of the configuration of the machine and the user. Not all of them exist.
     pub(super) layer_paths: Vec<PathBuf>,
 }
@@ -133,6 +139,24 @@ impl Config {
         });
         let below = below.filter(|path| path.is_file());
         self.file.clone().into_iter().chain(below).collect()
+    }
+
+    /// Returns the window in tokens and the price of a model of a provider, if they are known.
+    #[must_use]
+    pub fn known_model(
+        &self,
+        provider: &ProviderConfig,
+        name: &str,
+    ) -> (Option<u64>, Option<Price>) {
+        let model = ModelConfig::Served {
+            name: name.to_owned(),
+            provider: Box::new(provider.clone()),
+            settings: Box::default(),
+            price: None,
+        };
+        let chosen = model.to_string();
+        let price = self.prices.of(&chosen, Some(&model));
+        (self.prices.window(&model), price)
     }
 
     /// Returns the size after which the session of an external client is followed by the next one,

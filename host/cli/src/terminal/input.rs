@@ -121,6 +121,20 @@ enum LineEnd {
     End,
 }
 
+/// Reads a line that is not shown, such as a key; `None` at the end of the input.
+pub(crate) fn hidden(terminal: &Terminal, question: &str) -> Option<String> {
+    let mut keyboard = Keyboard::take(terminal)?;
+    loop {
+        terminal.note(question);
+        let mut line = Line::default();
+        match keyboard.hidden_line(&mut line) {
+            LineEnd::Complete => return Some(line.into_text()),
+            LineEnd::Pasted | LineEnd::Resumed => {}
+            LineEnd::End => return None,
+        }
+    }
+}
+
 /// Draws a security prompt and reads its answer: one line typed after the prompt was drawn and the
 /// keyboard was quiet. `None`, meaning not now, at the end of the input, if stdin is no terminal,
 /// or while input arrives without a pause.
@@ -284,6 +298,23 @@ impl Keyboard {
                     let shown = line.press(key);
                     self.show(&shown);
                 }
+                Event::Quiet | Event::Resized | Event::Woken => {}
+                Event::Resumed => break LineEnd::Resumed,
+                Event::End => break LineEnd::End,
+            }
+        };
+        self.show("\n");
+        typed
+    }
+
+    /// Reads a line without an echo. A pasted line break ends it, too.
+    fn hidden_line(&mut self, line: &mut Line) -> LineEnd {
+        self.show(MARKER);
+        let typed = loop {
+            match self.next(None) {
+                Event::Key(Key::Enter) if !line.is_empty() => break LineEnd::Complete,
+                Event::Key(Key::End) if line.is_empty() => break LineEnd::End,
+                Event::Key(key) => drop(line.press(key)),
                 Event::Quiet | Event::Resized | Event::Woken => {}
                 Event::Resumed => break LineEnd::Resumed,
                 Event::End => break LineEnd::End,

@@ -273,7 +273,7 @@ const PATHS: &str = "agent/*/instructions/* agent/*/model cache-dir fallback/* g
 /// The other ones with texts. Programs of MCP servers start in a directory that is made absolute by
 /// itself, and the inputs of workflows are of its tools.
 const OTHERS: &str = "agent/*/approval agent/*/description agent/*/name agent/*/system agent/*/tools/* \
-    agent/*/until-tool/* agents/* approval-timing external-tool/*/approval/* \
+    agent/*/until-tool/* agents/* approval-timing cache-bytes external-tool/*/approval/* \
     external-tool/*/description external-tool/*/effect external-tool/*/input-schema/type \
     external-tool/*/name external-tool/*/title grants/dir/*/guest grants/dir/*/mask/* \
     grants/dir/*/mode grants/env/*/name grants/env/*/value grants/http/*/host \

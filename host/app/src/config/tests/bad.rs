@@ -106,7 +106,8 @@ fn config_with_bad_value_is_refused() {
         ),
         (
             "model = \"llama3.2\"",
-            "the model `llama3.2` does not name a provider and a model; write it like `ollama:llama3.2` or `script:tour`",
+            "the model `llama3.2` does not name a provider and a model; write it like `ollama:llama3.2` or `script:tour`; `agent-host models` \
+             lists what your providers have",
         ),
         (
             "model = \"gpt-5\"",
@@ -118,7 +119,8 @@ fn config_with_bad_value_is_refused() {
         ),
         (
             "model = \"script:\"",
-            "the model `script:` does not name a provider and a model; write it like `ollama:llama3.2` or `script:tour`",
+            "the model `script:` does not name a provider and a model; write it like `ollama:llama3.2` or `script:tour`; `agent-host models` \
+             lists what your providers have",
         ),
         (
             "model = \"openai_compat:x\"",

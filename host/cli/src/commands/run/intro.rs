@@ -43,7 +43,7 @@ fn show_model(host: &Host, terminal: &Terminal) {
         terminal.note(&format!(
             "{YELLOW}No model is configured, so the built-in tour plays:{YELLOW:#} a script that drives the real loop and the \
              real sandboxed tools over your directory. No language model is involved.\n\
-             For a real agent: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model by `--model` or in \
+             For a real agent: `agent-host init`, or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model by `--model` or in \
              agent.toml, such as ollama:NAME, or openai-compat:NAME with OPENAI_COMPAT_BASE_URL naming the server.\n"
         ));
     }
