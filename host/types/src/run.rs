@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The maximum size of recorded arguments, in bytes of JSON.
 pub const MAX_RUN_ARGUMENTS_BYTES: usize = 64 * 1024;
 
-/// What the command line of a run gave, as far as the session depends on it. Values of variables
-/// are not recorded.
+/// The arguments of a run that its session depends on. Values of variables are not recorded.
 ///
 /// Authority (a configuration file, tools, grants, trust, allowed calls) comes from the user of that
 /// run alone. A copy of a session has none: see

@@ -305,7 +305,7 @@ impl Run<'_> {
         let is_behind = is_behind.map_err(Failure::failed)?;
         if is_behind {
             self.begin_stream(session);
-            self.terminal.note("The program ended in the middle of an answer before; what it had taken goes on first.");
+            self.terminal.note("The program ended in the middle of an answer before; what it had taken continues first.");
             let report = self.drive(session, AgentInput::Continue).await?;
             if self.agent.continuation(session).is_none() {
                 return self.finish(session, report).await;

@@ -3,7 +3,7 @@
 use crate::terminal::tool_name;
 use agent_host_types::budget::Budget;
 
-/// Says which budget is used up, and how the session goes on with twice as much. `resume` is the
+/// Says which budget is used up, and how the session continues with twice as much. `resume` is the
 /// command that resumes it; a later flag replaces an earlier one of the same name.
 pub(super) fn budget_text(budget: &Budget, resume: &str) -> String {
     let twice = |most: u64| most.max(1).saturating_mul(2);

@@ -302,7 +302,7 @@ async fn cancelled_turn_ends_agents_that_wait() {
 }
 
 /// A crash between the agent's record of a decision and its parent's: the parent is behind, refuses
-/// the decision that was taken, and goes on by itself.
+/// the decision that was taken, and continues by itself.
 #[tokio::test]
 async fn parent_that_is_behind_its_agent_goes_on() {
     let mut family = Family::new(
