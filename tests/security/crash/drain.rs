@@ -62,7 +62,7 @@ fn drained_run_resumes_and_runs_nothing_twice() {
         let ran = running.end();
         let events = journaled(&env);
         let session = events[0]["session"].as_str().unwrap();
-        let resume = format!("To go on: agent-host run --resume {session}");
+        let resume = format!("To go on: agent-host run --resume {session} --config agent.toml");
         assert_eq!(
             (ran.code, ran.stdout.as_str(), ran.stderr.lines().last()),
             (Some(130), "", Some(resume.as_str())),

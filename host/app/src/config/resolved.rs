@@ -2,8 +2,8 @@
 
 use super::{
     AgentConfig, ConfigError, ExternalTool, HookConfig, McpConfig, ModelConfig, ModelsConfig,
-    ProviderConfig, RuleFlag, SessionConfig, ToolConfig, dir_grants::WORKSPACE,
-    layers::USER_FILE, paths::canonical, prices::Prices, secrets::SecretConfig,
+    ProviderConfig, RuleFlag, SessionConfig, ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE,
+    paths::canonical, prices::Prices, secrets::SecretConfig,
 };
 use crate::skill::Skill;
 use agent_host_engine::{

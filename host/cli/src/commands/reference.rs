@@ -271,7 +271,7 @@ fn words(schema: &Value) -> Option<Vec<String>> {
 fn events() -> Vec<(String, String)> {
     let document = DOCUMENTS.iter().find(|document| document.name == "event");
     let schema = document
-        .map(|document| document.schema())
+        .map(agent_host_engine::documents::Document::schema)
         .unwrap_or_default();
     let mut found = Vec::new();
     let definitions = schema.get("$defs").and_then(Value::as_object);
