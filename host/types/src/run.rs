@@ -6,12 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The maximum size of recorded arguments, in bytes of JSON.
 pub const MAX_RUN_ARGUMENTS_BYTES: usize = 64 * 1024;
 
-<<<<<<< HEAD
-/// The arguments of a run's command line, as far as the session depends on them. Values of variables
-/// are not recorded.
-=======
 /// The arguments of a run that its session depends on. Values of variables are not recorded.
->>>>>>> 23a1dad1
 ///
 /// Authority (a configuration file, tools, grants, trust, allowed calls) comes from the user of that
 /// run alone. A copy of a session has none: see

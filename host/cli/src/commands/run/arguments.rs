@@ -1,13 +1,8 @@
 //! The arguments of a run that a later run of its session takes over: as they are recorded, as flags
 //! of a command, and back.
 //!
-<<<<<<< HEAD
-//! The authority of a session is its user's to give, so grants are shown and confirmed, or repeated on
-//! the command line. Nothing of a copy and nothing of another directory is taken over that has
-=======
 //! The grants of a session are its user's to give, so they are shown and confirmed, or repeated on the
 //! command line. Nothing of a copy and nothing of another directory is taken over that has
->>>>>>> 23a1dad1
 //! authority: a copy may come from anywhere, and paths mean something else elsewhere.
 
 use crate::{
