@@ -11,10 +11,10 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::sync::mpsc::{Sender, channel};
 
-pub const CHAT: [&str; 4] = ["run", "--quiet", "--model", "openai-compat:m"];
+pub(crate) const CHAT: [&str; 4] = ["run", "--quiet", "--model", "openai-compat:m"];
 const QUESTION: &str = "What do you want to know? (/help for help, Ctrl-D leaves)";
 const CTRL_C: &str = "\u{3}";
-pub const CTRL_D: &str = "\u{4}";
+pub(crate) const CTRL_D: &str = "\u{4}";
 const ESCAPE: &str = "\u{1b}";
 const UP: &str = "\u{1b}[A";
 
@@ -26,7 +26,7 @@ fn paste(text: &str) -> String {
 }
 
 /// Starts a conversation, whose composer is empty.
-pub fn begin(env: &TestEnv, server: &ChatServer, columns: u16) -> OnScreen {
+pub(crate) fn begin(env: &TestEnv, server: &ChatServer, columns: u16) -> OnScreen {
     let mut screen = OnScreen::start(env, server, columns, &CHAT);
     screen.until(|rows| rows == ["", QUESTION, ">"]);
     screen
@@ -48,7 +48,7 @@ fn held_at(held: usize, answers: Vec<Answer>) -> (ChatServer, impl Fn(), Sender<
 }
 
 /// The user's messages in a request.
-pub fn user_messages(request: &Value) -> Vec<&str> {
+pub(crate) fn user_messages(request: &Value) -> Vec<&str> {
     let messages = request["messages"].as_array().unwrap().iter();
     let users = messages.filter(|message| message["role"] == "user");
     users
