@@ -123,7 +123,7 @@ impl Candidate {
             ))
         })?;
         let registry = Registry::open_one_unlocked(config, path).await?;
-        let entry = registry.components().first().ok_or_else(|| {
+        let entry = registry.components().next().ok_or_else(|| {
             AuthorError::Failed(format!("the sandbox loaded nothing from {path}"))
         })?;
         if let [first, ..] = entry.component.notes() {

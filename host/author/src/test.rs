@@ -85,7 +85,7 @@ pub fn test<'a>(
         let cases = selected(plan, environment)?;
         let config = config(plan, environment)?;
         let registry = Registry::open_one(&config, &plan.component).await?;
-        let Some(entry) = registry.components().first() else {
+        let Some(entry) = registry.components().next() else {
             return Err(AuthorError::Usage(format!(
                 "`{}` holds no component",
                 plan.component.escape_debug()

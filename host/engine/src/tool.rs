@@ -84,7 +84,7 @@ pub struct CallReport {
     /// The merges into the session's shared state, in order. Those of a call that does not
     /// succeed are dropped.
     pub merges: Vec<Map<String, Value>>,
-    /// What hooks decided about the run, beside those that passed it.
+    /// The verdicts of hooks about the run, beside `pass`.
     pub verdicts: Vec<HookVerdict>,
 }
 

@@ -98,11 +98,11 @@ pub struct CallReview {
     /// The arguments to use instead of the requested ones; absent if no hook changed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Map<String, Value>>,
-    /// What follows for the call.
+    /// The consequence for the call.
     pub end: ReviewEnd,
 }
 
-/// What follows from a review.
+/// The consequence of a review.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ReviewEnd {

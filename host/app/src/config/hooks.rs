@@ -32,7 +32,7 @@ pub(super) struct RawHook {
     pub(super) points: Vec<HookPoint>,
     /// Globs of the tools before and after which it runs; absent for all.
     pub(super) tools: Option<Vec<String>>,
-    /// What follows if it gives no verdict.
+    /// The treatment of no verdict.
     #[serde(default)]
     pub(super) on_error: OnHookError,
     /// Limits instead of the general ones.
@@ -48,7 +48,7 @@ pub(super) struct RawHook {
     pub(super) secrets: Option<Vec<String>>,
 }
 
-/// What follows if a hook gives no verdict: it traps, takes too long, or returns something that
+/// The treatment of a hook that gives no verdict: it traps, takes too long, or returns something that
 /// cannot be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -71,7 +71,7 @@ pub struct HookConfig {
     pub points: BTreeSet<HookPoint>,
     /// The tools before and after which it runs; empty for all.
     pub tools: Vec<NameGlob>,
-    /// What follows if it gives no verdict.
+    /// The treatment of no verdict.
     pub on_error: OnHookError,
     /// The grants of its calls.
     pub grants: Arc<Grants>,
@@ -124,7 +124,7 @@ fn resolve_one(
     resolve_steps! {
         source = scope.resolve_path("component", &raw.component).map(ComponentSource::File);
         points = points(&name, &raw.points);
-        tools = globs(&name, raw.tools.unwrap_or_default());
+        tools = globs(&name, &raw.tools.unwrap_or_default());
         limits = tools::limits(raw.limits, general, &format!("[hook.limits] of `{name}`"));
         grants = grants::of_lists(lists, &Grants::default(), secrets, &place, scope);
     }
@@ -153,7 +153,7 @@ fn points(name: &str, points: &[HookPoint]) -> Result<BTreeSet<HookPoint>, Confi
     Ok(points.iter().copied().collect())
 }
 
-fn globs(name: &str, globs: Vec<String>) -> Result<Vec<NameGlob>, ConfigError> {
+fn globs(name: &str, globs: &[String]) -> Result<Vec<NameGlob>, ConfigError> {
     let count = globs.len();
     if count > MAX_HOOKS {
         return Err(config_error!(

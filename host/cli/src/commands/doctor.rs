@@ -279,7 +279,7 @@ fn hook(entry: &HookEntry) -> (&'static str, Finding) {
     let finding = match on_error {
         OnHookError::Block => Finding::Ok(text),
         OnHookError::Pass => {
-            Finding::Warning(format!("{text}; without a verdict, everything goes on"))
+            Finding::Warning(format!("{text}; without a verdict, everything continues"))
         }
     };
     ("hook", finding)

@@ -29,7 +29,7 @@ impl Review<'_> {
         ));
         if *on_error == OnHookError::Pass {
             self.demand(format!(
-                "goes on where the hook {who} gives no verdict (on-error = \"pass\")"
+                "continues where the hook {who} gives no verdict (on-error = \"pass\")"
             ));
         }
         self.limits(&format!(" for {who}"), limits);
