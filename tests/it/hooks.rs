@@ -303,7 +303,7 @@ fn hook_is_pinned_shown_and_trusted() {
 
     env.write("guard.wasm", HookGuest::default().bytes());
     let (_, ran) = run(&env, &[write("notes/new")], &["go"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(ran.code, Some(2), "{ran:?}");
     shows(&ran.stderr, &["`guard` changed since it was accepted"]);
     assert_eq!(env.run(&["lock", "--accept", "guard"]).code, Some(0));
     let (_, ran) = run(&env, &[write("notes/new")], &["go"]);
@@ -347,7 +347,7 @@ fn misplaced_hook_is_refused() {
         (hook("", ""), "the hook `guard` has no points"),
         (
             hook("\"before-tools\"", ""),
-            "unknown variant `before-tools`",
+            "`before-tools` is not a value of this key",
         ),
         (
             format!(

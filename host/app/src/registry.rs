@@ -1,21 +1,21 @@
 //! The tools of a running host: components, loaded into the sandbox, and MCP servers; both checked
 //! against `agent.lock`, and offered to the engine under their tools' names.
 
+mod of_hooks;
 mod skills;
 
 use crate::{
     components::{ComponentEntry, check_confirmations, enforced_effect, load_one},
-    config::{Config, Confirmation, ExternalTool, HookConfig, ToolConfig},
+    config::{Config, Confirmation, ExternalTool, ToolConfig},
     error::HostError,
     executables,
-    hooks::{self, HookEntry},
+    hooks::HookEntry,
     lock_file::LockFile,
     servers::{self, Connected, ServerEntry},
     skill::Skill,
 };
 use agent_host_engine::{
     BoxFuture,
-    hook::Hook,
     schema::InputSchema,
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
 };
@@ -228,23 +228,6 @@ impl Registry {
         &self.skills
     }
 
-    /// Adds the hooks, in their order, and refuses hooks among the tools.
-    async fn add_hooks(&mut self, configured: &[HookConfig]) -> Result<(), HostError> {
-        let is_hook = |entry: &&Arc<ComponentEntry>| {
-            entry.component.is_hook() && entry.component.definitions().is_empty()
-        };
-        if let Some(entry) = self.entries.iter().find(is_hook) {
-            return Err(HostError::HookAsTool {
-                name: entry.name.clone(),
-            });
-        }
-        let loaded = configured
-            .iter()
-            .map(|hook| hooks::load(&self.sandbox, hook));
-        self.hooks = try_join_all(loaded).await?;
-        Ok(())
-    }
-
     /// Adds the external tools.
     fn add_external(&mut self, tools: &[ExternalTool]) -> Result<(), HostError> {
         for tool in tools {
@@ -345,25 +328,6 @@ impl Registry {
                 second: own.to_owned(),
             }),
         }
-    }
-
-    /// Returns the components: those of tools, and those of hooks.
-    pub fn components(&self) -> impl Iterator<Item = &Arc<ComponentEntry>> {
-        let hooks = self.hooks.iter().map(|hook| &hook.component);
-        self.entries.iter().chain(hooks)
-    }
-
-    /// Returns the hooks, in the order in which they run.
-    #[must_use]
-    pub fn hooks(&self) -> &[HookEntry] {
-        &self.hooks
-    }
-
-    /// Returns the hooks as the engine asks them.
-    #[must_use]
-    pub fn engine_hooks(&self) -> Vec<Arc<dyn Hook>> {
-        let hooks = self.hooks.iter();
-        hooks.map(|hook| hook.with_secrets(&self.secrets)).collect()
     }
 
     /// Returns the MCP servers.

@@ -33,7 +33,7 @@ pub(super) struct RawHook {
     pub(super) points: Vec<HookPoint>,
     /// Globs of the tools before and after which it runs; absent for all.
     pub(super) tools: Option<Vec<String>>,
-    /// The treatment of a run that gives no verdict.
+    /// The treatment of no verdict.
     #[serde(default)]
     pub(super) on_error: OnHookError,
     /// Limits instead of the general ones.
@@ -72,7 +72,7 @@ pub struct HookConfig {
     pub points: BTreeSet<HookPoint>,
     /// The tools before and after which it runs; empty for all.
     pub tools: Vec<NameGlob>,
-    /// The treatment of a run that gives no verdict.
+    /// The treatment of no verdict.
     pub on_error: OnHookError,
     /// The grants of its calls.
     pub grants: Arc<Grants>,

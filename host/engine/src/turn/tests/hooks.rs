@@ -220,7 +220,7 @@ async fn first_of_equal_verdicts_counts() {
     assert_eq!(kind(&bench.turn(AgentInput::Continue).await), "done");
 }
 
-/// Verdicts of a hook of the configuration after a reply or a result.
+/// Judges replies and results as a hook of the configuration does.
 struct Named {
     name: &'static str,
     reply: fn(&str) -> Verdict<&'static str>,

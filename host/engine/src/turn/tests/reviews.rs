@@ -188,7 +188,7 @@ async fn review_applies_each_verdict() {
     assert!(reason.ends_with("(hook.guard)"), "{reason}");
 }
 
-/// Shown, approved and run are the arguments that the hook left, beside those of
+/// The user is shown, approves and gets the arguments that the hook left, beside those of
 /// the model; the hook is asked once.
 #[tokio::test]
 async fn approved_arguments_are_those_of_the_hook() {
