@@ -7,7 +7,7 @@ use crate::{
     terminal::Terminal,
 };
 use agent_host_app::config_schema;
-use agent_host_engine::documents::DOCUMENTS;
+use agent_host_engine::documents::{DOCUMENTS, Document};
 use clap::{Arg, Args as _, Command, CommandFactory as _};
 use serde_json::{Map, Value};
 
@@ -270,9 +270,7 @@ fn words(schema: &Value) -> Option<Vec<String>> {
 /// Returns the kind and the description of each event.
 fn events() -> Vec<(String, String)> {
     let document = DOCUMENTS.iter().find(|document| document.name == "event");
-    let schema = document
-        .map(agent_host_engine::documents::Document::schema)
-        .unwrap_or_default();
+    let schema = document.map(Document::schema).unwrap_or_default();
     let mut found = Vec::new();
     let definitions = schema.get("$defs").and_then(Value::as_object);
     let event = definitions.into_iter().flat_map(Map::values);
