@@ -15,7 +15,7 @@ fn env(tool: &str) -> TestEnv {
     let env = TestEnv::new();
     let guest = here("guests/dist/conformance.wasm");
     env.write("suite.wasm", std::fs::read(guest).unwrap());
-    env.configure(&format!(
+    env.configure(format!(
         "agents = [\"clerk\"]\n\
          [[agent]]\nname = \"clerk\"\ndescription = \"Helps.\"\n\
          [[tool]]\nname = \"suite\"\ncomponent = \"suite.wasm\"\napproval = \"never\"\n{tool}"

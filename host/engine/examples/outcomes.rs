@@ -110,7 +110,7 @@ fn next(
     cancel: &mut CancellationToken,
 ) -> Option<AgentInput> {
     Some(match end {
-        TurnEnd::Done { .. } => return None,
+        TurnEnd::Done { .. } | TurnEnd::Halted { .. } => return None,
         // The model has not seen the results yet.
         TurnEnd::NeedsMoreTurns => AgentInput::Continue,
         // The message is in the session, so the model can be called again.
