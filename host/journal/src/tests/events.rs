@@ -205,7 +205,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             tool: Some("plot".to_owned()),
             name: "plots/one.png".parse().unwrap(),
             media_type: "image/png".to_owned(),
-            blob: blob.clone(),
+            blob: blob.reference(),
         },
         Event::ArtifactDeleted {
             call_id: None,
