@@ -9,7 +9,7 @@ use crate::{
 };
 use agent_host_types::{
     event::Event,
-    output::ToolResultOutput,
+    output::{ContentPart, MAX_PARTS, ToolResultOutput},
     question::{AnsweredBy, PendingQuestion, Question},
     tool::{Approval, Effect},
     turn::{AgentInput, Durability, TurnEnd, TurnError},
@@ -123,12 +123,13 @@ impl Hook for Replaces {
 
 #[tokio::test]
 async fn halt_without_a_success_ends_nothing() {
+    let part = ContentPart::Text { text: "x".into() };
     let fails = [
         ToolResultOutput::ErrorText("broken".into()),
         failure("trap", "The tool crashed."),
         denied("no"),
-        // No result that a provider accepts.
-        ToolResultOutput::Content(Vec::new()),
+        // More parts than a result may have.
+        ToolResultOutput::Content(vec![part; MAX_PARTS + 1]),
     ];
     let mut benches: Vec<Bench> = fails
         .into_iter()
