@@ -61,10 +61,7 @@ at_str at_utf8(at_str text);
  */
 void *at_alloc(size_t count, size_t size);
 
-/*
- * Writes the message to stderr, where the author reads it and the model does not, and ends the call
- * as a `trap`.
- */
+/* Writes the message to stderr, and ends the call as a `trap`. The model reads its first line. */
 _Noreturn void at_panic(const char *format, ...) AT_PRINTF(1, 2);
 
 /* ---- Reading JSON ---- */
@@ -352,6 +349,19 @@ at_value at_state_get(void);
  */
 void at_state_merge(at_value delta);
 
+/*
+ * What the operator's program says of the request that the session serves, such as a user or a
+ * tenant, as it was when the call began: an object, {} where none was given. The model neither sees
+ * nor sets it.
+ */
+at_value at_context_get(void);
+
+/*
+ * Asks to end the whole run with a message for the user once this call has succeeded: the model is
+ * not asked again. A call that fails or is denied ends nothing. The last message counts.
+ */
+void at_halt(at_str message);
+
 /* The user's answer. */
 typedef struct {
     enum {
@@ -359,6 +369,8 @@ typedef struct {
         AT_ANSWER_TEXT,
         /* `choice`, an index into the choices. */
         AT_ANSWER_CHOICE,
+        /* `choices`, `choice_count` indexes in ascending order; only of at_ask_multiple. */
+        AT_ANSWER_CHOICES,
         /* The user declined to answer. */
         AT_ANSWER_CANCELLED,
         /* No user can be asked here, or the call has already changed something. */
@@ -366,6 +378,8 @@ typedef struct {
     } kind;
     at_str text;
     uint32_t choice;
+    const uint32_t *choices;
+    size_t choice_count;
 } at_answer;
 
 /*
@@ -373,6 +387,80 @@ typedef struct {
  * earlier answers, so ask before the first effect, and the same questions in the same order.
  */
 at_answer at_ask(at_str prompt, const at_str *choices, size_t choice_count, bool free_text);
+
+/* at_ask, where the user may take several of the choices. */
+at_answer at_ask_multiple(at_str prompt, const at_str *choices, size_t choice_count, bool free_text);
+
+/* The user's answer to a form. */
+typedef struct {
+    enum {
+        /* `fields`: an object with the fields. */
+        AT_FORM_FIELDS,
+        /* The user declined to answer. */
+        AT_FORM_CANCELLED,
+        /* No user can be asked here, or the call has already changed something. */
+        AT_FORM_UNAVAILABLE,
+    } kind;
+    at_value fields;
+} at_form_answer;
+
+/*
+ * Asks for several fields at once, under the rules of at_ask. The fields are of AT_STRING,
+ * AT_INTEGER, AT_UNSIGNED, AT_NUMBER or AT_BOOLEAN, and not nullable.
+ */
+at_form_answer at_ask_form(at_str prompt, const at_field *fields);
+
+/* at_ask_form with a JSON Schema of one flat object. */
+at_form_answer at_ask_form_schema(at_str prompt, at_value schema);
+
+/* ---- Artifacts: named files of the session, and results too large for it. They need a grant. ---- */
+
+/* An artifact. */
+typedef struct {
+    /* The name, a relative path such as `plots/one.png`. */
+    at_str name;
+    /* The media type, such as `text/csv`. */
+    at_str media_type;
+    /* The size, in bytes. */
+    uint64_t size;
+} at_artifact;
+
+/* The outcome of a function below. */
+typedef enum {
+    AT_ARTIFACT_OK,
+    /* No artifact has this name. */
+    AT_ARTIFACT_NOT_FOUND,
+    /* The tool has no grant for artifacts, or only one to read. */
+    AT_ARTIFACT_DENIED,
+    /* The name is absolute, too long, leads out, or is in `results/`. */
+    AT_ARTIFACT_INVALID_NAME,
+    /* The media type is malformed, or does not agree with the bytes. */
+    AT_ARTIFACT_INVALID_MEDIA_TYPE,
+    /* The artifact is larger than one call may move. */
+    AT_ARTIFACT_TOO_LARGE,
+    /* The artifacts of the session have used up their quota. */
+    AT_ARTIFACT_QUOTA_EXCEEDED,
+} at_artifact_outcome;
+
+/* The artifacts as they were when the call began, with this call's changes, sorted by name. */
+at_artifact_outcome at_artifact_list(const at_artifact **artifacts, size_t *count);
+
+/* The bytes of an artifact. `data` is untouched where it fails. */
+at_artifact_outcome at_artifact_get(at_str name, at_str *data);
+
+/*
+ * Stores an artifact, in place of one with its name. It is kept once the call has succeeded, and
+ * not at all otherwise.
+ */
+at_artifact_outcome at_artifact_put(at_str name, const char *media_type, at_str data);
+
+/* Deletes an artifact, once the call has succeeded. */
+at_artifact_outcome at_artifact_delete(at_str name);
+
+/* The failed call for the model: what went wrong with the artifact `name`. */
+at_result at_artifact_error(at_artifact_outcome outcome, at_str name);
+
+/* ---- Files ---- */
 
 /*
  * Makes relative paths start in the first directory that the host granted. False if it granted

@@ -1,14 +1,17 @@
 /*
- * Calls from a tool to its host, by the canonical ABI. Each import is used by one function, and the
- * linker drops those that no tool calls: the rest are the component's permission requests.
+ * Calls from a tool to its host, by the canonical ABI: structs laid out as the host writes them
+ * into linear memory. Each import is used by one function, and the linker drops those that no tool
+ * calls: the rest are the component's permission requests.
  */
-#include <unistd.h>
-#include <wasi/api.h>
-
 #include "internal.h"
 
+#ifdef __wasm__
 #define IMPORT(interface, function)                                                                                          \
     __attribute__((import_module("agent:tool/" interface "@0.1.0"), import_name(function)))
+#else
+/* The tests of this file are the host. */
+#define IMPORT(interface, function)
+#endif
 
 IMPORT("progress", "report")
 void host_report(const char *message, size_t len, int32_t has_fraction, double fraction);
@@ -19,18 +22,18 @@ void host_state_get(at_str *state);
 IMPORT("state", "merge")
 void host_state_merge(const char *delta, size_t len);
 
-/* The variant `answer` in memory: its case, then a text or an index. */
-typedef struct {
-    uint8_t kind;
-    union {
-        at_str text;
-        uint32_t choice;
-    } value;
-} wire_answer;
+IMPORT("context", "get")
+void host_context_get(at_str *context);
+
+IMPORT("control", "halt")
+void host_halt(const char *message, size_t len);
 
 IMPORT("human", "ask")
 void host_ask(const char *prompt, size_t prompt_len, const at_str *choices, size_t choice_count, int32_t free_text,
-              wire_answer *answer);
+              int32_t multiple, wire_answer *answer);
+
+IMPORT("human", "ask-form")
+void host_ask_form(const char *prompt, size_t prompt_len, const char *schema, size_t schema_len, wire_form_answer *answer);
 
 void at_progress(at_str message) {
     message = at_utf8(message);
@@ -55,25 +58,35 @@ void at_state_merge(at_value delta) {
     host_state_merge(delta.data, delta.len);
 }
 
-at_answer at_ask(at_str prompt, const at_str *choices, size_t choice_count, bool free_text) {
-    at_str *texts = at_alloc(choice_count, sizeof *texts);
-    for (size_t i = 0; i < choice_count; i++) {
-        texts[i] = at_utf8(choices[i]);
-    }
-    prompt = at_utf8(prompt);
-    wire_answer wire;
-    host_ask(prompt.data, prompt.len, texts, choice_count, free_text, &wire);
-    at_answer answer = {.kind = AT_ANSWER_UNAVAILABLE, .text = AT_NONE, .choice = 0};
-    switch (wire.kind) {
-    case 0:
+at_value at_context_get(void) {
+    at_str context;
+    host_context_get(&context);
+    return at_parse(at_lift(context.data, context.len));
+}
+
+void at_halt(at_str message) {
+    message = at_utf8(message);
+    host_halt(message.data, message.len);
+}
+
+/* The cases of `at_answer` are in the order of those of `answer`. */
+static at_answer lift_answer(const wire_answer *wire) {
+    at_answer answer = {.kind = AT_ANSWER_UNAVAILABLE, .text = AT_NONE};
+    switch (wire->kind) {
+    case AT_ANSWER_TEXT:
         answer.kind = AT_ANSWER_TEXT;
-        answer.text = at_lift(wire.value.text.data, wire.value.text.len);
+        answer.text = at_lift(wire->value.text.data, wire->value.text.len);
         break;
-    case 1:
+    case AT_ANSWER_CHOICE:
         answer.kind = AT_ANSWER_CHOICE;
-        answer.choice = wire.value.choice;
+        answer.choice = wire->value.choice;
         break;
-    case 2:
+    case AT_ANSWER_CHOICES:
+        answer.kind = AT_ANSWER_CHOICES;
+        answer.choices = wire->value.choices.data;
+        answer.choice_count = wire->value.choices.len;
+        break;
+    case AT_ANSWER_CANCELLED:
         answer.kind = AT_ANSWER_CANCELLED;
         break;
     default:
@@ -82,13 +95,40 @@ at_answer at_ask(at_str prompt, const at_str *choices, size_t choice_count, bool
     return answer;
 }
 
-bool at_enter_workspace(void) {
-    /* Granted directories are the open descriptors from 3 on. */
-    __wasi_prestat_t directory;
-    if (__wasi_fd_prestat_get(3, &directory) != 0 || directory.tag != __WASI_PREOPENTYPE_DIR) {
-        return false;
+static at_answer ask(at_str prompt, const at_str *choices, size_t choice_count, bool free_text, bool multiple) {
+    at_str *texts = at_alloc(choice_count, sizeof *texts);
+    for (size_t i = 0; i < choice_count; i++) {
+        texts[i] = at_utf8(choices[i]);
     }
-    size_t len = directory.u.dir.pr_name_len;
-    uint8_t *name = at_alloc(len + 1, 1);
-    return __wasi_fd_prestat_dir_name(3, name, len) == 0 && chdir((const char *)name) == 0;
+    prompt = at_utf8(prompt);
+    wire_answer wire;
+    host_ask(prompt.data, prompt.len, texts, choice_count, free_text, multiple, &wire);
+    return lift_answer(&wire);
+}
+
+at_answer at_ask(at_str prompt, const at_str *choices, size_t choice_count, bool free_text) {
+    return ask(prompt, choices, choice_count, free_text, false);
+}
+
+at_answer at_ask_multiple(at_str prompt, const at_str *choices, size_t choice_count, bool free_text) {
+    return ask(prompt, choices, choice_count, free_text, true);
+}
+
+at_form_answer at_ask_form(at_str prompt, const at_field *fields) {
+    return at_ask_form_schema(prompt, at_form_schema(fields));
+}
+
+/* The cases of `at_form_answer` are in the order of those of `form-answer`. */
+at_form_answer at_ask_form_schema(at_str prompt, at_value schema) {
+    prompt = at_utf8(prompt);
+    wire_form_answer wire;
+    host_ask_form(prompt.data, prompt.len, schema.data, schema.len, &wire);
+    switch (wire.kind) {
+    case AT_FORM_FIELDS:
+        return (at_form_answer){AT_FORM_FIELDS, at_parse(at_lift(wire.fields.data, wire.fields.len))};
+    case AT_FORM_CANCELLED:
+        return (at_form_answer){AT_FORM_CANCELLED, AT_MISSING};
+    default:
+        return (at_form_answer){AT_FORM_UNAVAILABLE, AT_MISSING};
+    }
 }

@@ -9,7 +9,7 @@ static const char *const TYPE_NAMES[] = {
     [AT_STRING] = "string",   [AT_ARRAY] = "array",     [AT_OBJECT] = "object",
 };
 
-static void write_fields(at_writer *writer, const at_field *fields);
+static void write_closed(at_writer *writer, const at_field *fields);
 
 /* A member whose value the author wrote as JSON. */
 static void write_json(at_writer *writer, const at_field *field, const char *key, const char *json) {
@@ -71,7 +71,7 @@ static void write_field(at_writer *writer, const at_field *field) {
         write_field(writer, field->items);
     }
     if (field->type == AT_OBJECT && field->fields != NULL) {
-        write_fields(writer, field->fields);
+        write_closed(writer, field->fields);
     }
     at_object_end(writer);
 }
@@ -97,20 +97,40 @@ static void write_fields(at_writer *writer, const at_field *fields) {
         }
     }
     at_array_end(writer);
+}
+
+/* A schema that allows the fields of the table alone. */
+static void write_closed(at_writer *writer, const at_field *fields) {
+    write_fields(writer, fields);
     at_key(writer, "additionalProperties");
     at_put_bool(writer, false);
 }
 
-at_str at_schema(const at_field *fields) {
+/* The schema of an object; `write` writes its members. */
+static at_value object_schema(const at_field *fields, void (*write)(at_writer *, const at_field *)) {
     static const at_field none[] = {AT_END};
     at_writer writer = {0};
     at_object_begin(&writer);
     at_key(&writer, "type");
     at_put_string(&writer, AT_STR("object"));
-    write_fields(&writer, fields == NULL ? none : fields);
+    write(&writer, fields == NULL ? none : fields);
     at_object_end(&writer);
-    at_value schema = at_written(&writer);
+    return at_written(&writer);
+}
+
+at_str at_schema(const at_field *fields) {
+    at_value schema = object_schema(fields, write_closed);
     return (at_str){schema.data, schema.len};
+}
+
+at_value at_form_schema(const at_field *fields) {
+    for (const at_field *field = fields; field != NULL && field->name != NULL; field++) {
+        if (field->type == AT_ANY || field->type == AT_ARRAY || field->type == AT_OBJECT || field->nullable) {
+            at_panic("the field `%s` of the form is not flat: it must be a string, a number or a boolean, and not nullable",
+                     field->name);
+        }
+    }
+    return object_schema(fields, write_fields);
 }
 
 /* True if the value itself has the field's type; elements and nested fields are not checked. */

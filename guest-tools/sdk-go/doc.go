@@ -31,8 +31,8 @@
 //
 // A string is text, a [Result] is itself, and every other value is JSON. A [Part] or a slice of
 // them is content. An error is the text of a failed call, so write it for the model: what went
-// wrong, and what to do next. A panic ends the call as a trap; its message and stack go to stderr,
-// which the author reads and the model does not.
+// wrong, and what to do next. A panic ends the call as a trap: the model reads its message, and its
+// stack goes to stderr for the author.
 //
 // # Input
 //
@@ -44,7 +44,8 @@
 // # Talking to the host
 //
 // [Progress] shows the progress of a call, [State] and [Merge] access the state that the tools of a
-// session share, and [Ask] asks the user. A component imports what it uses and nothing else. Files
-// and clocks are those of the standard library: relative paths start in the first directory that
-// the host granted.
+// session share, and [Ask] and [AskForm] ask the user. [Context] is what the operator's program says
+// of the request, [Halt] ends the whole run, and [PutArtifact] and its like access the artifacts of
+// the session. A component imports what it uses and nothing else. Files and clocks are those of the
+// standard library: relative paths start in the first directory that the host granted.
 package agenttool

@@ -5,41 +5,6 @@ import (
 	"encoding/json"
 )
 
-// Question is a question to the user.
-type Question struct {
-	// Prompt is the text that the user reads.
-	Prompt string
-	// Choices are the choices; they may be empty when FreeText is set.
-	Choices []string
-	// FreeText says whether the user may answer with free text.
-	FreeText bool
-}
-
-// AnswerKind is the kind of an answer.
-type AnswerKind int
-
-const (
-	// AnswerText is a free-text answer.
-	AnswerText AnswerKind = iota
-	// AnswerChoice is one of the choices.
-	AnswerChoice
-	// AnswerCancelled says that the user declined to answer.
-	AnswerCancelled
-	// AnswerUnavailable says that no user can be asked here, or that the call has already changed
-	// something.
-	AnswerUnavailable
-)
-
-// Answer is the user's answer.
-type Answer struct {
-	// Kind says which of the fields below counts.
-	Kind AnswerKind
-	// Text is the free-text answer.
-	Text string
-	// Choice is an index into the question's choices.
-	Choice int
-}
-
 // Progress shows the progress of the call to the waiting user.
 func Progress(message string) {
 	report(message, nil)
@@ -50,17 +15,29 @@ func ProgressFraction(message string, fraction float64) {
 	report(message, &fraction)
 }
 
-// Ask asks the user and waits, for days if needed. The call is then run again from its start with
-// the earlier answers, so ask before the first effect, and the same questions in the same order.
-func Ask(question Question) Answer {
-	return ask(question)
+// Context reads what the operator's program says of the request that the session serves, such as a
+// user or a tenant, as it was when the call began: a JSON object, {} where none was given. The model
+// neither sees nor sets it. Into is a destination of encoding/json.
+func Context(into any) error {
+	return readDocument(context(), into)
+}
+
+// Halt asks to end the whole run with a message for the user once this call has succeeded: the
+// model is not asked again. A call that fails or is denied ends nothing. The last message counts.
+func Halt(message string) {
+	halt(message)
 }
 
 // State reads the state that the tools of a session share, as it was when the call began: a JSON
 // object. Into is a destination of encoding/json: a pointer to a struct, to a map, or to a
 // json.RawMessage.
 func State(into any) error {
-	decoder := json.NewDecoder(bytes.NewReader(state()))
+	return readDocument(state(), into)
+}
+
+// readDocument decodes a document of the host, with every digit of a number.
+func readDocument(document []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.UseNumber()
 	return decoder.Decode(into)
 }

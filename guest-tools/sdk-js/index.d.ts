@@ -221,12 +221,78 @@ export const state: {
   merge(delta: object): void;
 };
 
+/**
+ * What the operator's program says of the request that the session serves: a user, a tenant, a
+ * request id. The model neither sees nor sets it.
+ */
+export const context: {
+  /** The context of the session when the call began; `{}` where none was given. */
+  get(): { [name: string]: Json };
+};
+
+/**
+ * Asks to end the whole run with a message for the user once this call has succeeded: the model is
+ * not asked again. A call that fails or is denied ends nothing. The last message counts.
+ */
+export function halt(message: string): void;
+
+/** An artifact of the session. */
+export interface Artifact {
+  /** The name, a relative path such as `plots/one.png`. */
+  readonly name: string;
+  /** The media type, such as `text/csv`. */
+  readonly mediaType: string;
+  /** The size, in bytes. */
+  readonly size: number;
+}
+
+/**
+ * The artifacts of the session: named files that calls left, and results that are too large for the
+ * conversation. They need a grant. Every function throws an `ArtifactError` when it fails.
+ */
+export const artifacts: {
+  /** The artifacts as they were when the call began, with this call's changes, by name. */
+  list(): Artifact[];
+  /** The bytes of an artifact. */
+  get(name: string): Uint8Array;
+  /**
+   * Stores an artifact, in place of one with its name. A string is stored as UTF-8. It is kept once
+   * the call has succeeded, and not at all otherwise.
+   */
+  put(name: string, data: string | ArrayBuffer | ArrayBufferView, mediaType: string): void;
+  /** Deletes an artifact, once the call has succeeded. */
+  delete(name: string): void;
+};
+
+/**
+ * A failure of one of the functions of `artifacts`. If the tool does not catch it, the model reads
+ * its message.
+ */
+export class ArtifactError extends ToolError {
+  /** The failure. */
+  readonly code:
+    /** No artifact has this name. */
+    | "not-found"
+    /** The tool has no grant for artifacts, or only one to read. */
+    | "denied"
+    /** The name is absolute, too long, leads out, or is in `results/`. */
+    | "invalid-name"
+    /** The media type is malformed, or does not agree with the bytes. */
+    | "invalid-media-type"
+    /** The artifact is larger than one call may move. */
+    | "too-large"
+    /** The artifacts of the session have used up their quota. */
+    | "quota-exceeded";
+}
+
 /** An answer. */
 export type Answer =
   /** Free text. */
   | { kind: "text"; text: string }
   /** The index of one of the choices. */
   | { kind: "choice"; index: number }
+  /** The indexes of several of the choices, ascending; only with `multiple`. */
+  | { kind: "choices"; indexes: number[] }
   /** The user declined to answer. */
   | { kind: "cancelled" }
   /** No user can be asked here, or the call has already changed something. */
@@ -235,12 +301,29 @@ export type Answer =
 /**
  * Asks the user and waits for the answer, for days if needed.
  *
- * Without choices the answer is free text; with choices, only if `freeText` is set. The call is run
- * again from its start once the answer is there, with earlier answers given again, so a tool must
- * ask before its first effect, and ask the same questions in the same order.
+ * Without choices the answer is free text; with choices, only if `freeText` is set. With `multiple`
+ * the user may take several of the choices. The call is run again from its start once the answer is
+ * there, with earlier answers given again, so a tool must ask before its first effect, and ask the
+ * same questions in the same order.
  */
 export function ask(
   prompt: string,
   choices?: readonly string[],
-  options?: { freeText?: boolean },
+  options?: { freeText?: boolean; multiple?: boolean },
 ): Answer;
+
+/** An answer to a form with fields of the type `F`. */
+export type FormAnswer<F> =
+  /** The fields. */
+  | { kind: "fields"; fields: F }
+  /** The user declined to answer. */
+  | { kind: "cancelled" }
+  /** No user can be asked here, or the call has already changed something. */
+  | { kind: "unavailable" };
+
+/**
+ * Asks the user for several fields at once, under the rules of `ask`. The form is `object({...})`
+ * of strings, integers, numbers, booleans and `enumOf(...)` of strings, or a JSON Schema of one
+ * flat object.
+ */
+export function askForm<S extends Shaped>(prompt: string, form: S): FormAnswer<Infer<S>>;

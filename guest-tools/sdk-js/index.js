@@ -3,7 +3,8 @@
  * example, and `index.d.ts` the types.
  */
 
-export { ask, progress, state } from "./src/host.js";
+export { ArtifactError } from "./src/artifacts.js";
+export { artifacts, ask, askForm, context, halt, progress, state } from "./src/host.js";
 export {
   content,
   denied,

@@ -6,40 +6,132 @@
 import { connect } from "./src/host.js";
 import { stringify } from "./src/json.js";
 
-let recorded = { progress: [], deltas: [], questions: [] };
-let given = { state: {}, answers: [] };
+const SUCCESSES = ["text", "json", "content"];
 
-export function prepare({ state = {}, answers = [] } = {}) {
-  recorded = { progress: [], deltas: [], questions: [] };
-  given = { state, answers: [...answers] };
+let recorded = { progress: [], deltas: [], questions: [], halt: undefined, artifacts: new Map() };
+let given = { state: {}, context: {}, answers: [], mayUseArtifacts: false };
+
+export function prepare({ state = {}, context = {}, answers = [], artifacts } = {}) {
+  recorded = {
+    progress: [],
+    deltas: [],
+    questions: [],
+    halt: undefined,
+    artifacts: new Map(Object.entries(artifacts ?? {})),
+  };
+  given = { state, context, answers: [...answers], mayUseArtifacts: artifacts !== undefined };
   connect({
     progress: { report: (message, fraction) => recorded.progress.push({ message, fraction }) },
     state: {
       get: () => stringify(given.state),
       merge: (delta) => recorded.deltas.push(JSON.parse(delta)),
     },
-    ask: { ask: answer },
+    context: { get: () => stringify(given.context) },
+    control: {
+      halt: (message) => {
+        recorded.halt = message;
+      },
+    },
+    ask: { ask: answer, askForm: fill },
+    artifacts: STORE,
   });
   return recorded;
 }
 
 export async function call(tool, input = {}) {
-  const { tag, val } = await tool.answer(
-    { id: "test", name: tool.name, idempotencyKey: "test" },
-    stringify(input),
-  );
-  return { kind: tag, value: tag === "json" || tag === "error-json" ? JSON.parse(val) : val };
+  const { deltas, halt, artifacts } = recorded;
+  const before = { deltas: [...deltas], halt, artifacts: new Map(artifacts) };
+  let failed = true;
+  try {
+    const { tag, val } = await tool.answer(
+      { id: "test", name: tool.name, idempotencyKey: "test" },
+      stringify(input),
+    );
+    failed = !SUCCESSES.includes(tag);
+    return { kind: tag, value: tag === "json" || tag === "error-json" ? JSON.parse(val) : val };
+  } finally {
+    if (failed) {
+      Object.assign(recorded, before);
+    }
+  }
+}
+
+/** The host's artifacts. It checks no media type, and has no quota. */
+const STORE = {
+  list() {
+    allow();
+    return [...recorded.artifacts]
+      .sort(([left], [right]) => (left < right ? -1 : 1))
+      .map(([name, { mediaType, data }]) => ({ name, mediaType, size: BigInt(data.length) }));
+  },
+  get(name) {
+    allow();
+    const artifact = recorded.artifacts.get(name);
+    return artifact === undefined ? refuse("not-found") : artifact.data;
+  },
+  put(name, mediaType, data) {
+    allow();
+    const parts = name.split("/");
+    if (parts[0] === "results" || parts.some((part) => ["", ".", ".."].includes(part))) {
+      refuse("invalid-name");
+    }
+    recorded.artifacts.set(name, { mediaType, data });
+  },
+  delete(name) {
+    STORE.get(name);
+    recorded.artifacts.delete(name);
+  },
+};
+
+function allow() {
+  if (!given.mayUseArtifacts) {
+    refuse("denied");
+  }
+}
+
+/** Fails as an import does. */
+function refuse(code) {
+  throw Object.assign(new Error(code), { payload: code });
 }
 
 function answer(question) {
+  const next = nextAnswer(question);
+  switch (next.kind) {
+    case "text":
+      return { tag: "text", val: next.text };
+    case "choice":
+      return { tag: "choice", val: next.index };
+    case "choices":
+      return { tag: "choices", val: Uint32Array.from(next.indexes).sort() };
+    case "fields":
+      throw new Error("the next prepared answer is one to a form, and a question was asked");
+    default:
+      return { tag: next.kind };
+  }
+}
+
+function fill(prompt, schema) {
+  const next = nextAnswer({ prompt, schema: JSON.parse(schema) });
+  switch (next.kind) {
+    case "fields":
+      return { tag: "fields", val: stringify(next.fields) };
+    case "cancelled":
+    case "unavailable":
+      return { tag: next.kind };
+    default:
+      throw new Error(`the next prepared answer is \`${next.kind}\`, which is none to a form`);
+  }
+}
+
+function nextAnswer(question) {
   recorded.questions.push(question);
-  const next = given.answers.shift();
+  const next = given.answers.shift() ?? { kind: "unavailable" };
   switch (typeof next) {
     case "string":
-      return { tag: "text", val: next };
+      return { kind: "text", text: next };
     case "number":
-      return { tag: "choice", val: next };
+      return { kind: "choice", index: next };
     default:
-      return { tag: next?.kind ?? "unavailable" };
+      return Array.isArray(next) ? { kind: "choices", indexes: next } : next;
   }
 }

@@ -18,4 +18,5 @@ mod mcp_conformance;
 mod mcp_servers;
 mod oracle;
 mod table;
+mod undeclared;
 mod wires;

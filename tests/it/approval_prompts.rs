@@ -275,7 +275,7 @@ fn prompt_shows_the_whole_call() {
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let shown = format!(
-        "\\u001b[2Jstart\\u{{202e}}{}\\u{{200b}}\\u{{7f}}the\\u{{a0}}e\\u{{200d}}nd",
+        "\\u{{1b}}[2Jstart\\u{{202e}}{}\\u{{200b}}\\u{{7f}}the\\u{{a0}}e\\u{{200d}}nd",
         "0123456789".repeat(1_000)
     );
     assert!(unwrapped(&ran.stdout).contains(&shown), "{}", ran.stdout);

@@ -59,7 +59,7 @@ fn json_report_is_one_document() {
             .contains(&json!({"tool": "spin", "text": "its description has 11 characters; say in a sentence what it does and when to use it"})),
         "{findings}"
     );
-    let crashed = "error-json: {\n  \"code\": \"trap\",\n  \"message\": \"The tool crashed: wasm trap: wasm `unreachable` instruction executed.\"\n}";
+    let crashed = "error-json: {\n  \"code\": \"trap\",\n  \"message\": \"The tool crashed: out of paper\"\n}";
     assert_eq!(
         report,
         json!({

@@ -71,7 +71,7 @@ fn pipe_instead_of_file_is_refused() {
         let _ = fs::remove_file(&pipe);
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         let command = &mut env.command(&["run", "--config", "agent.toml", "go"]);
-        let ran = Running::start(command).end();
+        let ran = Running::start_without_input(command).end();
         let name = path.rsplit('/').next().unwrap();
         assert_eq!((path, ran.code), (path, Some(code)), "{ran:?}");
         check(&ran, code, &[name, says]);
@@ -253,6 +253,70 @@ fn missing_input_is_a_usage_error() {
         2,
         &["gone.toml"],
     );
+}
+
+/// With `--output-format json`, stdout has a document for each failure, also before a session.
+#[test]
+fn failure_is_a_json_document() {
+    let env = TestEnv::new();
+    let failed = |args: &[&str]| {
+        let ran = env.run(&[&["run", "--output-format", "json"], args].concat());
+        let document = ran.json();
+        assert_eq!(document["session"], Value::Null, "{args:?}");
+        assert_eq!(document["outcome"]["type"], "error", "{args:?}");
+        let error = &document["outcome"]["error"];
+        let message = error["message"].as_str().unwrap().to_owned();
+        assert!(!message.contains('\u{1b}'), "{message}");
+        (
+            ran.code,
+            error["cause"].as_str().unwrap().to_owned(),
+            message,
+        )
+    };
+    for (args, code, cause, message) in [
+        (&[][..], 2, "usage", "there is no prompt"),
+        (
+            &["--model", "gpt-5", "x"],
+            2,
+            "usage",
+            "did you mean `openai:gpt-5`?",
+        ),
+        (&["--image", "gone.png", "x"], 2, "usage", "gone.png"),
+        (&["--resume", "latest", "x"], 2, "usage", "session"),
+        (
+            &["--model", "script:gone.toml", "x"],
+            2,
+            "usage",
+            "gone.toml",
+        ),
+    ] {
+        let (found, kind, text) = failed(args);
+        assert_eq!(
+            (found, kind.as_str()),
+            (Some(code), cause),
+            "{args:?}: {text}"
+        );
+        assert!(text.contains(message), "{args:?}: {text}");
+    }
+    env.write("agent.toml", "max-turms = 1\n");
+    let (code, cause, message) = failed(&["x"]);
+    assert_eq!((code, cause.as_str()), (Some(2), "usage"));
+    assert!(message.contains("did you mean `max-turns`?"), "{message}");
+}
+
+#[test]
+fn unquoted_prompt_is_suggested_in_quotes() {
+    let env = TestEnv::new();
+    for args in [&["run", "what", "is", "here"][..], &["what", "is", "here"]] {
+        let ran = env.run(args);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        let last = ran.stderr.lines().last();
+        assert_eq!(
+            last,
+            Some("Did you mean: agent-host run 'what is here'"),
+            "{ran:?}"
+        );
+    }
 }
 
 #[test]

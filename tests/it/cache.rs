@@ -71,6 +71,12 @@ fn cache_is_listed_and_pruned() {
     ] {
         assert!(shown.contains(text), "no {text} in {shown}");
     }
+    let total = shown.lines().last().unwrap();
+    assert!(total.starts_with("1 components, "), "{total}");
+    assert!(
+        total.ends_with(" of at most 2.0 GiB (cache-bytes)"),
+        "{total}"
+    );
 
     // Usable entries stay; a flipped bit makes one unusable.
     with_own_cache(&env, &["cache", "prune"]);
@@ -91,6 +97,47 @@ fn cache_is_listed_and_pruned() {
     assert!(entry.path().exists());
     let pruned = with_own_cache(&env, &["cache", "prune", "--all"]);
     assert_eq!((pruned.code, entry.path().exists()), (Some(0), false));
+}
+
+/// Beyond `cache-bytes`, the components that were not used for longest go.
+#[test]
+fn cache_keeps_to_its_configured_bound() {
+    let env = TestEnv::new();
+    let digest = |component: &str| {
+        let shown = with_own_cache(&env, &["inspect", component, "--json"]);
+        shown.json()["digest"].as_str().unwrap().to_owned()
+    };
+    let cached = || {
+        let listed = with_own_cache(&env, &["cache", "list", "--json"]).json_lines();
+        let digests = listed
+            .iter()
+            .map(|line| line["digest"].as_str().unwrap().to_owned());
+        digests.collect::<Vec<_>>()
+    };
+    let (image, fetch) = (digest("builtin:image"), digest("builtin:fetch"));
+    assert_eq!(cached(), [fetch.clone(), image.clone()]);
+    let sizes = with_own_cache(&env, &["cache", "list", "--json"]).json_lines();
+    let size = |digest: &str| {
+        let line = sizes.iter().find(|line| line["digest"] == digest);
+        line.unwrap()["bytes"].as_u64().unwrap()
+    };
+    // A new one, and the one that was used last before it, fit; the other one does not.
+    env.write(
+        "agent.toml",
+        format!("cache-bytes = {}\n", size(&fetch) + 64 * 1024 * 1024),
+    );
+    let files = digest("builtin:files");
+    assert_eq!(cached(), [files.clone(), fetch, image]);
+    env.write("agent.toml", "cache-bytes = \"1B\"\n");
+    with_own_cache(&env, &["cache", "prune", "--all"]);
+    digest("builtin:image");
+    assert_eq!(
+        cached(),
+        Vec::<String>::new(),
+        "none fits, and each is compiled at its use"
+    );
+    let doctor = with_own_cache(&env, &["doctor"]);
+    assert_eq!(doctor.code, Some(0), "{doctor:?}");
 }
 
 #[test]

@@ -218,7 +218,8 @@ fn low_process_limits_are_one_sentence_errors() {
     for (name, values, too_low, names) in table {
         for (env, value) in values.iter().enumerate() {
             let limit = format!("--{name}={value}");
-            let ran = Running::start(&mut deployment.limited(LONER, &limit, &args)).end();
+            let ran =
+                Running::start_without_input(&mut deployment.limited(LONER, &limit, &args)).end();
             if env >= too_low && ran.code == Some(0) {
                 continue;
             }

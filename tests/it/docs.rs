@@ -1,6 +1,8 @@
 //! Checks that every relative link, heading anchor, path and code reference in Markdown exists, and
 //! that prose stays within its bounds.
 
+use agent_host_test_support::TestEnv;
+use pretty_assertions::assert_eq;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -173,6 +175,34 @@ fn links_and_references_in_markdown_exist() {
         "{} broken references:\n{}",
         wrong.len(),
         wrong.join("\n")
+    );
+}
+
+/// The picture that the scripted tour finds in a clone: the largest within the three levels that it
+/// lists.
+#[test]
+fn tour_finds_the_drawing_in_a_clone() {
+    let is_picture = |file: &PathBuf| {
+        let extension = file.extension().and_then(|it| it.to_str());
+        let is_listed = file.components().count() <= 3;
+        is_listed && extension.is_some_and(|it| ["png", "jpg", "jpeg", "gif"].contains(&it))
+    };
+    let pictures = files().into_iter().filter(is_picture);
+    let size = |file: &PathBuf| fs::metadata(ROOT.join(file)).unwrap().len();
+    let largest = pictures.max_by_key(size);
+    assert_eq!(largest, Some(PathBuf::from("host/architecture.png")));
+}
+
+/// The reference of commands, keys and events is that of the program. Update it with
+/// `agent-host reference > host/REFERENCE.md`.
+#[test]
+fn reference_is_current() {
+    let printed = TestEnv::new().run(&["reference"]);
+    assert_eq!(printed.code, Some(0), "{}", printed.stderr);
+    let kept = fs::read_to_string(ROOT.join("host/REFERENCE.md")).unwrap();
+    assert_eq!(
+        kept, printed.stdout,
+        "run: agent-host reference > host/REFERENCE.md"
     );
 }
 

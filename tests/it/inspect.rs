@@ -94,7 +94,7 @@ fn inspect_counts_the_rules_of_each_tool() {
     let counts: Vec<(&str, &Value)> = tools
         .map(|tool| (tool["name"].as_str().unwrap(), &tool["rules"]))
         .collect();
-    let text = env.run(&["inspect", "builtin:files"]).stdout;
+    let text = env.run(&["inspect", "builtin:files", "--schemas"]).stdout;
     for (name, count) in &counts {
         let expected = match *name {
             "read_file" => (json!(2), ", 2 rules"),
@@ -130,7 +130,7 @@ fn inspect_shows_limits_in_force() {
         json!({"concurrent-calls": 3, "queued-calls": 5, "guest-threads": 2, "stack-bytes": 1024 * 1024})
     );
     // Text output: each limit on a line of its own, with its unit.
-    let shown = env.run(&["inspect", "builtin:files"]);
+    let shown = env.run(&["inspect", "builtin:files", "--limits"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     let Value::Object(names) = json!(limits) else {
         panic!("limits are an object");
@@ -155,7 +155,7 @@ fn inspect_shows_limits_in_force() {
     );
     for text in [
         "files and directories (wasi:filesystem)",
-        "write_file effectful",
+        "write_file      effectful",
     ] {
         assert!(
             shown.stdout.contains(text),
@@ -215,11 +215,11 @@ fn inspect_shows_grants_and_loading_limits() {
     }
     assert_eq!(shown["loading"], loading);
 
-    let shown = env.run(&["inspect", "web", "--config", "agent.toml"]);
+    let shown = env.run(&["inspect", "web", "--limits", "--config", "agent.toml"]);
     let granted = [
         "Is granted".to_owned(),
         format!(
-            "  {} as /data, read and write, only *.md, not a b",
+            "  {} as /data, read-write, only *.md, not a b",
             data.display()
         ),
         "  *.example.com".to_owned(),
@@ -290,7 +290,8 @@ world root {
 ";
     assert_eq!(wit.get(..world.len()), Some(world), "{wit}");
 
-    let text = env.run(&["inspect", "made.wasm"]).stdout;
+    let all = ["inspect", "made.wasm", "--schemas", "--wit", "--limits"];
+    let text = env.run(&all).stdout;
     for part in [
         "  language    C\\u{1b}[31m 17\n  made with   clang 20.1, ld\n",
         "  gives\n  {\n    \"type\": \"integer\"\n  }\n",
@@ -298,6 +299,96 @@ world root {
         "    report: func(message: string, fraction: option<f64>);\n",
     ] {
         assert!(text.contains(part), "no {part:?} in {text}");
+    }
+}
+
+/// One screen without options: whether it is accepted, the worst it could do, and its tools.
+#[test]
+fn inspect_fits_on_one_screen() {
+    let env = TestEnv::new();
+    env.write("made.wasm", Guest::running(ECHO).bytes());
+    env.write(
+        "agent.toml",
+        "[[tool]]\nname = \"made\"\ncomponent = \"made.wasm\"\n",
+    );
+    let shown = |component: &str| {
+        let ran = env.run(&["inspect", component, "--config", "agent.toml"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stdout.lines().count() <= 40, "{}", ran.stdout);
+        assert_eq!(
+            ran.stderr,
+            format!("\nMore: agent-host inspect {component} --schemas --limits --wit\n")
+        );
+        ran.stdout
+    };
+    let work = env.work().canonicalize().unwrap().display().to_string();
+    let files = shown("builtin:files");
+    assert!(
+        files.contains("\n  accepted    yes: it comes with this program\n"),
+        "{files}"
+    );
+    let worst = format!(
+        "\nAt worst\n  reads every file that is not masked in {work}\n  takes 30.0 s and 256.0 MiB in each call\n"
+    );
+    assert!(files.contains(&worst), "{files}");
+    let echo = shown("made");
+    for part in [
+        "\n  accepted    not yet: the first run pins it in agent.lock\n",
+        "\nAt worst\n  computes, and reaches nothing outside of its call\n",
+    ] {
+        assert!(echo.contains(part), "no {part:?} in {echo}");
+    }
+    let accepted = env.run(&["lock", "--accept", "--config", "agent.toml"]);
+    assert_eq!(accepted.code, Some(0), "{}", accepted.stderr);
+    let echo = shown("made");
+    assert!(
+        echo.contains("accepted    yes: it is the one in agent.lock\n"),
+        "{echo}"
+    );
+    env.write(
+        "made.wasm",
+        Guest {
+            component: "(@custom \"new\" \"x\")",
+            ..Guest::running(ECHO)
+        }
+        .bytes(),
+    );
+    let echo = shown("made");
+    assert!(
+        echo.contains("accepted    no: it changed since it was accepted"),
+        "{echo}"
+    );
+}
+
+/// The checks of `doctor` as JSON are those of its lines.
+#[test]
+fn doctor_checks_are_one_json_document() {
+    let env = TestEnv::new();
+    let marks = |checks: &[Value]| {
+        let mark = |check: &Value| match check["status"].as_str().unwrap() {
+            "ok" => "✓",
+            "warning" => "!",
+            "error" => "✗",
+            other => panic!("{other}"),
+        };
+        let lines = checks.iter().map(|check| {
+            let (name, text) = (
+                check["check"].as_str().unwrap(),
+                check["text"].as_str().unwrap(),
+            );
+            format!("{} {name:<14} {text}", mark(check))
+        });
+        lines.collect::<Vec<_>>()
+    };
+    for (toml, code) in [("", 0), ("model = \"openai-compat:m\"\n", 1)] {
+        env.write("agent.toml", toml);
+        let json = env.run(&["doctor", "--json"]);
+        assert_eq!(json.code, Some(code), "{}", json.stderr);
+        let document = json.json();
+        assert_eq!(document["ok"], code == 0);
+        let lines = env.run(&["doctor"]).stdout;
+        let checks = document["checks"].as_array().unwrap();
+        assert_eq!(marks(checks), lines.lines().collect::<Vec<_>>());
     }
 }
 

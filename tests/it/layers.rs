@@ -11,7 +11,7 @@ const CRATES: [&[&str]; 7] = [
     &["engine"],
     &["sandbox", "models", "journal", "mcp-client"],
     &["app"],
-    &["author", "mcp"],
+    &["author", "mcp", "serve"],
     &["cli"],
 ];
 

@@ -113,7 +113,7 @@ fn unservable_configuration_is_refused() {
             2,
             "cannot read the token from absent",
         ),
-        (vec!["--token-file", &open], 2, "--http <ADDR>"),
+        (vec!["--token-file", &open], 2, "--http <HOST:PORT>"),
         (
             vec!["--http", any, "--allow-host", "http://x"],
             2,
@@ -137,6 +137,23 @@ fn unservable_configuration_is_refused() {
         );
         assert!(ran.stderr.contains(says), "{args:?}: {}", ran.stderr);
     }
+}
+
+/// The name of this machine's loopback address, as clients write it.
+#[test]
+fn localhost_is_an_address_to_serve_at() {
+    let env = TestEnv::new();
+    let args = ["mcp", "--http", "localhost:0"];
+    let mut running = Running::start(env.command(&args).env(VARIABLE, TOKEN));
+    running.stderr.until("serving over http://127.0.0.1:");
+    running.signal(Signal::TERM);
+    assert_eq!(running.end().code, Some(0));
+    let ran = env.run(&["mcp", "--http", "localhost"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(
+        ran.stderr.contains("write it like `localhost:8080`"),
+        "{ran:?}"
+    );
 }
 
 #[test]

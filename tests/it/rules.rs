@@ -301,7 +301,7 @@ fn rule_for_a_missing_tool_is_refused() {
     }
     let wrong = env(&rule("write_flie")).run(&["run", "go"]);
     shows(&wrong.stderr, &["did you mean `write_file`?"]);
-    let shown = env(RULES).run(&["inspect", "files"]).stdout;
+    let shown = env(RULES).run(&["inspect", "files", "--schemas"]).stdout;
     shows(
         &shown,
         &[

@@ -368,7 +368,8 @@ fn image_arguments_reach_the_model() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let request = &server.requests()[0];
     assert_eq!(images(request), [one, two]);
-    let said = request["messages"][0]["content"].as_array().unwrap();
+    // Behind the system prompt.
+    let said = request["messages"][1]["content"].as_array().unwrap();
     assert_eq!(
         said.last(),
         Some(&json!({ "type": "text", "text": "what is it?" }))
@@ -400,7 +401,7 @@ fn file_arguments_reach_the_model() {
     let ran = ask(&env, &server, &args);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let request = &server.requests()[0];
-    let content = &request["messages"][0]["content"];
+    let content = &request["messages"][1]["content"];
     let fenced = format!("The file \"notes.txt\":\n````\n{text}\n````");
     assert_eq!(content[0], json!({ "type": "text", "text": fenced }));
     let data = format!("data:application/pdf;base64,{}", STANDARD.encode(pdf));

@@ -245,10 +245,9 @@ fn export_goes_to_a_private_file_or_stdout() {
 fn with_blob() -> (TestEnv, String) {
     let env = TestEnv::new();
     env.write("pictures/lamp.png", png(640, 400));
-    assert_eq!(
-        env.run(&["run", "What is in this directory?"]).code,
-        Some(0)
-    );
+    // A system prompt would be a blob, too.
+    let ran = env.run(&["run", "--system", "", "What is in this directory?"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let id = listed(&env).remove(0);
     (env, id)
 }

@@ -7,7 +7,7 @@ use agent_host_test_support::{
     chat::{Answer, ChatServer},
     of_kind, program,
     running::Running,
-    terminal::{MARKER, at_a_terminal},
+    terminal::{MARKER, at_a_terminal, at_a_terminal_with_cursor},
 };
 use pretty_assertions::assert_eq;
 use rustix::process::{Pid, Signal, kill_process};
@@ -181,7 +181,8 @@ fn typed_ahead_text_stays_with_the_composer() {
     let mut answers = model(&["note.txt"]);
     answers.push(Answer::text("Yes."));
     let (server, types_ahead) = waiting(answers);
-    let mut running = at_a_terminal(&env, &server, "run --write --model openai-compat:m");
+    let mut running =
+        at_a_terminal_with_cursor(&env, &server, "run --write --model openai-compat:m");
     assert!(running.stdout.says(MARKER, 1));
     running.types("write a note\n");
     types_ahead(&mut running, "and then lst");

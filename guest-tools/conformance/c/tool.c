@@ -138,6 +138,14 @@ static at_result report_unmeasured(const at_call *call) {
     return at_text(AT_STR("done"));
 }
 
+static at_str listed_choices(const at_answer *answer) {
+    at_str text = AT_STR("choices:");
+    for (size_t i = 0; i < answer->choice_count; i++) {
+        text = at_format("%s%s %" PRIu32, text.data, i == 0 ? "" : ",", answer->choices[i]);
+    }
+    return text;
+}
+
 static at_result ask_user(const at_call *call) {
     at_value choices = at_get(call->input, "choices");
     at_str *texts = at_alloc(at_count(choices), sizeof *texts);
@@ -148,18 +156,113 @@ static at_result ask_user(const at_call *call) {
         at_read_string(choice, &texts[count++]);
     }
     at_str prompt = at_get_string(call->input, "prompt", AT_NONE);
-    at_answer answer = at_ask(prompt, texts, count, at_get_bool(call->input, "free_text", false));
+    bool free_text = at_get_bool(call->input, "free_text", false);
+    bool multiple = at_get_bool(call->input, "multiple", false);
+    at_answer answer = (multiple ? at_ask_multiple : at_ask)(prompt, texts, count, free_text);
     switch (answer.kind) {
     case AT_ANSWER_TEXT:
         return at_textf("text: %s", answer.text.data);
     case AT_ANSWER_CHOICE:
         return at_textf("choice: %" PRIu32, answer.choice);
+    case AT_ANSWER_CHOICES:
+        return at_text(listed_choices(&answer));
     case AT_ANSWER_CANCELLED:
         return at_text(AT_STR("cancelled"));
     case AT_ANSWER_UNAVAILABLE:
         break;
     }
     return at_text(AT_STR("unavailable"));
+}
+
+static at_result fill_form(const at_call *call) {
+    at_form_answer answer = at_ask_form_schema(at_get_string(call->input, "prompt", AT_NONE), at_get(call->input, "schema"));
+    switch (answer.kind) {
+    case AT_FORM_FIELDS:
+        return at_json(answer.fields);
+    case AT_FORM_CANCELLED:
+        return at_text(AT_STR("cancelled"));
+    case AT_FORM_UNAVAILABLE:
+        break;
+    }
+    return at_text(AT_STR("unavailable"));
+}
+
+static at_result read_context(const at_call *call) {
+    (void)call;
+    return at_json(at_context_get());
+}
+
+/* The name that the contract has for a failure. */
+static at_result failed(at_artifact_outcome outcome) {
+    static const char *const names[] = {
+        [AT_ARTIFACT_NOT_FOUND] = "not-found",
+        [AT_ARTIFACT_DENIED] = "denied",
+        [AT_ARTIFACT_INVALID_NAME] = "invalid-name",
+        [AT_ARTIFACT_INVALID_MEDIA_TYPE] = "invalid-media-type",
+        [AT_ARTIFACT_TOO_LARGE] = "too-large",
+        [AT_ARTIFACT_QUOTA_EXCEEDED] = "quota-exceeded",
+    };
+    return at_error(at_cstr(names[outcome]));
+}
+
+static at_result change_and_end(const at_call *call) {
+    at_state_merge(at_parse(AT_STR("{\"touched\":true}")));
+    at_halt(AT_STR("too early"));
+    at_halt(AT_STR("enough"));
+    at_artifact_outcome outcome = at_artifact_put(AT_STR("out.txt"), "text/plain", AT_STR("changed"));
+    if (outcome != AT_ARTIFACT_OK) {
+        return failed(outcome);
+    }
+    at_str end = at_get_string(call->input, "end", AT_NONE);
+    if (at_equal(end, AT_STR("error"))) {
+        return at_error(AT_STR("failed"));
+    }
+    if (at_equal(end, AT_STR("error_json"))) {
+        return at_error_json(at_parse(AT_STR("{\"code\":\"failed\"}")));
+    }
+    if (at_equal(end, AT_STR("denied"))) {
+        return at_denied(AT_STR("refused"));
+    }
+    return at_text(AT_STR("changed"));
+}
+
+/* The artifacts as rows of name, media type and size. */
+static at_result list_artifacts(void) {
+    const at_artifact *artifacts;
+    size_t count;
+    at_artifact_outcome outcome = at_artifact_list(&artifacts, &count);
+    if (outcome != AT_ARTIFACT_OK) {
+        return failed(outcome);
+    }
+    at_writer rows = {0};
+    at_array_begin(&rows);
+    for (size_t i = 0; i < count; i++) {
+        at_array_begin(&rows);
+        at_put_string(&rows, artifacts[i].name);
+        at_put_string(&rows, artifacts[i].media_type);
+        at_put_uint64(&rows, artifacts[i].size);
+        at_array_end(&rows);
+    }
+    at_array_end(&rows);
+    return at_json(at_written(&rows));
+}
+
+static at_result artifact(const at_call *call) {
+    at_str action = at_get_string(call->input, "action", AT_NONE);
+    at_str name = at_get_string(call->input, "name", AT_STR(""));
+    at_str media_type = at_get_string(call->input, "media_type", AT_STR(""));
+    at_artifact_outcome outcome = AT_ARTIFACT_OK;
+    if (at_equal(action, AT_STR("get"))) {
+        at_str data;
+        outcome = at_artifact_get(name, &data);
+        return outcome == AT_ARTIFACT_OK ? at_text(data) : failed(outcome);
+    }
+    if (at_equal(action, AT_STR("put"))) {
+        outcome = at_artifact_put(name, media_type.data, at_get_string(call->input, "text", AT_STR("")));
+    } else if (at_equal(action, AT_STR("delete"))) {
+        outcome = at_artifact_delete(name);
+    }
+    return outcome == AT_ARTIFACT_OK ? list_artifacts() : failed(outcome);
 }
 
 static at_result remember(const at_call *call) {
@@ -294,6 +397,30 @@ static const at_field ask_input[] = {
     {.name = "prompt", .type = AT_STRING, .description = "The text of the question."},
     {.name = "choices", .type = AT_ARRAY, .description = "The choices.", .items = &string},
     {.name = "free_text", .type = AT_BOOLEAN, .description = "True if free text is allowed."},
+    {.name = "multiple", .type = AT_BOOLEAN, .description = "True if several choices are allowed.", .fallback = "false"},
+    AT_END,
+};
+
+static const at_field form_input[] = {
+    {.name = "prompt", .type = AT_STRING, .description = "The text of the form."},
+    {.name = "schema", .type = AT_ANY, .description = "The schema of its fields."},
+    AT_END,
+};
+
+static const char *const ends[] = {"success", "error", "error_json", "denied", NULL};
+
+static const at_field end_input[] = {
+    {.name = "end", .type = AT_STRING, .description = "How the call ends.", .choices = ends},
+    AT_END,
+};
+
+static const char *const actions[] = {"list", "get", "put", "delete", NULL};
+
+static const at_field artifact_input[] = {
+    {.name = "action", .type = AT_STRING, .description = "What to do.", .choices = actions},
+    {.name = "name", .type = AT_STRING, .description = "The name of the artifact.", .optional = true},
+    {.name = "media_type", .type = AT_STRING, .description = "Its media type.", .optional = true},
+    {.name = "text", .type = AT_STRING, .description = "Its content.", .optional = true},
     AT_END,
 };
 
@@ -303,8 +430,9 @@ static const at_field remember_input[] = {
     AT_END,
 };
 
-/* One line for each tool: all but one are read-only. */
+/* One line for each tool. */
 #define READ(tool, what, fields) {.name = #tool, .description = what, .effect = AT_READ_ONLY, .input = fields, .run = tool}
+#define CHANGE(tool, what, fields) {.name = #tool, .description = what, .effect = AT_EFFECTFUL, .input = fields, .run = tool}
 
 AT_TOOLS(
     READ(give_text, "Returns the text as it is.", text_input), READ(give_json, "Returns the value as JSON.", value_input),
@@ -324,11 +452,11 @@ AT_TOOLS(
     READ(who, "Returns what identifies the call.", NULL), READ(report, "Reports progress step by step.", report_input),
     READ(report_unmeasured, "Reports progress without a measure.", NULL),
     READ(ask_user, "Asks the user and returns the answer.", ask_input),
-    {.name = "remember",
-     .description = "Puts a value into the shared state and returns the state before.",
-     .effect = AT_EFFECTFUL,
-     .input = remember_input,
-     .run = remember},
+    READ(fill_form, "Asks the user for the fields of a form and returns them.", form_input),
+    READ(read_context, "Returns the context of the session.", NULL),
+    CHANGE(remember, "Puts a value into the shared state and returns the state before.", remember_input),
+    CHANGE(change_and_end, "Changes the session in every way, and ends as it is told.", end_input),
+    CHANGE(artifact, "Reads, lists, stores or deletes artifacts.", artifact_input),
     READ(count, "Counts its calls in this instance.", NULL), READ(spin, "Never comes to an end.", NULL),
     READ(crash, "Panics with the message.", message_input), READ(grow, "Allocates memory until none is left.", NULL),
     READ(recurse, "Calls itself without end.", NULL), READ(print, "Writes the text to stdout and stderr.", text_input));

@@ -47,11 +47,11 @@ func init() {
 	read("report", "Reports progress step by step.", report)
 	read("report_unmeasured", "Reports progress without a measure.", reportUnmeasured)
 	read("ask_user", "Asks the user and returns the answer.", askUser)
-	agenttool.Register(agenttool.Tool{
-		Name:        "remember",
-		Description: "Puts a value into the shared state and returns the state before.",
-		Effect:      agenttool.Effectful,
-	}, remember)
+	read("fill_form", "Asks the user for the fields of a form and returns them.", fillForm)
+	read("read_context", "Returns the context of the session.", readContext)
+	change("remember", "Puts a value into the shared state and returns the state before.", remember)
+	change("change_and_end", "Changes the session in every way, and ends as it is told.", changeAndEnd)
+	change("artifact", "Reads, lists, stores or deletes artifacts.", artifact)
 	read("count", "Counts its calls in this instance.", count)
 	read("spin", "Never comes to an end.", spin)
 	read("crash", "Panics with the message.", crash)
@@ -63,6 +63,11 @@ func init() {
 // read registers a tool that changes nothing.
 func read[In, Out any](name, description string, run func(*agenttool.Call, In) (Out, error)) {
 	agenttool.Register(agenttool.Tool{Name: name, Description: description, Effect: agenttool.ReadOnly}, run)
+}
+
+// change registers a tool that changes something.
+func change[In, Out any](name, description string, run func(*agenttool.Call, In) (Out, error)) {
+	agenttool.Register(agenttool.Tool{Name: name, Description: description, Effect: agenttool.Effectful}, run)
 }
 
 func giveContent(*agenttool.Call, none) ([]agenttool.Part, error) {
@@ -186,20 +191,123 @@ type askInput struct {
 	Prompt   string   `json:"prompt" description:"The text of the question."`
 	Choices  []string `json:"choices" description:"The choices."`
 	FreeText bool     `json:"free_text" description:"True if free text is allowed."`
+	Multiple bool     `json:"multiple" description:"True if several choices are allowed." default:"false"`
 }
 
 func askUser(_ *agenttool.Call, in askInput) (agenttool.Result, error) {
-	answer := agenttool.Ask(agenttool.Question{Prompt: in.Prompt, Choices: in.Choices, FreeText: in.FreeText})
+	answer := agenttool.Ask(agenttool.Question{Prompt: in.Prompt, Choices: in.Choices, FreeText: in.FreeText, Multiple: in.Multiple})
 	switch answer.Kind {
 	case agenttool.AnswerText:
 		return agenttool.Textf("text: %s", answer.Text), nil
 	case agenttool.AnswerChoice:
 		return agenttool.Textf("choice: %d", answer.Choice), nil
+	case agenttool.AnswerChoices:
+		return agenttool.Textf("choices: %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(answer.Choices), " ", ", "), "[]")), nil
 	case agenttool.AnswerCancelled:
 		return agenttool.Text("cancelled"), nil
 	default:
 		return agenttool.Text("unavailable"), nil
 	}
+}
+
+type formInput struct {
+	Prompt string          `json:"prompt" description:"The text of the form."`
+	Schema json.RawMessage `json:"schema" description:"The schema of its fields."`
+}
+
+func fillForm(_ *agenttool.Call, in formInput) (agenttool.Result, error) {
+	answer := agenttool.AskFormSchema(in.Prompt, in.Schema)
+	switch answer.Kind {
+	case agenttool.FormFields:
+		return agenttool.JSON(answer.Fields), nil
+	case agenttool.FormCancelled:
+		return agenttool.Text("cancelled"), nil
+	default:
+		return agenttool.Text("unavailable"), nil
+	}
+}
+
+func readContext(*agenttool.Call, none) (any, error) {
+	var context json.RawMessage
+	err := agenttool.Context(&context)
+	return context, err
+}
+
+type endInput struct {
+	End string `json:"end" description:"How the call ends." enum:"success,error,error_json,denied"`
+}
+
+func changeAndEnd(_ *agenttool.Call, in endInput) (agenttool.Result, error) {
+	if err := agenttool.Merge(map[string]bool{"touched": true}); err != nil {
+		return agenttool.Result{}, err
+	}
+	agenttool.Halt("too early")
+	agenttool.Halt("enough")
+	if err := agenttool.PutArtifact("out.txt", "text/plain", []byte("changed")); err != nil {
+		return agenttool.Error(nameOf(err)), nil
+	}
+	switch in.End {
+	case "error":
+		return agenttool.Error("failed"), nil
+	case "error_json":
+		return agenttool.ErrorJSON(map[string]string{"code": "failed"}), nil
+	case "denied":
+		return agenttool.Denied("refused"), nil
+	default:
+		return agenttool.Text("changed"), nil
+	}
+}
+
+type artifactInput struct {
+	Action    string `json:"action" description:"What to do." enum:"list,get,put,delete"`
+	Name      string `json:"name" description:"The name of the artifact." default:""`
+	MediaType string `json:"media_type" description:"Its media type." default:""`
+	Text      string `json:"text" description:"Its content." default:""`
+}
+
+func artifact(_ *agenttool.Call, in artifactInput) (agenttool.Result, error) {
+	var err error
+	switch in.Action {
+	case "get":
+		data, err := agenttool.GetArtifact(in.Name)
+		if err != nil {
+			return agenttool.Error(nameOf(err)), nil
+		}
+		return agenttool.Text(string(data)), nil
+	case "put":
+		err = agenttool.PutArtifact(in.Name, in.MediaType, []byte(in.Text))
+	case "delete":
+		err = agenttool.DeleteArtifact(in.Name)
+	}
+	if err != nil {
+		return agenttool.Error(nameOf(err)), nil
+	}
+	listed, err := agenttool.ListArtifacts()
+	if err != nil {
+		return agenttool.Error(nameOf(err)), nil
+	}
+	rows := [][]any{}
+	for _, one := range listed {
+		rows = append(rows, []any{one.Name, one.MediaType, one.Size})
+	}
+	return agenttool.JSON(rows), nil
+}
+
+// nameOf is the name that the contract has for the failure of a function for artifacts.
+func nameOf(err error) string {
+	names := map[agenttool.ArtifactFailure]string{
+		agenttool.ArtifactNotFound:         "not-found",
+		agenttool.ArtifactDenied:           "denied",
+		agenttool.ArtifactInvalidName:      "invalid-name",
+		agenttool.ArtifactInvalidMediaType: "invalid-media-type",
+		agenttool.ArtifactTooLarge:         "too-large",
+		agenttool.ArtifactQuotaExceeded:    "quota-exceeded",
+	}
+	var failed *agenttool.ArtifactError
+	if errors.As(err, &failed) {
+		return names[failed.Failure]
+	}
+	return err.Error()
 }
 
 type rememberInput struct {

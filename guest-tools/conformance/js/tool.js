@@ -4,18 +4,24 @@
  */
 
 import {
+  ArtifactError,
   ToolError,
   any,
   array,
+  artifacts,
   ask,
+  askForm,
   bigint,
   boolean,
   content,
+  context,
   denied,
   enumOf,
+  error,
   errorJson,
   file,
   fileUrl,
+  halt,
   image,
   integer,
   json,
@@ -23,8 +29,10 @@ import {
   object,
   optional,
   progress,
+  record,
   state,
   string,
+  text,
   tool,
 } from "#agent-tool";
 
@@ -199,18 +207,42 @@ const askUser = tool({
     prompt: string("The text of the question."),
     choices: array(string(), "The choices."),
     free_text: boolean("True if free text is allowed."),
+    multiple: optional(boolean("True if several choices are allowed."), false),
   }),
-  run: ({ prompt, choices, free_text: freeText }) => {
-    const answer = ask(prompt, choices, { freeText });
+  run: ({ prompt, choices, free_text: freeText, multiple }) => {
+    const answer = ask(prompt, choices, { freeText, multiple });
     switch (answer.kind) {
       case "text":
         return `text: ${answer.text}`;
       case "choice":
         return `choice: ${answer.index}`;
+      case "choices":
+        return `choices: ${answer.indexes.join(", ")}`;
       default:
         return answer.kind;
     }
   },
+});
+
+const fillForm = tool({
+  name: "fill_form",
+  description: "Asks the user for the fields of a form and returns them.",
+  effect: "read-only",
+  input: object({
+    prompt: string("The text of the form."),
+    schema: record(any(), "The schema of its fields."),
+  }),
+  run: ({ prompt, schema }) => {
+    const answer = askForm(prompt, schema);
+    return answer.kind === "fields" ? json(answer.fields) : answer.kind;
+  },
+});
+
+const readContext = tool({
+  name: "read_context",
+  description: "Gives the context of the session.",
+  effect: "read-only",
+  run: () => context.get(),
 });
 
 const remember = tool({
@@ -227,6 +259,68 @@ const remember = tool({
     return before;
   },
 });
+
+const changeAndEnd = tool({
+  name: "change_and_end",
+  description: "Changes the session in every way, and ends as it is told.",
+  effect: "effectful",
+  input: object({
+    end: enumOf(["success", "error", "error_json", "denied"], "How the call ends."),
+  }),
+  run: ({ end }) =>
+    withCode(() => {
+      state.merge({ touched: true });
+      halt("too early");
+      halt("enough");
+      artifacts.put("out.txt", "changed", "text/plain");
+      switch (end) {
+        case "error":
+          return error("failed");
+        case "error_json":
+          return errorJson({ code: "failed" });
+        case "denied":
+          return denied("refused");
+        default:
+          return text("changed");
+      }
+    }),
+});
+
+const artifact = tool({
+  name: "artifact",
+  description: "Reads, lists, stores or deletes artifacts.",
+  effect: "effectful",
+  input: object({
+    action: enumOf(["list", "get", "put", "delete"], "What to do."),
+    name: optional(string("The name of the artifact."), ""),
+    media_type: optional(string("Its media type."), ""),
+    text: optional(string("Its content."), ""),
+  }),
+  run: ({ action, name, media_type: mediaType, text: data }) =>
+    withCode(() => {
+      if (action === "get") {
+        return text(new TextDecoder().decode(artifacts.get(name)));
+      }
+      if (action === "put") {
+        artifacts.put(name, data, mediaType);
+      } else if (action === "delete") {
+        artifacts.delete(name);
+      }
+      return json(artifacts.list().map((one) => [one.name, one.mediaType, one.size]));
+    }),
+});
+
+/** The result of an action, or the name that the contract has for its failure. */
+function withCode(action) {
+  try {
+    return action();
+  } catch (failure) {
+    if (failure instanceof ArtifactError) {
+      return error(failure.code);
+    }
+    throw failure;
+  }
+}
 
 const count = tool({
   name: "count",
@@ -310,7 +404,11 @@ export default [
   report,
   reportUnmeasured,
   askUser,
+  fillForm,
+  readContext,
   remember,
+  changeAndEnd,
+  artifact,
   count,
   spin,
   crash,

@@ -8,20 +8,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import count as numbers_from
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from agent_tool import (
+    ArtifactError,
     Output,
     Part,
     Schema,
     ToolError,
+    artifacts,
     ask,
+    ask_form,
     content,
+    context,
     current_call,
     denied,
     error_json,
     file,
     file_url,
+    halt,
     image,
     json,
     progress,
@@ -171,16 +176,35 @@ def ask_user(
     prompt: Annotated[str, "The text of the question."],
     choices: Annotated[list[str], "The choices."],
     free_text: Annotated[bool, "True if free text is allowed."],
+    multiple: Annotated[bool, "True if several choices are allowed."] = False,
 ) -> str:
     """Asks the user and returns the answer."""
-    answer = ask(prompt, choices, free_text)
+    answer = ask(prompt, choices, free_text, multiple)
     match answer.kind:
         case "text":
             return f"text: {answer.text}"
         case "choice":
             return f"choice: {answer.index}"
+        case "choices":
+            return f"choices: {', '.join(map(str, answer.indexes))}"
         case kind:
             return kind
+
+
+@tool(effect="read-only")
+def fill_form(
+    prompt: Annotated[str, "The text of the form."],
+    schema: Annotated[dict[str, Any], "The schema of its fields."],
+) -> Output | str:
+    """Asks the user for the fields of a form and returns them."""
+    answer = ask_form(prompt, schema)
+    return json(answer.fields) if answer.kind == "fields" else answer.kind
+
+
+@tool(effect="read-only")
+def read_context() -> dict[str, Any]:
+    """Gives the context of the session."""
+    return context.get()
 
 
 @tool(effect="effectful")
@@ -192,6 +216,50 @@ def remember(
     before = state.get()
     state.merge({key: value})
     return before
+
+
+@tool
+def change_and_end(
+    end: Annotated[Literal["success", "error", "error_json", "denied"], "How the call ends."],
+) -> Output | str:
+    """Changes the session in every way, and ends as it is told."""
+    state.merge({"touched": True})
+    halt("too early")
+    halt("enough")
+    try:
+        artifacts.put("out.txt", "changed", "text/plain")
+    except ArtifactError as failure:
+        raise ToolError(failure.code) from None
+    match end:
+        case "error":
+            raise ToolError("failed")
+        case "error_json":
+            return error_json({"code": "failed"})
+        case "denied":
+            return denied("refused")
+        case _:
+            return "changed"
+
+
+@tool
+def artifact(
+    action: Annotated[Literal["list", "get", "put", "delete"], "What to do."],
+    name: Annotated[str, "The name of the artifact."] = "",
+    media_type: Annotated[str, "Its media type."] = "",
+    text: Annotated[str, "Its content."] = "",
+) -> Output | str:
+    """Reads, lists, stores or deletes artifacts."""
+    try:
+        match action:
+            case "get":
+                return artifacts.get(name).decode()
+            case "put":
+                artifacts.put(name, text, media_type)
+            case "delete":
+                artifacts.delete(name)
+        return json([(one.name, one.media_type, one.size) for one in artifacts.list()])
+    except ArtifactError as failure:
+        raise ToolError(failure.code) from None
 
 
 @tool(effect="read-only")

@@ -55,6 +55,12 @@ fn told(question: &Question) -> String {
     match ask(question) {
         Answer::Text(text) => text,
         Answer::Choice(index) => question.choices.get(index).cloned().unwrap_or_default(),
+        Answer::Choices(indexes) => {
+            let chosen = indexes
+                .into_iter()
+                .filter_map(|index| question.choices.get(index));
+            chosen.cloned().collect::<Vec<_>>().join(", ")
+        }
         Answer::Cancelled => "no answer".to_owned(),
         Answer::Unavailable => "no user to ask".to_owned(),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agent_tool::{Output, Part, Question, ask, progress, state};
+use agent_tool::{Output, Part, Question, artifacts, ask, context, control, progress, state};
 use serde_json::{Map, Value, json};
 use wasip2::filesystem::types::Descriptor;
 use wasip2::http::types::IncomingResponse;
@@ -138,7 +138,7 @@ fn services_or(op: Op, kept: &mut Kept) -> Outcome {
     }
 }
 
-/// Attempts on the session and the guest itself.
+/// Attempts on the session.
 fn own(op: Op) -> Outcome {
     match op {
         Op::Progress { message } => {
@@ -151,6 +151,49 @@ fn own(op: Op) -> Outcome {
             Ok(Value::Null)
         }
         Op::Ask { prompt } => Ok(json!(format!("{:?}", ask(&Question::open(prompt))))),
+        Op::ContextGet {} => Ok(Value::Object(context::get())),
+        Op::Halt { message } => {
+            control::halt(message);
+            Ok(Value::Null)
+        }
+        op => on_artifacts(op),
+    }
+}
+
+/// Attempts on the artifacts of the session.
+fn on_artifacts(op: Op) -> Outcome {
+    let failed = |error: artifacts::ArtifactError| format!("{error:?}");
+    match op {
+        Op::ArtifactList {} => {
+            let names = artifacts::list().map_err(failed)?.into_iter();
+            Ok(names.map(|artifact| artifact.name).collect())
+        }
+        Op::ArtifactGet { name } => {
+            let bytes = artifacts::get(&name).map_err(failed)?;
+            Ok(json!(String::from_utf8_lossy(&bytes)))
+        }
+        Op::ArtifactPut {
+            name,
+            media_type,
+            text,
+            times,
+        } => {
+            let text = text.repeat(usize::try_from(times).unwrap_or(usize::MAX));
+            let put = artifacts::put(&name, &media_type, text.as_bytes());
+            put.map_err(failed)?;
+            Ok(Value::Null)
+        }
+        Op::ArtifactDelete { name } => {
+            artifacts::delete(&name).map_err(failed)?;
+            Ok(Value::Null)
+        }
+        op => on_itself(op),
+    }
+}
+
+/// Attempts on the guest's own memory and end.
+fn on_itself(op: Op) -> Outcome {
+    match op {
         Op::Alloc { bytes } => Ok(memory::alloc(bytes)),
         Op::Recurse {} => Ok(json!(memory::recurse(0))),
         Op::Spin {} => memory::spin(),

@@ -188,6 +188,27 @@ pub(crate) enum Op {
     Ask {
         prompt: String,
     },
+    ContextGet {},
+    Halt {
+        message: String,
+    },
+    /// The names of the artifacts.
+    ArtifactList {},
+    ArtifactGet {
+        name: String,
+    },
+    /// Stores `text`, `times` times.
+    ArtifactPut {
+        name: String,
+        #[serde(default = "text_plain")]
+        media_type: String,
+        text: String,
+        #[serde(default = "once")]
+        times: u64,
+    },
+    ArtifactDelete {
+        name: String,
+    },
 
     /// Allocates and touches.
     Alloc {
@@ -293,6 +314,10 @@ pub(crate) enum How {
 
 fn yes() -> bool {
     true
+}
+
+fn text_plain() -> String {
+    "text/plain".to_owned()
 }
 
 fn once() -> u64 {

@@ -208,6 +208,14 @@ static void test_fields(void) {
           "\"place\":{\"type\":\"object\",\"properties\":{\"x\":{\"type\":\"number\",\"description\":\"To the right.\"}},"
           "\"required\":[\"x\"],\"additionalProperties\":false},"
           "\"any\":{}},\"required\":[\"size\"],\"additionalProperties\":false}");
+    static const at_field form[] = {
+        {.name = "city", .type = AT_STRING, .description = "Where to."},
+        {.name = "nights", .type = AT_UNSIGNED, .maximum = "30", .optional = true},
+        AT_END,
+    };
+    check("the schema", "a form", slice(at_form_schema(form)),
+          "{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\",\"description\":\"Where to.\"},"
+          "\"nights\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":30}},\"required\":[\"city\"]}");
     static const struct {
         const char *input;
         const char *misfit;

@@ -4,14 +4,18 @@ import { join, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
 import { originsOf } from "./origins.mjs";
+import { undeclaredUses } from "./uses.mjs";
 
 const SDK = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** The interfaces of the contract behind the names in `uses`, with what is imported of each. */
+/** The interfaces of the contract behind the names in `uses`. */
 const INTERFACES = {
-  progress: ["agent:tool/progress@0.1.0", ["report"]],
-  state: ["agent:tool/state@0.1.0", ["get", "merge"]],
-  ask: ["agent:tool/human@0.1.0", ["ask"]],
+  progress: "agent:tool/progress@0.1.0",
+  state: "agent:tool/state@0.1.0",
+  ask: "agent:tool/human@0.1.0",
+  context: "agent:tool/context@0.1.0",
+  control: "agent:tool/control@0.1.0",
+  artifacts: "agent:tool/artifacts@0.1.0",
 };
 
 /** Stands in the bundle until it is known where the lines of the bundle come from. */
@@ -28,6 +32,7 @@ export class BundleError extends Error {}
  * @param uses what the project declares to use
  * @param out the file to write the bundle to
  * @returns the code, and where its lines come from
+ * @throws BundleError where the project has an error, or uses what it does not declare
  */
 export async function bundle(project, tool, uses, out) {
   const made = await esbuild
@@ -49,6 +54,7 @@ export async function bundle(project, tool, uses, out) {
       charset: "utf8",
       // Names are kept: the author reads them in stacks.
       minify: false,
+      inject: uses.includes("http") ? [] : [join(SDK, "src", "fetch.js")],
       sourcemap: "external",
       external: ["agent:*"],
       logLevel: "silent",
@@ -60,6 +66,10 @@ export async function bundle(project, tool, uses, out) {
   const code = made.outputFiles.find(({ path }) => !path.endsWith(".map")).text;
   const foreign = [SDK, join(project, ".agent-host"), join(project, "node_modules")];
   const origins = originsOf(code, map, out, project, foreign);
+  const problems = undeclaredUses(code, origins, uses);
+  if (problems.length > 0) {
+    throw new BundleError(problems.join("\n"));
+  }
   // The replacement stays on one line, so that the lines still match the map.
   return { code: code.replace(`"${ORIGINS}"`, () => JSON.stringify(origins)), origins };
 }
@@ -67,10 +77,9 @@ export async function bundle(project, tool, uses, out) {
 /** The module that joins the project's tools, the imports that it declares and the SDK. */
 function entry(tool, uses) {
   const declared = Object.keys(INTERFACES).filter((use) => uses.includes(use));
-  const imports = declared.map((use) => {
-    const [name] = INTERFACES[use];
-    return `import * as ${use} from ${JSON.stringify(name)};`;
-  });
+  const imports = declared.map(
+    (use) => `import * as ${use} from ${JSON.stringify(INTERFACES[use])};`,
+  );
   return [
     ...imports,
     `import tools from ${JSON.stringify(`./${tool}`)};`,

@@ -93,7 +93,8 @@ function fileOf(kind, data, mediaType, filename) {
   });
 }
 
-function bytes(data, what) {
+/** Bytes, however they are held. */
+export function bytes(data, what) {
   if (data instanceof ArrayBuffer) {
     return new Uint8Array(data);
   }

@@ -7,22 +7,30 @@
 const MAX_FRAMES = 20;
 
 /**
- * A thrown value with its stack and its causes.
+ * A thrown value with its stack and its causes. The host gives the first line to the model, and all
+ * of it to the author.
  *
  * @param thrown what was thrown, mostly an `Error`
  * @param origins where the lines of the bundle come from, as `build/origins.mjs` makes it
  */
 export function explain(thrown, origins) {
+  return `Uncaught ${told(thrown, origins)}`;
+}
+
+function told(thrown, origins) {
   if (!(thrown instanceof Error)) {
-    return `Uncaught ${String(thrown)}`;
+    return String(thrown);
   }
   const frames = framesOf(thrown.stack, origins);
-  const lines = [`${thrown.name}: ${thrown.message}`, ...frames.slice(0, MAX_FRAMES)];
+  const lines = [
+    `${thrown.name}: ${thrown.message.replace(/\s+/g, " ")}`,
+    ...frames.slice(0, MAX_FRAMES),
+  ];
   if (frames.length > MAX_FRAMES) {
     lines.push("    ...");
   }
   if (thrown.cause !== undefined) {
-    lines.push(`Caused by ${explain(thrown.cause, origins)}`);
+    lines.push(`Caused by ${told(thrown.cause, origins)}`);
   }
   return lines.join("\n");
 }
@@ -47,7 +55,7 @@ export function framesOf(stack, origins) {
 }
 
 /** The origin of a line of the bundle, if it is the author's. */
-function placeOf(line, { sources, runs }) {
+export function placeOf(line, { sources, runs }) {
   const run = runs.findLast(([start]) => start <= line);
   if (run === undefined || run[1] === null) {
     return undefined;

@@ -41,7 +41,7 @@ test("bundle lines map to their sources", () => {
 test("error stack has the author's frames only", () => {
   const cause = new RangeError("inner");
   cause.stack = "";
-  const error = new TypeError("boom ☃", { cause });
+  const error = new TypeError("boom ☃\n  bang", { cause });
   error.stack = [
     "run@out/a.wasm.js:12:30",
     "answer@out/a.wasm.js:25:3",
@@ -52,7 +52,7 @@ test("error stack has the author's frames only", () => {
   assert.equal(
     explain(error, ORIGINS),
     [
-      "TypeError: boom ☃",
+      "Uncaught TypeError: boom ☃ bang",
       "    at run (tool.ts:5)",
       "    at helper (lib/b.ts:2)",
       "    at tool.ts:3",

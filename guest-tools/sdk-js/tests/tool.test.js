@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   ToolError,
-  ask,
   content,
   denied,
   error,
@@ -15,15 +14,12 @@ import {
   integer,
   json,
   object,
-  progress,
-  state,
   string,
   text,
   tool,
 } from "../index.js";
-import { connect } from "../src/host.js";
 import { byName } from "../src/tool.js";
-import { call, prepare } from "../testing.js";
+import { call } from "../testing.js";
 
 const BASE = { name: "a", description: "Does a thing.", effect: "read-only", run: () => "done" };
 
@@ -166,54 +162,4 @@ test("ToolError is a failure, other errors pass through", async () => {
     value: "3 is odd; give an even number",
   });
   await assert.rejects(call(halve, { number: 0 }), TypeError);
-});
-
-test("host calls are recorded", async () => {
-  const greet = tool({
-    ...BASE,
-    effect: "effectful",
-    run: (_input, { id }) => {
-      progress("asking");
-      const answers = [
-        ask("Who?"),
-        ask("Which?", ["small", "large"]),
-        ask("Sure?", ["yes"], { freeText: true }),
-        ask("More?"),
-      ];
-      progress("done", 1);
-      const before = state.get();
-      state.merge({ greeted: [answers[0].text] });
-      return { id, answers, before };
-    },
-  });
-  const recorded = prepare({ state: { old: 1 }, answers: ["Ann", 1, { kind: "cancelled" }] });
-  assert.deepEqual((await call(greet)).value, {
-    id: "test",
-    answers: [
-      { kind: "text", text: "Ann" },
-      { kind: "choice", index: 1 },
-      { kind: "cancelled" },
-      { kind: "unavailable" },
-    ],
-    before: { old: 1 },
-  });
-  assert.deepEqual(recorded, {
-    progress: [
-      { message: "asking", fraction: undefined },
-      { message: "done", fraction: 1 },
-    ],
-    deltas: [{ greeted: ["Ann"] }],
-    questions: [
-      { prompt: "Who?", choices: [], freeText: true },
-      { prompt: "Which?", choices: ["small", "large"], freeText: false },
-      { prompt: "Sure?", choices: ["yes"], freeText: true },
-      { prompt: "More?", choices: [], freeText: true },
-    ],
-  });
-});
-
-test("undeclared import error names the setting", () => {
-  connect({});
-  const expected = /built without `ask`: add "ask" to "uses" of "agent-host" in package.json/;
-  assert.throws(() => ask("Who?"), expected);
 });

@@ -12,9 +12,10 @@ every call against. `agent-host build` makes a component of the project's `tool.
 still a function: a test calls it.
 """
 
+from agent_tool._artifacts import Artifact, ArtifactError
 from agent_tool._failure import DefinitionError, ToolError
-from agent_tool._host import ask, progress, state
-from agent_tool._human import Answer, Question
+from agent_tool._host import artifacts, ask, ask_form, context, halt, progress, state
+from agent_tool._human import Answer, Form, FormAnswer, Question
 from agent_tool._output import (
     Output,
     Part,
@@ -33,21 +34,29 @@ from agent_tool._tool import Call, current_call, tool
 
 __all__ = [
     "Answer",
+    "Artifact",
+    "ArtifactError",
     "Call",
     "DefinitionError",
+    "Form",
+    "FormAnswer",
     "Output",
     "Part",
     "Question",
     "Schema",
     "ToolError",
+    "artifacts",
     "ask",
+    "ask_form",
     "content",
+    "context",
     "current_call",
     "denied",
     "error",
     "error_json",
     "file",
     "file_url",
+    "halt",
     "image",
     "json",
     "progress",

@@ -29,27 +29,41 @@ def explain(exception: BaseException) -> str:
     return text
 
 
+def summary(exception: BaseException) -> str:
+    """An exception in one line, for the model: its type and its text, without directories of the
+    machine that built the component.
+    """
+    name = type(exception).__name__
+    text = " ".join(str(exception).split())
+    for root in sorted((root for root in sys.path if root), key=len, reverse=True):
+        text = text.replace(root + os.sep, "")
+    return f"{name}: {text}" if text else name
+
+
 def relative(path: str) -> str:
     """The path of a source file from where Python found its module."""
     roots = [root + os.sep for root in sys.path if root and path.startswith(root + os.sep)]
     return path[len(max(roots, key=len, default="")) :]
 
 
+def sources() -> dict[str, list[str]]:
+    """The lines of all loaded modules but this package's and Python's own, by path."""
+    paths = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    return {
+        path: linecache.getlines(path)
+        for path in paths
+        if path
+        and path.endswith(".py")
+        and path.startswith(_roots())
+        and not path.startswith(_HERE)
+    }
+
+
 def keep_sources() -> None:
-    """Keeps the lines of all loaded modules but this package's, for tracebacks when the files are
-    gone.
-    """
-    for module in list(sys.modules.values()):
-        path = getattr(module, "__file__", None)
-        if (
-            path
-            and path.endswith(".py")
-            and path.startswith(_roots())
-            and not path.startswith(_HERE)
-        ):
-            lines = linecache.getlines(path)
-            # An entry without a time is not compared with the file.
-            linecache.cache[path] = (sum(map(len, lines)), None, lines, path)
+    """Keeps the lines of the author's modules, for tracebacks when the files are gone."""
+    for path, lines in sources().items():
+        # An entry without a time is not compared with the file.
+        linecache.cache[path] = (sum(map(len, lines)), None, lines, path)
 
 
 def _roots() -> tuple[str, ...]:

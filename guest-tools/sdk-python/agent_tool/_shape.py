@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent_tool._output import plain
+from agent_tool._output import Output, Part, plain
 from agent_tool._prose import reflow
 
 # The supported hints; the message of every refusal ends with it.
@@ -118,6 +118,13 @@ def object_of(fields: Sequence[Field], build: Callable[[dict[str, object]], obje
         )
 
     return Shape(schema, read)
+
+
+def is_record(hint: object) -> bool:
+    """True if a hint is a type with fields, a dataclass or a TypedDict; result types are not."""
+    if hint in (Output, Part) or not isinstance(hint, type):
+        return False
+    return dataclasses.is_dataclass(hint) or typing.is_typeddict(hint)
 
 
 def _expect(value: object, kind: type | tuple[type, ...], what: str, path: str) -> typing.Any:

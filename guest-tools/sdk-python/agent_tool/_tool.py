@@ -4,7 +4,6 @@ build.
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import json
 import re
@@ -14,11 +13,21 @@ from dataclasses import dataclass
 
 from agent_tool._explain import relative
 from agent_tool._failure import DefinitionError, ToolError
-from agent_tool._output import Output, Part, error, to_output
+from agent_tool._output import Output, error, to_output
 from agent_tool._prose import reflow
-from agent_tool._shape import Field, Misfit, Shape, Unsupported, object_of, shape_of, shown_default
+from agent_tool._shape import (
+    Field,
+    Misfit,
+    Shape,
+    Unsupported,
+    is_record,
+    object_of,
+    shape_of,
+    shown_default,
+)
 
-EFFECTS = ("read-only", "idempotent", "effectful")
+Effect = typing.Literal["read-only", "idempotent", "effectful"]
+EFFECTS: tuple[Effect, ...] = typing.get_args(Effect)
 
 # The form that the host and all providers of models take.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -90,20 +99,32 @@ def current_call() -> Call:
     return _current
 
 
+@typing.overload
+def tool(function: F, /) -> F: ...
+@typing.overload
 def tool(
     *,
-    effect: str | None = None,
+    effect: Effect = "effectful",
     name: str | None = None,
     title: str | None = None,
     output: object = None,
-) -> Callable[[F], F]:
-    """Makes a function a tool.
+) -> Callable[[F], F]: ...
+def tool(
+    function: F | None = None,
+    /,
+    *,
+    effect: str = "effectful",
+    name: str | None = None,
+    title: str | None = None,
+    output: object = None,
+) -> Callable[[F], F] | F:
+    """Makes a function a tool: `@tool`, or `@tool(effect="read-only")`.
 
     Its docstring is what the model reads, and its parameters are the fields of the input. The
     function stays a function, so a test can call it.
 
     - `effect` is the effect that a call may have, and the host enforces it: "read-only",
-      "idempotent" or "effectful".
+      "idempotent", or "effectful", which promises nothing and is the default.
     - `name` is what the model calls; without it, the function's name.
     - `title` is a short name to show to users.
     - `output` is the type of a JSON result that the tool promises; without it, what the function is
@@ -123,12 +144,12 @@ def tool(
         TOOLS[made.name] = made
         return function
 
-    return define
+    return define if function is None else define(function)
 
 
 def _define(
     function: Callable[..., object],
-    effect: str | None,
+    effect: str,
     name: str | None,
     title: str | None,
     output: object,
@@ -137,9 +158,8 @@ def _define(
     if not _NAME.fullmatch(name):
         raise Unsupported(f"the name `{name}` must be 1 to 64 letters, digits, `_` and `-`")
     if effect not in EFFECTS:
-        given = "is missing" if effect is None else f"is {effect!r}"
         raise Unsupported(
-            f"the effect {given}; write @tool(effect=...) with one of {', '.join(map(repr, EFFECTS))}"
+            f"the effect is {effect!r}; write @tool(effect=...) with one of {', '.join(map(repr, EFFECTS))}"
         )
     if inspect.iscoroutinefunction(function):
         raise Unsupported("a tool's function cannot be `async`")
@@ -150,7 +170,7 @@ def _define(
         )
     hints = typing.get_type_hints(function, include_extras=True)
     promised = hints.get("return") if output is None else output
-    shape = shape_of(promised) if output is not None or _is_record(promised) else None
+    shape = shape_of(promised) if output is not None or is_record(promised) else None
     return Tool(name, title, description, effect, _input(function, hints), shape, function)
 
 
@@ -179,15 +199,6 @@ def _input(function: Callable[..., object], hints: dict[str, object]) -> Shape:
             )
         )
     return object_of(fields, dict)
-
-
-def _is_record(hint: object) -> bool:
-    """True if a hint is a type that defines the fields of a JSON result; result types themselves
-    are not.
-    """
-    if hint in (Output, Part) or not isinstance(hint, type):
-        return False
-    return dataclasses.is_dataclass(hint) or typing.is_typeddict(hint)
 
 
 def _where(function: Callable[..., object]) -> str:

@@ -15,11 +15,13 @@ from typing import NoReturn
 from wit_world import exports
 from wit_world.imports import types
 
-from agent_tool._explain import explain, keep_sources
+from agent_tool._explain import explain, keep_sources, relative, sources, summary
 from agent_tool._failure import DefinitionError
+from agent_tool._imports import DECLARED, how_to_declare
 from agent_tool._output import Data, Output, Part, error
 from agent_tool._tool import TOOLS, Call
 from agent_tool._tool import Tool as Defined
+from agent_tool._uses import undeclared
 
 _EFFECTS = {
     "read-only": types.Effect.READ_ONLY,
@@ -65,7 +67,9 @@ def _reseed() -> None:
 def _fail(exception: BaseException) -> NoReturn:
     try:
         sys.stdout.flush()
-        print(explain(exception), file=sys.stderr, end="", flush=True)
+        # The host gives the line with this word to the model, and the traceback to the author.
+        told = f"{explain(exception)}Uncaught {summary(exception)}"
+        print(told, file=sys.stderr, flush=True)
     finally:
         # Even where there is no memory left to explain with.
         os.abort()
@@ -130,10 +134,22 @@ def _load() -> None:
 
         if not TOOLS:
             raise DefinitionError("tool.py defines no tool: put `@tool(effect=...)` on a function")
+        _check_uses()
     except BaseException as exception:  # noqa: BLE001 (told, and ends the build)
         print(explain(exception), file=sys.stderr, end="", flush=True)
         os._exit(1)
     keep_sources()
+
+
+def _check_uses() -> None:
+    """Refuses tools that use an interface which the component does not import."""
+    problems = [
+        f"{relative(path)}:{line}: `{name}` is used and not declared: {how_to_declare(use)}"
+        for path, lines in sources().items()
+        for line, name, use in undeclared("".join(lines), DECLARED)
+    ]
+    if problems:
+        raise DefinitionError("\n".join(problems))
 
 
 _load()

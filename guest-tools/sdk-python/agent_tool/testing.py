@@ -19,9 +19,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agent_tool._human import Answer, Question
+from agent_tool._artifacts import Artifact, ArtifactError
+from agent_tool._human import Answer, Form, FormAnswer, Question
 from agent_tool._output import Output
 from agent_tool._tool import TOOLS, Call
+
+# The kinds of a result that a failed or refused call has.
+_FAILURES = ("error-text", "error-json", "execution-denied")
 
 
 @dataclass
@@ -32,27 +36,41 @@ class Recorded:
     """Messages with the part that is done."""
     deltas: list[dict[str, object]] = field(default_factory=list)
     """The requested changes of the state."""
-    questions: list[Question] = field(default_factory=list)
-    """Questions, in order."""
+    questions: list[Question | Form] = field(default_factory=list)
+    """Questions and forms, in order."""
+    halt: str | None = None
+    """The message with which the run ends, if it does."""
+    artifacts: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    """The artifacts as the calls left them: media types and bytes by name."""
 
 
 _recorded = Recorded()
 _state: dict[str, object] = {}
-_answers: list[Answer] = []
+_context: dict[str, object] = {}
+_answers: list[Answer | FormAnswer] = []
+_may_use_artifacts = False
 
 
 def prepare(
-    state: Mapping[str, object] | None = None, answers: Sequence[Answer | str | int] = ()
+    state: Mapping[str, object] | None = None,
+    answers: Sequence[Answer | FormAnswer | str | int | Sequence[int] | Mapping[str, object]] = (),
+    context: Mapping[str, object] | None = None,
+    artifacts: Mapping[str, tuple[str, bytes]] | None = None,
 ) -> None:
-    """Starts over: nothing recorded, this state, and these answers, in the order of the questions.
+    """Starts over: nothing recorded, this state, this context, and these answers, in the order of
+    the questions.
 
-    A string is a free-text answer and a number is the index of a choice. A question without an
-    answer is answered `unavailable`.
+    A string is a free-text answer, a number is the index of a choice, a list of numbers are the
+    indexes of several, and a mapping has the fields of a form. A question without an answer is
+    answered `unavailable`. `artifacts` has a media type and bytes for each name; without it the
+    tools have no grant for artifacts.
     """
-    global _recorded, _state, _answers
-    _recorded = Recorded()
+    global _recorded, _state, _context, _answers, _may_use_artifacts
+    _recorded = Recorded(artifacts=dict(artifacts or {}))
     _state = copy.deepcopy(dict(state or {}))
+    _context = copy.deepcopy(dict(context or {}))
     _answers = [_answer(answer) for answer in answers]
+    _may_use_artifacts = artifacts is not None
 
 
 def recorded() -> Recorded:
@@ -62,11 +80,22 @@ def recorded() -> Recorded:
 
 def call(name: str, input: Mapping[str, object] | None = None) -> Output:
     """Calls a tool by its name, with its input as JSON. An error that would end a component as a
-    trap is raised.
+    trap is raised. A call that fails or is denied changes no state and no artifacts, and does not
+    end the run.
     """
-    return TOOLS[name].run(
-        Call(id="test", name=name, idempotency_key="test"), json.dumps(dict(input or {}))
-    )
+    before = recorded()
+    failed = True
+    try:
+        output = TOOLS[name].run(
+            Call(id="test", name=name, idempotency_key="test"), json.dumps(dict(input or {}))
+        )
+        failed = output.kind in _FAILURES
+        return output
+    finally:
+        if failed:
+            _recorded.deltas = before.deltas
+            _recorded.halt = before.halt
+            _recorded.artifacts = before.artifacts
 
 
 def report(message: str, fraction: float | None) -> None:
@@ -84,13 +113,88 @@ def merge(delta: str) -> None:
     _recorded.deltas.append(json.loads(delta))
 
 
+def get_context() -> str:
+    """The host's `context.get`."""
+    return json.dumps(_context)
+
+
+def halt(message: str) -> None:
+    """The host's `control.halt`."""
+    _recorded.halt = message
+
+
 def ask(question: Question) -> Answer:
     """The host's `human.ask`."""
+    answer = _next_answer(question)
+    if isinstance(answer, FormAnswer):
+        # A test fails with it; the type of the answer is no fault of the tool.
+        raise AssertionError(  # noqa: TRY004
+            f"the next prepared answer is one to a form, and not to {question}"
+        )
+    return answer
+
+
+def ask_form(form: Form) -> FormAnswer:
+    """The host's `human.ask-form`."""
+    answer = _next_answer(form)
+    if isinstance(answer, FormAnswer):
+        return answer
+    if answer.kind in ("cancelled", "unavailable"):
+        return FormAnswer(answer.kind)
+    raise AssertionError(f"the next prepared answer is {answer}, which is none to a form")
+
+
+def list_artifacts() -> list[Artifact]:
+    """The host's `artifacts.list`."""
+    _allow("artifacts")
+    kept = sorted(_recorded.artifacts.items())
+    return [Artifact(name, media_type, len(data)) for name, (media_type, data) in kept]
+
+
+def get_artifact(name: str) -> bytes:
+    """The host's `artifacts.get`."""
+    _allow(name)
+    if name not in _recorded.artifacts:
+        raise ArtifactError("not-found", name)
+    return _recorded.artifacts[name][1]
+
+
+def put_artifact(name: str, media_type: str, data: bytes) -> None:
+    """The host's `artifacts.put`. It checks no media type, and has no quota."""
+    _allow(name)
+    parts = name.split("/")
+    if any(part in ("", ".", "..") for part in parts) or parts[0] == "results":
+        raise ArtifactError("invalid-name", name)
+    _recorded.artifacts[name] = (media_type, data)
+
+
+def delete_artifact(name: str) -> None:
+    """The host's `artifacts.delete`."""
+    get_artifact(name)
+    del _recorded.artifacts[name]
+
+
+def _allow(name: str) -> None:
+    if not _may_use_artifacts:
+        raise ArtifactError("denied", name)
+
+
+def _next_answer(question: Question | Form) -> Answer | FormAnswer:
     _recorded.questions.append(question)
     return _answers.pop(0) if _answers else Answer("unavailable")
 
 
-def _answer(answer: Answer | str | int) -> Answer:
-    if isinstance(answer, str):
-        return Answer("text", text=answer)
-    return Answer("choice", index=answer) if isinstance(answer, int) else answer
+def _answer(answer: object) -> Answer | FormAnswer:
+    match answer:
+        case Answer() | FormAnswer():
+            return answer
+        case str():
+            return Answer("text", text=answer)
+        case int():
+            return Answer("choice", index=answer)
+        case Mapping():
+            return FormAnswer("fields", dict(answer))
+        case Sequence():
+            return Answer("choices", indexes=tuple(sorted(answer)))
+        case _:
+            raise TypeError(f"{answer!r} is no answer")

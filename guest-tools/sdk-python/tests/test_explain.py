@@ -1,9 +1,10 @@
 """Exceptions as the author reads them."""
 
+import sys
 import unittest
 
 from agent_tool import DefinitionError, testing, tool
-from agent_tool._explain import explain
+from agent_tool._explain import explain, summary
 from agent_tool._tool import TOOLS
 
 
@@ -45,3 +46,18 @@ class Explaining(unittest.TestCase):
             raise DefinitionError("tool.py:1: `a`: no")
 
         self.assertEqual(caught(refuse), "tool.py:1: `a`: no\n")
+
+    def test_summary_is_one_line_without_directories_of_the_build(self):
+        root = next(path for path in sys.path if path)
+        cases = [
+            (ValueError("the wheel\n  came ☃ off"), "ValueError: the wheel came ☃ off"),
+            (KeyError("x"), "KeyError: 'x'"),
+            (
+                FileNotFoundError(44, "No such file", f"{root}/data/a.csv"),
+                "FileNotFoundError: [Errno 44] No such file: 'data/a.csv'",
+            ),
+            (RuntimeError(), "RuntimeError"),
+        ]
+        for exception, expected in cases:
+            with self.subTest(expected=expected):
+                self.assertEqual(summary(exception), expected)

@@ -4,19 +4,7 @@ import unittest
 from dataclasses import dataclass
 from typing import Annotated
 
-from agent_tool import (
-    Answer,
-    DefinitionError,
-    Output,
-    Question,
-    ToolError,
-    ask,
-    current_call,
-    progress,
-    state,
-    testing,
-    tool,
-)
+from agent_tool import DefinitionError, Output, ToolError, current_call, testing, tool
 from agent_tool._tool import TOOLS
 
 
@@ -65,6 +53,22 @@ class Defining(unittest.TestCase):
         self.assertEqual(made.output.schema["properties"], {"words": {"type": "integer"}})
         self.assertEqual(count_words("one two"), Count(2))
 
+    def test_tool_without_arguments_is_effectful(self):
+        @tool
+        def send(to: str) -> str:
+            """Sends something."""
+            return f"sent to {to}"
+
+        @tool()
+        def drop() -> str:
+            """Drops something."""
+            return "dropped"
+
+        made = [(one.name, one.effect, one.title) for one in TOOLS.values()]
+        self.assertEqual(made, [("send", "effectful", None), ("drop", "effectful", None)])
+        self.assertEqual(send("Ann"), "sent to Ann")
+        self.assertEqual(testing.call("send", {"to": "Ann"}), Output("text", "sent to Ann"))
+
     def test_output_schema_needs_a_record_or_an_argument(self):
         @tool(effect="idempotent", name="said", output=list[int])
         def first() -> str:
@@ -110,8 +114,12 @@ class Defining(unittest.TestCase):
 
         tool(effect="read-only", name="taken")(bare)
         cases = [
-            ({}, bare, "the effect is missing; write @tool(effect=...) with one of 'read-only', "),
-            ({"effect": "none"}, bare, "the effect is 'none'; "),
+            (
+                {"effect": "none"},
+                bare,
+                "the effect is 'none'; write @tool(effect=...) with one of 'read-only', ",
+            ),
+            ({}, without_words, "the docstring is missing"),
             (
                 {"effect": "read-only", "name": "a b"},
                 bare,
@@ -178,34 +186,3 @@ class Calling(unittest.TestCase):
             testing.call("divide", {"by": 0})
         with self.assertRaises(RuntimeError):
             current_call()
-
-    def test_host_calls_are_recorded(self):
-        @tool(effect="effectful")
-        def greet() -> str:
-            """Greets."""
-            progress("asking")
-            name = ask("Who?")
-            size = ask("Which?", ["small", "large"])
-            last = ask("Sure?", ["yes"], free_text=True)
-            progress("done", 1)
-            before = state.get()
-            state.merge({"greeted": [name.text]})
-            return f"{name.text} {size.index} {last.kind} {before} {current_call().name}"
-
-        testing.prepare(state={"old": 1}, answers=["Ann", 1, Answer("cancelled")])
-        self.assertEqual(testing.call("greet"), Output("text", "Ann 1 cancelled {'old': 1} greet"))
-        self.assertEqual(
-            testing.recorded(),
-            testing.Recorded(
-                progress=[("asking", None), ("done", 1.0)],
-                deltas=[{"greeted": ["Ann"]}],
-                questions=[
-                    Question("Who?", (), True),
-                    Question("Which?", ("small", "large"), False),
-                    Question("Sure?", ("yes",), True),
-                ],
-            ),
-        )
-        self.assertEqual(ask("Again?"), Answer("unavailable"))
-        with self.assertRaises(TypeError):
-            ask("Which?", "small")

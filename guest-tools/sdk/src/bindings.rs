@@ -11,7 +11,9 @@
 #[rustfmt::skip]
 pub mod generated;
 
-pub(crate) use generated::agent::tool::{human, progress, state, types};
+pub(crate) use generated::agent::tool::{
+    artifacts, context, control, human, progress, state, types,
+};
 pub(crate) use generated::exports::agent::tool::tool::{
     ToolCall, ToolDefinition, ToolResultOutput,
 };

@@ -49,11 +49,16 @@
 //!
 //! # Host functions
 //! [`progress::report`] shows the progress of a call, [`state`] is what the tools of a session
-//! share, and [`ask()`] asks the user. A component imports what it uses and nothing else, and its
+//! share, and [`ask()`] and [`ask_form()`] ask the user. [`context`] is what the operator says of
+//! the request, [`artifacts`] are the files of the session, and [`control::halt`] ends the run. A
+//! component imports what it uses and nothing else, and its
 //! imports are its permission request. Files, clocks and randomness are `std`'s; [`workspace`]
 //! turns a path that a model wrote into the one to open. Outside WebAssembly, [`testing`] stands in
 //! for the host.
 
+pub mod artifacts;
+pub mod context;
+pub mod control;
 pub mod progress;
 pub mod state;
 pub mod workspace;
@@ -73,7 +78,7 @@ pub mod testing;
 
 pub use agent_tool_macros::{input, output, tool};
 pub use call::{Call, Effect, Tool};
-pub use human::{Answer, Question, ask};
+pub use human::{Answer, FormAnswer, Question, ask, ask_form};
 pub use output::{Data, IntoOutput, Json, Output, Part};
 
 /// Makes the crate a component with the named tools:

@@ -3,11 +3,11 @@
 //! meet. It does not exist in a component.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Map, Value};
 
-use crate::{Answer, Question};
+use crate::{Answer, FormAnswer, Question};
 
 /// The calls of this thread's tools to the host.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +18,10 @@ pub struct Recorded {
     pub deltas: Vec<Map<String, Value>>,
     /// Questions.
     pub questions: Vec<Question>,
+    /// Forms: the prompt and the schema.
+    pub forms: Vec<(String, Value)>,
+    /// The messages that end the run, in order; the last one counts.
+    pub halts: Vec<String>,
 }
 
 #[derive(Default)]
@@ -25,6 +29,10 @@ struct StandIn {
     recorded: Recorded,
     state: Map<String, Value>,
     answers: VecDeque<Answer>,
+    forms: VecDeque<FormAnswer>,
+    context: Map<String, Value>,
+    /// The artifacts by name: the media type and the bytes. Without a grant there are none.
+    artifacts: Option<BTreeMap<String, (String, Vec<u8>)>>,
 }
 
 thread_local! {
@@ -39,7 +47,27 @@ pub fn prepare(state: Map<String, Value>, answers: impl IntoIterator<Item = Answ
         recorded: Recorded::default(),
         state,
         answers,
+        ..StandIn::default()
     });
+}
+
+/// Prepares the answers to forms, in their order. A form without one is answered `Unavailable`.
+pub fn prepare_forms(answers: impl IntoIterator<Item = FormAnswer>) {
+    HOST.with_borrow_mut(|host| host.forms = answers.into_iter().collect());
+}
+
+/// Prepares the context of the session.
+pub fn prepare_context(context: Map<String, Value>) {
+    HOST.with_borrow_mut(|host| host.context = context);
+}
+
+/// Grants artifacts, and prepares them: name, media type and bytes. Without this, every use of them
+/// is denied.
+pub fn prepare_artifacts<'a>(artifacts: impl IntoIterator<Item = (&'a str, &'a str, &'a [u8])>) {
+    let artifacts = artifacts
+        .into_iter()
+        .map(|(name, media_type, data)| (name.to_owned(), (media_type.to_owned(), data.to_vec())));
+    HOST.with_borrow_mut(|host| host.artifacts = Some(artifacts.collect()));
 }
 
 /// The calls recorded since [`prepare`], or since the thread began.
@@ -65,4 +93,71 @@ pub(crate) fn answer(question: &Question) -> Answer {
         host.recorded.questions.push(question.clone());
         host.answers.pop_front().unwrap_or(Answer::Unavailable)
     })
+}
+
+pub(crate) fn fill_form(prompt: &str, schema: &Value) -> FormAnswer {
+    HOST.with_borrow_mut(|host| {
+        let form = (prompt.to_owned(), schema.clone());
+        host.recorded.forms.push(form);
+        host.forms.pop_front().unwrap_or(FormAnswer::Unavailable)
+    })
+}
+
+pub(crate) fn context() -> Map<String, Value> {
+    HOST.with_borrow(|host| host.context.clone())
+}
+
+pub(crate) fn record_halt(message: String) {
+    HOST.with_borrow_mut(|host| host.recorded.halts.push(message));
+}
+
+/// The artifacts of the stand-in. It checks neither names nor media types, and has no quota.
+pub(crate) mod artifacts {
+    use std::collections::BTreeMap;
+
+    use super::HOST;
+    use crate::artifacts::{Artifact, ArtifactError};
+
+    type Artifacts = BTreeMap<String, (String, Vec<u8>)>;
+
+    fn with<T>(
+        act: impl FnOnce(&mut Artifacts) -> Result<T, ArtifactError>,
+    ) -> Result<T, ArtifactError> {
+        HOST.with_borrow_mut(|host| match &mut host.artifacts {
+            Some(artifacts) => act(artifacts),
+            None => Err(ArtifactError::Denied),
+        })
+    }
+
+    pub(crate) fn list() -> Result<Vec<Artifact>, ArtifactError> {
+        with(|artifacts| {
+            let listed = artifacts.iter().map(|(name, (media_type, data))| Artifact {
+                name: name.clone(),
+                media_type: media_type.clone(),
+                size: data.len() as u64,
+            });
+            Ok(listed.collect())
+        })
+    }
+
+    pub(crate) fn get(name: &str) -> Result<Vec<u8>, ArtifactError> {
+        with(|artifacts| match artifacts.get(name) {
+            Some((_, data)) => Ok(data.clone()),
+            None => Err(ArtifactError::NotFound),
+        })
+    }
+
+    pub(crate) fn put(name: &str, media_type: &str, data: &[u8]) -> Result<(), ArtifactError> {
+        with(|artifacts| {
+            artifacts.insert(name.to_owned(), (media_type.to_owned(), data.to_vec()));
+            Ok(())
+        })
+    }
+
+    pub(crate) fn delete(name: &str) -> Result<(), ArtifactError> {
+        with(|artifacts| match artifacts.remove(name) {
+            Some(_) => Ok(()),
+            None => Err(ArtifactError::NotFound),
+        })
+    }
 }

@@ -1,8 +1,10 @@
 //! The crate as an author uses it: attributes, natively called functions, and the stand-in for the host.
 
+use agent_tool::artifacts::{self, Artifact, ArtifactError};
 use agent_tool::testing::{self, Recorded};
 use agent_tool::{
-    Answer, Call, Effect, Json, Output, Question, ask, input, output, progress, state, tool,
+    Answer, Call, Effect, FormAnswer, Json, Output, Question, ask, ask_form, context, control,
+    input, output, progress, state, tool,
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -41,7 +43,7 @@ fn order(input: Order, call: &Call) -> Result<Output, String> {
         ["Yes", "No"],
     )) {
         Answer::Choice(0) => {}
-        Answer::Choice(_) | Answer::Text(_) | Answer::Cancelled => {
+        Answer::Choice(_) | Answer::Choices(_) | Answer::Text(_) | Answer::Cancelled => {
             return Ok(Output::denied("the user said no"));
         }
         Answer::Unavailable => return Err("no user can be asked".to_owned()),
@@ -180,6 +182,7 @@ fn host_stand_in_answers_and_records() {
         prompt: "Order tea?".to_owned(),
         choices: vec!["Yes".to_owned(), "No".to_owned()],
         free_text: false,
+        multiple: false,
     };
     let state = json!({"orders": 2})
         .as_object()
@@ -193,6 +196,7 @@ fn host_stand_in_answers_and_records() {
         progress,
         deltas,
         questions: vec![question.clone()],
+        ..Recorded::default()
     };
 
     testing::prepare(state, [Answer::Choice(0)]);
@@ -221,4 +225,43 @@ fn host_stand_in_answers_and_records() {
         order(tea, &call("order")),
         Err("no user can be asked".to_owned())
     );
+}
+
+#[test]
+fn host_stand_in_has_a_session() {
+    let context = json!({"user": "ada"})
+        .as_object()
+        .cloned()
+        .expect("an object");
+    testing::prepare(serde_json::Map::new(), [Answer::Choices(vec![0, 2])]);
+    assert_eq!(artifacts::list(), Err(ArtifactError::Denied));
+    testing::prepare_context(context.clone());
+    testing::prepare_artifacts([("a.txt", "text/plain", &b"one"[..])]);
+    testing::prepare_forms([FormAnswer::Fields(context.clone())]);
+
+    assert_eq!(context::get(), context);
+    let which = Question::choice("Which?", ["a", "b", "c"]).multiple();
+    assert!(which.multiple);
+    assert_eq!(ask(&which), Answer::Choices(vec![0, 2]));
+    let schema = json!({"type": "object", "properties": {"user": {"type": "string"}}});
+    assert_eq!(ask_form("Who?", &schema), FormAnswer::Fields(context));
+    assert_eq!(ask_form("Who?", &schema), FormAnswer::Unavailable);
+    control::halt("enough");
+
+    assert_eq!(artifacts::get("a.txt"), Ok(b"one".to_vec()));
+    assert_eq!(artifacts::put("b.txt", "text/plain", b"four"), Ok(()));
+    assert_eq!(artifacts::delete("a.txt"), Ok(()));
+    assert_eq!(artifacts::delete("a.txt"), Err(ArtifactError::NotFound));
+    assert_eq!(artifacts::get("a.txt"), Err(ArtifactError::NotFound));
+    let left = Artifact {
+        name: "b.txt".to_owned(),
+        media_type: "text/plain".to_owned(),
+        size: 4,
+    };
+    assert_eq!(artifacts::list(), Ok(vec![left]));
+    let recorded = testing::recorded();
+    let form = ("Who?".to_owned(), schema);
+    assert_eq!(recorded.forms, [form.clone(), form]);
+    assert_eq!(recorded.questions, [which]);
+    assert_eq!(recorded.halts, ["enough"]);
 }

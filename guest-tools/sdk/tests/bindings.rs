@@ -21,6 +21,9 @@ const WORLD: &str = "
         import agent:tool/progress@0.1.0;
         import agent:tool/state@0.1.0;
         import agent:tool/human@0.1.0;
+        import agent:tool/context@0.1.0;
+        import agent:tool/control@0.1.0;
+        import agent:tool/artifacts@0.1.0;
     }
 ";
 

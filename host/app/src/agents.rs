@@ -207,7 +207,7 @@ impl Host {
             model: model.clone(),
             tools,
             agents,
-            hooks: Vec::new(),
+            hooks: self.registry().engine_hooks(),
             workflow: None,
             key: self.key.clone(),
             settings,

@@ -55,14 +55,7 @@ pub(crate) async fn load_one(
     sandbox: &Sandbox,
     tool: &ToolConfig,
 ) -> Result<ComponentEntry, HostError> {
-    let bytes = bytes_of(&tool.source)?;
-    let component = sandbox
-        .load(bytes)
-        .await
-        .map_err(|source| HostError::Load {
-            component: tool.source.clone(),
-            source,
-        })?;
+    let component = load_source(sandbox, &tool.source).await?;
     // A plain component has functions that are no tools; a tool that is declared should be usable.
     if component.declares_effects() {
         for note in component.notes() {
@@ -79,6 +72,21 @@ pub(crate) async fn load_one(
         component,
         grants: Arc::clone(&tool.grants),
         limits: tool.limits.clone(),
+    })
+}
+
+/// Loads a component.
+///
+/// # Errors
+/// It cannot be read or loaded.
+pub(crate) async fn load_source(
+    sandbox: &Sandbox,
+    source: &ComponentSource,
+) -> Result<ToolComponent, HostError> {
+    let loaded = sandbox.load(bytes_of(source)?).await;
+    loaded.map_err(|error| HostError::Load {
+        component: source.clone(),
+        source: error,
     })
 }
 

@@ -66,6 +66,24 @@ pub enum HostError {
         /// The built-in components.
         known: Vec<String>,
     },
+    /// A `[[hook]]` whose component has no hooks.
+    #[error(
+        "the component {component} of the hook `{name}` exports no `agent:tool/hook`, so it cannot judge anything. Name a hook component under [[hook]], and tools under [[tool]]"
+    )]
+    NotAHook {
+        /// The name of the hook.
+        name: String,
+        /// The component.
+        component: ComponentSource,
+    },
+    /// A `[[tool]]` whose component has hooks alone.
+    #[error(
+        "the component `{name}` has hooks and no tools. Move it from [[tool]] to [[hook]] in agent.toml, and add its `points`"
+    )]
+    HookAsTool {
+        /// The name of the component.
+        name: String,
+    },
     /// An MCP server that is required cannot be used.
     #[error(transparent)]
     Server(#[from] ConnectError),
@@ -187,6 +205,8 @@ impl HostError {
             | Self::Script { .. }
             | Self::Recording(_)
             | Self::UnknownBuiltin { .. }
+            | Self::NotAHook { .. }
+            | Self::HookAsTool { .. }
             | Self::UnknownApproval { .. }
             | Self::NoAgent { .. }
             | Self::NoWorkflow { .. }

@@ -168,6 +168,10 @@ fn remedy(rule: &str, tool: &str, rules: &[CallRule]) -> String {
             "it needed approval, and no one could be asked; change this [[rule]] in agent.toml, or add a more specific one with decision = \"allow\""
                 .to_owned()
         }
+        None if rule.starts_with("hook.") => {
+            "a hook denied it, or asked for an approval that no one could give; `sessions show` has its verdict. Change its component or its [[hook]] in agent.toml"
+                .to_owned()
+        }
         None if rule.starts_with("rule.") => "agent.toml has no such [[rule]] any more".to_owned(),
         None => format!(
             "it needed approval, and no one could be asked; without approval it runs with\n[[rule]]\ndecision = \"allow\"\ntool = {}",

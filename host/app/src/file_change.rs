@@ -69,6 +69,10 @@ impl Registry {
             ComponentSource::Builtin(name) if name == COMPONENT => {}
             _ => return None,
         }
+        // Another component, or one with other grants, may read other files.
+        if !std::ptr::eq(self.component_of(READ)?, entry) {
+            return None;
+        }
         let text = |name: &str| input.get(name).and_then(Value::as_str);
         let path = text("path")?;
         let written = match tool {
@@ -76,18 +80,15 @@ impl Registry {
             EDIT => Written::Part(text("old")?, text("new")?),
             _ => return None,
         };
-        let before = match self.first_page(path, 1).await? {
+        let before = match self.page(path, 1).await? {
             Ok(before) => before,
             Err(reason) => return Some(FileChange::Unread { reason }),
         };
-        // A page that is not the whole file ends with a line of the tool's own.
-        let lines = before.lines().count();
-        if lines > 0 {
-            let last = self.first_page(path, lines).await?.ok()?;
-            let line = before.split_inclusive('\n').next_back()?;
-            if !last.starts_with(line) {
-                return None;
-            }
+        let count = before.lines().count();
+        if let Some(line) = before.split_inclusive('\n').next_back()
+            && self.page(path, count).await?.ok()? != last_page(line, count)
+        {
+            return None;
         }
         let (after, shows) = written.after(&before)?;
         let rows = rows(&before, &after);
@@ -95,7 +96,7 @@ impl Registry {
     }
 
     /// Reads a page of a text file from a line on; the inner error is the tool's reason.
-    async fn first_page(&self, path: &str, line: usize) -> Option<Result<String, String>> {
+    async fn page(&self, path: &str, line: usize) -> Option<Result<String, String>> {
         let input = json!({ "path": path, "offset_line": line });
         let session = SessionId::new();
         let invocation = Invocation {
@@ -105,6 +106,7 @@ impl Registry {
             input: input.as_object().cloned()?,
             idempotency_key: session.to_string(),
             shared: Arc::default(),
+            context: Arc::default(),
             answers: Vec::new(),
             artifacts: None,
             can_ask: false,
@@ -116,9 +118,20 @@ impl Registry {
         };
         match report.output {
             ToolResultOutput::Text(text) => Some(Ok(text)),
-            ToolResultOutput::ErrorText(reason) => Some(Err(reason)),
+            ToolResultOutput::ErrorText(reason)
+            | ToolResultOutput::ExecutionDenied(Some(reason)) => Some(Err(reason)),
             _ => None,
         }
+    }
+}
+
+/// Returns the page of the last line of a file of `count` lines. A page that was cut ends with a
+/// line of the tool's own, so that the file has another line there, or none.
+fn last_page(line: &str, count: usize) -> String {
+    match (count, line.ends_with('\n')) {
+        (1, _) => line.to_owned(),
+        (_, true) => format!("{line}[lines {count} to {count} of {count}]"),
+        (_, false) => format!("{line}\n[lines {count} to {count} of {count}]"),
     }
 }
 

@@ -3,8 +3,10 @@
 use crate::{
     agents::{AgentModels, open_models},
     config::{Config, ModelConfig, ModelsConfig},
+    default_prompt::default_prompt,
     error::HostError,
     no_model::NoModel,
+    reach::reach,
     recording,
     registry::Registry,
     rules::{CommandRules, check_rules},
@@ -21,7 +23,7 @@ use agent_host_engine::{
     session::{ClientSession, Session, SessionStart, now_ms},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
-use agent_host_journal::{JournalStore, ProjectApproval};
+use agent_host_journal::{JournalStore, ProjectApproval, SessionName};
 use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
 use agent_host_types::{
     approval::ApprovalRule,
@@ -154,6 +156,12 @@ impl Host {
         &self.registry
     }
 
+    /// Returns the store of sessions.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn JournalStore> {
+        &self.store
+    }
+
     /// Returns the model.
     #[must_use]
     pub fn model(&self) -> &dyn Model {
@@ -164,11 +172,18 @@ impl Host {
     /// the caller and the configuration allow it.
     #[must_use]
     pub fn agent(&self, prompts: Prompts) -> Agent {
+        self.agent_with_model(&self.model, prompts)
+    }
+
+    /// Creates the engine as [`Self::agent`] does, with another model; agents without a model of
+    /// their own have it, too.
+    #[must_use]
+    pub fn agent_with_model(&self, model: &Arc<dyn Model>, prompts: Prompts) -> Agent {
         let prompts = self.prompts(prompts);
         let depth = self.config.agent_depth;
-        let agents = self.agents(&self.config.agents, &self.model, prompts, depth);
+        let agents = self.agents(&self.config.agents, model, prompts, depth);
         let tools = self.registry.clone();
-        self.assemble(tools, &self.model, self.settings(prompts), agents)
+        self.assemble(tools, model, self.settings(prompts), agents)
     }
 
     pub(crate) fn prompts(&self, prompts: Prompts) -> Prompts {
@@ -187,6 +202,7 @@ impl Host {
             prompts,
             timing: self.config.timing,
             durability: self.config.session.durability,
+            artifact_bytes: self.config.session.artifact_bytes,
             approval_expiry_ms: self.config.approval_expiry_ms,
             context: self.config.context,
             ..Settings::default()
@@ -246,12 +262,33 @@ impl Host {
         Ok(self.store.read_blob(digest).await?)
     }
 
-    /// Starts a session of the agent of the file's top level.
+    /// Returns the system prompt of the agent of the file's top level: the configured one, or the
+    /// default one before the instruction files. It changes from day to day alone.
+    #[must_use]
+    pub fn system_prompt(&self, prompts: Prompts) -> Option<String> {
+        let configured = self.config.system.clone();
+        if !self.config.default_system {
+            return configured;
+        }
+        let day = i64::try_from(now_ms()).unwrap_or_default();
+        let day = jiff::Timestamp::from_millisecond(day).unwrap_or_default();
+        let prompt = default_prompt(
+            &day.strftime("%F").to_string(),
+            &self.config.working_dir.display().to_string(),
+            &reach(&self.registry),
+            self.prompts(prompts) == Prompts::Ask,
+        );
+        let sections = std::iter::once(prompt).chain(configured);
+        Some(sections.collect::<Vec<_>>().join("\n\n"))
+    }
+
+    /// Starts a session of the agent of the file's top level, for calls that are asked about.
     ///
     /// # Errors
     /// When the journal cannot be written.
     pub async fn start_session(&self) -> Result<Session, HostError> {
-        self.start_session_with(self.config.system.clone()).await
+        let system = self.system_prompt(Prompts::Ask);
+        self.start_session_with(system).await
     }
 
     /// Starts a session with a system prompt.
@@ -325,12 +362,26 @@ impl Host {
         }
     }
 
-    /// Resumes a session, by its id, the beginning of its id, or `latest`.
+    /// Names a session.
+    ///
+    /// # Errors
+    /// When it is not durable yet, or another session of its directory has the name.
+    pub async fn name_session(
+        &self,
+        session: SessionId,
+        name: SessionName,
+    ) -> Result<(), HostError> {
+        Ok(self.store.name_session(session, name).await?)
+    }
+
+    /// Resumes a session, by its name, its id, the beginning or the end of its id, or `latest` for
+    /// that of the working directory.
     ///
     /// # Errors
     /// When there is no such session, another process has it, or its records cannot be read.
     pub async fn resume_session(&self, name: &str) -> Result<Session, HostError> {
-        let id = self.store.find(name).await?;
+        let directory = self.config.working_dir.display().to_string();
+        let id = self.store.find_in(&directory, name).await?;
         let journal = self.store.open_session(id).await?;
         let session = Session::resume(journal).await?;
         match session.state().parent() {

@@ -9,18 +9,22 @@ mod builtin;
 mod check;
 mod components;
 pub mod config;
+mod default_prompt;
 mod error;
 mod executables;
 mod explain;
 mod file_change;
+mod hooks;
 mod host;
 mod lock_diff;
 mod lock_file;
 mod login_file;
+mod models_list;
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
 mod no_model;
+mod reach;
 mod recording;
 mod registry;
 mod rules;
@@ -33,20 +37,23 @@ mod trust;
 mod trusted_file;
 mod workflows;
 
-pub use agent_host_models::Effort;
+pub use agent_host_models::{Effort, Preset};
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
 pub use config::{
-    ComponentSource, Config, ConfigError, ConfigProblem, Environment, ModelConfig, Overrides,
-    allowing_flag,
+    ComponentSource, Config, ConfigError, ConfigProblem, Environment, HookConfig, ModelConfig,
+    OnHookError, Overrides, allowing_flag, config_schema, nearest,
 };
 pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
 pub use file_change::{DiffRow, FileChange};
+pub use hooks::HookEntry;
 pub use host::{Host, model};
 pub use lock_diff::{compare, difference};
 pub use lock_file::{InvalidLock, LockError, LockFile};
+pub use models_list::{ListedModel, ListedProvider, list_models};
+pub use reach::{grant_lines, reach};
 pub use recording::RecordingFileError;
 pub use registry::Registry;
 pub use rules::{CommandRules, check_rules};

@@ -1,6 +1,7 @@
 //! The tools of a running host: components, loaded into the sandbox, and MCP servers; both checked
 //! against `agent.lock`, and offered to the engine under their tools' names.
 
+mod of_hooks;
 mod skills;
 
 use crate::{
@@ -8,6 +9,7 @@ use crate::{
     config::{Config, Confirmation, ExternalTool, ToolConfig},
     error::HostError,
     executables,
+    hooks::HookEntry,
     lock_file::LockFile,
     servers::{self, Connected, ServerEntry},
     skill::Skill,
@@ -55,6 +57,7 @@ pub struct Registry {
     /// The secrets that any of the components may use; empty where no calls are made.
     secrets: Arc<Secrets>,
     entries: Vec<Arc<ComponentEntry>>,
+    hooks: Vec<HookEntry>,
     servers: Connected,
     tools: Vec<RegisteredTool>,
     /// From a tool's name to its index in `tools` and its source.
@@ -89,6 +92,7 @@ impl Registry {
     pub fn reopen<'a>(&'a self, config: &'a Config) -> BoxFuture<'a, Result<Self, HostError>> {
         Box::pin(async move {
             let mut registry = Self::load_in(Arc::clone(&self.sandbox), &config.tools).await?;
+            registry.add_hooks(&config.hooks).await?;
             // The servers notice changes of their tools themselves.
             registry.add_servers(self.servers.clone())?;
             registry.add_external(&config.external_tools)?;
@@ -110,6 +114,7 @@ impl Registry {
             let loaded = Self::load(config, &config.tools);
             let connected = servers::connect(config, &config.servers);
             let (mut registry, connected) = tokio::try_join!(loaded, connected)?;
+            registry.add_hooks(&config.hooks).await?;
             registry.add_servers(connected)?;
             registry.add_external(&config.external_tools)?;
             Ok(registry)
@@ -124,7 +129,9 @@ impl Registry {
     /// cannot be read.
     pub async fn open_one(config: &Config, name: &str) -> Result<Self, HostError> {
         let mut registry = Self::open_one_unlocked(config, name).await?;
-        let configured = config.tools.iter().any(|tool| tool.name == name);
+        let mut hooks = config.hooks.iter();
+        let configured = config.tools.iter().any(|tool| tool.name == name)
+            || hooks.any(|hook| hook.name == name);
         if configured || !registry.servers().is_empty() {
             registry.check_lock(config, &config.skills)?;
         }
@@ -150,6 +157,11 @@ impl Registry {
                 registry.add_servers(connected)?;
                 return Ok(registry);
             }
+            if let Some(hook) = config.hooks.iter().find(|hook| hook.name == name) {
+                let mut registry = Self::load(config, &[]).await?;
+                registry.add_hooks(std::slice::from_ref(hook)).await?;
+                return Ok(registry);
+            }
             let tool = match config.tools.iter().find(|tool| tool.name == name) {
                 Some(tool) => tool.clone(),
                 None => config.tool_from_argument(name)?,
@@ -161,7 +173,7 @@ impl Registry {
     /// Reads the secrets that the components may use, each once. Only to run components that are
     /// known to be the accepted ones: it opens files and runs commands of the operator.
     async fn read_secrets(&mut self, config: &Config) -> Result<(), HostError> {
-        let granted = self.entries.iter().flat_map(|entry| &entry.grants.secrets);
+        let granted = self.components().flat_map(|entry| &entry.grants.secrets);
         let names = granted.map(|grant| grant.name.as_str()).collect();
         self.secrets = Arc::new(config.read_secrets(&names).await?);
         Ok(())
@@ -173,7 +185,7 @@ impl Registry {
         let Some(mut lock) = LockFile::open(config)? else {
             return Ok(());
         };
-        for entry in self.entries.iter().filter(|entry| entry.source.is_file()) {
+        for entry in self.components().filter(|entry| entry.source.is_file()) {
             lock.admit(&entry.name, LockEntry::Component(entry.locked()))?;
         }
         for entry in self.servers() {
@@ -196,6 +208,7 @@ impl Registry {
             sandbox,
             secrets: Arc::default(),
             entries: Vec::new(),
+            hooks: Vec::new(),
             servers: Connected::default(),
             tools: Vec::new(),
             index: HashMap::new(),
@@ -315,12 +328,6 @@ impl Registry {
                 second: own.to_owned(),
             }),
         }
-    }
-
-    /// Returns the components.
-    #[must_use]
-    pub fn components(&self) -> &[Arc<ComponentEntry>] {
-        &self.entries
     }
 
     /// Returns the MCP servers.
@@ -450,6 +457,8 @@ impl ToolRunner for Registry {
                 limits: &entry.limits,
                 context: CallContext {
                     shared: invocation.shared,
+                    custom: invocation.context,
+                    artifacts: invocation.artifacts,
                     answers: invocation.answers,
                     can_ask: invocation.can_ask,
                 },

@@ -9,16 +9,17 @@ use agent_host_types::{
 };
 
 /// Returns the id of a session and the state of its runs, and nothing else of its state: see
-/// [`SessionState::run_arguments`]. `name` is its id, the beginning of its id, or `latest`. Needs no
-/// claim of the session.
+/// [`SessionState::run_arguments`]. It is found as [`JournalStore::find_in`] does. Needs no claim of
+/// the session.
 ///
 /// # Errors
 /// There is no such session, or it cannot be read.
 pub async fn run_states(
     store: &dyn JournalStore,
+    directory: &str,
     name: &str,
 ) -> Result<(SessionId, SessionState), JournalError> {
-    let id = store.find(name).await?;
+    let id = store.find_in(directory, name).await?;
     let mut state = SessionState::default();
     let follow = |record: EventRecord| {
         if let Event::SessionStarted { .. }

@@ -8,6 +8,7 @@ use crate::{
     componentize::componentize,
     embedded,
     error::AuthorError,
+    inputs,
     language::{self, Artifact, Job},
     project::{Language, Project},
     sdk,
@@ -123,7 +124,7 @@ impl Candidate {
             ))
         })?;
         let registry = Registry::open_one_unlocked(config, path).await?;
-        let entry = registry.components().first().ok_or_else(|| {
+        let entry = registry.components().next().ok_or_else(|| {
             AuthorError::Failed(format!("the sandbox loaded nothing from {path}"))
         })?;
         if let [first, ..] = entry.component.notes() {
@@ -133,6 +134,7 @@ impl Candidate {
         }
         let component = self.project.component();
         publish(&self.path, &component)?;
+        inputs::record(&self.project)?;
         Ok(Built {
             component,
             compilers: self.compilers,

@@ -6,6 +6,7 @@ mod componentize;
 mod describe;
 mod embedded;
 mod error;
+mod inputs;
 mod language;
 mod project;
 mod sdk;

@@ -85,7 +85,7 @@ pub fn test<'a>(
         let cases = selected(plan, environment)?;
         let config = config(plan, environment)?;
         let registry = Registry::open_one(&config, &plan.component).await?;
-        let Some(entry) = registry.components().first() else {
+        let Some(entry) = registry.components().next() else {
             return Err(AuthorError::Usage(format!(
                 "`{}` holds no component",
                 plan.component.escape_debug()
@@ -104,7 +104,10 @@ pub fn test<'a>(
             let (report, runs) = run_case(plan, &entry.component, effect, case).await?;
             coverage.add(case, &runs);
             for run in &runs {
-                let changed = coverage::changed(&run.audit) || !run.merges.is_empty();
+                let changed = coverage::changed(&run.audit)
+                    || !run.merges.is_empty()
+                    || run.halt.is_some()
+                    || run.changed_artifacts;
                 let observed = observed.entry(&case.tool).or_default();
                 observed.add(run.output.as_ref(), changed);
             }

@@ -20,6 +20,12 @@ pub(crate) enum HostImport {
     State,
     /// Questions to the user.
     Ask,
+    /// The custom context of the session.
+    Context,
+    /// The end of the whole run.
+    Control,
+    /// The artifacts of the session.
+    Artifacts,
     /// HTTP requests.
     Http,
 }
@@ -31,6 +37,9 @@ impl HostImport {
             Self::Progress => Some("progress"),
             Self::State => Some("state"),
             Self::Ask => Some("human"),
+            Self::Context => Some("context"),
+            Self::Control => Some("control"),
+            Self::Artifacts => Some("artifacts"),
             Self::Http => None,
         }
     }

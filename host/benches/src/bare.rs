@@ -91,6 +91,14 @@ impl human::Host for Bare {
     async fn ask(&mut self, _question: human::Question) -> wasmtime::Result<human::Answer> {
         Ok(human::Answer::Unavailable)
     }
+
+    async fn ask_form(
+        &mut self,
+        _prompt: String,
+        _schema: String,
+    ) -> wasmtime::Result<human::FormAnswer> {
+        Ok(human::FormAnswer::Unavailable)
+    }
 }
 
 /// A pre-instantiated guest, on this pool or on demand, as in the sandbox without a pool.

@@ -4,13 +4,19 @@
 mod author;
 mod mcp;
 mod run;
+mod serve;
 mod sessions;
+mod setup;
+mod suggestion;
 mod workflow;
 
 pub(crate) use author::{BuildArgs, NewArgs, TestArgs};
-pub(crate) use mcp::{McpArgs, McpCommand};
+pub(crate) use mcp::{McpArgs, McpClient, McpCommand};
 pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs};
+pub(crate) use serve::ServeArgs;
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
+pub(crate) use setup::{ConfigCommand, ConfigCommandArgs, ConfigLayer, InitArgs, ModelsArgs};
+pub(crate) use suggestion::suggestion;
 pub(crate) use workflow::{GraphFormat, WorkflowArgs, WorkflowCommand};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, builder::RangedU64ValueParser};
@@ -42,6 +48,9 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for t
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Set up a model: asks for a provider, its key and a model, tries them, and writes your own
+    /// configuration.
+    Init(InitArgs),
     /// Run the agent: on a prompt, on standard input, or in a conversation on the terminal.
     Run(Box<RunArgs>),
     /// Call one tool of a component, without a model.
@@ -49,6 +58,8 @@ pub(crate) enum Command {
     /// Serve the tools to clients of the Model Context Protocol: over standard input and output, or
     /// over HTTP.
     Mcp(Box<McpArgs>),
+    /// Serve an HTTP API: start agents, watch them, and answer what waits.
+    Serve(Box<ServeArgs>),
     /// Begin a tool: write a small project that builds, in a language of your choice.
     New(NewArgs),
     /// Build a tool's project into a component, and check it as a host would.
@@ -63,6 +74,10 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// List, check or draw the workflows of the configuration.
     Workflow(WorkflowArgs),
+    /// Show the configuration with the origin of each value, begin one, or print its schema.
+    Config(ConfigCommandArgs),
+    /// List the models of the configured providers, with window and price where they are known.
+    Models(ModelsArgs),
     /// List the approvals that are remembered, or take some back.
     Approvals(ApprovalsArgs),
     /// Show what the configuration of a directory asks for beyond the defaults, and trust it.
@@ -73,7 +88,7 @@ pub(crate) enum Command {
     /// List the compiled components on disk, or remove some.
     Cache(CacheArgs),
     /// Check this machine and the configuration.
-    Doctor(ConfigArgs),
+    Doctor(DoctorArgs),
     /// Print the JSON Schema of a document that programs read, or list the documents.
     Schema {
         /// The document, such as `event`.
@@ -84,6 +99,9 @@ pub(crate) enum Command {
         /// The shell.
         shell: Shell,
     },
+    /// Print the reference of all commands, keys and events, as Markdown.
+    #[command(hide = true)]
+    Reference,
     /// Print the manual page, or that of a command, for `man -l`.
     Man {
         /// The command, such as `run` or `sessions show`; without it the program.
@@ -98,10 +116,10 @@ pub(crate) struct ConfigArgs {
     /// The configuration [default: ./agent.toml, if it exists].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Grant something to the tools: `dir:PATH`, `dir:PATH:rw`,
+    /// Grant something to the tools: `dir:PATH`, `dir:PATH:read-write`,
     /// `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, such as
-    /// `http:GET,HEAD=https://api.example.com/v1/`, `env:NAME`, `env:NAME=VALUE`, or `secret:NAME`.
-    /// Repeatable.
+    /// `http:GET,HEAD=https://api.example.com/v1/`, `env:NAME`, `env:NAME=VALUE`, `secret:NAME`,
+    /// `artifacts:read-only`, or `artifacts:read-write`. Repeatable.
     #[arg(long = "grant", global = true, value_name = "GRANT")]
     pub(crate) grants: Vec<String>,
     /// Grant writing in the current directory, too.
@@ -122,11 +140,12 @@ pub(crate) struct CallArgs {
     /// The component: a file, `builtin:files`, `builtin:fetch`, `builtin:image`, or the name of a
     /// configured tool.
     pub(crate) component: String,
-    /// The tool in it.
-    pub(crate) tool: String,
-    /// The arguments, as a JSON object; `-` reads them from standard input.
-    #[arg(default_value = "{}")]
-    pub(crate) input: String,
+    /// The tool in it; without one, its tools are listed.
+    pub(crate) tool: Option<String>,
+    /// The arguments: `KEY=VALUE` for each, which the tool's schema gives a type; or one JSON object,
+    /// or `-` for one on standard input.
+    #[arg(value_name = "ARGUMENT")]
+    pub(crate) arguments: Vec<String>,
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
@@ -134,7 +153,22 @@ pub(crate) struct CallArgs {
     /// `TOOL(/POINTER=GLOB)`. Repeatable.
     #[arg(long, value_name = "RULE")]
     pub(crate) deny: Vec<String>,
+    /// Write the images and files of the result to this directory, or to this file, which must not
+    /// exist; a result without files is written to the file itself.
+    #[arg(long, short, value_name = "DIR|FILE", requires = "tool")]
+    pub(crate) output: Option<PathBuf>,
     /// Print the result's JSON form instead of its text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `doctor`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DoctorArgs {
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -147,7 +181,16 @@ pub(crate) struct InspectArgs {
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// Print JSON.
+    /// Show the descriptions and the schemas of the tools, too.
+    #[arg(long)]
+    pub(crate) schemas: bool,
+    /// Show the component's interface in WIT, too.
+    #[arg(long)]
+    pub(crate) wit: bool,
+    /// Show all limits, too.
+    #[arg(long)]
+    pub(crate) limits: bool,
+    /// Print JSON, with all of it.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -155,7 +198,7 @@ pub(crate) struct InspectArgs {
 /// `explain`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExplainArgs {
-    /// The session: its id, the beginning of its id, or `latest`.
+    /// The session: its id, the beginning or the end of its id, its name, or `latest`.
     pub(crate) session: String,
     /// The configuration.
     #[command(flatten)]

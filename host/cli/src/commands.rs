@@ -4,24 +4,31 @@ mod approvals;
 mod build;
 mod cache;
 mod call;
+mod config;
 mod doctor;
 mod explain;
+mod init;
 mod inspect;
 mod lock;
 mod manual;
 mod mcp;
+mod models;
 mod new;
 mod permission_summary;
 mod permissions;
+mod reference;
 mod run;
 mod schema;
+mod serve;
 mod sessions;
+mod show_prompt;
 mod test;
+mod tool_list;
 mod trust;
 mod workflow;
 
 use crate::{
-    args::{Command, ConfigArgs},
+    args::{Command, ConfigArgs, OutputFormat, RunArgs},
     exit::{Exit, Failure},
     self_exec,
     terminal::Terminal,
@@ -31,13 +38,18 @@ pub(crate) use explain::shell_quoted;
 use agent_host_app::{Config, Environment, Overrides, Registry, config::Untrusted, open_store};
 use agent_host_engine::tool::ToolRunner as _;
 use agent_host_journal::{JournalStore, Retention};
+use agent_host_types::id::SessionId;
 use std::sync::Arc;
 
 pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
     match command {
-        Command::Run(args) => run::run(*args, terminal).await,
+        Command::Init(args) => init::init(args, terminal).await,
+        Command::Run(args) => run(*args, terminal).await,
+        Command::Config(args) => config::config(args, terminal),
+        Command::Models(args) => models::models(args, terminal).await,
         Command::Call(args) => call::call(args, terminal).await,
         Command::Mcp(args) => mcp::mcp(*args, terminal).await,
+        Command::Serve(args) => serve::serve(*args, terminal).await,
         Command::New(args) => new::new(&args, terminal),
         Command::Build(args) => build::build(args, terminal).await,
         Command::Test(args) => test::test(args, terminal).await,
@@ -52,8 +64,23 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Doctor(args) => doctor::doctor(args, terminal).await,
         Command::Schema { document } => schema::schema(document.as_deref(), terminal),
         Command::Completions { shell } => manual::completions(shell, terminal),
+        Command::Reference => Ok(reference::reference(terminal)),
         Command::Man { command } => manual::page(&command, terminal),
     }
+}
+
+/// Runs the agent. With `--output-format json`, each failure has its document on stdout, too.
+async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    if args.show_prompt {
+        return show_prompt::show_prompt(args, terminal).await;
+    }
+    init::offer(&args, terminal).await?;
+    let is_json = args.output_format == OutputFormat::Json;
+    let ran = run::run(args, terminal).await;
+    ran.map_err(|failure| match is_json {
+        true => failure.document(terminal),
+        false => failure,
+    })
 }
 
 /// Loads the configuration with the overrides of the arguments. A discovered one that asks for more
@@ -87,6 +114,16 @@ fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> 
 /// Opens the journal, without pruning in the background.
 async fn open_journal(config: &Config) -> Result<Arc<dyn JournalStore>, Failure> {
     Ok(open_store(config, Retention::default()).await?)
+}
+
+/// Returns the session of a name, an id or a part of it; `latest` is that of the working directory.
+async fn find_session(
+    store: &dyn JournalStore,
+    config: &Config,
+    name: &str,
+) -> Result<SessionId, Failure> {
+    let directory = config.working_dir.display().to_string();
+    Ok(store.find_in(&directory, name).await?)
 }
 
 /// Lists the names of all tools, separated by commas.

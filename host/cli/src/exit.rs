@@ -2,12 +2,13 @@
 
 use crate::{
     problem,
-    terminal::{Terminal, close_input, escape_line},
+    terminal::{Terminal, close_input, escape_line, json_text},
 };
 use agent_host_app::{ConfigError, HostError, LockError, TrustError};
 use agent_host_author::AuthorError;
 use agent_host_engine::journal::JournalError;
 use agent_host_types::turn::{TurnEnd, TurnError};
+use serde_json::json;
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
     fmt::Display,
@@ -45,12 +46,20 @@ impl Exit {
     pub(crate) fn code(self) -> u8 {
         self as u8
     }
+
+    /// Returns the cause of a failure before or outside of a turn, for its JSON document.
+    fn cause(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            _ => "failed",
+        }
+    }
 }
 
 impl From<&TurnEnd> for Exit {
     fn from(end: &TurnEnd) -> Self {
         match end {
-            TurnEnd::Done { .. } => Self::Done,
+            TurnEnd::Done { .. } | TurnEnd::Halted { .. } => Self::Done,
             TurnEnd::NeedsMoreTurns
             | TurnEnd::AwaitingConfirmation { .. }
             | TurnEnd::AwaitingAnswer { .. }
@@ -74,6 +83,8 @@ pub(crate) struct Failure {
     text: String,
     /// True if `text` is already escaped and styled.
     is_rendered: bool,
+    /// True if stdout has the JSON document of the failure.
+    is_documented: bool,
 }
 
 impl Failure {
@@ -82,7 +93,32 @@ impl Failure {
             exit,
             text: text.into(),
             is_rendered: false,
+            is_documented: false,
         }
+    }
+
+    /// Marks a failure whose JSON document was printed.
+    pub(crate) fn documented(self) -> Self {
+        Self {
+            is_documented: true,
+            ..self
+        }
+    }
+
+    /// Prints the JSON document of a failed `run` on stdout, unless it was printed.
+    pub(crate) fn document(self, terminal: &Terminal) -> Self {
+        if self.is_documented {
+            return self;
+        }
+        let text = anstream::adapter::strip_str(self.text()).to_string();
+        terminal.println(&json_text(&json!({
+            "session": null,
+            "outcome": {
+                "type": "error",
+                "error": { "cause": self.exit.cause(), "message": text },
+            },
+        })));
+        self.documented()
     }
 
     /// Creates a failure with exit code 1.
@@ -93,6 +129,11 @@ impl Failure {
     /// Creates a failure with exit code 2.
     pub(crate) fn usage(error: impl Display) -> Self {
         Self::new(Exit::Usage, format!("{error:#}"))
+    }
+
+    /// Returns the message, with styles if it was rendered.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// Prints the failure on stderr in one paragraph, and returns its exit.
@@ -148,6 +189,7 @@ impl From<ConfigError> for Failure {
             exit: Exit::Usage,
             text: problem::render(&error),
             is_rendered: true,
+            is_documented: false,
         }
     }
 }

@@ -14,6 +14,7 @@ use clap::Parser as _;
 use exit::{Exit, Failure};
 use mimalloc::MiMalloc;
 use std::{
+    env,
     panic::{AssertUnwindSafe, catch_unwind},
     process::ExitCode,
     thread,
@@ -87,6 +88,13 @@ fn show_clap_message(answer: &clap::Error, terminal: &Terminal) -> Exit {
     if answer.use_stderr() {
         // A failed write to stderr cannot be reported.
         let _ = answer.print();
+        let arguments: Vec<String> = env::args_os()
+            .skip(1)
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect();
+        if let Some(line) = args::suggestion(answer, &arguments) {
+            terminal.note(&format!("\nDid you mean: {}", terminal::escape_line(&line)));
+        }
         return Exit::Usage;
     }
     terminal.print(&answer.render().ansi().to_string());

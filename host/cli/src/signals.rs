@@ -5,6 +5,10 @@
 //! the first signal exits at once, with the same exit code; a prompt's terminal modes are restored
 //! before.
 //!
+//! In a conversation, the first SIGINT ends the answer that runs, the second ends the conversation,
+//! and the third exits at once. Ctrl-C and Escape are the same, by [`interrupt`]: the terminal sends
+//! no signal for them there.
+//!
 //! SIGXFSZ is caught, too: by default it kills a process that writes beyond `ulimit -f`.
 
 use crate::{
@@ -19,7 +23,7 @@ use signal_hook::{
 use std::{
     io,
     sync::{
-        Arc, LazyLock, OnceLock,
+        Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -32,6 +36,9 @@ static EXIT_ON_FIRST: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(Atom
 
 /// The turns that signals end, from [`Stop::listen`] or [`Stop::draining`] on.
 static TURNS: OnceLock<Turns> = OnceLock::new();
+
+/// Cancels the answer of a conversation that runs now.
+static ANSWER: Mutex<Option<CancellationToken>> = Mutex::new(None);
 
 /// The turns of a command.
 #[derive(Debug)]
@@ -75,8 +82,10 @@ pub(crate) fn exit_cleanly() -> io::Result<()> {
                     drain: Some(drain), ..
                 }) if is_terminate && !is_cancelled && !drain.is_cancelled() => drain.cancel(),
                 Some(turns) if !is_cancelled => {
-                    turns.cancel.cancel();
-                    is_cancelled = true;
+                    if is_terminate || !cancel_answer() {
+                        turns.cancel.cancel();
+                        is_cancelled = true;
+                    }
                 }
                 // Exit even if something hangs: the user asked again.
                 Some(_) | None => break,
@@ -86,6 +95,33 @@ pub(crate) fn exit_cleanly() -> io::Result<()> {
     });
     EXIT_ON_FIRST.store(false, Ordering::SeqCst);
     Ok(())
+}
+
+/// Does what SIGINT does, for a key of a conversation.
+pub(crate) fn interrupt() {
+    if cancel_answer() {
+        return;
+    }
+    match TURNS.get() {
+        Some(turns) if !turns.cancel.is_cancelled() => turns.cancel.cancel(),
+        // Exit even if something hangs: the user asked again.
+        Some(_) | None => end_now(Exit::Cancelled),
+    }
+}
+
+/// Cancels the answer of a conversation; returns false if none runs that is not cancelled yet.
+fn cancel_answer() -> bool {
+    match answer().as_ref() {
+        Some(answer) if !answer.is_cancelled() => {
+            answer.cancel();
+            true
+        }
+        Some(_) | None => false,
+    }
+}
+
+fn answer() -> MutexGuard<'static, Option<CancellationToken>> {
+    ANSWER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes a signal exit the process at once again, where the task of [`exit_cleanly`] has ended.
@@ -153,6 +189,21 @@ impl Stop {
         }
     }
 
+    /// Begins an answer of a conversation, which the first SIGINT ends alone until it is dropped.
+    pub(crate) fn begin_answer(&self) -> Answer {
+        let stop = Self {
+            token: self.token.child_token(),
+            ..self.clone()
+        };
+        *answer() = Some(stop.token.clone());
+        Answer { stop }
+    }
+
+    /// Ends the run as a signal does.
+    pub(crate) fn request(&self) {
+        self.token.cancel();
+    }
+
     /// Whether the run is to end: at once, or when it is drained.
     pub(crate) fn is_requested(&self) -> bool {
         self.token.is_cancelled() || self.drain.is_cancelled()
@@ -173,5 +224,18 @@ impl Stop {
         } else {
             Exit::Cancelled
         }
+    }
+}
+
+/// An answer of a conversation that runs.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// Its cancellation; that of the conversation cancels it, too.
+    pub(crate) stop: Stop,
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        *answer() = None;
     }
 }

@@ -5,22 +5,29 @@
 mod elicitation;
 mod input;
 mod live;
+mod markdown;
 mod prompt;
 mod question;
+mod reasoning;
 mod result;
 mod stdout;
 mod text;
 
 pub(crate) use agent_host_engine::text::{escape, escape_line};
 pub(crate) use elicitation::TerminalUser;
-pub(crate) use input::{InputGuard, answer, close as close_input, compose, data as piped_input};
+pub(crate) use input::{
+    CommandWords, Completer, Composed, Composer, InputGuard, KeptModes, KeyMap, Opening, Words,
+    abandon as abandon_prompt, answer, arrives_within as input_arrives_within,
+    close as close_input, compose, data as piped_input, hidden, resized as resize_composer,
+    watch as watch_keyboard,
+};
 pub(crate) use live::LiveView;
 pub(crate) use prompt::{Review, Reviewed};
 pub(crate) use question::{ask_question, choice_indexes, chosen};
 pub(crate) use result::{full_text, outcome_style, summary};
 pub(crate) use text::{
-    audit_line, bytes, date, dollars, json_lines, json_text, micros, one_line, path_text, section,
-    size_change, tool_name, truncated,
+    audit_line, bytes, count, date, dollars, duration, fitted, json_lines, json_text, micros,
+    one_line, path_text, section, size_change, tool_name, truncated,
 };
 
 use crate::exit::Exit;
@@ -39,6 +46,13 @@ pub(crate) struct Terminal {
     pub(crate) stdout: bool,
     /// True if stderr is a terminal, so it may have a spinner.
     pub(crate) stderr: bool,
+}
+
+/// The size of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
 }
 
 /// For errors.
@@ -68,11 +82,47 @@ impl Terminal {
 
     /// Returns the number of columns of stderr, or 80 where it is unknown.
     pub(crate) fn columns(&self) -> usize {
-        let size = rustix::termios::tcgetwinsize(io::stderr());
-        match size.map(|size| usize::from(size.ws_col)) {
-            Ok(columns @ 1..) => columns,
-            Ok(0) | Err(_) => 80,
+        self.size().columns
+    }
+
+    /// Returns the size of stderr; 80 columns and 24 rows where it is unknown.
+    pub(crate) fn size(&self) -> Size {
+        let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
+        let known = |side: Option<u16>, otherwise| match side {
+            Some(side @ 1..) => usize::from(side),
+            Some(0) | None => otherwise,
+        };
+        Size {
+            columns: known(size.map(|size| size.ws_col), 80),
+            rows: known(size.map(|size| size.ws_row), 24),
         }
+    }
+
+    /// Returns the size of stdout, or 80 columns and 24 rows where it is unknown.
+    fn stdout_size(&self) -> Size {
+        let size = rustix::termios::tcgetwinsize(io::stdout());
+        let (columns, rows) = size.map_or((0, 0), |size| (size.ws_col, size.ws_row));
+        let or = |count: u16, default: usize| match usize::from(count) {
+            0 => default,
+            count => count,
+        };
+        Size {
+            columns: or(columns, 80),
+            rows: or(rows, 24),
+        }
+    }
+
+    /// Returns the number of columns of stdout, if it is a terminal.
+    pub(crate) fn stdout_columns(&self) -> Option<usize> {
+        self.stdout.then(|| self.stdout_size().columns)
+    }
+
+    /// True if Markdown is rendered on stdout: a terminal that knows colours and cursor movements,
+    /// without `NO_COLOR`.
+    fn shows_markdown(&self) -> bool {
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        let choice = anstream::AutoStream::choice(&io::stdout());
+        self.stdout && !is_dumb && choice != anstream::ColorChoice::Never
     }
 
     /// Writes to stdout. An error is kept for [`Terminal::exit`], and nothing is written after it.

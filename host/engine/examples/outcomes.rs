@@ -110,7 +110,8 @@ fn next(
     cancel: &mut CancellationToken,
 ) -> Option<AgentInput> {
     Some(match end {
-        TurnEnd::Done { .. } => return None,
+        // A tool may end the run in the place of an answer. This example has none that does.
+        TurnEnd::Done { .. } | TurnEnd::Halted { .. } => return None,
         // The model has not seen the results yet.
         TurnEnd::NeedsMoreTurns => AgentInput::Continue,
         // The message is in the session, so the model can be called again.

@@ -1,121 +1,54 @@
 //! The artifacts of a session, by name: the files that its calls returned, and the results that are
-//! too large for the conversation. They are a view of its events. Tools choose the names of files,
-//! which are checked here; the export of an artifact chooses the directory.
+//! too large for the conversation, and what calls stored under a name. They are a view of its events.
+//! Tools choose the names of files, which are checked; the export of an artifact chooses the
+//! directory.
+//!
+//! The journal keeps what was replaced or deleted, so that neither gives anything of the quota back.
 
+mod new;
 mod reader;
 #[cfg(test)]
 mod tests;
 
+pub use new::{NewArtifact, NewArtifactError};
 pub use reader::{
     READ_ARTIFACT, SessionArtifacts, file_result, offset, text_page, with_artifact_reader,
 };
 
+pub use agent_host_types::artifact::{ArtifactName, ArtifactNameError};
 use agent_host_types::{
     event::Event,
-    id::{CallId, Digest},
+    id::CallId,
     output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
 };
 use serde::Serialize;
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::collections::BTreeMap;
 
-/// The longest name, in bytes: a quarter of the longest path on Linux, which also holds the
-/// directory.
-const MAX_NAME_BYTES: usize = 1024;
-/// The longest path component, in bytes: the limit of file systems.
-const MAX_COMPONENT_BYTES: usize = 255;
+/// The default quota of a session, in bytes: 256 MiB.
+pub const DEFAULT_QUOTA_BYTES: u64 = 256 * 1024 * 1024;
 
-/// The directory of results in the names of artifacts, which no file of a tool can be in.
-const RESULTS: &str = "results/";
-
-/// The name of an artifact: a relative path that stays below its base directory on every system.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub struct ArtifactName(String);
-
-/// A text that is not the name of an artifact.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no name of an artifact: {why}; name it like `report.md` or `plots/one.png`", name.escape_debug())]
-pub struct ArtifactNameError {
-    name: String,
-    why: &'static str,
-}
-
-impl FromStr for ArtifactName {
-    type Err = ArtifactNameError;
-
-    fn from_str(name: &str) -> Result<Self, ArtifactNameError> {
-        match refusal(name) {
-            None => Ok(Self(name.to_owned())),
-            Some(why) => Err(ArtifactNameError {
-                name: name.chars().take(MAX_COMPONENT_BYTES).collect(),
-                why,
-            }),
-        }
-    }
-}
+/// The most artifacts that calls can store in a session, each counted whenever it is stored.
+pub const MAX_STORED: u64 = 10_000;
 
 /// Returns the name of the artifact with the whole result of a call.
 #[must_use]
 pub fn result_name(call: &CallId) -> ArtifactName {
-    let name = format!("{RESULTS}{}", call.0);
-    // A provider chose the id.
-    match name.parse() {
-        Ok(name) if !call.0.contains('/') => name,
-        _ => ArtifactName(format!("{RESULTS}{}", Digest::of(call.0.as_bytes()).hex())),
-    }
+    ArtifactName::of_result(call)
 }
 
-/// Returns why a name is refused.
-fn refusal(name: &str) -> Option<&'static str> {
-    if name.is_empty() {
-        return Some("it is empty");
-    }
-    if name.len() > MAX_NAME_BYTES {
-        return Some("it has more than 1,024 bytes");
-    }
-    if name.starts_with('/') {
-        return Some("it is absolute");
-    }
-    if name.chars().any(char::is_control) {
-        return Some("it has control characters");
-    }
-    // They separate components and drives on other systems.
-    if name.contains(['\\', ':']) {
-        return Some("it has a backslash or a colon");
-    }
-    name.split('/').find_map(|component| match component {
-        "" => Some("a part of it is empty"),
-        "." | ".." => Some("it has `.` or `..` in it"),
-        _ if component.len() > MAX_COMPONENT_BYTES => Some("a part of it has more than 255 bytes"),
-        _ => None,
-    })
-}
-
-impl ArtifactName {
-    /// Returns the name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for ArtifactName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// A file that a call returned.
+/// A file that a call returned or stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Artifact {
     /// The media type, which agrees with the bytes.
     pub media_type: String,
     /// The bytes.
     pub blob: BlobRef,
-    /// The call that returned it.
-    pub call_id: CallId,
+    /// The call that returned or stored it; absent if the operator's program did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<CallId>,
     /// The tool of the call.
-    pub tool: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
 }
 
 /// The artifacts of a session.
@@ -125,12 +58,41 @@ pub struct Artifacts {
     pub kept: BTreeMap<ArtifactName, Artifact>,
     /// The refused names of files, without duplicates.
     pub refused: Vec<ArtifactNameError>,
+    /// The sum of everything that was stored under a name.
+    pub stored: Stored,
+}
+
+/// The sum of everything that a session has stored under names, including what was replaced or
+/// deleted since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// The number of times.
+    pub count: u64,
+    /// The bytes.
+    pub bytes: u64,
+}
+
+impl Stored {
+    /// Returns the sum with one more artifact.
+    #[must_use]
+    pub fn with(self, bytes: u64) -> Self {
+        Self {
+            count: self.count.saturating_add(1),
+            bytes: self.bytes.saturating_add(bytes),
+        }
+    }
+
+    /// Returns whether a quota in bytes, and that of the number, allow it.
+    #[must_use]
+    pub fn is_within(self, quota_bytes: u64) -> bool {
+        self.bytes <= quota_bytes && self.count <= MAX_STORED
+    }
 }
 
 impl Artifacts {
-    /// Adds the artifacts of the session's next event: a result that is kept as a whole, and the
-    /// files with bytes and a name in the result of a call or a node, in a copy also those that it
-    /// took over.
+    /// Adds the artifacts of the session's next event: one that was stored, a result that is kept as
+    /// a whole, and the files with bytes and a name in the result of a call or a node, in a copy
+    /// also those that it took over.
     /// A file that a tool gives as text is part of what the model reads, and is none.
     pub fn add(&mut self, event: &Event) {
         match event {
@@ -160,6 +122,25 @@ impl Artifacts {
                     self.add_files(call_id, node, output);
                 }
             }
+            Event::ArtifactStored {
+                call_id,
+                tool,
+                name,
+                media_type,
+                blob,
+            } => {
+                let artifact = Artifact {
+                    media_type: media_type.clone(),
+                    blob: blob.clone(),
+                    call_id: call_id.clone(),
+                    tool: tool.clone(),
+                };
+                self.stored = self.stored.with(blob.size);
+                self.keep(name.clone(), artifact);
+            }
+            Event::ArtifactDeleted { name, .. } if name.clone().outside_results().is_ok() => {
+                self.kept.remove(name);
+            }
             Event::ResultsReferenced { results, .. } => {
                 for result in results {
                     self.add_whole(&result.call_id, &result.tool, "text/plain", &result.blob);
@@ -181,8 +162,8 @@ impl Artifacts {
         let artifact = Artifact {
             media_type: media_type.to_owned(),
             blob: blob.clone(),
-            call_id: call_id.clone(),
-            tool: tool.to_owned(),
+            call_id: Some(call_id.clone()),
+            tool: Some(tool.to_owned()),
         };
         self.kept.entry(result_name(call_id)).or_insert(artifact);
     }
@@ -196,28 +177,29 @@ impl Artifacts {
         else {
             return;
         };
-        let name =
-            filename
-                .parse()
-                .and_then(|name: ArtifactName| match name.0.starts_with(RESULTS) {
-                    true => Err(ArtifactNameError {
-                        name: name.0,
-                        why: "it is in the directory of results",
-                    }),
-                    false => Ok(name),
-                });
-        match name {
-            Ok(name) => {
-                let artifact = Artifact {
-                    media_type: media_type.clone(),
-                    blob: blob.clone(),
-                    call_id: call_id.clone(),
-                    tool: tool.to_owned(),
-                };
-                self.kept.insert(name, artifact);
-            }
-            Err(error) if self.refused.contains(&error) => {}
-            Err(error) => self.refused.push(error),
+        let artifact = Artifact {
+            media_type: media_type.clone(),
+            blob: blob.clone(),
+            call_id: Some(call_id.clone()),
+            tool: Some(tool.to_owned()),
+        };
+        match filename.parse() {
+            Ok(name) => self.keep(name, artifact),
+            Err(error) => self.refuse(error),
+        }
+    }
+
+    /// Keeps a file under a name that a tool chose.
+    fn keep(&mut self, name: ArtifactName, artifact: Artifact) {
+        match name.outside_results() {
+            Ok(name) => drop(self.kept.insert(name, artifact)),
+            Err(error) => self.refuse(error),
+        }
+    }
+
+    fn refuse(&mut self, error: ArtifactNameError) {
+        if !self.refused.contains(&error) {
+            self.refused.push(error);
         }
     }
 }

@@ -108,7 +108,7 @@ pub enum DefinitionError {
 }
 
 /// The checked definitions of one source, with their compiled schemas.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Definitions {
     all: Vec<ToolDefinition>,
     schemas: HashMap<String, Schemas>,

@@ -2,6 +2,7 @@
 
 use crate::BoxFuture;
 use agent_host_types::model::{ModelError, ModelReply, ModelRequest, Provenance};
+use std::time::Duration;
 
 /// A part of a reply in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,13 @@ pub enum ModelDelta<'a> {
     /// A sentence about the request for the user, such as that another model is called; not part of
     /// the answer.
     Note(&'a str),
+    /// The attempt failed, and another one follows after a wait.
+    Waiting {
+        /// The failure.
+        error: &'a ModelError,
+        /// The wait.
+        wait: Duration,
+    },
 }
 
 /// Receives deltas as they arrive.

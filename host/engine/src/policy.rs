@@ -6,6 +6,7 @@
 //! class of the tool narrows it.
 
 mod address;
+mod artifact;
 mod call;
 mod files;
 mod grants;
@@ -21,10 +22,12 @@ mod toml_text;
 mod url_path;
 
 pub use address::{AddressClass, classify, embedded_v4};
+pub use artifact::{ArtifactOp, decide_artifact};
 pub use call::{decide_call, denied_call};
 pub use files::{FileOp, decide_file};
 pub use grants::{
-    DirGrant, DirMode, DirQuota, EnvGrant, GrantError, Grants, HttpGrant, SecretGrant,
+    ArtifactAccess, DirGrant, DirMode, DirQuota, EnvGrant, GrantError, Grants, HttpGrant,
+    SecretGrant,
 };
 pub use http::{HttpRequest, decide_address, decide_http};
 pub use paths::PathRules;

@@ -11,6 +11,7 @@ mod tests;
 
 use agent_host_types::{
     approval::ApprovalRule,
+    custom_context::CustomContext,
     event::{EVENT_VERSION, Event, EventRecord, ParentCall},
     id::{CallId, Digest, SessionId},
     message::{Message, ToolResult},
@@ -21,17 +22,18 @@ use agent_host_types::{
 pub use client::ClientSession;
 pub use copy::{SessionCopy, referenced_blobs};
 pub use spent::Spent;
+pub(crate) use state::Snapshot;
 pub use state::{BatchCall, OpenNode, SessionState, WorkflowProgress};
 
 use crate::{
-    artifact::SessionArtifacts,
+    artifact::{ArtifactName, NewArtifact, NewArtifactError, SessionArtifacts},
     journal::{Journal, JournalError},
     observer::Observer,
     spill::{restore_output, unquoted_preview},
+    tool::SessionChange,
 };
-use serde_json::{Map, Value};
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
@@ -166,6 +168,14 @@ impl Session {
     #[must_use]
     pub fn state(&self) -> &SessionState {
         &self.state
+    }
+
+    /// Sets the custom context, which the calls that start from now on see. It becomes durable with
+    /// the next turn.
+    pub fn set_context(&mut self, context: CustomContext) {
+        if **self.state.context() != context {
+            self.record(Event::ContextSet { context }, Vec::new());
+        }
     }
 
     /// Records the arguments of a run, unless they are those of the last one. The record becomes
@@ -321,22 +331,66 @@ impl Session {
         self.child_inputs.remove(call_id)
     }
 
-    /// Returns the changes of the shared state that calls of this session made, in order; not those
-    /// that it began with.
-    pub(crate) async fn own_merges(&self) -> Result<Vec<Map<String, Value>>, JournalError> {
-        let mut merges = Vec::new();
+    /// Returns the changes that calls of this session made, in order; not the state that it began
+    /// with. Of artifacts, those that are left of it.
+    pub(crate) async fn own_changes(&self) -> Result<Vec<SessionChange>, JournalError> {
+        let (mut changes, mut stored) = (Vec::new(), BTreeMap::new());
         let mut from = FIRST_MERGE + 1;
         loop {
             let page = self.journal.records(from).await?;
             let Some(last) = page.last() else {
-                return Ok(merges);
+                break;
             };
             from = last.seq.saturating_add(1);
-            merges.extend(page.into_iter().filter_map(|record| match record.event {
-                Event::StateMerged { delta, .. } => Some(delta),
-                _ => None,
-            }));
+            for record in page {
+                match record.event {
+                    Event::StateMerged { delta, .. } => changes.push(SessionChange::Merge(delta)),
+                    Event::RunHalted { message, .. } => changes.push(SessionChange::Halt(message)),
+                    Event::ArtifactStored {
+                        name,
+                        media_type,
+                        blob,
+                        ..
+                    } => drop(stored.insert(name, (media_type, blob.digest))),
+                    Event::ArtifactDeleted { name, .. } => drop(stored.remove(&name)),
+                    _ => {}
+                }
+            }
         }
+        for (name, (media_type, digest)) in stored {
+            let bytes = self.journal.blob(digest).await?;
+            let new = NewArtifact::new(name.as_str(), media_type, bytes);
+            changes.extend(new.ok().map(SessionChange::Store));
+        }
+        Ok(changes)
+    }
+
+    /// Stores an artifact, in place of one with its name. It becomes durable with the next turn.
+    ///
+    /// # Errors
+    /// When the name or the media type cannot be used.
+    pub fn store_artifact(
+        &mut self,
+        name: &str,
+        media_type: &str,
+        bytes: Vec<u8>,
+    ) -> Result<(), NewArtifactError> {
+        let new = NewArtifact::new(name, media_type.to_owned(), bytes)?;
+        let (event, blob) = new.into_event((None, None));
+        self.record(event, vec![blob]);
+        Ok(())
+    }
+
+    /// Deletes an artifact that is outside of the directory of results; returns whether there was
+    /// one.
+    pub fn delete_artifact(&mut self, name: &ArtifactName) -> bool {
+        let is_there = name.clone().outside_results().is_ok()
+            && self.state.artifacts().kept.contains_key(name);
+        if is_there {
+            let (call_id, name) = (None, name.clone());
+            self.record(Event::ArtifactDeleted { call_id, name }, Vec::new());
+        }
+        is_there
     }
 
     /// Returns the position of the start of the last workflow.

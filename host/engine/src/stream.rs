@@ -86,6 +86,13 @@ pub enum LiveLine<'a> {
         /// The sentence.
         text: &'a str,
     },
+    /// A request to the model failed, and is repeated after a wait.
+    Waiting {
+        /// The message of the failure.
+        error: &'a str,
+        /// The wait, in milliseconds.
+        wait_ms: u64,
+    },
     /// Old results exceeded the model's window and are now references.
     ResultsReferenced {
         /// The number of results.
@@ -221,6 +228,10 @@ impl<'a> From<Live<'a>> for LiveLine<'a> {
             Live::Delta(ModelDelta::Reasoning(text)) => Self::Reasoning { text },
             Live::Delta(ModelDelta::Restarted) => Self::Restarted,
             Live::Delta(ModelDelta::Note(text)) => Self::Note { text },
+            Live::Delta(ModelDelta::Waiting { error, wait }) => Self::Waiting {
+                error: &error.message,
+                wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+            },
             Live::ResultsReferenced { count, size } => Self::ResultsReferenced { count, size },
             Live::HistorySummarised { messages, size } => {
                 Self::HistorySummarised { messages, size }

@@ -1,12 +1,18 @@
 //! The trait that runs tools, with the input and the report of one run.
 
-use crate::{BoxFuture, artifact::SessionArtifacts};
+use crate::{
+    BoxFuture,
+    artifact::{ArtifactName, NewArtifact, SessionArtifacts},
+};
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
+    custom_context::CustomContext,
+    event::Event,
     failure::ToolFailure,
+    hook::HookVerdict,
     id::{CallId, SessionId},
     limits::Limits,
-    output::ToolResultOutput,
+    output::{Blob, ToolResultOutput},
     question::{AnsweredQuestion, PendingQuestion},
     tool::RegisteredTool,
 };
@@ -29,6 +35,8 @@ pub struct Invocation {
     pub idempotency_key: String,
     /// The session's shared state at the first run of the call; later runs see the same.
     pub shared: Arc<Map<String, Value>>,
+    /// The session's custom context at the first run of the call.
+    pub context: Arc<CustomContext>,
     /// The answered questions of earlier runs of the call, in order.
     pub answers: Vec<AnsweredQuestion>,
     /// The artifacts of the session; `None` for a call outside of one.
@@ -80,9 +88,23 @@ pub struct CallReport {
     pub accounting: Accounting,
     /// The call's requests to the gate, with its decisions.
     pub audit: Vec<AuditEntry>,
-    /// The merges into the session's shared state, in order. Those of a call that does not
-    /// succeed are dropped.
-    pub merges: Vec<Map<String, Value>>,
+    /// The changes of the session, in order. Those of a call that does not succeed are dropped.
+    pub changes: Vec<SessionChange>,
+    /// The verdicts of hooks about the run, beside those that passed it.
+    pub verdicts: Vec<HookVerdict>,
+}
+
+/// A change of its session that a call asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SessionChange {
+    /// Merges a JSON object into the shared state: objects deeply; other values replace.
+    Merge(Map<String, Value>),
+    /// Ends the run with a message for the user.
+    Halt(String),
+    /// Stores an artifact, in place of one with its name.
+    Store(NewArtifact),
+    /// Deletes an artifact.
+    Delete(ArtifactName),
 }
 
 impl CallReport {
@@ -93,7 +115,35 @@ impl CallReport {
             output,
             accounting: Accounting::default(),
             audit: Vec::new(),
-            merges: Vec::new(),
+            changes: Vec::new(),
+            verdicts: Vec::new(),
+        }
+    }
+}
+
+impl SessionChange {
+    /// Returns whether it ends the run.
+    #[must_use]
+    pub fn is_halt(&self) -> bool {
+        matches!(self, Self::Halt(_))
+    }
+
+    /// Returns the event of the change by a call of a tool, and adds the blob that it refers to.
+    pub(crate) fn into_event(self, call_id: &CallId, tool: &str, blobs: &mut Vec<Blob>) -> Event {
+        let call_id = call_id.clone();
+        match self {
+            Self::Merge(delta) => Event::StateMerged { call_id, delta },
+            Self::Halt(message) => Event::RunHalted { call_id, message },
+            Self::Store(artifact) => {
+                let by = (Some(call_id), Some(tool.to_owned()));
+                let (event, blob) = artifact.into_event(by);
+                blobs.push(blob);
+                event
+            }
+            Self::Delete(name) => Event::ArtifactDeleted {
+                call_id: Some(call_id),
+                name,
+            },
         }
     }
 }

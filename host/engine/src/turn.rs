@@ -1,8 +1,8 @@
 //! One turn of the loop: at most one model call, and the tool calls that it requests.
 //!
 //! [`Agent::run_turn`] is the only entry point; callers repeat it while the turn ends with
-//! `NeedsMoreTurns`. A pipeline of four steps runs: check budgets, call the model, check approval,
-//! execute tools. Each step reads the session, adds events to it, and returns the next step or the
+//! `NeedsMoreTurns`. A pipeline of steps runs: check budgets, call the model, have hooks review its
+//! calls if there are hooks, check approval, execute tools. Each step reads the session, adds events to it, and returns the next step or the
 //! end.
 
 mod approval;
@@ -18,6 +18,7 @@ mod execute;
 mod hooks;
 mod model;
 mod resume;
+mod review;
 mod step;
 mod step_reader;
 #[cfg(test)]
@@ -42,8 +43,9 @@ pub use step_reader::{StepReader, TurnStep};
 pub use until::{UntilEnd, UntilTool};
 
 use crate::{
-    BoxFuture, agents::Agents, hook::Hook, journal::JournalError, model::Model, observer::Observer,
-    policy::CallRule, schema::AnswerSchema, session::Session, tool::ToolRunner, workflow::Graph,
+    BoxFuture, agents::Agents, artifact::DEFAULT_QUOTA_BYTES, hook::Hook, journal::JournalError,
+    model::Model, observer::Observer, policy::CallRule, schema::AnswerSchema, session::Session,
+    tool::ToolRunner, workflow::Graph,
 };
 use std::{fmt, sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -169,6 +171,9 @@ pub struct Settings {
     pub parallel_calls: usize,
     /// The maximum number of agents that run concurrently for one batch.
     pub parallel_agents: usize,
+    /// The bytes of artifacts that the calls of a session may store; what was replaced or deleted
+    /// counts, since the journal keeps it.
+    pub artifact_bytes: u64,
     /// Whether the run of a workflow continues with a definition that has changed.
     pub accepts_changed_workflow: bool,
     /// The limits of the model's window; `None` for an unlimited one, such as a script's.
@@ -192,6 +197,7 @@ impl Default for Settings {
             approval_expiry_ms: None,
             parallel_calls: 8,
             parallel_agents: 4,
+            artifact_bytes: DEFAULT_QUOTA_BYTES,
             accepts_changed_workflow: false,
             context: Some(ContextLimits::default()),
         }
@@ -315,6 +321,7 @@ impl Agent {
             let result = match step {
                 Step::CheckBudgets => self.check_budgets(session, started),
                 Step::CallModel => self.call_model(session, cx).await?,
+                Step::ReviewCalls => self.review_calls(session, cx).await?,
                 Step::CheckApproval => self.check_approval(session, cx),
                 Step::ExecuteTools => self.execute_tools(session, cx).await?,
                 Step::RunWorkflow => self.run_workflow(session, cx, started).await?,

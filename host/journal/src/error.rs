@@ -305,13 +305,14 @@ pub enum StoreError {
     NoSessions,
     /// No session has an id with this prefix.
     #[error(
-        "there is no session whose id begins with `{}`; `agent-host sessions list` shows those that there are",
+        "there is no session whose name is `{}`, or whose id begins or ends with it; `agent-host sessions list` shows those \
+         that there are",
         .0.escape_debug()
     )]
     NoMatch(String),
     /// Several sessions have an id with the prefix.
     #[error(
-        "several sessions have an id that begins with `{}`: {}{}; give more of the id",
+        "several sessions have the name `{}`, or an id that begins or ends with it: {}{}; give the whole id",
         prefix.escape_debug(),
         named(sessions),
         if *has_more { ", ..." } else { "" }
@@ -323,6 +324,23 @@ pub enum StoreError {
         sessions: Vec<SessionId>,
         /// True if there are more.
         has_more: bool,
+    },
+    /// No session was started in the directory.
+    #[error(
+        "there is no session of this directory yet ({}); begin one with `agent-host run`, or see those of others: agent-host \
+         sessions list",
+        .0.escape_debug()
+    )]
+    NoSessionIn(String),
+    /// Another session of the directory has the name.
+    #[error(
+        "session {other} has the name `{name}` already; give another name, or name that one anew: agent-host sessions name {other} NAME"
+    )]
+    NameTaken {
+        /// The other session.
+        other: SessionId,
+        /// The name.
+        name: String,
     },
     /// There is no such blob.
     #[error("there is no blob {digest} in {location}; check the digest")]
@@ -438,6 +456,8 @@ impl From<StoreError> for JournalError {
             E::NoSession(_)
             | E::OfAgent { .. }
             | E::NoSessions
+            | E::NoSessionIn(_)
+            | E::NameTaken { .. }
             | E::NoMatch(_)
             | E::Ambiguous { .. }
             | E::NoBlob { .. }

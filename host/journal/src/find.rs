@@ -1,10 +1,10 @@
 //! Finding a session by the beginning of its id.
 
-use crate::error::StoreError;
+use crate::{error::StoreError, store::SHORT_ID_CHARS};
 use agent_host_types::id::SessionId;
 
 /// The prefix that stands for the session that was written to last.
-const LATEST: &str = "latest";
+pub(crate) const LATEST: &str = "latest";
 
 /// The most sessions that an ambiguous prefix names.
 const MAX_NAMED: usize = 5;
@@ -12,7 +12,7 @@ const MAX_NAMED: usize = 5;
 /// A normalised prefix of an id.
 pub(crate) struct Wanted<'a> {
     /// As the user wrote it.
-    given: &'a str,
+    pub(crate) given: &'a str,
     /// Without white space around it, in lower case.
     pub(crate) prefix: String,
 }
@@ -23,6 +23,11 @@ impl<'a> Wanted<'a> {
             given,
             prefix: given.trim().to_ascii_lowercase(),
         }
+    }
+
+    /// True if the whole text can be the end of an id.
+    pub(crate) fn may_be_end(&self) -> bool {
+        self.prefix.len() >= SHORT_ID_CHARS
     }
 
     pub(crate) fn is_latest(&self) -> bool {

@@ -25,7 +25,7 @@ pub use error::{Damage, EncodeError, StoreError};
 pub use memory::MemoryStore;
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
-    JournalStore, KeepReason, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo,
-    StoreFuture, approval_id,
+    JournalStore, KeepReason, LostEvents, ProjectApproval, Pruned, Retention, SHORT_ID_CHARS,
+    SessionInfo, SessionName, StoreFuture, approval_id,
 };
 pub use transcript::{Transcript, TranscriptError};

@@ -9,7 +9,7 @@ use crate::{
     find::Wanted,
     store::{
         JournalStore, LostEvents, MAX_APPROVALS, ProjectApproval, Pruned, Retention, SessionInfo,
-        StoreFuture, blocking,
+        SessionName, StoreFuture, blocking,
     },
     transfer::{self, Import},
 };
@@ -172,11 +172,20 @@ impl JournalStore for MemoryStore {
             let sessions = shared.state().list();
             let is_match = |info: &SessionInfo| match wanted.is_latest() {
                 true => info.parent.is_none(),
-                false => info.id.to_string().starts_with(&wanted.prefix),
+                false => {
+                    let id = info.id.to_string();
+                    id.starts_with(&wanted.prefix)
+                        || wanted.may_be_end() && id.ends_with(&wanted.prefix)
+                        || info.name.as_deref() == Some(wanted.given.trim())
+                }
             };
             let found = sessions.into_iter().filter(is_match).map(|info| info.id);
             Ok(wanted.only(found.take(wanted.limit()).collect())?)
         })
+    }
+
+    fn name_session(&self, session: SessionId, name: SessionName) -> StoreFuture<'_, ()> {
+        self.run(move |shared| Ok(shared.state().name(session, name.as_str())?))
     }
 
     fn fork(&self, from: SessionId, at: Option<u64>) -> StoreFuture<'_, SessionId> {

@@ -6,6 +6,7 @@ use agent_host_types::{
     event::{EVENT_VERSION, Event, EventError, EventRecord},
     id::SessionId,
     message::Message,
+    model::Provenance,
     output::ContentPart,
 };
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub(crate) struct Listing {
     pub(crate) directory: Option<String>,
     pub(crate) outcome: Option<&'static str>,
     pub(crate) parent: Option<SessionId>,
+    pub(crate) model: Option<String>,
+    pub(crate) cost_micros: Option<u64>,
 }
 
 impl Row {
@@ -95,11 +98,18 @@ impl Listing {
             },
             Event::TurnEnded { outcome } => Self {
                 outcome: Some(outcome.end.kind()),
+                model: Some(model_name(&outcome.summary.provenance)),
+                cost_micros: outcome.summary.total_usage.cost_micros,
                 ..Self::default()
             },
             _ => Self::default(),
         }
     }
+}
+
+/// Formats a provider and a model for a list.
+pub(crate) fn model_name(model: &Provenance) -> String {
+    format!("{}:{}", model.provider, model.model)
 }
 
 /// Decodes `[seq, at_ms, v]` and the JSON of an event, and checks each.

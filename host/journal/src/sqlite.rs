@@ -6,6 +6,7 @@ pub(crate) mod database;
 mod journal;
 mod key;
 mod lock;
+mod names;
 mod prune;
 mod read;
 mod schema;
@@ -21,8 +22,8 @@ pub(crate) use {
 };
 
 use crate::store::{
-    JournalStore, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo, StoreFuture,
-    blocking,
+    JournalStore, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo, SessionName,
+    StoreFuture, blocking,
 };
 use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::{
@@ -154,6 +155,10 @@ impl JournalStore for SqliteStore {
     fn find<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, SessionId> {
         let prefix = prefix.to_owned();
         self.run(move |db| db.find(&prefix))
+    }
+
+    fn name_session(&self, session: SessionId, name: SessionName) -> StoreFuture<'_, ()> {
+        self.run(move |db| db.name_session(session, &name))
     }
 
     fn fork(&self, from: SessionId, at: Option<u64>) -> StoreFuture<'_, SessionId> {

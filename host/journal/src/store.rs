@@ -1,9 +1,10 @@
 //! The trait of all stores, and the values that it takes and returns.
 
-use crate::error::StoreError;
+use crate::{error::StoreError, find::LATEST};
 use agent_host_engine::{
     BoxFuture,
     journal::{Journal, JournalError},
+    text::is_deceptive,
 };
 use agent_host_types::{
     approval::ApprovalRule,
@@ -66,12 +67,20 @@ pub trait JournalStore: Debug + Send + Sync {
     /// [`JournalError::NotFound`].
     fn read_blob(&self, digest: Digest) -> StoreFuture<'_, Vec<u8>>;
 
-    /// Returns the session whose id begins with `prefix`, or for `latest` the one that was written to
-    /// last, whatever the clock said, and that is no agent's.
+    /// Returns the session whose name is `prefix`, or whose id begins with it or ends with it (at
+    /// least [`SHORT_ID_CHARS`] characters); for `latest` the one that was written to last, whatever
+    /// the clock said, and that is no agent's.
     ///
     /// # Errors
     /// [`JournalError::NotFound`], also if several sessions match; the text names them.
     fn find<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, SessionId>;
+
+    /// Names a session. Of the sessions of one directory, only one has a name. The name is not part of
+    /// the session: copies and exports have none.
+    ///
+    /// # Errors
+    /// [`JournalError::NotFound`], also if another session of the directory has the name.
+    fn name_session(&self, session: SessionId, name: SessionName) -> StoreFuture<'_, ()>;
 
     /// Copies a session into a new one, without its authority (see
     /// [`SessionCopy`](agent_host_engine::session::SessionCopy)): up to event `at`, which must end a
@@ -134,6 +143,40 @@ pub trait JournalStore: Debug + Send + Sync {
 }
 
 impl dyn JournalStore + '_ {
+    /// Returns a session as [`JournalStore::find`] does, but for `latest` the latest one of a
+    /// directory, and for a name one of the directory, if there is one.
+    ///
+    /// # Errors
+    /// As for [`JournalStore::find`], and if no session was started in the directory.
+    pub async fn find_in(&self, directory: &str, name: &str) -> Result<SessionId, JournalError> {
+        // An imported conversation of another program has no directory.
+        let is_here = |info: &SessionInfo| {
+            info.directory
+                .as_deref()
+                .is_none_or(|other| other == directory)
+        };
+        if name.trim().eq_ignore_ascii_case(LATEST) {
+            // Refused if events are lost.
+            self.find(LATEST).await?;
+            let sessions = self.list().await?;
+            let here = sessions
+                .iter()
+                .find(|info| is_here(info) && info.parent.is_none());
+            let none = || StoreError::NoSessionIn(directory.to_owned());
+            return Ok(here.ok_or_else(none)?.id);
+        }
+        match self.find(name).await {
+            Err(JournalError::NotFound(_)) => {}
+            found => return found,
+        }
+        let is_named = |info: &SessionInfo| info.name.as_deref() == Some(name.trim());
+        let sessions = self.list().await?;
+        match sessions.iter().find(|info| is_here(info) && is_named(info)) {
+            Some(here) => Ok(here.id),
+            None => self.find(name).await,
+        }
+    }
+
     /// Passes every durable record of a session to `each`, in order, in the memory of one page.
     ///
     /// # Errors
@@ -174,6 +217,57 @@ pub struct SessionInfo {
     pub outcome: Option<String>,
     /// The session whose call started it, for the session of an agent.
     pub parent: Option<SessionId>,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    /// The provider and the model that its last turn asked, as `provider:model`.
+    pub model: Option<String>,
+    /// The cost of its turns in millionths of a US dollar; absent if the price of some is not known.
+    pub cost_micros: Option<u64>,
+}
+
+/// The number of characters at the end of an id that stand for it in lists. They are random, where
+/// those at the beginning tell the time.
+pub const SHORT_ID_CHARS: usize = 8;
+
+/// The longest name of a session, in characters.
+const MAX_NAME_CHARS: usize = 64;
+
+/// A name of a session: on one line, without spaces around it, and not `latest`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionName(String);
+
+impl SessionName {
+    /// Checks a name.
+    ///
+    /// # Errors
+    /// Why it is none, as a sentence.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let name = name.trim();
+        let is_hidden = |c: char| is_deceptive(c) || c == '\n' || c == '\t';
+        let why = if name.is_empty() {
+            "it is empty"
+        } else if name.chars().count() > MAX_NAME_CHARS {
+            "it has more than 64 characters"
+        } else if name.contains(is_hidden) {
+            "it has characters that a terminal obeys or hides"
+        } else if name.eq_ignore_ascii_case(LATEST) {
+            "it stands for the session that was written to last"
+        } else if name.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
+            "it could be the beginning of an id"
+        } else {
+            return Ok(Self(name.to_owned()));
+        };
+        Err(format!(
+            "`{}` is no name for a session: {why}; give another one",
+            name.escape_debug()
+        ))
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// The bounds within which unused sessions are kept. The default keeps all.

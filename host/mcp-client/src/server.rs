@@ -212,7 +212,8 @@ impl McpServer {
                 count: 1,
                 grant: None,
             }],
-            merges: Vec::new(),
+            changes: Vec::new(),
+            verdicts: Vec::new(),
         }
     }
 

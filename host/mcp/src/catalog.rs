@@ -59,7 +59,6 @@ impl ToolCatalog {
     fn new(host: &Host, registry: Arc<Registry>) -> Self {
         let has_network: HashMap<&str, bool> = registry
             .components()
-            .iter()
             .flat_map(|entry| {
                 let has_network = !entry.grants.http.is_empty();
                 let definitions = entry.component.definitions().iter();
@@ -71,6 +70,7 @@ impl ToolCatalog {
         let listing = Listing::new(registry.tools(), is_open);
         let agent = |prompts| Agent {
             tools: Arc::clone(&registry) as Arc<_>,
+            hooks: registry.engine_hooks(),
             ..host.agent(prompts)
         };
         Self {

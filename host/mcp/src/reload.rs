@@ -31,7 +31,7 @@ pub(crate) struct Changes {
 
 impl Changes {
     pub(crate) fn between(before: &Registry, now: &Registry) -> Self {
-        let components = now.components().iter().zip(before.components());
+        let components = now.components().zip(before.components());
         let components =
             components.filter(|(new, old)| new.component.digest() != old.component.digest());
         let skills = now.skills().iter();

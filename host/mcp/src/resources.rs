@@ -52,7 +52,7 @@ pub(crate) struct DirEntry {
 /// Returns the guest paths of the directories whose files are resources; none without the built-in
 /// component `files`.
 pub(crate) fn directories(registry: &Registry) -> Vec<String> {
-    let mut components = registry.components().iter();
+    let mut components = registry.components();
     let files = components
         .find(|entry| matches!(&entry.source, ComponentSource::Builtin(name) if name == COMPONENT));
     let dirs = files.into_iter().flat_map(|entry| &entry.grants.dirs);

@@ -54,7 +54,7 @@ impl Fallback {
                     shown.store(true, Ordering::Relaxed);
                 }
                 ModelDelta::Restarted => shown.store(false, Ordering::Relaxed),
-                ModelDelta::Note(_) => {}
+                ModelDelta::Note(_) | ModelDelta::Waiting { .. } => {}
             }
             deltas(delta);
         };

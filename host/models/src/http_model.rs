@@ -220,7 +220,9 @@ impl HttpModel {
         let encoded = self.encode(request, capabilities);
         let shown = AtomicBool::new(false);
         let sink = |delta: ModelDelta<'_>| {
-            shown.store(true, Ordering::Relaxed);
+            if !matches!(delta, ModelDelta::Waiting { .. }) {
+                shown.store(true, Ordering::Relaxed);
+            }
             deltas(delta);
         };
         let restart = || {
@@ -271,6 +273,8 @@ impl HttpModel {
             };
             tracing::info!(error = %failed.error, ?wait, "asking the model server again");
             restart();
+            let error = &failed.error;
+            sink(ModelDelta::Waiting { error, wait });
             self.server.wait(wait).await;
         }
     }

@@ -5,6 +5,7 @@ use crate::{
     provider::Provider,
     wire::{Capabilities, settings},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value};
 use std::{fmt, str::FromStr};
@@ -59,7 +60,9 @@ pub struct ModelSettings {
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident: $($(#[$case_doc:meta])* $case:ident = $word:literal,)*) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+        )]
         pub enum $name {
             $($(#[$case_doc])* #[serde(rename = $word)] $case,)*
         }
@@ -158,7 +161,7 @@ pub enum Thinking {
 }
 
 /// Whether a model calls tools: `"auto"`, `"required"`, `"none"`, or `{ tool = "NAME" }`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolChoice {
     /// The model decides.

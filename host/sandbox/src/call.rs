@@ -1,6 +1,7 @@
 //! One call as its caller sees it: checked, admitted, started on a guest thread, and reported.
 
 mod guest;
+pub(crate) mod hook;
 mod report;
 mod running;
 #[cfg(test)]
@@ -12,7 +13,7 @@ use crate::{
     component::{link::EntryPoint, tool::ToolComponent},
     gate::Gate,
     instance::store::{CallContext, CallSetup},
-    schedule::guest_runtime::Started,
+    schedule::{fair_semaphore::Permit, guest_runtime::Started},
 };
 use agent_host_engine::{
     policy::Grants,
@@ -98,47 +99,90 @@ impl ToolComponent {
     async fn start(&self, call: &Call<'_>) -> Result<RunningCall, ToolFailure> {
         self.check_input(call.tool, call.input)?;
         let target = self.target(call)?;
+        let Prepared {
+            setup,
+            permit,
+            started,
+            deadline,
+            gate,
+            telemetry,
+        } = self
+            .prepare(
+                &call.grants,
+                &call.secrets,
+                call.effect,
+                call.limits,
+                call.context.clone(),
+            )
+            .await?;
+        let mounts_dirs = setup.dirs.is_some();
+        let work = guest::run(Box::new(GuestJob {
+            setup,
+            target,
+            results: Arc::clone(&self.handle.results),
+            has_schema: self.output_schema(call.tool).is_some(),
+            permit,
+        }));
+        Ok(RunningCall {
+            task: self.launch(mounts_dirs, work),
+            started,
+            deadline,
+            gate,
+            telemetry,
+        })
+    }
+
+    /// Waits for a permit, and prepares the store of one call.
+    async fn prepare(
+        &self,
+        grants: &Arc<Grants>,
+        secrets: &Arc<Secrets>,
+        effect: Effect,
+        limits: &Limits,
+        context: CallContext,
+    ) -> Result<Prepared, ToolFailure> {
         let (shared, handle) = (&self.loaded.shared, &self.handle);
-        let limits = call.limits.clone();
         let timeout = Duration::from_millis(limits.deadline_ms);
         let permit = handle.queue.admit(timeout).await?;
         let started = Instant::now();
         let deadline = started + timeout;
-        let gate = Gate::new(Arc::clone(&call.grants), call.effect, &limits);
+        let gate = Gate::new(Arc::clone(grants), effect, limits);
         let telemetry = Telemetry::new(as_count(limits.stdio_bytes));
-        let mounts_dirs = !call.grants.dirs.is_empty() && self.imports_preopens();
+        let mounts_dirs = !grants.dirs.is_empty() && self.imports_preopens();
         let setup = CallSetup {
             gate: Arc::clone(&gate),
             deadline,
             protected: Arc::clone(&shared.protected),
             dirs: mounts_dirs.then(|| Arc::clone(&handle.blocking)),
             client: Arc::clone(&handle.client),
-            secrets: Arc::clone(&call.secrets),
+            secrets: Arc::clone(secrets),
             telemetry: Arc::clone(&telemetry),
             progress_interval: shared.progress_interval,
-            context: call.context.clone(),
-            limits,
+            context,
+            limits: limits.clone(),
         };
-        let work = guest::run(Box::new(GuestJob {
+        Ok(Prepared {
             setup,
-            target,
-            results: Arc::clone(&handle.results),
-            has_schema: self.output_schema(call.tool).is_some(),
             permit,
-        }));
-        // Even quick file operations take long for a caller's thread.
-        let task = if mounts_dirs {
-            Started::Pending(shared.guests.spawn(&handle.schedule, work))
-        } else {
-            shared.guests.start(&handle.schedule, work)
-        };
-        Ok(RunningCall {
-            task,
             started,
             deadline,
             gate,
             telemetry,
         })
+    }
+
+    /// Starts the guest of a call. Even quick file operations take long for a caller's thread.
+    fn launch<T: Send + 'static>(
+        &self,
+        mounts_dirs: bool,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Started<T> {
+        let guests = &self.loaded.shared.guests;
+        if mounts_dirs {
+            Started::Pending(guests.spawn(&self.handle.schedule, work))
+        } else {
+            guests.start(&self.handle.schedule, work)
+        }
     }
 
     fn target(&self, call: &Call<'_>) -> Result<Target, ToolFailure> {
@@ -153,8 +197,22 @@ impl ToolComponent {
                 },
             )),
             EntryPoint::Plain(plain) => plain.bind(call.tool, call.input).map(Target::Function),
+            EntryPoint::Hooks => Err(ToolFailure::new(
+                ToolErrorCode::UnknownTool,
+                "The component has hooks, and no tools.",
+            )),
         }
     }
+}
+
+/// A call that may start, with what its guest and its caller share.
+struct Prepared {
+    setup: CallSetup,
+    permit: Permit,
+    started: Instant,
+    deadline: Instant,
+    gate: Arc<Gate>,
+    telemetry: Arc<Telemetry>,
 }
 
 fn to_json(input: &Map<String, Value>) -> Result<String, ToolFailure> {

@@ -5,6 +5,9 @@
 //! functions are implemented on that context or, if they hand out resources, on a view: the context
 //! with the call's resource table, as in wasmtime-wasi.
 
+pub(crate) mod artifacts;
+pub(crate) mod context;
+pub(crate) mod control;
 pub(crate) mod files;
 pub(crate) mod http;
 pub(crate) mod human;

@@ -29,6 +29,9 @@ const COMPILE_DEADLINE_MS: RangeInclusive<usize> = 10..=3_600_000;
 pub struct SandboxConfig {
     /// The directory of the compile cache, created with mode 0700; `None` for no cache.
     pub cache_dir: Option<PathBuf>,
+    /// The bound on the compile cache, in bytes. The least recently used components beyond it are
+    /// removed; with zero, none is kept.
+    pub cache_bytes: u64,
     /// Files and directories that no guest reaches, whatever is granted: state, configuration,
     /// lock.
     pub protected: Vec<PathBuf>,
@@ -105,6 +108,8 @@ impl Default for SandboxConfig {
     fn default() -> Self {
         Self {
             cache_dir: None,
+            // Fifty components the size of Python's.
+            cache_bytes: 2 * 1024 * 1024 * 1024,
             protected: Vec::new(),
             // At least two, so that a call starts while another computes its first slice.
             guest_threads: thread::available_parallelism()

@@ -12,8 +12,8 @@ mod tests;
 use crate::mutex::lock;
 use agent_host_engine::{
     policy::{
-        DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, Ruling, SecretPlace, decide_address,
-        decide_file, decide_http, decide_secret,
+        ArtifactOp, DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, Ruling, SecretPlace,
+        decide_address, decide_artifact, decide_file, decide_http, decide_secret,
     },
     secrets::Secrets,
 };
@@ -134,6 +134,14 @@ impl Gate {
             self.dirty.store(true, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Checks an operation on the artifacts of the session (see [`decide_artifact`]). A change is
+    /// applied after the call has succeeded, so that it does not make the call dirty.
+    pub(crate) fn check_artifact(&self, op: ArtifactOp, name: &str) -> Result<(), Refused> {
+        let request = format!("{} {name}", op.as_str());
+        let ruling = decide_artifact(&self.grants, self.effect, op);
+        self.enforce(request.trim_end(), ruling)
     }
 
     /// Runs an operation that adds to a directory, if its growth is within the quotas of the call and of

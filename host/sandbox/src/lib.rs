@@ -39,7 +39,10 @@ use agent_host_engine::text;
 use agent_host_test_guests as guests;
 
 pub use agent_host_engine::secrets::{MAX_SECRET_BYTES, MIN_SECRET_BYTES, SecretError, Secrets};
-pub use call::Call;
+pub use call::{
+    Call,
+    hook::{HookReply, HookRequest, HookUse},
+};
 pub use caps::http::{HttpRecordingError, Recording};
 pub use component::{
     bytes::ComponentBytes,

@@ -6,8 +6,11 @@ pub(crate) mod tests;
 use crate::{
     accounting::{Accounting, AuditEntry},
     approval::{ApprovalRule, Decision, RememberScope},
+    artifact::ArtifactName,
     context::{CompactionStats, ReferencedResult},
     continuation::{PendingCall, WaitingChild},
+    custom_context::CustomContext,
+    hook::{CallReview, HookVerdict},
     id::{CallId, Digest, SessionId},
     message::Message,
     model::{ModelReply, Provenance, Usage},
@@ -71,6 +74,11 @@ pub enum Event {
         from: SessionId,
         /// The position of the last copied event.
         at: u64,
+    },
+    /// The operator's program set the custom context. A copy of the session begins without it.
+    ContextSet {
+        /// The context.
+        context: CustomContext,
     },
     /// A run of the session has other arguments than the one before; the first one, if it has any.
     /// Recorded before anything else of the run.
@@ -159,6 +167,26 @@ pub enum Event {
         tool: String,
         /// The arguments.
         input: Map<String, Value>,
+    },
+    /// Hooks reviewed a call before its approval. What follows for it is here, so that no hook is
+    /// asked again after a crash.
+    CallReviewed {
+        /// The call.
+        call_id: CallId,
+        /// The tool.
+        tool: String,
+        /// The digest of the arguments before the review.
+        input_digest: Digest,
+        /// The review.
+        review: CallReview,
+    },
+    /// A hook did not pass a request, a reply or a result.
+    HookDecided {
+        /// The call; absent for a request to a model or its reply.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<CallId>,
+        /// The verdict.
+        verdict: HookVerdict,
     },
     /// A call is about to run.
     CallIntended {
@@ -322,6 +350,36 @@ pub enum Event {
         call_id: CallId,
         /// The change: a JSON object, merged deeply.
         delta: Map<String, Value>,
+    },
+    /// An artifact was stored, in place of one with its name.
+    ArtifactStored {
+        /// The call; absent if the operator's program stored it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<CallId>,
+        /// The tool of the call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
+        /// The name, which is not in the directory of results.
+        name: ArtifactName,
+        /// The media type, which agrees with the bytes.
+        media_type: String,
+        /// The bytes.
+        blob: BlobRef,
+    },
+    /// An artifact was deleted; its bytes stay.
+    ArtifactDeleted {
+        /// The call; absent if the operator's program deleted it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<CallId>,
+        /// The name.
+        name: ArtifactName,
+    },
+    /// A call ended the run.
+    RunHalted {
+        /// The call.
+        call_id: CallId,
+        /// The message for the user.
+        message: String,
     },
     /// The run of a workflow started: its nodes take the place of the model.
     WorkflowStarted {

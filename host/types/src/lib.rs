@@ -5,9 +5,10 @@
 //!   tools; [`media`]: media types of files.
 //! - [`event`]: the journal's records; [`turn`], [`approval`], [`continuation`], [`question`]: the
 //!   input and the report of a turn.
+//! - [`artifact`]: names of artifacts; [`custom_context`]: what the operator's program says of a session's request.
 //! - [`budget`], [`context`], [`limits`], [`accounting`], [`json`]: bounds, and the usage that they
 //!   bound.
-//! - [`workflow`]: the outputs of the nodes of workflows.
+//! - [`hook`]: the verdicts of hooks. [`workflow`]: the outputs of the nodes of workflows.
 //! - [`failure`]: abnormal ends of calls; [`id`]: identifiers and digests; [`lock`]: `agent.lock`.
 
 #[cfg(not(all(
@@ -21,11 +22,14 @@ compile_error!(
 
 pub mod accounting;
 pub mod approval;
+pub mod artifact;
 pub mod budget;
 pub mod context;
 pub mod continuation;
+pub mod custom_context;
 pub mod event;
 pub mod failure;
+pub mod hook;
 pub mod id;
 pub mod json;
 pub mod limits;

@@ -64,6 +64,14 @@ pub fn of_url(url: &str) -> String {
     known.map_or(OCTET_STREAM, |(_, media)| media).to_owned()
 }
 
+/// Returns the common extension of a media type, such as `png`, if one is known.
+#[must_use]
+pub fn extension(media_type: &str) -> Option<&'static str> {
+    let mut known = EXTENSIONS.iter().rev();
+    let found = known.find(|(_, media)| *media == media_type);
+    found.map(|(extension, _)| *extension)
+}
+
 /// Common names of media types that have another one at IANA.
 const ALIASES: [(&str, &str); 8] = [
     ("application/x-pdf", "application/pdf"),

@@ -142,6 +142,11 @@ pub enum TurnEnd {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<ToolResult>,
     },
+    /// A tool ended the run (`agent:tool/control`), here or in an agent or a node.
+    Halted {
+        /// The message for the user.
+        message: String,
+    },
     /// A budget is used up. The session resumes with a larger one.
     BudgetExceeded {
         /// The budget.
@@ -325,6 +330,16 @@ pub enum TurnError {
         /// The code of its failure.
         code: String,
         /// The text of its failure.
+        message: String,
+    },
+    /// A hook could not judge a reply, which no one is shown therefore.
+    #[error(
+        "hook-failed: the hook `{hook}` gave no verdict about the model's reply, which is discarded: {message}"
+    )]
+    Hook {
+        /// The hook.
+        hook: String,
+        /// Its failure.
         message: String,
     },
     /// The input does not fit the state of the session. Nothing ran or was recorded.

@@ -76,6 +76,11 @@ pub enum WorkflowEnd {
         /// The cause.
         failure: NodeFailure,
     },
+    /// A tool ended the run that the workflow is a part of (`agent:tool/control`).
+    Halted {
+        /// The message for the user.
+        message: String,
+    },
     /// It was stopped.
     Cancelled,
 }

@@ -8,6 +8,7 @@ mod forms;
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{
@@ -38,7 +39,7 @@ use strum::IntoStaticStr;
 /// assert_eq!(definition.node.len(), 2);
 /// # Ok::<(), toml::de::Error>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WorkflowDefinition {
     /// The name that `--workflow` takes.
@@ -55,7 +56,7 @@ pub struct WorkflowDefinition {
 }
 
 /// One `[[workflow.node]]`. Exactly one of `agent`, `tool` and `handler` is given.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct NodeDefinition {
     /// The id: letters, digits, `_` and `-`.
@@ -71,6 +72,7 @@ pub struct NodeDefinition {
     pub handler: Option<String>,
     /// The nodes that may follow: one id, or a list of ids and tables `{ to, when }`.
     #[serde(skip_serializing_if = "Next::is_empty")]
+    #[schemars(with = "forms::NextForm")]
     pub next: Next,
     /// The scheduling beside other nodes.
     pub mode: NodeMode,
@@ -79,12 +81,14 @@ pub struct NodeDefinition {
     pub message: Option<String>,
     /// The sections of the message of an agent or handler, in order.
     #[serde(skip_serializing_if = "Inputs::is_empty")]
+    #[schemars(with = "Vec<BTreeMap<String, String>>")]
     pub inputs: Inputs,
     /// The input of a tool; its strings are references or quoted literals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Map<String, Value>>,
     /// The list that the node runs over.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<forms::ForeachForm>")]
     pub foreach: Option<ForeachDefinition>,
     /// The effect of a failure on the run.
     pub on_error: OnError,
@@ -144,6 +148,7 @@ pub const DEFAULT_AT_ONCE: u32 = 4;
     Serialize,
     Deserialize,
     IntoStaticStr,
+    JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -158,7 +163,9 @@ pub enum NodeMode {
 }
 
 /// The order of the iterations of a `foreach`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum ForeachMode {
@@ -170,7 +177,7 @@ pub enum ForeachMode {
 }
 
 /// The effect of a node's failure on the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnError {
     /// Dependents see the failure.
@@ -181,7 +188,7 @@ pub enum OnError {
 }
 
 /// The outcomes of the nodes it depends on with which a node runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Needs {
     /// Any outcome; a failure is a marked section of the message.
@@ -192,7 +199,7 @@ pub enum Needs {
 }
 
 /// The attempts after a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Retry {
     /// The most attempts after the first.
@@ -203,7 +210,7 @@ pub struct Retry {
 }
 
 /// The combination of several nodes' values for one key of the shared state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Reducer {

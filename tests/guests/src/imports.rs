@@ -14,10 +14,12 @@ pub struct Import {
 }
 
 /// Every import, for guests that name theirs in their text.
-pub(crate) const ALL: [Import; 23] = [
+pub(crate) const ALL: [Import; 25] = [
     PROGRESS,
     STATE_GET,
     STATE_MERGE,
+    CONTEXT_GET,
+    HALT,
     ASK,
     EXIT,
     RANDOM,
@@ -69,17 +71,35 @@ pub const STATE_MERGE: Import = Import {
     signature: "(param i32 i32)",
 };
 
+/// `context.get`.
+pub const CONTEXT_GET: Import = Import {
+    interfaces: &[r#"(import "agent:tool/context@0.1.0" (instance $context
+        (export "get" (func (result string)))))"#],
+    function: r#"$context "get""#,
+    name: "context",
+    signature: "(param i32)",
+};
+
+/// `control.halt`.
+pub const HALT: Import = Import {
+    interfaces: &[r#"(import "agent:tool/control@0.1.0" (instance $control
+        (export "halt" (func (param "message" string)))))"#],
+    function: r#"$control "halt""#,
+    name: "halt",
+    signature: "(param i32 i32)",
+};
+
 /// `human.ask`.
 pub const ASK: Import = Import {
     interfaces: &[r#"(import "agent:tool/human@0.1.0" (instance $human
-        (type $q (record (field "prompt" string) (field "choices" (list string)) (field "free-text" bool)))
+        (type $q (record (field "prompt" string) (field "choices" (list string)) (field "free-text" bool) (field "multiple" bool)))
         (export "question" (type $question (eq $q)))
-        (type $a (variant (case "text" string) (case "choice" u32) (case "cancelled") (case "unavailable")))
+        (type $a (variant (case "text" string) (case "choice" u32) (case "choices" (list u32)) (case "cancelled") (case "unavailable")))
         (export "answer" (type $answer (eq $a)))
         (export "ask" (func (param "question" $question) (result $answer)))))"#],
     function: r#"$human "ask""#,
     name: "ask",
-    signature: "(param i32 i32 i32 i32 i32 i32)",
+    signature: "(param i32 i32 i32 i32 i32 i32 i32)",
 };
 
 /// `wasi:cli/exit.exit`.

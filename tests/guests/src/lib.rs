@@ -7,13 +7,14 @@
 )]
 
 mod contract;
+pub mod hook;
 pub mod http;
 mod image;
 pub mod imports;
 
 pub use imports::{
-    ASK, BLOCK, CWD, DIRECTORIES, ENVIRONMENT, EXIT, FIELDS, Import, MAKE_DIR, NEW_OWN, POLL,
-    PROGRESS, RANDOM, STATE_GET, STATE_MERGE, STDOUT, TIMER, WRITE,
+    ASK, BLOCK, CONTEXT_GET, CWD, DIRECTORIES, ENVIRONMENT, EXIT, FIELDS, HALT, Import, MAKE_DIR,
+    NEW_OWN, POLL, PROGRESS, RANDOM, STATE_GET, STATE_MERGE, STDOUT, TIMER, WRITE,
 };
 
 use contract::TYPES;
@@ -75,7 +76,7 @@ pub const ECHO: &str = "(i32.store (i32.const 16) (i32.const 1))
 /// Code that asks `Which?`, with [`ASK`] among its imports, and returns the text of the answer,
 /// empty if the answer has none.
 pub const ASKS: &str = "(i64.store (i32.const 512) (i64.const 0x3f6863696857))
-    (call $ask (i32.const 512) (i32.const 6) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 32))
+    (call $ask (i32.const 512) (i32.const 6) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0) (i32.const 32))
     (i32.store (i32.const 16) (i32.const 0))
     (i32.store (i32.const 20) (i32.load (i32.const 36)))
     (i32.store (i32.const 24) (i32.load (i32.const 40)))

@@ -17,7 +17,7 @@ fn entry_paths_are_absolute() {
         json!({ "mcpServers": { name: entry } })
     };
     let (work, config, tool) = (path(""), path("agent.toml"), path("a/tool.wasm"));
-    let (directory, state) = (format!("dir:{}:rw", path("a")), path("s"));
+    let (directory, state) = (format!("dir:{}:read-write", path("a")), path("s"));
     let cases: [(&[&str], Value); 4] = [
         (
             &["--config", "agent.toml"],
@@ -54,7 +54,7 @@ fn entry_paths_are_absolute() {
                 "--config",
                 "agent.toml",
                 "--grant",
-                "dir:a:rw",
+                "dir:a:read-write",
                 "--grant",
                 "env:LANG",
                 "--state-dir",
@@ -78,7 +78,7 @@ fn entry_paths_are_absolute() {
     ];
     for (args, expected) in cases {
         let ran = env.run(&[&["mcp", "config"], args].concat());
-        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
+        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
         assert_eq!(ran.json(), expected, "{args:?}");
     }
     // Without a configuration the entry names the directory granted by default.
@@ -86,7 +86,7 @@ fn entry_paths_are_absolute() {
     let directory = format!("dir:{}", work.trim_end_matches('/'));
     for (args, grant) in [
         (&[][..], directory.clone()),
-        (&["--write"], format!("{directory}:rw")),
+        (&["--write"], format!("{directory}:read-write")),
     ] {
         let ran = env.run(&[&["mcp", "config"], args].concat());
         assert_eq!(
@@ -111,6 +111,63 @@ fn http_entry_has_a_place_for_the_token() {
         ran.stderr.contains("token in the place of TOKEN"),
         "{}",
         ran.stderr
+    );
+}
+
+/// Each client's own form and file, and the command that adds the server where there is one.
+#[test]
+fn entry_has_the_form_of_each_client() {
+    let env = TestEnv::new();
+    env.write("agent.toml", "[[grants.dir]]\nhost = \".\"\n");
+    let config = env.work().join("agent.toml").display().to_string();
+    let server = json!({ "command": program(), "args": ["mcp", "--config", config] });
+    let command = server.to_string();
+    let (program, named) = (program(), ["mcp", "config", "--config", "agent.toml"]);
+    let added =
+        json!({ "args": ["mcp", "--config", config], "command": program, "name": "agent-host" });
+    let claude = format!("claude mcp add-json --scope user agent-host '{command}'");
+    let code = format!("code --add-mcp '{added}'");
+    for (client, key, file, adds) in [
+        ("claude", "mcpServers", ".mcp.json", Some(&claude)),
+        (
+            "claude-desktop",
+            "mcpServers",
+            "~/.config/Claude/claude_desktop_config.json",
+            None,
+        ),
+        ("cursor", "mcpServers", "~/.cursor/mcp.json", None),
+        ("vscode", "servers", ".vscode/mcp.json", Some(&code)),
+        (
+            "zed",
+            "context_servers",
+            "~/.config/zed/settings.json",
+            None,
+        ),
+    ] {
+        let ran = env.run(&[&named[..], &["--client", client]].concat());
+        assert_eq!(
+            ran.json(),
+            json!({ key: { "agent-host": server } }),
+            "{client}"
+        );
+        assert!(ran.stderr.contains(file), "{client}: {}", ran.stderr);
+        let commands: Vec<&str> = ran
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with(' '))
+            .collect();
+        let adds: Vec<&str> = adds.into_iter().map(String::as_str).collect();
+        let commands: Vec<&str> = commands.into_iter().map(str::trim).collect();
+        assert_eq!(commands, adds, "{client}");
+        // Without a client's name, all of them are named.
+        let all = env.run(&named);
+        assert!(all.stderr.contains(file), "{client}: {}", all.stderr);
+    }
+    let quiet = env.run(&["mcp", "config", "--quiet", "--config", "agent.toml"]);
+    assert_eq!(
+        (quiet.code, quiet.stderr.as_str()),
+        (Some(0), ""),
+        "{quiet:?}"
     );
 }
 

@@ -26,7 +26,7 @@ const NOT_BEGUN: &str = "The run was stopped before this call began.";
 
 /// Starts the program on a play.
 fn playing(env: &TestEnv) -> Running {
-    Running::start(&mut configured(
+    Running::start_without_input(&mut configured(
         env,
         &["run", "--output-format", "stream-json", "go"],
     ))
@@ -177,7 +177,7 @@ fn signal_does_not_wait_for_the_model() {
         let server = ChatServer::watched(vec![text(), text()], reached);
         let env = TestEnv::new();
         env.write("agent.toml", "");
-        let mut running = Running::start(&mut asking(
+        let mut running = Running::start_without_input(&mut asking(
             &env,
             &server,
             &["--output-format", "stream-json", "go"],
@@ -207,18 +207,25 @@ fn signal_leaves_prompt_undecided() {
     let env = TestEnv::new();
     env.write("agent.toml", "");
     let exe = program();
-    let at_the_terminal = |args: &str, prompt: &str| {
+    let at_the_terminal = |args: &str, prompts: &[&str]| {
         let line = format!("{exe} run --config agent.toml --write --model openai-compat:m {args}");
         let mut script = Command::new("script");
         env.prepare(script.args(["-qec", &line, "/dev/null"]));
         let mut running = Running::start(script.env("OPENAI_COMPAT_BASE_URL", &server.base_url));
-        running.stdout.until(prompt);
-        running.types(CTRL_C);
+        for prompt in prompts {
+            running.stdout.until(prompt);
+            running.types(CTRL_C);
+        }
         let ran = running.end();
         assert_eq!(ran.code, Some(130), "{ran:?}");
     };
-    for args in ["go", "--resume latest"] {
-        at_the_terminal(args, "Run write_file, which is effectful?");
+    let asks = "Run write_file, which is effectful?";
+    // A conversation continues, and ends at the second Ctrl-C.
+    for (args, prompts) in [
+        ("go", &[asks] as &[&str]),
+        ("--resume latest", &[asks, "/retry asks again."]),
+    ] {
+        at_the_terminal(args, prompts);
         let events = journaled(&env);
         let count = |kind| of_kind(&events, kind).len();
         assert_eq!(
@@ -235,7 +242,8 @@ fn signal_leaves_prompt_undecided() {
     ];
     is_done(&asking(&env, &server, &decided).output().unwrap().into());
     assert!(env.work().join("note.txt").exists());
-    at_the_terminal("--resume latest", "What do you want to know?");
+    let prompts = ["What do you want to know?", "Ctrl-C again leaves"];
+    at_the_terminal("--resume latest", &prompts);
 }
 
 /// While the host opens, here slowed by a command that returns the model's key, nothing has begun
@@ -249,7 +257,7 @@ fn signal_during_opening_exits_at_once() {
             "model = \"openai-compat:m\"\n[openai-compat]\nbase-url = \"http://127.0.0.1:9/v1\"\n\
              api-key = \"cmd:echo the command runs >&2; exec sleep 600\"\n",
         );
-        let mut running = Running::start(&mut configured(&env, &["run", "go"]));
+        let mut running = Running::start_without_input(&mut configured(&env, &["run", "go"]));
         running.stderr.until("the command runs");
         running.signal(signal);
         let ran = running.end();

@@ -26,7 +26,7 @@ fn died() -> (TestEnv, Counter) {
     let counter = Counter::watched(arrived);
     let env = TestEnv::new();
     Play::batch(&["put"]).write_files(&env, counter.port);
-    let running = Running::start(&mut configured(&env, &["run", "go"]));
+    let running = Running::start_without_input(&mut configured(&env, &["run", "go"]));
     service.wait();
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, None);

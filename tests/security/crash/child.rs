@@ -221,7 +221,7 @@ async fn resume(agent: &Agent, session: &mut Session, decides: bool) -> Option<T
             | TurnEnd::AwaitingAnswer { continuation, .. }
             | TurnEnd::PendingToolCalls { continuation, .. }
             | TurnEnd::AwaitingChildren { continuation } => Some(play::respond(continuation)),
-            TurnEnd::Done { .. } => None,
+            TurnEnd::Done { .. } | TurnEnd::Halted { .. } => None,
             TurnEnd::Error { .. }
             | TurnEnd::BudgetExceeded { .. }
             | TurnEnd::Refusal { .. }

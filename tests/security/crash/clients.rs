@@ -318,8 +318,10 @@ fn vanished_state_directory_stops_the_next_effect() {
     let counter = Counter::watched(arrived);
     let env = TestEnv::new();
     Play::batch(&["act", "act"]).write_files(&env, counter.port);
-    let running =
-        agent_host_test_support::running::Running::start(&mut configured(&env, &["run", "go"]));
+    let running = agent_host_test_support::running::Running::start_without_input(&mut configured(
+        &env,
+        &["run", "go"],
+    ));
     service.wait();
     fs::remove_dir_all(state(&env, "")).unwrap();
     drop(service);

@@ -54,7 +54,7 @@ fn drained_run_resumes_and_runs_nothing_twice() {
         let counter = Counter::watched(arrived);
         let env = TestEnv::new();
         play().write_files(&env, counter.port);
-        let mut running = Running::start(&mut configured(&env, args));
+        let mut running = Running::start_without_input(&mut configured(&env, args));
         service.wait();
         running.signal(Signal::TERM);
         running.stderr.until(DRAINS);
@@ -93,7 +93,7 @@ fn third_sigterm_exits_at_once() {
     let env = TestEnv::new();
     Play::batch(&["act"]).write_files(&env, counter.port);
     let args = ["run", "--output-format", "stream-json", "go"];
-    let mut running = Running::start(&mut configured(&env, &args));
+    let mut running = Running::start_without_input(&mut configured(&env, &args));
     service.wait();
     // Keeps the turn from ending: its journal cannot be written.
     let file = env.outside().join("state/agent-host.db");

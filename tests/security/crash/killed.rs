@@ -81,7 +81,7 @@ fn killed_program_resumes() {
         };
         let count = answers.len();
         let server = ChatServer::watched(answers, asked);
-        let running = Running::start(&mut asking(&env, &server, args));
+        let running = Running::start_without_input(&mut asking(&env, &server, args));
         match killer {
             Killer::Model(_) => model.wait(),
             Killer::Service => service.wait(),
@@ -118,7 +118,7 @@ fn decision_is_used_once() {
     let decision = format!("{}=approve", call.as_str().unwrap());
     let decide = ["run", "--resume", "latest", "--decide", &decision];
 
-    let running = Running::start(&mut configured(&env, &decide));
+    let running = Running::start_without_input(&mut configured(&env, &decide));
     service.wait();
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, None);
@@ -142,7 +142,7 @@ fn session_in_use_is_refused() {
     let counter = Counter::watched(arrived);
     let env = TestEnv::new();
     Play::batch(&["act"]).write_files(&env, counter.port);
-    let first = Running::start(&mut configured(&env, &["run", "go"]));
+    let first = Running::start_without_input(&mut configured(&env, &["run", "go"]));
     service.wait();
     let before = journaled(&env);
     let session = before[0]["session"].as_str().unwrap();

@@ -94,7 +94,7 @@ fn killed_workflow_program_resumes() {
             runs(&env, &START, WAITS);
         }
         let killed: &[&str] = if is_decided { &DECIDE } else { &START };
-        let running = Running::start(&mut configured(&env, killed));
+        let running = Running::start_without_input(&mut configured(&env, killed));
         service.wait();
         running.signal(Signal::KILL);
         assert_eq!(running.end().code, None, "{what}");

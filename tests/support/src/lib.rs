@@ -17,6 +17,7 @@
     reason = "a test that finds something else than it expects is to end there"
 )]
 
+pub mod api;
 pub mod chat;
 pub mod http;
 pub mod installed;
@@ -27,6 +28,7 @@ pub mod oracle;
 pub mod pictures;
 pub mod project;
 pub mod running;
+pub mod screen;
 pub mod terminal;
 pub mod traces;
 

@@ -7,9 +7,9 @@ use std::{
     io::{Read, Write as _},
     os::unix::process::CommandExt as _,
     process::{Child, Command, Stdio},
-    sync::mpsc::{Receiver, channel},
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// The timeout of every wait; a test that exceeds it fails and prints the output so far.
@@ -50,6 +50,13 @@ impl Running {
         }
     }
 
+    /// Starts a program that finds nothing on its standard input.
+    pub fn start_without_input(command: &mut Command) -> Self {
+        let mut running = Self::start(command);
+        running.close_stdin();
+        running
+    }
+
     /// Closes its standard input.
     pub fn close_stdin(&mut self) {
         self.child.stdin = None;
@@ -61,8 +68,13 @@ impl Running {
 
     /// Writes to its standard input, which stays open.
     pub fn types(&mut self, keys: &str) {
+        self.types_bytes(keys.as_bytes());
+    }
+
+    /// Writes bytes to its standard input.
+    pub fn types_bytes(&mut self, keys: &[u8]) {
         let stdin = self.child.stdin.as_mut().unwrap();
-        stdin.write_all(keys.as_bytes()).unwrap();
+        stdin.write_all(keys).unwrap();
     }
 
     /// Sends `INT`, as Ctrl-C on a terminal does, to the whole group, and any other signal to the
@@ -151,6 +163,15 @@ impl Heard {
         });
         self.bytes.drain(..line.len());
         line
+    }
+
+    /// Takes the next output, which must come before `deadline`.
+    pub fn next_piece(&mut self, deadline: Instant) -> Result<Vec<u8>, RecvTimeoutError> {
+        if !self.bytes.is_empty() {
+            return Ok(std::mem::take(&mut self.bytes));
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.more.recv_timeout(left)
     }
 
     fn wait_for<T>(&mut self, what: &str, found: impl Fn(&str) -> Option<T>) -> T {

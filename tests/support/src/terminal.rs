@@ -8,10 +8,20 @@ pub const MARKER: &str = "\r\n> ";
 
 /// Starts the program on a pseudo-terminal (by `script`, from util-linux).
 pub fn at_a_terminal(env: &TestEnv, server: &ChatServer, args: &str) -> Running {
+    Running::start(&mut script(env, server, args))
+}
+
+/// Starts the program on a pseudo-terminal with a cursor, on which it shows what it waits for.
+pub fn at_a_terminal_with_cursor(env: &TestEnv, server: &ChatServer, args: &str) -> Running {
+    Running::start(script(env, server, args).env("TERM", "xterm"))
+}
+
+fn script(env: &TestEnv, server: &ChatServer, args: &str) -> Command {
     let command = format!("{} {args}", program());
     let mut script = Command::new("script");
     env.prepare(script.args(["-qec", &command, "/dev/null"]));
-    Running::start(script.env("OPENAI_COMPAT_BASE_URL", &server.base_url))
+    script.env("OPENAI_COMPAT_BASE_URL", &server.base_url);
+    script
 }
 
 /// Starts the program on a pseudo-terminal of this width.

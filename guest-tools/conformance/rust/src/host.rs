@@ -1,6 +1,9 @@
-//! Tools that call the host: progress, questions, state, and the standard streams.
+//! Tools that call the host: progress, questions, state, and the standard streams. Those that change
+//! the session are in `session.rs`.
 
-use agent_tool::{Answer, Question, ask, input, progress, state, tool};
+use agent_tool::{
+    Answer, FormAnswer, Output, Question, ask, ask_form, context, input, progress, state, tool,
+};
 use serde_json::Value;
 
 #[input]
@@ -18,6 +21,17 @@ pub(crate) struct Asked {
     choices: Vec<String>,
     /// True if the user may answer with free text.
     free_text: bool,
+    /// True if the user may take several of the choices.
+    #[serde(default)]
+    multiple: bool,
+}
+
+#[input]
+pub(crate) struct Form {
+    /// The text that the user reads.
+    prompt: String,
+    /// The JSON Schema of the form.
+    schema: Value,
 }
 
 #[input]
@@ -61,13 +75,34 @@ pub(crate) fn ask_user(input: Asked) -> String {
         prompt: input.prompt,
         choices: input.choices,
         free_text: input.free_text,
+        multiple: input.multiple,
     };
     match ask(&question) {
         Answer::Text(text) => format!("text: {text}"),
         Answer::Choice(index) => format!("choice: {index}"),
+        Answer::Choices(indexes) => {
+            let indexes: Vec<String> = indexes.iter().map(ToString::to_string).collect();
+            format!("choices: {}", indexes.join(", "))
+        }
         Answer::Cancelled => "cancelled".to_owned(),
         Answer::Unavailable => "unavailable".to_owned(),
     }
+}
+
+/// Has the user fill in a form, and returns the fields.
+#[tool(effect = "read-only")]
+pub(crate) fn fill_form(input: Form) -> Output {
+    match ask_form(&input.prompt, &input.schema) {
+        FormAnswer::Fields(fields) => Output::Json(Value::Object(fields)),
+        FormAnswer::Cancelled => Output::text("cancelled"),
+        FormAnswer::Unavailable => Output::text("unavailable"),
+    }
+}
+
+/// Returns the context of the session.
+#[tool(effect = "read-only")]
+pub(crate) fn read_context() -> Value {
+    Value::Object(context::get())
 }
 
 /// Merges one entry into the shared state, and gives the state from before.

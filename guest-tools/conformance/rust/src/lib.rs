@@ -10,6 +10,7 @@ mod ends;
 mod host;
 mod inputs;
 mod results;
+mod session;
 
 agent_tool::export!(
     results::give_text,
@@ -27,7 +28,11 @@ agent_tool::export!(
     host::report,
     host::report_unmeasured,
     host::ask_user,
+    host::fill_form,
+    host::read_context,
     host::remember,
+    session::change_and_end,
+    session::artifact,
     host::print,
     ends::count,
     ends::spin,

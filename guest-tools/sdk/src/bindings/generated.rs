@@ -356,6 +356,7 @@ pub mod agent {
             #[doc(hidden)]
             static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
             use super::super::super::_rt;
+            pub type Json = super::super::super::agent::tool::types::Json;
             /// A question.
             #[derive(Clone)]
             pub struct Question {
@@ -365,6 +366,8 @@ pub mod agent {
                 pub choices: _rt::Vec<_rt::String>,
                 /// True if the user may answer with free text.
                 pub free_text: bool,
+                /// True if the user may take several of the choices.
+                pub multiple: bool,
             }
             impl ::core::fmt::Debug for Question {
                 fn fmt(
@@ -375,6 +378,7 @@ pub mod agent {
                         .field("prompt", &self.prompt)
                         .field("choices", &self.choices)
                         .field("free-text", &self.free_text)
+                        .field("multiple", &self.multiple)
                         .finish()
                 }
             }
@@ -385,6 +389,8 @@ pub mod agent {
                 Text(_rt::String),
                 /// The index of one of the choices.
                 Choice(u32),
+                /// The indexes of several of the choices, ascending; only for a `multiple` question.
+                Choices(_rt::Vec<u32>),
                 /// The user declined to answer.
                 Cancelled,
                 /// No user can be asked here, or the call has already changed something.
@@ -402,9 +408,40 @@ pub mod agent {
                         Answer::Choice(e) => {
                             f.debug_tuple("Answer::Choice").field(e).finish()
                         }
+                        Answer::Choices(e) => {
+                            f.debug_tuple("Answer::Choices").field(e).finish()
+                        }
                         Answer::Cancelled => f.debug_tuple("Answer::Cancelled").finish(),
                         Answer::Unavailable => {
                             f.debug_tuple("Answer::Unavailable").finish()
+                        }
+                    }
+                }
+            }
+            /// An answer to a form.
+            #[derive(Clone)]
+            pub enum FormAnswer {
+                /// The fields: a JSON object that fits the schema of the form.
+                Fields(Json),
+                /// The user declined to answer.
+                Cancelled,
+                /// No user can be asked here, or the call has already changed something.
+                Unavailable,
+            }
+            impl ::core::fmt::Debug for FormAnswer {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    match self {
+                        FormAnswer::Fields(e) => {
+                            f.debug_tuple("FormAnswer::Fields").field(e).finish()
+                        }
+                        FormAnswer::Cancelled => {
+                            f.debug_tuple("FormAnswer::Cancelled").finish()
+                        }
+                        FormAnswer::Unavailable => {
+                            f.debug_tuple("FormAnswer::Unavailable").finish()
                         }
                     }
                 }
@@ -429,6 +466,7 @@ pub mod agent {
                         prompt: prompt0,
                         choices: choices0,
                         free_text: free_text0,
+                        multiple: multiple0,
                     } = question;
                     let vec1 = prompt0;
                     let ptr1 = vec1.as_ptr().cast::<u8>();
@@ -465,6 +503,7 @@ pub mod agent {
                             _: *mut u8,
                             _: usize,
                             _: i32,
+                            _: i32,
                             _: *mut u8,
                         );
                     }
@@ -474,6 +513,7 @@ pub mod agent {
                         _: usize,
                         _: *mut u8,
                         _: usize,
+                        _: i32,
                         _: i32,
                         _: *mut u8,
                     ) {
@@ -488,12 +528,16 @@ pub mod agent {
                             true => 1,
                             false => 0,
                         },
+                        match multiple0 {
+                            true => 1,
+                            false => 0,
+                        },
                         ptr4,
                     );
                     let l6 = i32::from(*ptr4.add(0).cast::<u8>());
-                    let v11 = match l6 {
+                    let v14 = match l6 {
                         0 => {
-                            let e11 = {
+                            let e14 = {
                                 let l7 = *ptr4
                                     .add(::core::mem::size_of::<*const u8>())
                                     .cast::<*mut u8>();
@@ -508,25 +552,596 @@ pub mod agent {
                                 );
                                 _rt::string_lift(bytes9)
                             };
-                            Answer::Text(e11)
+                            Answer::Text(e14)
                         }
                         1 => {
-                            let e11 = {
+                            let e14 = {
                                 let l10 = *ptr4
                                     .add(::core::mem::size_of::<*const u8>())
                                     .cast::<i32>();
                                 l10 as u32
                             };
-                            Answer::Choice(e11)
+                            Answer::Choice(e14)
                         }
-                        2 => Answer::Cancelled,
+                        2 => {
+                            let e14 = {
+                                let l11 = *ptr4
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l12 = *ptr4
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len13 = l12;
+                                <_ as From<
+                                    _rt::Vec<_>,
+                                >>::from(_rt::Vec::from_raw_parts(l11.cast(), len13, len13))
+                            };
+                            Answer::Choices(e14)
+                        }
+                        3 => Answer::Cancelled,
                         n => {
-                            debug_assert_eq!(n, 3, "invalid enum discriminant");
+                            debug_assert_eq!(n, 4, "invalid enum discriminant");
                             Answer::Unavailable
                         }
                     };
-                    let result12 = v11;
-                    result12
+                    let result15 = v14;
+                    result15
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Asks for several fields at once. The schema is a JSON Schema of one flat object, in the
+            /// subset of MCP's form elicitation: properties of the types string, number, integer and
+            /// boolean, with `enum` for choices.
+            #[allow(async_fn_in_trait)]
+            pub fn ask_form(prompt: &str, schema: &str) -> FormAnswer {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 3 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 3
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = prompt;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let vec1 = schema;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/human@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "ask-form"]
+                        fn wit_import3(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import3(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import3(ptr0.cast_mut(), len0, ptr1.cast_mut(), len1, ptr2);
+                    let l4 = i32::from(*ptr2.add(0).cast::<u8>());
+                    let v8 = match l4 {
+                        0 => {
+                            let e8 = {
+                                let l5 = *ptr2
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l6 = *ptr2
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len7 = l6;
+                                let bytes7 = _rt::Vec::from_raw_parts(
+                                    l5.cast(),
+                                    len7,
+                                    len7,
+                                );
+                                _rt::string_lift(bytes7)
+                            };
+                            FormAnswer::Fields(e8)
+                        }
+                        1 => FormAnswer::Cancelled,
+                        n => {
+                            debug_assert_eq!(n, 2, "invalid enum discriminant");
+                            FormAnswer::Unavailable
+                        }
+                    };
+                    let result9 = v8;
+                    result9
+                }
+            }
+        }
+        /// The context that the operator's program gives a session: the user, the tenant or the id of the
+        /// request that it serves. The model neither sees nor sets it.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod context {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Json = super::super::super::agent::tool::types::Json;
+            #[allow(unused_unsafe, clippy::all)]
+            /// The context of the session when the call began: a JSON object, `{}` where none was given.
+            #[allow(async_fn_in_trait)]
+            pub fn get() -> Json {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 2 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 2
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/context@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "get"]
+                        fn wit_import1(_: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0);
+                    let l2 = *ptr0.add(0).cast::<*mut u8>();
+                    let l3 = *ptr0
+                        .add(::core::mem::size_of::<*const u8>())
+                        .cast::<usize>();
+                    let len4 = l3;
+                    let bytes4 = _rt::Vec::from_raw_parts(l2.cast(), len4, len4);
+                    let result5 = _rt::string_lift(bytes4);
+                    result5
+                }
+            }
+        }
+        /// The end of the run that a call is a part of.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod control {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            #[allow(unused_unsafe, clippy::all)]
+            /// Asks to end the whole run with a message for the user once this call has succeeded: the model
+            /// is not asked again, and agents that started this one end, too. A call that fails or is denied
+            /// ends nothing. The last message counts.
+            #[allow(async_fn_in_trait)]
+            pub fn halt(message: &str) -> () {
+                unsafe {
+                    let vec0 = message;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/control@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "halt"]
+                        fn wit_import1(_: *mut u8, _: usize);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8, _: usize) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0.cast_mut(), len0);
+                }
+            }
+        }
+        /// The artifacts of a session: named files that calls left, and results that are too large for the
+        /// conversation. They need a grant, since they hold the results of every tool of the session.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod artifacts {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            /// An artifact.
+            #[derive(Clone)]
+            pub struct Artifact {
+                /// The name, a relative path such as `plots/one.png`.
+                pub name: _rt::String,
+                /// The media type, such as `text/csv`.
+                pub media_type: _rt::String,
+                /// The size, in bytes.
+                pub size: u64,
+            }
+            impl ::core::fmt::Debug for Artifact {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Artifact")
+                        .field("name", &self.name)
+                        .field("media-type", &self.media_type)
+                        .field("size", &self.size)
+                        .finish()
+                }
+            }
+            /// A failure.
+            #[repr(u8)]
+            #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+            pub enum ArtifactError {
+                /// No artifact has this name.
+                NotFound,
+                /// The tool has no grant for artifacts, or only one to read.
+                Denied,
+                /// The name is absolute, too long, leads out, or is in `results/`.
+                InvalidName,
+                /// The media type is malformed, or does not agree with the bytes.
+                InvalidMediaType,
+                /// The artifact is larger than one call may move.
+                TooLarge,
+                /// The artifacts of the session have used up their quota.
+                QuotaExceeded,
+            }
+            impl ArtifactError {
+                pub fn name(&self) -> &'static str {
+                    match self {
+                        ArtifactError::NotFound => "not-found",
+                        ArtifactError::Denied => "denied",
+                        ArtifactError::InvalidName => "invalid-name",
+                        ArtifactError::InvalidMediaType => "invalid-media-type",
+                        ArtifactError::TooLarge => "too-large",
+                        ArtifactError::QuotaExceeded => "quota-exceeded",
+                    }
+                }
+                pub fn message(&self) -> &'static str {
+                    match self {
+                        ArtifactError::NotFound => "No artifact has this name.",
+                        ArtifactError::Denied => {
+                            "The tool has no grant for artifacts, or only one to read."
+                        }
+                        ArtifactError::InvalidName => {
+                            "The name is absolute, too long, leads out, or is in `results/`."
+                        }
+                        ArtifactError::InvalidMediaType => {
+                            "The media type is malformed, or does not agree with the bytes."
+                        }
+                        ArtifactError::TooLarge => {
+                            "The artifact is larger than one call may move."
+                        }
+                        ArtifactError::QuotaExceeded => {
+                            "The artifacts of the session have used up their quota."
+                        }
+                    }
+                }
+            }
+            impl ::core::fmt::Debug for ArtifactError {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("ArtifactError")
+                        .field("code", &(*self as i32))
+                        .field("name", &self.name())
+                        .field("message", &self.message())
+                        .finish()
+                }
+            }
+            impl ::core::fmt::Display for ArtifactError {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    write!(f, "{} (error {})", self.name(), * self as i32)
+                }
+            }
+            impl ::core::error::Error for ArtifactError {}
+            impl ArtifactError {
+                #[doc(hidden)]
+                pub unsafe fn _lift(val: u8) -> ArtifactError {
+                    if !cfg!(debug_assertions) {
+                        return unsafe { ::core::mem::transmute(val) };
+                    }
+                    match val {
+                        0 => ArtifactError::NotFound,
+                        1 => ArtifactError::Denied,
+                        2 => ArtifactError::InvalidName,
+                        3 => ArtifactError::InvalidMediaType,
+                        4 => ArtifactError::TooLarge,
+                        5 => ArtifactError::QuotaExceeded,
+                        _ => panic!("invalid enum discriminant"),
+                    }
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// The artifacts as they were when the call began, with this call's changes, sorted by name.
+            #[allow(async_fn_in_trait)]
+            pub fn list() -> ::core::result::Result<_rt::Vec<Artifact>, ArtifactError> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 3 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 3
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/artifacts@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "list"]
+                        fn wit_import1(_: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0);
+                    let l2 = i32::from(*ptr0.add(0).cast::<u8>());
+                    let result14 = match l2 {
+                        0 => {
+                            let e = {
+                                let l3 = *ptr0
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l4 = *ptr0
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base12 = l3;
+                                let len12 = l4;
+                                let mut result12 = _rt::Vec::with_capacity(len12);
+                                for i in 0..len12 {
+                                    let base = base12
+                                        .add(i * (8 + 4 * ::core::mem::size_of::<*const u8>()));
+                                    let e12 = {
+                                        let l5 = *base.add(0).cast::<*mut u8>();
+                                        let l6 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len7 = l6;
+                                        let bytes7 = _rt::Vec::from_raw_parts(
+                                            l5.cast(),
+                                            len7,
+                                            len7,
+                                        );
+                                        let l8 = *base
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l9 = *base
+                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len10 = l9;
+                                        let bytes10 = _rt::Vec::from_raw_parts(
+                                            l8.cast(),
+                                            len10,
+                                            len10,
+                                        );
+                                        let l11 = *base
+                                            .add(4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i64>();
+                                        Artifact {
+                                            name: _rt::string_lift(bytes7),
+                                            media_type: _rt::string_lift(bytes10),
+                                            size: l11 as u64,
+                                        }
+                                    };
+                                    result12.push(e12);
+                                }
+                                _rt::cabi_dealloc(
+                                    base12,
+                                    len12 * (8 + 4 * ::core::mem::size_of::<*const u8>()),
+                                    8,
+                                );
+                                result12
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l13 = i32::from(
+                                    *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                ArtifactError::_lift(l13 as u8)
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result14
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Returns the bytes of an artifact.
+            #[allow(async_fn_in_trait)]
+            pub fn get(
+                name: &str,
+            ) -> ::core::result::Result<_rt::Vec<u8>, ArtifactError> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 3 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 3
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/artifacts@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "get"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result8 = match l3 {
+                        0 => {
+                            let e = {
+                                let l4 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l5 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len6 = l5;
+                                <_ as From<
+                                    _rt::Vec<_>,
+                                >>::from(_rt::Vec::from_raw_parts(l4.cast(), len6, len6))
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l7 = i32::from(
+                                    *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                ArtifactError::_lift(l7 as u8)
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result8
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Stores an artifact, in place of one with its name. It is kept once the call has succeeded,
+            /// and not at all otherwise.
+            #[allow(async_fn_in_trait)]
+            pub fn put(
+                name: &str,
+                media_type: &str,
+                data: &[u8],
+            ) -> ::core::result::Result<(), ArtifactError> {
+                unsafe {
+                    #[repr(align(1))]
+                    struct RetArea([::core::mem::MaybeUninit<u8>; 2]);
+                    let mut ret_area = RetArea([::core::mem::MaybeUninit::uninit(); 2]);
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let vec1 = media_type;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    let vec2 = data;
+                    let ptr2 = vec2.as_ptr().cast::<u8>();
+                    let len2 = vec2.len();
+                    let ptr3 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/artifacts@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "put"]
+                        fn wit_import4(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import4(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import4(
+                        ptr0.cast_mut(),
+                        len0,
+                        ptr1.cast_mut(),
+                        len1,
+                        ptr2.cast_mut(),
+                        len2,
+                        ptr3,
+                    );
+                    let l5 = i32::from(*ptr3.add(0).cast::<u8>());
+                    let result7 = match l5 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l6 = i32::from(*ptr3.add(1).cast::<u8>());
+                                ArtifactError::_lift(l6 as u8)
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result7
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Deletes an artifact, once the call has succeeded.
+            #[allow(async_fn_in_trait)]
+            pub fn delete(name: &str) -> ::core::result::Result<(), ArtifactError> {
+                unsafe {
+                    #[repr(align(1))]
+                    struct RetArea([::core::mem::MaybeUninit<u8>; 2]);
+                    let mut ret_area = RetArea([::core::mem::MaybeUninit::uninit(); 2]);
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/artifacts@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "delete"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result5 = match l3 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l4 = i32::from(*ptr1.add(1).cast::<u8>());
+                                ArtifactError::_lift(l4 as u8)
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result5
                 }
             }
         }
@@ -1235,10 +1850,6 @@ mod _rt {
         }
     }
     pub use alloc_crate::alloc;
-    #[cfg(target_arch = "wasm32")]
-    pub fn run_ctors_once() {
-        wit_bindgen::rt::run_ctors_once();
-    }
     pub unsafe fn cabi_dealloc(ptr: *mut u8, size: usize, align: usize) {
         if size == 0 {
             return;
@@ -1247,6 +1858,17 @@ mod _rt {
             let layout = alloc::Layout::from_size_align_unchecked(size, align);
             alloc::dealloc(ptr, layout);
         }
+    }
+    pub unsafe fn invalid_enum_discriminant<T>() -> T {
+        if cfg!(debug_assertions) {
+            panic!("invalid enum discriminant")
+        } else {
+            unsafe { core::hint::unreachable_unchecked() }
+        }
+    }
+    #[cfg(target_arch = "wasm32")]
+    pub fn run_ctors_once() {
+        wit_bindgen::rt::run_ctors_once();
     }
     extern crate alloc as alloc_crate;
 }
@@ -1281,10 +1903,10 @@ macro_rules! __export_sdk_impl {
         = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe (link_section =
         "component-type:wit-bindgen:0.61.1:agent:sdk:sdk:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1137] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1668] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf7\x07\x01A\x02\x01\
-A\x0e\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x8a\x0c\x01A\x02\x01\
+A\x14\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
 \x01\x03\0\x19agent:tool/progress@0.1.0\x05\0\x01B\x14\x01s\x04\0\x04json\x03\0\0\
 \x01p}\x01q\x03\x05bytes\x01\x02\0\x03url\x01s\0\x04text\x01s\0\x04\0\x09file-da\
 ta\x03\0\x03\x01ks\x01r\x03\x0amedia-types\x04data\x04\x08filename\x05\x04\0\x09\
@@ -1298,17 +1920,29 @@ ition\x03\0\x10\x01r\x04\x02ids\x04names\x05input\x01\x0fidempotency-keys\x04\0\
 tool-call\x03\0\x12\x03\0\x16agent:tool/types@0.1.0\x05\x01\x02\x03\0\x01\x04jso\
 n\x01B\x06\x02\x03\x02\x01\x02\x04\0\x04json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\
 \x02\x01@\x01\x05delta\x01\x01\0\x04\0\x05merge\x01\x03\x03\0\x16agent:tool/stat\
-e@0.1.0\x05\x03\x01B\x07\x01ps\x01r\x03\x06prompts\x07choices\0\x09free-text\x7f\
-\x04\0\x08question\x03\0\x01\x01q\x04\x04text\x01s\0\x06choice\x01y\0\x09cancell\
-ed\0\0\x0bunavailable\0\0\x04\0\x06answer\x03\0\x03\x01@\x01\x08question\x02\0\x04\
-\x04\0\x03ask\x01\x05\x03\0\x16agent:tool/human@0.1.0\x05\x04\x02\x03\0\x01\x0ft\
-ool-definition\x02\x03\0\x01\x09tool-call\x02\x03\0\x01\x12tool-result-output\x01\
-B\x0b\x02\x03\x02\x01\x05\x04\0\x0ftool-definition\x03\0\0\x02\x03\x02\x01\x06\x04\
-\0\x09tool-call\x03\0\x02\x02\x03\x02\x01\x07\x04\0\x12tool-result-output\x03\0\x04\
-\x01p\x01\x01@\0\0\x06\x04\0\x0bdefinitions\x01\x07\x01@\x01\x04call\x03\0\x05\x04\
-\0\x04call\x01\x08\x04\0\x15agent:tool/tool@0.1.0\x05\x08\x04\0\x0dagent:sdk/sdk\
-\x04\0\x0b\x09\x01\0\x03sdk\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dw\
-it-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+e@0.1.0\x05\x03\x01B\x0e\x02\x03\x02\x01\x02\x04\0\x04json\x03\0\0\x01ps\x01r\x04\
+\x06prompts\x07choices\x02\x09free-text\x7f\x08multiple\x7f\x04\0\x08question\x03\
+\0\x03\x01py\x01q\x05\x04text\x01s\0\x06choice\x01y\0\x07choices\x01\x05\0\x09ca\
+ncelled\0\0\x0bunavailable\0\0\x04\0\x06answer\x03\0\x06\x01q\x03\x06fields\x01\x01\
+\0\x09cancelled\0\0\x0bunavailable\0\0\x04\0\x0bform-answer\x03\0\x08\x01@\x01\x08\
+question\x04\0\x07\x04\0\x03ask\x01\x0a\x01@\x02\x06prompts\x06schema\x01\0\x09\x04\
+\0\x08ask-form\x01\x0b\x03\0\x16agent:tool/human@0.1.0\x05\x04\x01B\x04\x02\x03\x02\
+\x01\x02\x04\0\x04json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\x02\x03\0\x18agent:\
+tool/context@0.1.0\x05\x05\x01B\x02\x01@\x01\x07messages\x01\0\x04\0\x04halt\x01\
+\0\x03\0\x18agent:tool/control@0.1.0\x05\x06\x01B\x11\x01r\x03\x04names\x0amedia\
+-types\x04sizew\x04\0\x08artifact\x03\0\0\x01m\x06\x09not-found\x06denied\x0cinv\
+alid-name\x12invalid-media-type\x09too-large\x0equota-exceeded\x04\0\x0eartifact\
+-error\x03\0\x02\x01p\x01\x01j\x01\x04\x01\x03\x01@\0\0\x05\x04\0\x04list\x01\x06\
+\x01p}\x01j\x01\x07\x01\x03\x01@\x01\x04names\0\x08\x04\0\x03get\x01\x09\x01j\0\x01\
+\x03\x01@\x03\x04names\x0amedia-types\x04data\x07\0\x0a\x04\0\x03put\x01\x0b\x01\
+@\x01\x04names\0\x0a\x04\0\x06delete\x01\x0c\x03\0\x1aagent:tool/artifacts@0.1.0\
+\x05\x07\x02\x03\0\x01\x0ftool-definition\x02\x03\0\x01\x09tool-call\x02\x03\0\x01\
+\x12tool-result-output\x01B\x0b\x02\x03\x02\x01\x08\x04\0\x0ftool-definition\x03\
+\0\0\x02\x03\x02\x01\x09\x04\0\x09tool-call\x03\0\x02\x02\x03\x02\x01\x0a\x04\0\x12\
+tool-result-output\x03\0\x04\x01p\x01\x01@\0\0\x06\x04\0\x0bdefinitions\x01\x07\x01\
+@\x01\x04call\x03\0\x05\x04\0\x04call\x01\x08\x04\0\x15agent:tool/tool@0.1.0\x05\
+\x0b\x04\0\x0dagent:sdk/sdk\x04\0\x0b\x09\x01\0\x03sdk\x03\0\0\0G\x09producers\x01\
+\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -1321,9 +1955,9 @@ pub use __export_sdk_impl as export;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 996] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xca\x06\x01A\x02\x01\
-A\x09\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1527] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xdd\x0a\x01A\x02\x01\
+A\x0f\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
 \x01\x03\0\x19agent:tool/progress@0.1.0\x05\0\x01B\x14\x01s\x04\0\x04json\x03\0\0\
 \x01p}\x01q\x03\x05bytes\x01\x02\0\x03url\x01s\0\x04text\x01s\0\x04\0\x09file-da\
 ta\x03\0\x03\x01ks\x01r\x03\x0amedia-types\x04data\x04\x08filename\x05\x04\0\x09\
@@ -1337,13 +1971,25 @@ ition\x03\0\x10\x01r\x04\x02ids\x04names\x05input\x01\x0fidempotency-keys\x04\0\
 tool-call\x03\0\x12\x03\0\x16agent:tool/types@0.1.0\x05\x01\x02\x03\0\x01\x04jso\
 n\x01B\x06\x02\x03\x02\x01\x02\x04\0\x04json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\
 \x02\x01@\x01\x05delta\x01\x01\0\x04\0\x05merge\x01\x03\x03\0\x16agent:tool/stat\
-e@0.1.0\x05\x03\x01B\x07\x01ps\x01r\x03\x06prompts\x07choices\0\x09free-text\x7f\
-\x04\0\x08question\x03\0\x01\x01q\x04\x04text\x01s\0\x06choice\x01y\0\x09cancell\
-ed\0\0\x0bunavailable\0\0\x04\0\x06answer\x03\0\x03\x01@\x01\x08question\x02\0\x04\
-\x04\0\x03ask\x01\x05\x03\0\x16agent:tool/human@0.1.0\x05\x04\x04\0-agent:sdk/sd\
-k-with-all-of-its-exports-removed\x04\0\x0b)\x01\0#sdk-with-all-of-its-exports-r\
-emoved\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258\
-.3\x10wit-bindgen-rust\x060.61.1";
+e@0.1.0\x05\x03\x01B\x0e\x02\x03\x02\x01\x02\x04\0\x04json\x03\0\0\x01ps\x01r\x04\
+\x06prompts\x07choices\x02\x09free-text\x7f\x08multiple\x7f\x04\0\x08question\x03\
+\0\x03\x01py\x01q\x05\x04text\x01s\0\x06choice\x01y\0\x07choices\x01\x05\0\x09ca\
+ncelled\0\0\x0bunavailable\0\0\x04\0\x06answer\x03\0\x06\x01q\x03\x06fields\x01\x01\
+\0\x09cancelled\0\0\x0bunavailable\0\0\x04\0\x0bform-answer\x03\0\x08\x01@\x01\x08\
+question\x04\0\x07\x04\0\x03ask\x01\x0a\x01@\x02\x06prompts\x06schema\x01\0\x09\x04\
+\0\x08ask-form\x01\x0b\x03\0\x16agent:tool/human@0.1.0\x05\x04\x01B\x04\x02\x03\x02\
+\x01\x02\x04\0\x04json\x03\0\0\x01@\0\0\x01\x04\0\x03get\x01\x02\x03\0\x18agent:\
+tool/context@0.1.0\x05\x05\x01B\x02\x01@\x01\x07messages\x01\0\x04\0\x04halt\x01\
+\0\x03\0\x18agent:tool/control@0.1.0\x05\x06\x01B\x11\x01r\x03\x04names\x0amedia\
+-types\x04sizew\x04\0\x08artifact\x03\0\0\x01m\x06\x09not-found\x06denied\x0cinv\
+alid-name\x12invalid-media-type\x09too-large\x0equota-exceeded\x04\0\x0eartifact\
+-error\x03\0\x02\x01p\x01\x01j\x01\x04\x01\x03\x01@\0\0\x05\x04\0\x04list\x01\x06\
+\x01p}\x01j\x01\x07\x01\x03\x01@\x01\x04names\0\x08\x04\0\x03get\x01\x09\x01j\0\x01\
+\x03\x01@\x03\x04names\x0amedia-types\x04data\x07\0\x0a\x04\0\x03put\x01\x0b\x01\
+@\x01\x04names\0\x0a\x04\0\x06delete\x01\x0c\x03\0\x1aagent:tool/artifacts@0.1.0\
+\x05\x07\x04\0-agent:sdk/sdk-with-all-of-its-exports-removed\x04\0\x0b)\x01\0#sd\
+k-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\
+\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

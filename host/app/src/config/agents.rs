@@ -22,6 +22,7 @@ use agent_host_types::{
     id::{Digest, json_digest},
     tool::{Approval, is_tool_name},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::{collections::BTreeSet, sync::Arc};
@@ -39,7 +40,7 @@ const MAX_DESCRIPTION_BYTES: usize = 2_000;
 pub const GENERAL_PURPOSE: &str = "general-purpose";
 
 /// `[[agent]]`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawAgent {
     /// The name.

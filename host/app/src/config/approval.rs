@@ -5,6 +5,7 @@ use super::{
     problem::{Problems, config_error, key_path, resolve_steps},
 };
 use agent_host_types::tool::{Approval, DecisionKind};
+use schemars::JsonSchema;
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error, IntoDeserializer as _, SeqAccess, Visitor, value::SeqAccessDeserializer},
@@ -12,7 +13,7 @@ use serde::{
 use std::{collections::BTreeMap, fmt};
 
 /// `approval` as it is written: one word, or a list of decisions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum RawApproval {
     /// Every decision is offered.

@@ -87,7 +87,8 @@ fn configurable(host: &str, scope: Scope<'_>) -> Result<PathBuf, ConfigError> {
     ))
 }
 
-/// Resolves a grant of the command line, `PATH`, `PATH:ro` or `PATH:rw`: at `/workspace` if that is
+/// Resolves a grant of the command line, `PATH`, `PATH:read-only` or `PATH:read-write`, in short
+/// `PATH:ro` and `PATH:rw`: at `/workspace` if that is
 /// free, and else at `/mnt/NAME`. The user names the directory explicitly, so it may be any.
 pub(super) fn from_argument(
     argument: &str,
@@ -95,15 +96,15 @@ pub(super) fn from_argument(
     others: &[DirGrant],
 ) -> Result<DirGrant, ConfigError> {
     let (path, mode) = match argument.rsplit_once(':') {
-        Some((path, "rw")) => (path, DirMode::ReadWrite),
-        Some((path, "ro")) => (path, DirMode::ReadOnly),
+        Some((path, "read-write" | "rw")) => (path, DirMode::ReadWrite),
+        Some((path, "read-only" | "ro")) => (path, DirMode::ReadOnly),
         Some(_) | None => (argument, DirMode::ReadOnly),
     };
     if path.is_empty() {
         return Err(ConfigError::new(
             "--grant",
             "`--grant dir:` names no directory",
-            "write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
+            "write it like `--grant dir:PATH` or `--grant dir:PATH:read-write`",
         ));
     }
     let directory = existing("--grant", &cwd.join(path))?;

@@ -4,10 +4,11 @@ use super::{
     ConfigError, GrantsSection, Overrides, dir_grants, env_grants, http_grants,
     paths::{Scope, canonical},
     problem::{config_error, resolve_steps},
+    raw::RawArtifacts,
     resolve::resolve_all,
     secrets::{self, SecretConfig},
 };
-use agent_host_engine::policy::{DirGrant, DirMode, Grants};
+use agent_host_engine::policy::{ArtifactAccess, DirGrant, DirMode, Grants};
 use std::{path::Path, sync::Arc};
 
 /// The grants of every tool without lists of its own.
@@ -84,11 +85,13 @@ pub(super) fn of_lists(
             None => Ok(base.secrets.clone()),
         };
     }
+    let artifacts = raw.artifacts.map(RawArtifacts::access);
     Ok(Grants {
         dirs,
         http,
         env,
         secrets,
+        artifacts: artifacts.unwrap_or(base.artifacts),
     })
 }
 
@@ -108,6 +111,12 @@ fn add_argument(
         Some(("env", variable)) => {
             env_grants::add_argument(&mut grants.env, variable, environment)?
         }
+        Some(("artifacts", "read-only" | "ro")) => {
+            grants.artifacts = Some(ArtifactAccess::ReadOnly)
+        }
+        Some(("artifacts", "read-write" | "rw")) => {
+            grants.artifacts = Some(ArtifactAccess::ReadWrite)
+        }
         Some(("secret", name)) => {
             secrets::add(&mut grants.secrets, secrets, "--grant", name, "`--grant`")?;
         }
@@ -116,8 +125,8 @@ fn add_argument(
             return Err(config_error!(
                 "--grant",
                 "the grant `{argument}` is of no kind that there is",
-                "write `dir:PATH`, `dir:PATH:rw`, `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, \
-                 `env:NAME[=VALUE]` or `secret:NAME`"
+                "write `dir:PATH`, `dir:PATH:read-write`, `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, \
+                 `env:NAME[=VALUE]`, `secret:NAME`, `artifacts:read-only` or `artifacts:read-write`"
             ));
         }
     }
@@ -134,6 +143,6 @@ fn make_writable(dirs: &mut [DirGrant], cwd: &Path) -> Result<(), ConfigError> {
     Err(config_error!(
         "--write",
         "`--write` makes the grant of the working directory writable, and {cwd} is not granted",
-        "pass `--grant dir:PATH:rw` for the directory that tools may write to"
+        "pass `--grant dir:PATH:read-write` for the directory that tools may write to"
     ))
 }

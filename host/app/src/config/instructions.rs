@@ -21,6 +21,8 @@ const MAX_BYTES: u64 = 128 * 1024;
 pub(super) struct Instructions {
     /// The text of `system` and of the files, each under its name.
     pub(super) system: Option<String>,
+    /// True if there is no `system`, so that the default prompt goes before the files.
+    pub(super) is_default: bool,
     /// The files, which no guest may see or change.
     pub(super) files: Vec<PathBuf>,
 }
@@ -32,7 +34,9 @@ pub(super) fn resolve(
     scope: Scope<'_>,
 ) -> Result<Instructions, ConfigError> {
     let mut problems = Problems::default();
-    let mut sections: Vec<String> = system.into_iter().collect();
+    let is_default = system.is_none();
+    // An empty one is none.
+    let mut sections: Vec<String> = system.into_iter().filter(|text| !text.is_empty()).collect();
     let mut files = Vec::new();
     let mut left = MAX_BYTES;
     for (index, name) in names.iter().enumerate() {
@@ -60,7 +64,11 @@ pub(super) fn resolve(
         }
     }
     let system = (!sections.is_empty()).then(|| sections.join("\n\n"));
-    problems.or(Instructions { system, files })
+    problems.or(Instructions {
+        system,
+        is_default,
+        files,
+    })
 }
 
 /// Returns the path of a file without links, and its text of at most `left` bytes.

@@ -7,11 +7,13 @@
 //! a lower one. Other lists are replaced as a whole.
 
 mod absolute;
+mod effective;
 mod origin;
 #[cfg(test)]
 mod tests;
 mod variables;
 
+pub use effective::{Effective, EffectiveValue, HIDDEN};
 pub(super) use origin::Origin;
 
 use super::{ConfigError, Environment, parse::ConfigFile, problem::key_path, raw::RawConfig};
@@ -29,12 +31,13 @@ const SYSTEM_FILE_VARIABLE: &str = "AGENT_HOST_SYSTEM_CONFIG";
 pub(super) const USER_FILE: &str = "config.toml";
 
 /// The lists whose elements are put together.
-pub(super) const COMBINED: [&str; 8] = [
+pub(super) const COMBINED: [&str; 9] = [
     "tool",
     "external-tool",
     "mcp",
     "agent",
     "workflow",
+    "hook",
     "provider",
     "secret",
     RULES,
@@ -200,7 +203,8 @@ impl Environment {
     }
 
     /// Returns the path of the machine's configuration; absent where the variable is empty.
-    pub(super) fn system_config(&self) -> Option<PathBuf> {
+    #[must_use]
+    pub fn system_config(&self) -> Option<PathBuf> {
         match self.variables.get(SYSTEM_FILE_VARIABLE) {
             Some(path) if path.is_empty() => None,
             Some(path) => Some(self.cwd.join(path)),

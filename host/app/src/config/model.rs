@@ -5,7 +5,7 @@ use super::{
     network::NetworkConfig,
     parse::nearest,
     paths::Scope,
-    prices::Prices,
+    prices::{self, Prices},
     problem::{Problems, config_error},
     raw::{RawConfig, RawProvider},
     resolve::resolve_all,
@@ -227,12 +227,11 @@ impl ModelConfig {
         scope: Scope<'_>,
     ) -> Result<Self, ConfigError> {
         let Some((kind, name)) = text.split_once(':').filter(|(_, name)| !name.is_empty()) else {
-            let text = text.escape_debug();
-            return Err(config_error!(
-                "",
-                "the model `{text}` does not name a provider and a model",
-                "write it like `openai-compat:llama3.2` or `script:tour`"
-            ));
+            let reason = format!(
+                "the model `{}` does not name a provider and a model",
+                text.escape_debug()
+            );
+            return Err(ConfigError::new("", reason, qualified(text)));
         };
         if let Some(provider) = providers.iter().find(|known| known.name == kind) {
             return Ok(Self::Served {
@@ -258,6 +257,32 @@ impl ModelConfig {
                 Err(ConfigError::new("", reason, fix))
             }
         }
+    }
+}
+
+/// Returns what to write instead of a model's name without a provider.
+fn qualified(name: &str) -> String {
+    /// The beginnings of names of models that only one provider makes.
+    const MAKERS: [(&str, Provider); 5] = [
+        ("claude-", Provider::Anthropic),
+        ("gpt-", Provider::OpenAi),
+        ("o3", Provider::OpenAi),
+        ("o4", Provider::OpenAi),
+        ("gemini-", Provider::Gemini),
+    ];
+    let mut services = prices::services_of(name);
+    if services.is_empty() {
+        let maker = MAKERS.iter().find(|(start, _)| name.starts_with(start));
+        services.extend(maker.map(|(_, provider)| provider.name().to_owned()));
+    }
+    let name = name.escape_debug();
+    let named: Vec<String> = services
+        .iter()
+        .map(|service| format!("`{service}:{name}`"))
+        .collect();
+    match named.as_slice() {
+        [] => "write it like `ollama:llama3.2` or `script:tour`; `agent-host models` lists what your providers have".to_owned(),
+        named => format!("did you mean {}?", named.join(" or ")),
     }
 }
 

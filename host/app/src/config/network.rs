@@ -7,12 +7,13 @@ use super::{
     source::{Purpose, Source},
 };
 use agent_host_http_client::ProxySetting;
+use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// `[network]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawNetwork {
     /// The address of the proxy, its source as in `api-key`, or `off`.

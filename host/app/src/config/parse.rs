@@ -116,7 +116,8 @@ pub(crate) fn advice(found: &str, known: &[&str], list: &str) -> String {
 
 /// Returns the known name that was probably meant, if one is near: a third of the letters may
 /// differ.
-pub(super) fn nearest<'a>(found: &str, known: &[&'a str]) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(found: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| name.to_lowercase().replace('_', "-");
     let found = plain(found);
     known

@@ -7,7 +7,7 @@ use super::{
 };
 use agent_host_types::budget::{LongContext, Price, TokenPrices};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 /// The prices and windows of current models, written by `data/update-models`.
 const KNOWN: &str = include_str!("../../data/models.toml");
@@ -16,7 +16,7 @@ const KNOWN: &str = include_str!("../../data/models.toml");
 pub(super) const USD_PLACES: usize = 6;
 
 /// The prices of models.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Prices {
     /// Those of `[prices]`, by model names, or by beginnings of names and a `*`.
     configured: BTreeMap<String, Price>,
@@ -24,7 +24,7 @@ pub(super) struct Prices {
 }
 
 /// The file of known models.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 struct KnownModels {
     /// The day on which the prices were checked, `YYYY-MM-DD`.
     #[expect(dead_code, reason = "for readers of the file")]
@@ -39,6 +39,15 @@ struct KnownModel {
     /// In tokens.
     window: Option<u64>,
     price: RawPrice,
+}
+
+impl fmt::Debug for KnownModels {
+    /// Shows the number of services alone: the table is the same in every configuration.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KnownModels")
+            .field("services", &self.services.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl KnownModels {
@@ -79,6 +88,17 @@ fn without_date(name: &str) -> Option<&str> {
     let (start, month) = start.rsplit_once('-')?;
     let (start, year) = start.rsplit_once('-')?;
     (digits(last, 2) && digits(month, 2) && digits(year, 4)).then_some(start)
+}
+
+/// Returns the services that have a model of this name, as far as their models are known.
+pub(super) fn services_of(name: &str) -> Vec<String> {
+    let services = KnownModels::read().unwrap_or_default().services;
+    let has = |models: &BTreeMap<String, KnownModel>| {
+        models.contains_key(name)
+            || without_date(name).is_some_and(|name| models.contains_key(name))
+    };
+    let with_it = services.into_iter().filter(|(_, models)| has(models));
+    with_it.map(|(service, _)| service).collect()
 }
 
 impl Prices {

@@ -299,6 +299,26 @@ fn excerpt_of(part: &str, visible: usize) -> String {
     escape_line(shown) + &hidden.chars().map(dot).collect::<String>()
 }
 
+/// Finds the lines of keys in the text of a file.
+pub(super) struct LineFinder<'a> {
+    text: &'a str,
+    root: Option<Spanned<DeTable<'a>>>,
+}
+
+impl<'a> LineFinder<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let root = DeTable::parse(text).ok();
+        Self { text, root }
+    }
+
+    /// Returns the line, from 1, of a key path, or of the longest beginning of it that is there.
+    pub(super) fn line_of(&self, key: &str) -> Option<usize> {
+        let bytes = span_in_table(self.root.as_ref()?.get_ref(), key)?;
+        let before = self.text.get(..bytes.start)?;
+        Some(before.matches('\n').count() + 1)
+    }
+}
+
 /// Returns the part of the text that a key path names, or the longest beginning of the path that is
 /// there; absent where not even its first key is.
 fn span_in_table(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {

@@ -5,13 +5,14 @@
 //! is marked as harmless by `skip_serializing`.
 
 use super::{
-    agents::RawAgent, approval::RawApproval, model::is_file, network::RawNetwork, rules::RawRule,
-    settings::RawSettings, units,
+    agents::RawAgent, approval::RawApproval, hooks::RawHook, model::is_file, network::RawNetwork,
+    rules::RawRule, settings::RawSettings, units,
 };
-use agent_host_engine::policy::{DirMode, DirQuota};
+use agent_host_engine::policy::{ArtifactAccess, DirMode, DirQuota};
 use agent_host_models::Provider;
 use agent_host_types::{limits::Limits, tool::Effect, turn::Durability};
 use agent_host_workflow::definition::WorkflowDefinition;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +20,7 @@ use std::{
 };
 
 /// `agent.toml`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawConfig {
     /// `PROVIDER:NAME`.
@@ -41,6 +42,9 @@ pub(super) struct RawConfig {
     pub(super) state_dir: Option<String>,
     /// The directory of compiled components.
     pub(super) cache_dir: Option<String>,
+    /// The bound on the directory of compiled components.
+    #[serde(deserialize_with = "units::bytes")]
+    pub(super) cache_bytes: Option<u64>,
     /// The maximum of model calls of one user message.
     pub(super) max_turns: Option<u64>,
     /// Whether calls that need approval are asked about or denied.
@@ -95,6 +99,8 @@ pub(super) struct RawConfig {
     pub(super) agent: Vec<RawAgent>,
     /// The workflows.
     pub(super) workflow: Vec<WorkflowDefinition>,
+    /// The hooks.
+    pub(super) hook: Vec<RawHook>,
     /// The rules about calls.
     pub(super) rule: Vec<RawRule>,
     /// The grants of components without lists of their own; absent for the working directory,
@@ -109,7 +115,7 @@ pub(super) struct RawConfig {
 }
 
 /// `permission-prompts`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawPrompts {
     /// The user is asked, if there is one.
@@ -120,7 +126,7 @@ pub(super) enum RawPrompts {
 }
 
 /// `approval-timing`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawTiming {
     /// For all calls of a reply, before any of them runs.
@@ -131,7 +137,7 @@ pub(super) enum RawTiming {
 }
 
 /// `[budgets]`, each of one user message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawBudgets {
     /// Tokens that the model reads and writes.
@@ -148,7 +154,7 @@ pub(super) struct RawBudgets {
 }
 
 /// One of `[prices]`, in US dollars per million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawPrice {
     /// Tokens read.
@@ -164,7 +170,7 @@ pub(super) struct RawPrice {
 }
 
 /// `long-context` of one of `[prices]`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawLongContext {
     /// The number of read tokens above which these prices hold.
@@ -193,7 +199,7 @@ impl RawLongContext {
 }
 
 /// `[context]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawContext {
     /// The model's window.
@@ -207,7 +213,7 @@ pub(super) struct RawContext {
 }
 
 /// `[session]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawSession {
     /// The sessions that are kept; the others are removed.
@@ -215,13 +221,16 @@ pub(super) struct RawSession {
     /// The maximum wait for another process that holds the database, in milliseconds.
     #[serde(default, deserialize_with = "units::milliseconds")]
     pub(super) lock_timeout_ms: Option<u64>,
+    /// The bytes of artifacts that the calls of one session may store.
+    #[serde(default, deserialize_with = "units::bytes")]
+    pub(super) artifact_bytes: Option<u64>,
     /// How much of a turn a crash can lose.
     #[serde(skip_serializing)]
     pub(super) durability: Durability,
 }
 
 /// `keep` in `[session]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawKeep {
     /// The maximum age of the last write, in days; 0 for no bound.
@@ -255,7 +264,7 @@ impl RawConfig {
 
 /// `[anthropic]`, `[openai]`, `[openai-compat]`, `[gemini]` and `[ollama]`, which have no `name` and
 /// no `kind`, and `[[provider]]`, which has both. Absent keys have the default of the service.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawProvider {
     /// The name before the colon of `NAME:MODEL`.
@@ -309,7 +318,7 @@ pub(super) struct RawProvider {
 }
 
 /// `[[tool]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawTool {
     /// The name of the component in `agent.lock` and in messages.
@@ -338,10 +347,12 @@ pub(super) struct RawTool {
     pub(super) env: Option<Vec<RawEnvGrant>>,
     /// Names of secrets instead of the general ones.
     pub(super) secrets: Option<Vec<String>>,
+    /// The access to artifacts instead of the general one.
+    pub(super) artifacts: Option<RawArtifacts>,
 }
 
 /// `[[external-tool]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawExternalTool {
     /// The name that the model calls.
@@ -360,7 +371,7 @@ pub(super) struct RawExternalTool {
 }
 
 /// `[[mcp]]`. Keys name tools as the server does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawMcp {
     /// The name of the server in `agent.lock` and in messages, and the prefix of its tools.
@@ -409,7 +420,7 @@ pub(super) struct RawMcp {
 }
 
 /// `[mcp.oauth]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawOAuth {
     /// The id of a registered client.
@@ -425,7 +436,7 @@ pub(super) struct RawOAuth {
 }
 
 /// `[grants]`, and the lists of a `[[tool]]`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct GrantsSection {
     /// Directories.
@@ -436,10 +447,35 @@ pub struct GrantsSection {
     pub(super) env: Option<Vec<RawEnvGrant>>,
     /// Names of secrets.
     pub(super) secrets: Option<Vec<String>>,
+    /// The artifacts of the session.
+    pub(super) artifacts: Option<RawArtifacts>,
+}
+
+/// `artifacts` in `[grants]` and in a `[[tool]]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RawArtifacts {
+    /// No access.
+    None,
+    /// List and read.
+    ReadOnly,
+    /// List, read, store and delete.
+    ReadWrite,
+}
+
+impl RawArtifacts {
+    /// Returns the grant.
+    pub(super) fn access(self) -> Option<ArtifactAccess> {
+        match self {
+            Self::None => None,
+            Self::ReadOnly => Some(ArtifactAccess::ReadOnly),
+            Self::ReadWrite => Some(ArtifactAccess::ReadWrite),
+        }
+    }
 }
 
 /// `[[grants.dir]]` and `[[tool.dir]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawDirGrant {
     /// The directory on the host.
@@ -466,7 +502,7 @@ pub(super) struct RawDirGrant {
 }
 
 /// `[[grants.http]]` and `[[tool.http]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawHttpGrant {
     /// A name, `*.` and a name, `*`, or an address.
@@ -482,7 +518,7 @@ pub(super) struct RawHttpGrant {
 }
 
 /// `[[grants.env]]` and `[[tool.env]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawEnvGrant {
     /// The name.
@@ -495,7 +531,7 @@ pub(super) struct RawEnvGrant {
 }
 
 /// `[[secret]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SecretSection {
     /// The name in `secret://NAME`.
@@ -510,7 +546,7 @@ pub struct SecretSection {
 }
 
 /// `[sandbox]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawSandbox {
     /// The maximum of concurrent calls.
@@ -540,7 +576,7 @@ pub(super) struct RawSandbox {
 }
 
 /// `pooling`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawPooling {
     /// If the machine has the address space for it.
@@ -555,7 +591,9 @@ pub(super) enum RawPooling {
 macro_rules! raw_limits {
     ($($name:ident $(in $unit:literal)?;)*) => {
         /// `[limits]` and `[tool.limits]`: the fields of [`Limits`].
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(
+            Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema,
+        )]
         #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
         pub struct LimitsSection {
             $(

@@ -2,7 +2,7 @@
 
 use super::{
     Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig, ModelsConfig,
-    SecretSection, agents, budgets, context, external, grants, instructions,
+    SecretSection, agents, budgets, context, external, grants, hooks, instructions,
     layers::{Layers, Merged},
     mcp, network,
     parse::ConfigFile,
@@ -33,7 +33,7 @@ pub struct Overrides {
     pub record: Option<PathBuf>,
     /// Components besides the configured ones: files, or `builtin:NAME`.
     pub tools: Vec<String>,
-    /// Grants besides the configured ones: `dir:PATH[:rw]`,
+    /// Grants besides the configured ones: `dir:PATH[:read-write]`,
     /// `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, `env:NAME[=VALUE]` and `secret:NAME`. A
     /// directory here replaces the default grant of the working directory.
     pub grants: Vec<String>,
@@ -53,6 +53,8 @@ pub struct Overrides {
     pub max_tool_calls: Option<u64>,
     /// The state directory, instead of the configured one.
     pub state_dir: Option<PathBuf>,
+    /// The system prompt, instead of the configured one; an empty one for none.
+    pub system: Option<String>,
     /// True to trust an `agent.toml` of the working directory for this run, whatever it asks for.
     pub trust: bool,
 }
@@ -135,7 +137,10 @@ impl Config {
         resolve_steps! {
             directories = directories(&raw, overrides.state_dir.as_deref(), scope);
             models = settings::resolve_models(&raw, overrides, scope);
-            instructions = instructions::resolve(raw.system, &raw.instructions, scope);
+            instructions = {
+                let system = overrides.system.clone().or(raw.system);
+                instructions::resolve(system, &raw.instructions, scope)
+            };
             session = session::resolve(raw.session);
             approval_expiry_ms = approval_expiry_ms(raw.approval_expires_seconds);
             limits = tools::limits(raw.limits, &Limits::default(), "[limits]");
@@ -173,10 +178,20 @@ impl Config {
                 }
                 _ => Err(ConfigError::reported()),
             };
-            skills = match (&tools, &servers) {
-                (Some(tools), Some(servers)) => {
+            hooks = match (&tools, &limits, &secrets, &servers) {
+                (Some(tools), Some(limits), Some(secrets), Some(servers)) => {
+                    let taken = tools.iter().map(|tool| tool.name.as_str());
+                    let taken = taken.chain(servers.iter().map(|server| server.name.as_str()));
+                    let taken: Vec<&str> = taken.collect();
+                    hooks::resolve(raw.hook, &taken, limits, secrets, scope)
+                }
+                _ => Err(ConfigError::reported()),
+            };
+            skills = match (&tools, &servers, &hooks) {
+                (Some(tools), Some(servers), Some(hooks)) => {
                     let tools = tools.iter().map(|tool| tool.name.as_str());
                     let others = tools.chain(servers.iter().map(|server| server.name.as_str()));
+                    let others = others.chain(hooks.iter().map(|hook| hook.name.as_str()));
                     skills::resolve(&raw.skills, &others.collect(), scope)
                 }
                 _ => Err(ConfigError::reported()),
@@ -203,6 +218,7 @@ impl Config {
             cache_dir: canonical(&cache_dir),
             models,
             system: instructions.system,
+            default_system: instructions.is_default,
             instruction_files: instructions.files,
             skills,
             context,
@@ -224,6 +240,7 @@ impl Config {
             agents: raw.agents,
             agent_depth,
             workflows,
+            hooks,
             rules,
             rule_flags,
             supervisor: None,
@@ -234,9 +251,10 @@ impl Config {
             default_dir_refusal: grants.default_dir_refusal,
             grants_default_dir: grants.grants_default_dir,
             limits,
-            sandbox: sandbox(raw.sandbox),
+            sandbox: sandbox(raw.sandbox, raw.cache_bytes),
             secrets,
             file,
+            prices,
             layer_paths: environment.layer_paths(),
         })
     }
@@ -334,10 +352,11 @@ pub(super) fn resolve_all<R, T>(
     problems.or(resolved)
 }
 
-fn sandbox(raw: RawSandbox) -> SandboxConfig {
+fn sandbox(raw: RawSandbox, cache_bytes: Option<u64>) -> SandboxConfig {
     let default = SandboxConfig::default();
     let compile = default.compile_limits;
     SandboxConfig {
+        cache_bytes: cache_bytes.unwrap_or(default.cache_bytes),
         concurrent_calls: raw.concurrent_calls.unwrap_or(default.concurrent_calls),
         queued_calls: raw.queued_calls.unwrap_or(default.queued_calls),
         concurrent_calls_per_tool: raw.concurrent_calls_per_tool,

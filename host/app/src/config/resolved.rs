@@ -1,8 +1,9 @@
 //! The resolved configuration.
 
 use super::{
-    AgentConfig, ConfigError, ExternalTool, McpConfig, ModelsConfig, RuleFlag, SessionConfig,
-    ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical, secrets::SecretConfig,
+    AgentConfig, ConfigError, ExternalTool, HookConfig, McpConfig, ModelConfig, ModelsConfig,
+    ProviderConfig, RuleFlag, SessionConfig, ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE,
+    paths::canonical, prices::Prices, secrets::SecretConfig,
 };
 use crate::skill::Skill;
 use agent_host_engine::{
@@ -11,7 +12,11 @@ use agent_host_engine::{
 };
 use agent_host_mcp_client::{Elicitor, Supervisor};
 use agent_host_sandbox::SandboxConfig;
-use agent_host_types::{budget::Budgets, context::ContextLimits, limits::Limits};
+use agent_host_types::{
+    budget::{Budgets, Price},
+    context::ContextLimits,
+    limits::Limits,
+};
 use agent_host_workflow::definition::WorkflowDefinition;
 use std::{
     path::{Path, PathBuf},
@@ -56,8 +61,10 @@ pub struct Config {
     pub cache_dir: PathBuf,
     /// The models.
     pub models: ModelsConfig,
-    /// The system prompt, instruction files included.
+    /// The configured system prompt, instruction files included.
     pub system: Option<String>,
+    /// True if no `system` is configured, so that the default prompt goes before that text.
+    pub default_system: bool,
     /// The instruction files, without links.
     pub(super) instruction_files: Vec<PathBuf>,
     /// The skills. Their names differ, also from those of components and servers.
@@ -89,6 +96,9 @@ pub struct Config {
     /// The workflows. Their names differ, and [`Host::workflow`](crate::Host::workflow) checks their
     /// nodes.
     pub workflows: Vec<Arc<WorkflowDefinition>>,
+    /// The hooks, in the order in which they run. Their names differ, also from those of components
+    /// and servers.
+    pub hooks: Vec<HookConfig>,
     /// The rules about calls. Their names differ.
     pub rules: Arc<[CallRule]>,
     /// The rules about calls of the command line.
@@ -113,6 +123,8 @@ pub struct Config {
     pub sandbox: SandboxConfig,
     /// The secrets that tools may be granted. Their names differ.
     pub(super) secrets: Vec<SecretConfig>,
+    /// The prices and windows of models.
+    pub(super) prices: Prices,
     /// The paths of the configuration of the machine and the user. Not all of them exist.
     pub(super) layer_paths: Vec<PathBuf>,
 }
@@ -127,6 +139,24 @@ impl Config {
         });
         let below = below.filter(|path| path.is_file());
         self.file.clone().into_iter().chain(below).collect()
+    }
+
+    /// Returns the window in tokens and the price of a model of a provider, if they are known.
+    #[must_use]
+    pub fn known_model(
+        &self,
+        provider: &ProviderConfig,
+        name: &str,
+    ) -> (Option<u64>, Option<Price>) {
+        let model = ModelConfig::Served {
+            name: name.to_owned(),
+            provider: Box::new(provider.clone()),
+            settings: Box::default(),
+            price: None,
+        };
+        let chosen = model.to_string();
+        let price = self.prices.of(&chosen, Some(&model));
+        (self.prices.window(&model), price)
     }
 
     /// Returns the size after which the session of an external client is followed by the next one,
@@ -161,7 +191,8 @@ impl Config {
                 .filter_map(|skill| skill.directory.clone()),
         );
         let components = self.tools.iter().filter_map(|tool| tool.source.file());
-        paths.extend(components.map(Path::to_owned));
+        let hooks = self.hooks.iter().filter_map(|hook| hook.source.file());
+        paths.extend(components.chain(hooks).map(Path::to_owned));
         let mut paths: Vec<PathBuf> = paths.iter().map(|path| canonical(path)).collect();
         paths.sort();
         paths.dedup();

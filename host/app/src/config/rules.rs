@@ -13,6 +13,7 @@ use agent_host_engine::{
     text::sanitize,
 };
 use agent_host_types::tool::is_tool_name;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
@@ -28,7 +29,7 @@ const MAX_PARTS: usize = 100;
 const MAX_REASON_BYTES: usize = 500;
 
 /// `[[rule]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct RawRule {
     /// The decision about the calls that it matches.
@@ -47,7 +48,7 @@ pub(super) struct RawRule {
 }
 
 /// `decision`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawDecision {
     /// The call runs without approval.

@@ -5,6 +5,7 @@ use super::{
     problem::config_error,
     raw::{RawKeep, RawSession},
 };
+use agent_host_engine::artifact::DEFAULT_QUOTA_BYTES;
 use agent_host_journal::{Retention, SqliteOptions};
 use agent_host_types::turn::Durability;
 use std::time::Duration;
@@ -37,6 +38,8 @@ pub struct SessionConfig {
     pub keep: Retention,
     /// How long to wait for another program that holds the database.
     pub lock_timeout: Duration,
+    /// The bytes of artifacts that the calls of one session may store.
+    pub artifact_bytes: u64,
     /// How much of a turn a crash of the program can lose.
     pub durability: Durability,
 }
@@ -87,6 +90,7 @@ pub(super) fn resolve(raw: RawSession) -> Result<SessionConfig, ConfigError> {
     Ok(SessionConfig {
         keep: Retention { age, bytes },
         lock_timeout,
+        artifact_bytes: raw.artifact_bytes.unwrap_or(DEFAULT_QUOTA_BYTES),
         durability: raw.durability,
     })
 }

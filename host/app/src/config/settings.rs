@@ -12,6 +12,7 @@ use super::{
 use agent_host_models::{
     CacheLifetime, Effort, HOST_FIELDS, ModelSettings, ServiceTier, Thinking, ToolChoice, Verbosity,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -23,13 +24,14 @@ const MAX_STOPS: usize = 4;
 const MAX_SEED: u32 = i32::MAX.unsigned_abs();
 
 /// `[settings]`, and each of `[settings.models]`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawSettings {
     /// How much the model reasons, writes and calls.
     pub(super) effort: Option<Effort>,
     /// Whether the model thinks before it answers.
     #[serde(skip_serializing)]
+    #[schemars(schema_with = "super::schema::thinking")]
     pub(super) thinking: Option<Thinking>,
     /// Whether summaries of the reasoning are asked for and shown.
     #[serde(skip_serializing)]

@@ -152,6 +152,7 @@ fn resolve_one(
         http: raw.http,
         env: raw.env,
         secrets: raw.secrets,
+        artifacts: raw.artifacts,
     };
     let place = format!("`secrets` of `{name}`");
     resolve_steps! {

@@ -18,6 +18,7 @@
 //! here.
 
 mod demands;
+mod hook_demands;
 pub(super) mod replaced;
 mod settings;
 
@@ -32,6 +33,7 @@ use super::{
 };
 use crate::trust::TrustFile;
 use agent_host_models::Provider;
+use agent_host_sandbox::SandboxConfig;
 use agent_host_types::{
     budget::Budgets,
     id::{Digest, json_digest},
@@ -252,6 +254,7 @@ impl<'a> Review<'a> {
             skills,
             state_dir,
             cache_dir,
+            cache_bytes,
             max_turns,
             // To ask, which is the default, or to deny without asking.
             permission_prompts: _,
@@ -291,6 +294,7 @@ impl<'a> Review<'a> {
             agent_depth: _,
             agent,
             workflow,
+            hook,
             rule,
             grants,
             secret,
@@ -310,6 +314,8 @@ impl<'a> Review<'a> {
             self.reach(directory);
             self.demand(format!("takes compiled code from {}", quoted(directory)));
         }
+        let default = SandboxConfig::default().cache_bytes;
+        self.at_most("cache-bytes", *cache_bytes, default);
         self.at_most("max-turns", *max_turns, Budgets::default().turns);
         if *approval_timing == RawTiming::InOrder {
             self.demand(
@@ -341,6 +347,7 @@ impl<'a> Review<'a> {
         mcp.iter().for_each(|server| self.server(server));
         agent.iter().for_each(|agent| self.agent(agent));
         workflow.iter().for_each(|workflow| self.workflow(workflow));
+        hook.iter().for_each(|hook| self.hook(hook));
         rule.iter().for_each(|rule| self.rule(rule));
         grants
             .iter()

@@ -276,6 +276,7 @@ fn read(runner: &dyn ToolRunner, input: Value) -> ToolResultOutput {
         input,
         idempotency_key: String::new(),
         shared: Arc::default(),
+        context: Arc::default(),
         answers: Vec::new(),
         artifacts: None,
         can_ask: false,

@@ -31,7 +31,7 @@ const MAKE: &str = r#"(call $directories (i32.const 0))
 
 /// Asks `Which?`; the answer is at 32.
 const WHICH: &str = "(i64.store (i32.const 512) (i64.const 0x3f6863696857))
-    (call $ask (i32.const 512) (i32.const 6) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 32))";
+    (call $ask (i32.const 512) (i32.const 6) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0) (i32.const 32))";
 
 /// Returns the text of the answer.
 const ANSWER: &str = "(i32.store (i32.const 16) (i32.const 0))
@@ -191,7 +191,7 @@ pub(super) fn forge() -> Component {
     }
     let length = FORGED.len();
     code += &format!(
-        "(call $ask (i32.const 512) (i32.const {length}) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 32))"
+        "(call $ask (i32.const 512) (i32.const {length}) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0) (i32.const 32))"
     );
     Component::running("forge", Effect::ReadOnly, &[ASK], &[&code, ANSWER])
 }

@@ -341,7 +341,7 @@ async fn s13_fallback_beats_block_beats_retry_beats_pass() {
     );
     let verdicts = [
         (Verdict::Pass, looked(), 1),
-        (Verdict::Retry, looked(), 3),
+        (Verdict::Retry(None), looked(), 3),
         (Verdict::Block("no".to_owned()), withheld, 1),
         (Verdict::Fallback(text("instead")), text("instead"), 1),
     ];

@@ -3,16 +3,18 @@
 use super::{
     case_error,
     expect::Expect,
-    file::{RawCase, RawFile, case_file},
+    file::{ArtifactForm, RawCase, RawFile, case_file},
     value,
 };
 use agent_host_app::{
     Config, Environment, Overrides,
     config::{ConfigError, GrantsSection, LimitsSection, SecretSection},
 };
-use agent_host_types::question::Answer;
+use agent_host_engine::artifact::NewArtifact;
+use agent_host_types::{custom_context::CustomContext, question::Answer};
 use serde_json::{Map, Value};
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -33,6 +35,10 @@ pub(super) struct Case {
     pub(super) answers: Option<Vec<Answer>>,
     /// The shared state before the call.
     pub(super) state: Arc<Map<String, Value>>,
+    /// The custom context of the session.
+    pub(super) context: Arc<CustomContext>,
+    /// The artifacts of the session before the call, by name.
+    pub(super) artifacts: BTreeMap<String, ArtifactForm>,
     /// The grants and limits.
     pub(super) config: Arc<Config>,
     /// The recording of HTTP exchanges, if any.
@@ -131,6 +137,8 @@ impl Case {
             calls,
             answers: answers.transpose()?,
             state: Arc::new(value::from_table(raw.state.unwrap_or_default())?),
+            artifacts: artifacts(raw.artifacts)?,
+            context: Arc::new(context(raw.context.unwrap_or_default())?),
             config,
             recording: recording.transpose()?,
             expect: Expect::resolve(raw.expect, dir)?,
@@ -138,13 +146,38 @@ impl Case {
     }
 }
 
-/// Parses an answer: a string, the index of a choice, or `{ cancelled = true }`.
+/// Checks the artifacts of the session.
+fn artifacts(
+    artifacts: BTreeMap<String, ArtifactForm>,
+) -> Result<BTreeMap<String, ArtifactForm>, ConfigError> {
+    for (name, ArtifactForm { media_type, text }) in &artifacts {
+        NewArtifact::new(name, media_type.clone(), text.clone().into_bytes())
+            .map_err(|why| case_error!("an artifact cannot be used: {why}", "correct it"))?;
+    }
+    Ok(artifacts)
+}
+
+/// Parses the custom context.
+fn context(table: toml::Table) -> Result<CustomContext, ConfigError> {
+    CustomContext::try_from(value::from_table(table)?)
+        .map_err(|why| case_error!("`context` cannot be used: {why}", "make it smaller"))
+}
+
+/// Parses an answer: a string, the index of a choice, indexes of several, or `{ cancelled = true }`.
 fn answer(value: &toml::Value) -> Result<Answer, ConfigError> {
     let parsed = match value {
         toml::Value::String(text) => Some(Answer::Text { text: text.clone() }),
         toml::Value::Integer(index) => {
             let index = u32::try_from(*index).ok();
             index.map(|index| Answer::Choice { index })
+        }
+        toml::Value::Array(indexes) => {
+            let indexes = indexes.iter().map(|index| match index {
+                toml::Value::Integer(index) => u32::try_from(*index).ok(),
+                _ => None,
+            });
+            let indexes = indexes.collect::<Option<_>>();
+            indexes.map(|indexes| Answer::Choices { indexes })
         }
         toml::Value::Table(table) => {
             let cancelled = table.get("cancelled") == Some(&toml::Value::Boolean(true));

@@ -37,6 +37,17 @@ pub(super) fn differences(expect: &Expect, run: &Run) -> Vec<Mismatch> {
         &run.progress,
     ));
     found.extend(diff_list("merges", expect.merges.as_ref(), &run.merges));
+    if let Some(artifacts) = &expect.artifacts
+        && *artifacts != run.artifacts
+    {
+        let (expected, got) = (pretty(artifacts), pretty(&run.artifacts));
+        found.push(Mismatch::new("artifacts", expected, got));
+    }
+    if let Some(halt) = &expect.halt
+        && *halt != run.halt
+    {
+        found.push(Mismatch::new("halt", pretty(halt), pretty(&run.halt)));
+    }
     found.extend(diff_list("asked", expect.asked.as_ref(), &run.asked));
     let over = |what, most: Option<u64>, took, unit| {
         let most = most.filter(|most| took > *most)?;

@@ -2,14 +2,17 @@
 
 use super::{
     case_error,
-    file::{PartForm, RawExpect, ReportForm, Variant, case_file},
+    file::{ArtifactForm, PartForm, RawExpect, ReportForm, Variant, case_file},
     value,
 };
 use agent_host_app::config::ConfigError;
 use agent_host_types::{failure::ToolErrorCode, output::ToolResultOutput};
 use regex::Regex;
 use serde_json::{Map, Value};
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use Expected::Output;
 use ToolResultOutput::{ErrorText, ExecutionDenied, Text};
@@ -39,6 +42,10 @@ pub(super) struct Expect {
     pub(super) stderr: Option<Regex>,
     pub(super) progress: Option<Vec<ReportForm>>,
     pub(super) merges: Option<Vec<Map<String, Value>>>,
+    /// The artifacts of the session afterwards, by name.
+    pub(super) artifacts: Option<BTreeMap<String, ArtifactForm>>,
+    /// The message that ends the run; an inner `None` for none.
+    pub(super) halt: Option<Option<String>>,
     /// The contents of files; `None` for a missing file.
     pub(super) files: Vec<(String, Option<String>)>,
     /// The prompts of the questions.
@@ -87,6 +94,8 @@ impl Expect {
             stderr: pattern("stderr", raw.stderr)?,
             progress: raw.progress,
             merges: merges.transpose()?,
+            artifacts: raw.artifacts,
+            halt: raw.halt.map(halt).transpose()?,
             files: files.collect::<Result<_, _>>()?,
             asked: raw.asked,
             golden: golden.transpose()?,
@@ -207,6 +216,17 @@ fn content(parts: Vec<PartForm>) -> Result<Expected, ConfigError> {
         }
     }
     Ok(Expected::Content(parts))
+}
+
+fn halt(value: toml::Value) -> Result<Option<String>, ConfigError> {
+    match value {
+        toml::Value::String(message) => Ok(Some(message)),
+        toml::Value::Boolean(false) => Ok(None),
+        other => Err(case_error!(
+            "`halt` is {other}",
+            "write the message, or `false` for a call that ends no run"
+        )),
+    }
 }
 
 fn expected_file(

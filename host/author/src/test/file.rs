@@ -12,6 +12,7 @@ use agent_host_app::{
         parse,
     },
 };
+use agent_host_engine::artifact::NewArtifact;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::{
@@ -50,6 +51,11 @@ pub(super) struct RawCase {
     pub(super) answers: Option<Vec<toml::Value>>,
     /// The shared state before the call.
     pub(super) state: Option<toml::Table>,
+    /// The custom context of the session.
+    pub(super) context: Option<toml::Table>,
+    /// The artifacts of the session before the call, by name.
+    #[serde(default)]
+    pub(super) artifacts: BTreeMap<String, ArtifactForm>,
     pub(super) recording: Option<String>,
     pub(super) expect: RawExpect,
     /// Overrides the file's limits.
@@ -89,6 +95,10 @@ pub(super) struct RawExpect {
     pub(super) progress: Option<Vec<ReportForm>>,
     /// The merges into the shared state, in order.
     pub(super) merges: Option<Vec<toml::Table>>,
+    /// The artifacts of the session afterwards, all of them, by name.
+    pub(super) artifacts: Option<BTreeMap<String, ArtifactForm>>,
+    /// The message that ends the run; `false` for none.
+    pub(super) halt: Option<toml::Value>,
     /// The contents of files afterwards, by guest path; `false` for a missing file.
     pub(super) files: BTreeMap<String, toml::Value>,
     /// The prompts of the questions, in order.
@@ -145,6 +155,28 @@ pub(super) struct PartForm {
     /// The image height in pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) height: Option<u32>,
+}
+
+/// An artifact of text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct ArtifactForm {
+    pub(super) media_type: String,
+    pub(super) text: String,
+}
+
+impl ArtifactForm {
+    /// Returns the form of a stored artifact; bytes that are no text are shown as a note.
+    pub(super) fn of(new: &NewArtifact) -> Self {
+        let text = match str::from_utf8(new.bytes()) {
+            Ok(text) => text.to_owned(),
+            Err(_) => format!("{} bytes that are no text", new.bytes().len()),
+        };
+        Self {
+            media_type: new.media_type().to_owned(),
+            text,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -207,6 +239,8 @@ pub(super) fn review(
                 calls: _,
                 answers: _,
                 state: _,
+                context: _,
+                artifacts: _,
                 recording: _,
                 expect: _,
                 limits,

@@ -1,18 +1,30 @@
 //! Runs the calls of a case in the sandbox with its grants and limits, and a simulated user.
 
-use super::{case::Case, file::ReportForm};
-use agent_host_engine::{policy::Grants, tool::RunEnd};
+use super::{
+    case::Case,
+    file::{ArtifactForm, ReportForm},
+};
+use agent_host_engine::{
+    artifact::SessionArtifacts,
+    journal::MemoryJournal,
+    policy::Grants,
+    session::{Session, SessionStart},
+    tool::{RunEnd, SessionChange},
+};
 use agent_host_sandbox::{Call, CallContext, Secrets, ToolComponent};
 use agent_host_types::{
     accounting::{Accounting, AuditEntry},
-    id::CallId,
+    id::{CallId, SessionId},
     output::ToolResultOutput,
     question::{AnsweredQuestion, PendingQuestion},
     tool::Effect,
 };
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 /// The observations of a call.
 #[derive(Debug, Default)]
@@ -22,6 +34,12 @@ pub(super) struct Run {
     /// The progress reports of its last run.
     pub(super) progress: Vec<ReportForm>,
     pub(super) merges: Vec<Map<String, Value>>,
+    /// The message that ends the run.
+    pub(super) halt: Option<String>,
+    /// The artifacts of the session afterwards, by name.
+    pub(super) artifacts: BTreeMap<String, ArtifactForm>,
+    /// Whether it stored or deleted any.
+    pub(super) changed_artifacts: bool,
     pub(super) asked: Vec<String>,
     /// The mismatch between questions and answers.
     pub(super) fault: Option<String>,
@@ -29,6 +47,26 @@ pub(super) struct Run {
     pub(super) accounting: Accounting,
     /// The audit of all its runs.
     pub(super) audit: Vec<AuditEntry>,
+}
+
+impl Run {
+    /// Keeps the changes as a session does.
+    fn change(&mut self, changes: Vec<SessionChange>) {
+        self.changed_artifacts = changes
+            .iter()
+            .any(|change| matches!(change, SessionChange::Store(_) | SessionChange::Delete(_)));
+        for change in changes {
+            match change {
+                SessionChange::Merge(delta) => self.merges.push(delta),
+                SessionChange::Halt(message) => self.halt = Some(message),
+                SessionChange::Store(new) => {
+                    self.artifacts
+                        .insert(new.name().to_string(), ArtifactForm::of(&new));
+                }
+                SessionChange::Delete(name) => drop(self.artifacts.remove(name.as_str())),
+            }
+        }
+    }
 }
 
 /// The inputs that the calls of a case share.
@@ -53,6 +91,7 @@ async fn run_call(setup: &CallSetup<'_>, case: &Case, number: usize) -> Run {
         let (end, progress) = run_once(setup, case, number, &answers).await;
         let run = Run {
             progress,
+            artifacts: case.artifacts.clone(),
             asked: answers.iter().map(prompt).collect(),
             ..Run::default()
         };
@@ -62,12 +101,11 @@ async fn run_call(setup: &CallSetup<'_>, case: &Case, number: usize) -> Run {
                 let (asked, unused) = (answers.len(), left.len());
                 let fault =
                     || format!("it asked {asked} times, and the case has {unused} more answers");
+                let mut run = run;
+                if report.output.is_success() {
+                    run.change(report.changes);
+                }
                 return Run {
-                    // As a session merges them.
-                    merges: match report.output.is_success() {
-                        true => report.merges,
-                        false => Vec::new(),
-                    },
                     output: Some(report.output),
                     fault: (unused > 0).then(fault),
                     accounting: report.accounting,
@@ -124,6 +162,8 @@ async fn run_once(
         limits: &case.config.limits,
         context: CallContext {
             shared: Arc::clone(&case.state),
+            custom: Arc::clone(&case.context),
+            artifacts: Some(artifacts(case)),
             answers: answers.to_vec(),
             can_ask: case.answers.is_some(),
         },
@@ -139,6 +179,18 @@ async fn run_once(
     let end = setup.component.call(call).await;
     let reports = reports.into_inner();
     (end, reports.unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Returns the artifacts of a session that has those of the case.
+fn artifacts(case: &Case) -> SessionArtifacts {
+    let journal = Arc::new(MemoryJournal::new(SessionId::new()));
+    let mut session = Session::start(journal, SessionStart::default());
+    for (name, artifact) in &case.artifacts {
+        let bytes = artifact.text.clone().into_bytes();
+        // Each was stored once when the case was read.
+        let _ = session.store_artifact(name, &artifact.media_type, bytes);
+    }
+    session.artifacts()
 }
 
 fn prompt(exchange: &AnsweredQuestion) -> String {

@@ -4,34 +4,19 @@
 mod tests;
 
 use super::file::stays_in;
-use crate::{AuthorError, Project};
+use crate::{AuthorError, Project, inputs};
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 /// The directory of a project's cases.
 pub(super) const CASES: &str = "tests";
 
-/// Names that are not sources: build outputs, dependencies and tests.
-const NON_SOURCES: [&str; 6] = [
-    "dist",
-    "target",
-    "node_modules",
-    "__pycache__",
-    "venv",
-    CASES,
-];
-
-/// The maximum depth and number of sources to check. A tool has a handful.
-const MAX_DEPTH: usize = 16;
-const MAX_FILES: usize = 10_000;
-
 /// Returns the component of a project's last build.
 ///
 /// # Errors
-/// The project is not built, or a source is newer than the component.
+/// The project is not built, or a file that the build may read is newer than the component.
 pub fn component(project: &Project) -> Result<PathBuf, AuthorError> {
     let component = project.component();
     let build = format!("run `agent-host build {}`", project.dir.display());
@@ -42,8 +27,7 @@ pub fn component(project: &Project) -> Result<PathBuf, AuthorError> {
         }
         _ => AuthorError::Usage(format!("cannot read {}: {error}", component.display())),
     })?;
-    let mut left = MAX_FILES;
-    match newer(&project.dir, built, MAX_DEPTH, &mut left) {
+    match inputs::changed(project, built) {
         Ok(None) => Ok(component),
         Ok(Some(source)) => Err(AuthorError::Usage(format!(
             "{} has changed since {} was built, so the old tool would be tested; {build}",
@@ -81,40 +65,4 @@ pub fn cases(project: &Path) -> Result<Vec<PathBuf>, AuthorError> {
             out.display()
         ))),
     }
-}
-
-/// Returns a source modified after `than`.
-fn newer(
-    dir: &Path,
-    than: SystemTime,
-    depth: usize,
-    left: &mut usize,
-) -> io::Result<Option<PathBuf>> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let is_prose = Path::new(name.as_ref())
-            .extension()
-            .is_some_and(|end| end == "md");
-        if name.starts_with('.') || NON_SOURCES.contains(&name.as_ref()) || is_prose {
-            continue;
-        }
-        // Links are not followed: their targets are not part of the project.
-        let found = entry.metadata()?;
-        if found.is_dir() && depth > 0 {
-            if let Some(source) = newer(&entry.path(), than, depth - 1, left)? {
-                return Ok(Some(source));
-            }
-        } else if found.is_file() {
-            *left = left.saturating_sub(1);
-            if found.modified()? > than {
-                return Ok(Some(entry.path()));
-            }
-        }
-        if *left == 0 {
-            break;
-        }
-    }
-    Ok(None)
 }

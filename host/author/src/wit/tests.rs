@@ -1,3 +1,5 @@
+mod layouts;
+
 use super::{WORLD, full_world, unpack};
 use crate::wit_usage::HostImport;
 use pretty_assertions::assert_eq;
@@ -16,18 +18,34 @@ fn imports(resolve: &Resolve, world: WorldId) -> Vec<String> {
 #[test]
 fn embedded_contract_has_every_import() {
     let (resolve, world) = full_world().unwrap();
-    let expected = ["progress", "state", "human"].map(|name| format!("agent:tool/{name}@0.1.0"));
+    let expected = [
+        "progress",
+        "state",
+        "human",
+        "context",
+        "control",
+        "artifacts",
+    ];
+    let expected = expected.map(|name| format!("agent:tool/{name}@0.1.0"));
     assert_eq!(imports(&resolve, world), expected);
 }
 
 #[test]
 fn unpacked_contract_imports_declared_uses() {
-    let cases: [(&[HostImport], &[&str]); 3] = [
+    let cases: [(&[HostImport], &[&str]); 4] = [
         (&[], &[]),
         (&[HostImport::Ask, HostImport::Http], &["human"]),
         (
             &[HostImport::Progress, HostImport::State, HostImport::Ask],
             &["progress", "state", "human"],
+        ),
+        (
+            &[
+                HostImport::Context,
+                HostImport::Control,
+                HostImport::Artifacts,
+            ],
+            &["context", "control", "artifacts"],
         ),
     ];
     // One directory for all, rewritten each time.

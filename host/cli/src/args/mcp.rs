@@ -2,8 +2,11 @@
 
 use super::ConfigArgs;
 use agent_host_http::{AllowedHost, AllowedOrigin};
-use clap::{Args as ClapArgs, Subcommand};
-use std::{net::SocketAddr, path::PathBuf};
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use std::{
+    net::{SocketAddr, ToSocketAddrs as _},
+    path::PathBuf,
+};
 
 /// `mcp`.
 #[derive(Debug, ClapArgs)]
@@ -18,8 +21,8 @@ pub(crate) struct McpArgs {
     /// A component to serve besides the configured ones: a file, or `builtin:NAME`. Repeatable.
     #[arg(long = "tool", global = true, value_name = "FILE")]
     pub(crate) tools: Vec<String>,
-    /// Serve over HTTP at this address, such as `127.0.0.1:8080`; with port 0, at any that is free.
-    #[arg(long, value_name = "ADDR")]
+    /// Serve over HTTP at this address, such as `localhost:8080`; with port 0, at any that is free.
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
     /// With `--http`: a file with the token that clients must show, which only its owner may read
     /// [default: the variable AGENT_HOST_MCP_TOKEN, else a new one, which is shown].
@@ -34,7 +37,7 @@ pub(crate) struct McpArgs {
     #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "http")]
     pub(crate) allowed_origins: Vec<AllowedOrigin>,
     /// Say nothing on stderr but errors.
-    #[arg(long, short)]
+    #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 }
 
@@ -48,8 +51,11 @@ pub(crate) enum McpCommand {
         #[arg(long, default_value = "agent-host")]
         name: String,
         /// The entry for a server that was started with `--http`, at this address.
-        #[arg(long, value_name = "ADDR")]
+        #[arg(long, value_name = "HOST:PORT", value_parser = address)]
         http: Option<SocketAddr>,
+        /// Print it in the form of this client's file [default: the form that most clients take].
+        #[arg(long, value_name = "CLIENT")]
+        client: Option<McpClient>,
     },
     /// Log in to a configured MCP server with a `url`: prints the address at which to do so, and
     /// waits until the browser is back.
@@ -62,4 +68,35 @@ pub(crate) enum McpCommand {
         /// The server's name in agent.toml.
         server: String,
     },
+}
+
+/// An MCP client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum McpClient {
+    /// Claude Code.
+    Claude,
+    /// Claude Desktop.
+    ClaudeDesktop,
+    /// Cursor.
+    Cursor,
+    /// VS Code.
+    #[value(name = "vscode")]
+    VsCode,
+    /// Zed.
+    Zed,
+}
+
+/// Parses an address to listen at: an IP address or a name, and a port. Of the addresses of a name,
+/// an IPv4 one is taken first.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let found = text
+        .to_socket_addrs()
+        .map_err(|error| format!("{error}; write it like `localhost:8080` or `[::1]:8080`"))?;
+    let found: Vec<SocketAddr> = found.collect();
+    let first = found.iter().find(|address| address.is_ipv4());
+    let first = first.or(found.first()).copied();
+    first.ok_or_else(|| "the name has no address".to_owned())
 }

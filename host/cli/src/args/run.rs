@@ -1,7 +1,7 @@
 //! Arguments of `run`, which `sessions resume` shares.
 
 use super::ConfigArgs;
-use crate::commands::shell_quoted;
+use crate::{commands::shell_quoted, terminal::KeyMap};
 use agent_host_app::Effort;
 use clap::{Args as ClapArgs, ValueEnum};
 use std::path::PathBuf;
@@ -21,7 +21,8 @@ pub(crate) enum OutputFormat {
 /// `run`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
-    /// The prompt. Without it: standard input, or a conversation when that is a terminal.
+    /// The prompt; `-` for standard input. Without it: standard input, or a conversation when that is
+    /// a terminal. With it, what is on standard input follows as a block.
     pub(crate) prompt: Option<String>,
     /// The configuration.
     #[command(flatten)]
@@ -35,6 +36,13 @@ pub(crate) struct RunArgs {
     /// instead of what agent.toml says.
     #[arg(long, value_name = "LEVEL")]
     pub(crate) effort: Option<Effort>,
+    /// The system prompt, instead of what agent.toml says and of the default one; an empty one for
+    /// none.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["agent", "workflow", "resume"])]
+    pub(crate) system: Option<String>,
+    /// Print the system prompt and the tools that the model would get, and run nothing.
+    #[arg(long, conflicts_with_all = ["workflow", "resume", "idempotency_key"])]
+    pub(crate) show_prompt: bool,
     /// Write down what goes between the model and this program, in a new file; `--model
     /// replay:FILE` plays it again. The key is struck out, the conversation is in it.
     #[arg(long, value_name = "FILE")]
@@ -52,6 +60,10 @@ pub(crate) struct RunArgs {
     /// How to print the answer.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output_format: OutputFormat,
+    /// Print the answer as the model writes it. Without it, a terminal shows Markdown rendered, but
+    /// where `NO_COLOR` is set or `TERM` is `dumb`.
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// Run this agent of agent.toml instead of the one of its top level.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
@@ -65,9 +77,20 @@ pub(crate) struct RunArgs {
     /// first one ended, or continues it where it was interrupted.
     #[arg(long, value_name = "KEY", conflicts_with = "resume")]
     pub(crate) idempotency_key: Option<String>,
-    /// Go on with a session: its id, the beginning of its id, or `latest`.
+    /// A custom context that tools can read, such as `{"user": "ada"}`: a JSON object of at most
+    /// 16 KiB, or `@FILE` with one. The model never sees it.
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub(crate) context_json: Option<String>,
+    /// Go on with a session: its id, the beginning or the end of its id, its name, or `latest`, the
+    /// one of this directory that was written to last.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
+    /// Go on with the session of this directory that was written to last, like `--resume latest`.
+    #[arg(long = "continue", short = 'c', conflicts_with_all = ["resume", "idempotency_key"])]
+    pub(crate) continues: bool,
+    /// Name the session. Of the sessions of one directory, only one has a name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// With `--resume`: decide about a call that waits: `CALL=approve`, `CALL=reject:REASON`,
     /// `CALL=edit:JSON` or `CALL=respond:TEXT`; a question is answered with `respond`,
     /// `choice:NUMBER` or `reject`. Repeatable.
@@ -114,9 +137,21 @@ pub(crate) struct RunArgs {
     /// reply that was paid for; `durability = "strict"` in agent.toml.
     #[arg(long)]
     pub(crate) durable: bool,
+    /// The keys that edit a message of a conversation.
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "KEYS",
+        env = "AGENT_HOST_KEYS"
+    )]
+    pub(crate) keys: KeyMap,
     /// Stop after this many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
+    /// Show all of the model's reasoning, and not only its beginning and length.
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
     /// Say nothing on stderr but errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,

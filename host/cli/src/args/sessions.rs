@@ -24,9 +24,16 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Name a session. Of the sessions of one directory, only one has a name.
+    Name {
+        /// Its id, the beginning or the end of its id, its name, or `latest`.
+        session: String,
+        /// The name.
+        name: String,
+    },
     /// Show every step of a session, with timings and limits.
     Show {
-        /// Its id, the beginning of its id, or `latest`.
+        /// Its id, the beginning or the end of its id, its name, or `latest`.
         session: String,
         /// Print its events as JSON, one a line.
         #[arg(long)]
@@ -44,7 +51,7 @@ pub(crate) enum SessionsCommand {
     /// Copy a session into a new one, and print the new one's id. What waits or is allowed in the
     /// original does not wait and is not allowed in the copy.
     Fork {
-        /// Its id, the beginning of its id, or `latest`.
+        /// Its id, the beginning or the end of its id, its name, or `latest`.
         session: String,
         /// Take over the events up to this one, at which a turn ended [default: all]. `sessions
         /// show` numbers them.
@@ -53,7 +60,7 @@ pub(crate) enum SessionsCommand {
     },
     /// Write a session as one file that needs nothing else.
     Export {
-        /// Its id, the beginning of its id, or `latest`.
+        /// Its id, the beginning or the end of its id, its name, or `latest`.
         session: String,
         /// The file; it must not exist [default: standard output].
         #[arg(long, short, value_name = "FILE")]
@@ -71,7 +78,7 @@ pub(crate) enum SessionsCommand {
     },
     /// Remove sessions for good, and print their ids.
     Delete {
-        /// Their ids, the beginnings of their ids, or `latest`.
+        /// Their ids, the beginnings or ends of their ids, their names, or `latest`.
         #[arg(required = true, value_name = "SESSION")]
         sessions: Vec<String>,
     },
@@ -94,7 +101,7 @@ pub(crate) enum SessionsCommand {
     },
     /// List the files that a session's calls left, or write one to standard output.
     Artifacts {
-        /// Its id, the beginning of its id, or `latest`.
+        /// Its id, the beginning or the end of its id, its name, or `latest`.
         session: String,
         /// The file.
         name: Option<String>,

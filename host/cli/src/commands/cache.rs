@@ -30,6 +30,9 @@ pub(super) fn cache(args: CacheArgs, terminal: &Terminal) -> Result<Exit, Failur
             for component in &components {
                 terminal.println_as(json, || as_json(component), || line(component));
             }
+            if !components.is_empty() && !json {
+                terminal.println(&totals(&components, config.sandbox.cache_bytes));
+            }
         }
         CacheCommand::Prune { all, max_bytes } => {
             let max_bytes = if all { Some(0) } else { max_bytes };
@@ -43,6 +46,27 @@ pub(super) fn cache(args: CacheArgs, terminal: &Terminal) -> Result<Exit, Failur
         }
     }
     Ok(Exit::Done)
+}
+
+/// Returns the number and the size of all entries, and the bound on it.
+fn totals(components: &[CachedComponent], max_bytes: u64) -> String {
+    let size = components
+        .iter()
+        .map(|component| component.size_bytes)
+        .sum();
+    let unusable = components
+        .iter()
+        .filter(|component| state(&component.content) != "usable");
+    let unusable = match unusable.count() {
+        0 => String::new(),
+        count => format!("; {count} of no use: agent-host cache prune"),
+    };
+    format!(
+        "{} components, {} of at most {} (cache-bytes){unusable}",
+        components.len(),
+        bytes(size),
+        bytes(max_bytes)
+    )
 }
 
 /// Returns in one word whether this build can load the entry.

@@ -2,17 +2,23 @@
 //! configuration. No approval is asked for: the operator requested exactly this call. A rule that
 //! denies it does so here, too.
 
-use super::{configure, explain::suggestions_text, tool_names};
+mod arguments;
+mod saved;
+
+use super::{
+    configure,
+    explain::{shell_quoted, suggestions_text},
+    tool_list, tool_names,
+};
 use crate::{
     args::CallArgs,
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
         Terminal, TerminalUser, ask_question, audit_line, escape, full_text, json_text, one_line,
-        piped_input,
     },
 };
-use agent_host_app::{CommandRules, Config, Overrides, Registry, suggestions};
+use agent_host_app::{CommandRules, Config, Overrides, Registry, nearest, suggestions};
 use agent_host_engine::{
     policy::{CallRequest, CallRule, Ruling, decide_call, denied_call},
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner as _},
@@ -23,23 +29,21 @@ use agent_host_types::{
     output::ToolResultOutput,
     question::{AnsweredBy, AnsweredQuestion, MAX_QUESTIONS},
 };
-use serde_json::{Map, Value};
+use saved::Target;
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
-
-/// The maximum input from standard input, in bytes.
-const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
 
 pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let CallArgs {
         component,
         tool,
-        input,
+        arguments,
         config,
         deny,
+        output,
         json,
     } = args;
-    let input = read_input(&input)?;
     let mut config = configure(
         config,
         Overrides {
@@ -47,6 +51,10 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
             ..Overrides::default()
         },
     )?;
+    let Some(tool) = tool else {
+        return list(&component, &config, json, terminal).await;
+    };
+    let target = output.map(Target::check).transpose()?;
     if terminal.can_ask() {
         config.elicitor = Some(Arc::new(TerminalUser::new(*terminal)));
     }
@@ -58,22 +66,17 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
     let tool = registry
         .name_of_own(&tool)
         .map_or(tool.clone(), str::to_owned);
-    if !registry
-        .tools()
-        .iter()
-        .any(|known| known.definition.name == tool)
-    {
-        return Err(Failure::usage(format!(
-            "`{component}` has no tool `{tool}`; it has: {}",
-            tool_names(&registry)
-        )));
-    }
+    let mut known = registry.tools().iter();
+    let Some(known) = known.find(|known| known.definition.name == tool) else {
+        return Err(unknown(&component, &tool, &registry));
+    };
+    let input = arguments::read(&arguments, &known.definition.input_schema)?;
     registry
         .validate(&tool, &input)
         .map_err(|failure| Failure::usage(failure.message()))?;
     let rules = CommandRules::resolve(&config, &registry)?.rules;
     if let Some(denial) = denial(&rules, &registry, &tool, &input) {
-        return print(&denial, json, terminal);
+        return print(&denial, /*target*/ None, json, terminal);
     }
     let session = SessionId::new();
     let invocation = Invocation {
@@ -83,6 +86,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         input,
         idempotency_key: session.to_string(),
         shared: Arc::default(),
+        context: Arc::default(),
         answers: Vec::new(),
         artifacts: None,
         can_ask: terminal.can_ask(),
@@ -107,7 +111,47 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
     if matches!(report.output, ToolResultOutput::ExecutionDenied(_)) {
         explain_denials(&report.audit, &config, terminal);
     }
-    print(&report.output, json, terminal)
+    print(&report.output, target.as_ref(), json, terminal)
+}
+
+/// Lists the tools of a component or server.
+async fn list(
+    component: &str,
+    config: &Config,
+    json: bool,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    let registry = Registry::open_one_unlocked(config, component).await?;
+    let tools = registry.tools().iter();
+    let tools = tools.map(|tool| (&tool.definition, tool.effect));
+    terminal.println_as(
+        json,
+        || {
+            let tools = tools
+                .clone()
+                .map(|(tool, effect)| tool_list::as_json(tool, effect, &config.rules));
+            json!({ "component": component, "tools": tools.collect::<Vec<_>>() })
+        },
+        || tool_list::rows(tools.clone(), &config.rules).join("\n"),
+    );
+    if !json {
+        let component = shell_quoted(component);
+        terminal.note(&format!(
+            "\nCall one: agent-host call {component} TOOL KEY=VALUE\nTheir arguments: agent-host inspect {component} --schemas",
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns the failure of a tool that the component does not have.
+fn unknown(component: &str, tool: &str, registry: &Registry) -> Failure {
+    let tools = registry.tools().iter();
+    let names: Vec<&str> = tools.map(|tool| tool.definition.name.as_str()).collect();
+    let fix = match nearest(tool, &names) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("it has: {}", tool_names(registry)),
+    };
+    Failure::usage(format!("`{component}` has no tool `{tool}`; {fix}"))
 }
 
 /// Returns the result of a call that a rule denies.
@@ -174,19 +218,12 @@ async fn run_to_result(
     }
 }
 
-fn read_input(text: &str) -> Result<Map<String, Value>, Failure> {
-    let text = match text {
-        "-" => piped_input(MAX_INPUT_BYTES, "the arguments")?,
-        text => text.to_owned(),
-    };
-    serde_json::from_str(&text).map_err(|error| {
-        Failure::usage(format!(
-            "the arguments are not a JSON object: {error}. Write them like '{{\"path\": \".\"}}', in single quotes, so that the shell leaves them alone."
-        ))
-    })
-}
-
-fn print(output: &ToolResultOutput, json: bool, terminal: &Terminal) -> Result<Exit, Failure> {
+fn print(
+    output: &ToolResultOutput,
+    target: Option<&Target>,
+    json: bool,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
     let exit = if output.is_success() {
         Exit::Done
     } else if output.is_error() {
@@ -194,11 +231,19 @@ fn print(output: &ToolResultOutput, json: bool, terminal: &Terminal) -> Result<E
     } else {
         Exit::Refused
     };
+    let mut is_saved = false;
+    if let Some(target) = target.filter(|_| output.is_success()) {
+        let (lines, is_whole) = target.save(output)?;
+        lines.iter().for_each(|line| terminal.note(line));
+        is_saved = is_whole;
+    }
     if json {
         let text = serde_json::to_string(output).map_err(Failure::failed)?;
         terminal.println(&json_text(&text));
     } else if output.is_success() {
-        terminal.println_untrusted(&full_text(output));
+        if !is_saved {
+            terminal.println_untrusted(&full_text(output));
+        }
     } else {
         return Err(Failure::new(exit, full_text(output)));
     }

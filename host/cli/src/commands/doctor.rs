@@ -3,17 +3,21 @@
 
 use super::{configure, run::UNTOLD, tool_names};
 use crate::{
-    args::ConfigArgs,
+    args::DoctorArgs,
     exit::{Exit, Failure},
     terminal::{GREEN, RED, Terminal, YELLOW, bytes, escape_line},
 };
 use agent_host_app::{
-    CheckedModel, Config, ModelAnswer, Overrides, Registry, Role, ServerEntry, Skill, check_models,
-    check_rules, open_store, project,
+    CheckedModel, Config, HookConfig, HookEntry, ModelAnswer, OnHookError, Overrides, Registry,
+    Role, ServerEntry, Skill, check_models, check_rules, open_store, project,
 };
-use agent_host_engine::{journal::JournalError, policy::RuleDecision};
+use agent_host_engine::{
+    journal::JournalError,
+    policy::{NameGlob, RuleDecision},
+};
 use agent_host_journal::Retention;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The result of a check.
@@ -32,8 +36,8 @@ impl Finding {
     }
 }
 
-pub(super) async fn doctor(args: ConfigArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let config = configure(args, Overrides::default())?;
+pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let config = configure(args.config, Overrides::default())?;
     let findings = [
         ("configuration", configuration(&config)),
         ("state", state(&config).await),
@@ -41,28 +45,50 @@ pub(super) async fn doctor(args: ConfigArgs, terminal: &Terminal) -> Result<Exit
         ("cache", cache(&config)),
     ];
     let models = models(&config).await;
-    let mut exit = Exit::Done;
-    for (name, finding) in findings
+    let findings: Vec<(&str, Finding)> = findings
         .into_iter()
         .chain(models)
         .chain(instructions(&config))
         .chain(agents(&config))
         .chain(tools(&config).await)
-    {
-        let (style, mark, text) = match finding {
-            Finding::Ok(text) => (GREEN, "✓", text),
-            Finding::Warning(text) => (YELLOW, "!", text),
-            Finding::Error(text) => {
-                exit = Exit::Failed;
-                (RED, "✗", text)
-            }
+        .collect();
+    let is_failed = findings
+        .iter()
+        .any(|(_, finding)| matches!(finding, Finding::Error(_)));
+    terminal.println_as(
+        args.json,
+        || as_json(&findings, is_failed),
+        || {
+            let lines = findings.iter().map(|(name, finding)| line(name, finding));
+            lines.collect::<Vec<_>>().join("\n")
+        },
+    );
+    Ok(if is_failed { Exit::Failed } else { Exit::Done })
+}
+
+fn line(name: &str, finding: &Finding) -> String {
+    let (style, mark, text) = match finding {
+        Finding::Ok(text) => (GREEN, "✓", text),
+        Finding::Warning(text) => (YELLOW, "!", text),
+        Finding::Error(text) => (RED, "✗", text),
+    };
+    format!("{style}{mark}{style:#} {name:<14} {}", escape_line(text))
+}
+
+fn as_json(findings: &[(&str, Finding)], is_failed: bool) -> Value {
+    let checks = findings.iter().map(|(name, finding)| {
+        let (status, text) = match finding {
+            Finding::Ok(text) => ("ok", text),
+            Finding::Warning(text) => ("warning", text),
+            Finding::Error(text) => ("error", text),
         };
-        terminal.println(&format!(
-            "{style}{mark}{style:#} {name:<14} {}",
-            escape_line(&text)
-        ));
-    }
-    Ok(exit)
+        json!({ "check": name, "status": status, "text": text })
+    });
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "ok": !is_failed,
+        "checks": checks.collect::<Vec<_>>(),
+    })
 }
 
 fn configuration(config: &Config) -> Finding {
@@ -229,6 +255,7 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         ("compiler", compiler),
         ("tools", Finding::Ok(tool_names(&registry))),
     ];
+    findings.extend(registry.hooks().iter().map(hook));
     findings.extend(rules(config, &registry));
     // Those of the configuration are shown even if the tools cannot be loaded.
     let in_components = registry.skills().iter();
@@ -254,6 +281,31 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         findings.push(("MCP server", Finding::Warning(text)));
     }
     findings
+}
+
+/// Describes a hook: where it runs, and what follows if it gives no verdict.
+fn hook(entry: &HookEntry) -> (&'static str, Finding) {
+    let HookConfig {
+        name,
+        points,
+        tools,
+        on_error,
+        ..
+    } = &entry.config;
+    let points: Vec<&str> = points.iter().map(|point| point.as_str()).collect();
+    let tools: Vec<&str> = tools.iter().map(NameGlob::as_str).collect();
+    let tools = match tools.is_empty() {
+        true => String::new(),
+        false => format!(" of {}", tools.join(", ")),
+    };
+    let text = format!("{name}: {}{tools}", points.join(", "));
+    let finding = match on_error {
+        OnHookError::Block => Finding::Ok(text),
+        OnHookError::Pass => {
+            Finding::Warning(format!("{text}; without a verdict, everything continues"))
+        }
+    };
+    ("hook", finding)
 }
 
 /// Counts the rules about calls, and checks the tools that they name.

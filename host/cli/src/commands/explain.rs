@@ -1,7 +1,7 @@
 //! `agent-host explain`: prints what the calls of a session requested, the rules that denied calls,
 //! and the smallest grant that would have allowed each denied request.
 
-use super::{configure, open_journal};
+use super::{configure, find_session, open_journal};
 use crate::{
     args::ExplainArgs,
     exit::{Exit, Failure},
@@ -21,7 +21,7 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
     } = args;
     let config = configure(config, Overrides::default())?;
     let store = open_journal(&config).await?;
-    let id = store.find(&session).await?;
+    let id = find_session(store.as_ref(), &config, &session).await?;
     let mut explanation = Explanation::of(store.as_ref(), id).await?;
     explanation.suggest(config.implied_grant(), &config.rules);
     let (calls, suggestions) = (&explanation.calls, &explanation.suggestions);

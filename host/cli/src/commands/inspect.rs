@@ -2,14 +2,15 @@
 
 mod server;
 mod skill;
+mod trust;
 
-use super::{configure, permission_summary, permissions::permissions};
+use super::{configure, explain::shell_quoted, permissions::permissions, tool_list};
 use crate::{
     args::InspectArgs,
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, bytes, escape, escape_line, section},
 };
-use agent_host_app::{ComponentEntry, Config, Overrides, Registry};
+use agent_host_app::{ComponentEntry, Config, Overrides, Registry, grant_lines};
 use agent_host_author::{Description, Producers};
 use agent_host_engine::{policy::CallRule, tool::ToolRunner as _};
 use agent_host_sandbox::{
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let config = configure(args.config, Overrides::default())?;
+    let config = configure(args.config.clone(), Overrides::default())?;
     if let Some(found) = config
         .skills
         .iter()
@@ -31,10 +32,10 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
     }
     let registry = Registry::open_one_unlocked(&config, &args.component).await?;
     if let Some(entry) = registry.servers().first() {
-        server::show(entry, &config.rules, args.json, terminal).await;
+        server::show(entry, &config.rules, &args, terminal).await;
         return Ok(Exit::Done);
     }
-    let Some(entry) = registry.components().first() else {
+    let Some(entry) = registry.components().next() else {
         return Err(Failure::usage(format!(
             "`{}` holds no component",
             args.component
@@ -42,12 +43,42 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
     };
     let described = describe(entry).await;
     let name = &args.component;
+    let parts = Parts::of(&args);
+    let lock = trust::lock_state(name, entry, &config)?;
     terminal.println_as(
         args.json,
         || as_json(name, entry, &registry, &described, &config),
-        || as_text(name, entry, &registry, &described, &config),
+        || as_text(name, entry, &registry, &described, &config, parts, lock),
     );
+    if !args.json && !parts.all() {
+        terminal.note(&format!(
+            "\nMore: agent-host inspect {} --schemas --limits --wit",
+            shell_quoted(name)
+        ));
+    }
     Ok(Exit::Done)
+}
+
+/// The parts of a description besides its first screen.
+#[derive(Clone, Copy, Debug)]
+struct Parts {
+    schemas: bool,
+    wit: bool,
+    limits: bool,
+}
+
+impl Parts {
+    fn of(args: &InspectArgs) -> Self {
+        Self {
+            schemas: args.schemas,
+            wit: args.wit,
+            limits: args.limits,
+        }
+    }
+
+    fn all(self) -> bool {
+        self.schemas && self.wit && self.limits
+    }
 }
 
 /// Decodes the component's bytes. A decoder that panics yields an unreadable description.
@@ -69,7 +100,7 @@ fn as_json(
 ) -> Value {
     let (sandbox, rules) = (&config.sandbox, &config.rules);
     let tools = registry.tools().iter();
-    let tools = tools.map(|tool| tool_json(&tool.definition, tool.effect, rules));
+    let tools = tools.map(|tool| tool_list::as_json(&tool.definition, tool.effect, rules));
     let component = &entry.component;
     let Description { producers, wit } = described;
     json!({
@@ -83,6 +114,7 @@ fn as_json(
         "allocator": allocator(component),
         "imports": component.imports(),
         "permissions": permissions(component.imports()),
+        "hooks": component.is_hook(),
         "tools": tools.collect::<Vec<_>>(),
         "skill": registry.skills().first().map(|found| skill::as_json(found)),
         "notes": component.notes(),
@@ -124,26 +156,68 @@ fn as_text(
     registry: &Registry,
     described: &Description,
     config: &Config,
+    parts: Parts,
+    lock: &str,
 ) -> String {
-    let sandbox = &config.sandbox;
     let component = &entry.component;
     let mut lines = vec![
         format!("{BOLD}{}{BOLD:#}", escape_line(name)),
+        format!("  accepted    {lock}"),
         format!("  digest      {}", component.digest()),
         format!("  size        {}", bytes(component.size_bytes())),
-        format!("  instances   {}", allocator(component)),
-        format!("  compiled    {}", compiled(component)),
     ];
+    if component.is_hook() {
+        lines.push("  hooks       around model calls and tool calls; see [[hook]]".to_owned());
+    }
     lines.extend(producer_lines(&described.producers));
+    let worst = trust::at_worst(entry, registry).into_iter();
+    let worst = worst.map(|line| format!("  {}", escape_line(&line)));
+    section(&mut lines, "At worst", worst);
     let asked = permissions(component.imports()).into_iter();
     section(
         &mut lines,
         &format!("May ask for{BOLD:#} {DIM}(and gets only what is granted){DIM:#}"),
         asked.map(|line| format!("  {line}")),
     );
-    let granted = permission_summary::lines(&entry.grants).into_iter();
+    let granted = grant_lines(&entry.grants).into_iter();
     let granted = granted.map(|line| format!("  {}", escape_line(&line)));
     section(&mut lines, "Is granted", granted);
+    let tools = registry.tools().iter();
+    let tools = tools.map(|tool| (&tool.definition, tool.effect));
+    if parts.schemas {
+        for (tool, effect) in tools {
+            lines.extend(tool_lines(tool, effect, &config.rules));
+        }
+    } else {
+        section(&mut lines, "Tools", tool_list::rows(tools, &config.rules));
+    }
+    if !component.notes().is_empty() {
+        let notes = component.notes().iter();
+        let notes = notes.map(|note| format!("  {}", escape_line(note)));
+        section(&mut lines, "Not offered", notes);
+    }
+    for found in registry.skills() {
+        lines.push(String::new());
+        lines.push(skill::as_text(found));
+    }
+    if parts.limits {
+        lines.extend(limit_lines(entry, &config.sandbox));
+    }
+    if parts.wit {
+        lines.extend(wit_lines(&described.wit));
+    }
+    lines.join("\n")
+}
+
+/// Formats how the component runs, and all limits.
+fn limit_lines(entry: &ComponentEntry, sandbox: &SandboxConfig) -> Vec<String> {
+    let component = &entry.component;
+    let mut lines = Vec::new();
+    let runs = [
+        format!("  instances   {}", allocator(component)),
+        format!("  compiled    {}", compiled(component)),
+    ];
+    section(&mut lines, "Runs", runs);
     for (title, limits) in [
         ("Limits of a call", json!(entry.limits)),
         ("Limits of all calls together", sandbox_limits(sandbox)),
@@ -152,28 +226,18 @@ fn as_text(
         let limits = limits.as_object().into_iter().flatten().map(limit);
         section(&mut lines, title, limits);
     }
-    for found in registry.skills() {
-        lines.push(String::new());
-        lines.push(skill::as_text(found));
-    }
-    for tool in registry.tools() {
-        lines.extend(tool_lines(&tool.definition, tool.effect, &config.rules));
-    }
-    if !component.notes().is_empty() {
-        let notes = component.notes().iter();
-        let notes = notes.map(|note| format!("  {}", escape_line(note)));
-        section(&mut lines, "Not offered", notes);
-    }
-    let wit = match &described.wit {
+    lines
+}
+
+fn wit_lines(wit: &Result<String, String>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let wit = match wit {
         Ok(wit) => indented(wit),
         Err(why) => vec![format!("  cannot be shown: {}", escape_line(why))],
     };
-    section(
-        &mut lines,
-        &format!("Interface{BOLD:#} {DIM}(WIT){DIM:#}"),
-        wit,
-    );
-    lines.join("\n")
+    let heading = format!("Interface{BOLD:#} {DIM}(WIT){DIM:#}");
+    section(&mut lines, &heading, wit);
+    lines
 }
 
 /// Formats the producers section, one line per field.
@@ -198,32 +262,10 @@ fn producer_lines(producers: &Result<Producers, String>) -> Vec<String> {
     }
 }
 
-/// Returns the definition of a tool with the enforced effect, and the number of rules that may
-/// decide about it.
-fn tool_json(tool: &ToolDefinition, effect: Effect, rules: &[CallRule]) -> Value {
-    let enforced = ToolDefinition {
-        effect,
-        ..tool.clone()
-    };
-    let mut shown = json!(enforced);
-    if let Some(fields) = shown.as_object_mut() {
-        fields.insert("rules".to_owned(), rule_count(tool, rules).into());
-    }
-    shown
-}
-
-fn rule_count(tool: &ToolDefinition, rules: &[CallRule]) -> usize {
-    rules.iter().filter(|rule| rule.names(&tool.name)).count()
-}
-
 /// Formats a tool with the enforced effect, the number of rules that may decide about it, and its
 /// input and output schemas.
 fn tool_lines(tool: &ToolDefinition, effect: Effect, rules: &[CallRule]) -> Vec<String> {
-    let rules = match rule_count(tool, rules) {
-        0 => String::new(),
-        1 => ", 1 rule".to_owned(),
-        count => format!(", {count} rules"),
-    };
+    let rules = tool_list::rules_text(tool, rules);
     let (name, effect) = (escape_line(&tool.name), effect.as_str());
     let heading = format!("{name}{BOLD:#} {DIM}{effect}{rules}{DIM:#}");
     let mut lines = Vec::new();

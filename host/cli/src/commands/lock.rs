@@ -33,8 +33,8 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
     let registry = Registry::open_unlocked(&config).await?;
     // A configured server that is absent keeps its locked entry.
     let absent = registry.absent_servers();
-    let components = registry.components().iter();
-    let components = components
+    let components = registry
+        .components()
         .filter(|entry| entry.source.is_file())
         .map(|entry| (entry.name.clone(), LockEntry::Component(entry.locked())));
     let servers = registry.servers().iter();

@@ -1,29 +1,31 @@
 //! `agent-host mcp`: serves the configured tools to MCP clients. stdout belongs to the client; text
 //! for users goes to stderr.
 
+mod entry;
 mod login;
 
-use super::{configure, permission_summary, tool_names};
+use super::{configure, tool_names};
 use crate::{
     args::{McpArgs, McpCommand},
     exit::{Exit, Failure},
     signals::Stop,
-    terminal::{Terminal, YELLOW, escape, json_lines},
+    terminal::{Terminal, YELLOW, escape},
 };
-use agent_host_app::{Config, Host, Overrides};
+use agent_host_app::{Config, Host, Overrides, reach};
 use agent_host_http::{HttpOptions, HttpServer, exposure_warning};
 use agent_host_mcp::{
     Reloaded, Server,
     http::{self, ConfiguredToken, SessionLimits},
     serve_stdio, standard_streams,
 };
-use serde_json::{Map, Value, json};
-use std::{net::SocketAddr, path::Path};
+use std::net::SocketAddr;
 use tokio_util::sync::CancellationToken;
 
 pub(super) async fn mcp(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     match &args.command {
-        Some(McpCommand::Config { name, http }) => client_entry(name, *http, &args, terminal),
+        Some(McpCommand::Config { name, http, client }) => {
+            entry::print(name, *http, *client, &args, terminal)
+        }
         Some(McpCommand::Login { server }) => login::login(server, &args, terminal).await,
         Some(McpCommand::Logout { server }) => login::logout(server, &args, terminal).await,
         None => serve(args, terminal).await,
@@ -73,8 +75,9 @@ async fn over_http(
     terminal: &Terminal,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
-    let variable = std::env::var(http::TOKEN_VARIABLE).ok();
-    let found = http::configured_token(args.token_file.as_deref(), variable.as_deref());
+    let value = std::env::var(http::TOKEN_VARIABLE).ok();
+    let file = args.token_file.as_deref();
+    let found = http::configured_token(file, http::TOKEN_VARIABLE, value.as_deref());
     let ConfiguredToken { token, generated } = found.map_err(Failure::usage)?;
     let mut options = HttpOptions::new(token);
     options.allowed_hosts = args.allowed_hosts;
@@ -109,7 +112,7 @@ fn configured(served: &McpArgs) -> Result<Config, Failure> {
 /// Prints what is served and what it may reach, from the values that the policy checks.
 fn intro(host: &Host, clients: &str, terminal: &Terminal) {
     let tools = tool_names(host.registry());
-    let reach = permission_summary::for_registry(host.registry()).join("\n  ");
+    let reach = reach(host.registry()).join("\n  ");
     terminal.note(&escape(&format!(
         "serving over {clients}: {tools}\nwhich may reach: {reach}"
     )));
@@ -127,88 +130,4 @@ fn report_reload(reloaded: Reloaded, quiet: bool, terminal: &Terminal) {
             escape(&error.to_string())
         )),
     }
-}
-
-/// Prints the entry for the configuration of a client.
-fn client_entry(
-    name: &str,
-    http: Option<SocketAddr>,
-    served: &McpArgs,
-    terminal: &Terminal,
-) -> Result<Exit, Failure> {
-    let server = match http {
-        Some(address) => json!({
-            "type": "http",
-            "url": format!("http://{address}{}", http::PATH),
-            "headers": { "Authorization": "Bearer TOKEN" },
-        }),
-        None => stdio_server(served, terminal)?,
-    };
-    let servers = Map::from_iter([(name.to_owned(), server)]);
-    let document = json!({ "mcpServers": servers });
-    terminal.println(&json_lines(&document));
-    if http.is_some() {
-        terminal.note("Put the server's token in the place of TOKEN.");
-    }
-    Ok(Exit::Done)
-}
-
-/// Returns the entry that starts this program, with absolute paths, since a client starts it in any
-/// directory.
-fn stdio_server(served: &McpArgs, terminal: &Terminal) -> Result<Value, Failure> {
-    let program = std::env::current_exe().map_err(Failure::failed)?;
-    // Reports configuration errors here, where the user reads them.
-    let config = configured(served)?;
-    let mut args = vec!["mcp".to_owned()];
-    let mut option = |name: &str, value: String| args.extend([name.to_owned(), value]);
-    if let Some(file) = &config.file {
-        option("--config", text(file)?);
-        if served.config.config.is_none() {
-            terminal.note(&escape(&format!(
-                "The entry names {}, so that whatever it says from now on is served without a question about trust.",
-                file.display()
-            )));
-        }
-    }
-    for tool in &served.tools {
-        let tool = if tool.starts_with("builtin:") {
-            tool.clone()
-        } else {
-            text(&config.working_dir.join(tool))?
-        };
-        option("--tool", tool);
-    }
-    for grant in &served.config.grants {
-        option("--grant", absolute_grant(grant, &config.working_dir)?);
-    }
-    // Names the implied grant: its directory would be another one where a client starts this.
-    if config.implied_grant().is_some() {
-        let mode = if served.config.write { ":rw" } else { "" };
-        let dir = text(&config.working_dir)?;
-        option("--grant", format!("dir:{dir}{mode}"));
-    } else if served.config.write {
-        args.push("--write".to_owned());
-    }
-    if let Some(dir) = &served.config.state_dir {
-        let dir = text(&config.working_dir.join(dir))?;
-        args.extend(["--state-dir".to_owned(), dir]);
-    }
-    Ok(json!({ "command": text(&program)?, "args": args }))
-}
-
-/// Makes the path of a `dir:` grant absolute.
-fn absolute_grant(grant: &str, base: &Path) -> Result<String, Failure> {
-    match grant.strip_prefix("dir:") {
-        Some(path) => Ok(format!("dir:{}", text(&base.join(path))?)),
-        None => Ok(grant.to_owned()),
-    }
-}
-
-fn text(path: &Path) -> Result<String, Failure> {
-    path.to_str().map(str::to_owned).ok_or_else(|| {
-        Failure::usage(format!(
-            "the path {} cannot be written in JSON; move what it names to one of UTF-8",
-            path.display()
-        ))
-    })
 }

@@ -30,6 +30,11 @@ fn permission(import: &str) -> String {
             "agent:tool/progress" => "telling how far it is (agent:tool/progress)",
             "agent:tool/state" => "the session's shared state (agent:tool/state)",
             "agent:tool/human" => "asking you questions (agent:tool/human)",
+            "agent:tool/context" => "what the caller says of the request (agent:tool/context)",
+            "agent:tool/control" => "ending the whole run (agent:tool/control)",
+            "agent:tool/artifacts" => {
+                "the session's artifacts (agent:tool/artifacts); refused unless granted"
+            }
             _ => "the types of the contract (agent:tool/types)",
         },
         _ => return escape_line(import),

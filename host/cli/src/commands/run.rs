@@ -4,10 +4,15 @@ mod approval;
 mod arguments;
 mod attachments;
 mod budget;
+mod context;
+mod conversation;
 mod denied;
+mod figures;
 mod intro;
 mod keyed;
+mod recall;
 mod reply;
+mod task;
 mod waiting;
 
 pub(super) use intro::UNTOLD;
@@ -18,8 +23,8 @@ use crate::{
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{
-        LiveView, Terminal, TerminalUser, compose, escape_line, full_text, json_text, one_line,
-        piped_input,
+        LiveView, Terminal, TerminalUser, abandon_prompt, escape_line, full_text, json_text,
+        one_line,
     },
 };
 use agent_host_app::{Host, Overrides, key_variable};
@@ -31,13 +36,14 @@ use agent_host_engine::{
     stream::{StreamLine, StreamObserver, WriteLine},
     turn::{Agent, Prompts, TurnContext, UntilEnd, UntilTool},
 };
+use agent_host_journal::SessionName;
 use agent_host_types::{
     id::Digest,
     model::{Provenance, StopReason},
-    output::ContentPart,
     turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport},
 };
 use denied::DeniedCalls;
+use figures::Figures;
 use serde_json::json;
 use std::{
     collections::HashSet,
@@ -46,10 +52,8 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
+use task::Task;
 use tokio_util::sync::CancellationToken;
-
-/// The maximum prompt from standard input, in bytes.
-const MAX_PROMPT_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The maximum length of a failure in a note, in characters.
 const SHOWN_FAILURE: usize = 500;
@@ -70,51 +74,29 @@ struct Run<'a> {
     denied: DeniedCalls,
     /// The calls that the user left for later, by the digests of their arguments.
     postponed: Mutex<HashSet<Digest>>,
+    /// True in a conversation, which outlives a failed answer.
+    in_conversation: bool,
+    /// Those of the last message.
+    figures: Figures,
+    /// The name that the session gets after its first turn.
+    name: Option<SessionName>,
 }
 
-/// The work of a run.
-enum Task {
-    /// One input, one answer.
-    Once(Box<AgentInput>),
-    /// A conversation on the terminal; the files go with its first message.
-    Conversation(Vec<ContentPart>),
-}
-
-impl Task {
-    /// Returns the parts of the message.
-    fn parts(&self) -> &[ContentPart] {
-        match self {
-            Self::Once(input) => match input.as_ref() {
-                AgentInput::Message(message) => &message.content,
-                _ => &[],
-            },
-            Self::Conversation(parts) => parts,
-        }
+pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    if args.continues {
+        args.resume = Some("latest".to_owned());
     }
-}
-
-pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let name = args.name.as_deref().map(SessionName::parse).transpose();
+    let name = name.map_err(Failure::usage)?;
     let args = arguments::take_over(args, terminal).await?;
     // An answer to a waiting session is checked against the session, below.
     let task = if reply::answers_session(&args) {
         None
     } else {
-        Some(task(&args, terminal)?)
+        Some(task::task(&args, terminal)?)
     };
-    let overrides = Overrides {
-        model: args.model.clone(),
-        effort: args.effort,
-        record: args.record.clone(),
-        tools: args.tools.clone(),
-        max_turns: args.max_turns,
-        max_total_tokens: args.max_total_tokens,
-        max_usd: args.max_usd,
-        max_tool_calls: args.max_tool_calls,
-        allow: args.rules.allowed(),
-        deny: args.rules.deny.clone(),
-        ..Overrides::default()
-    };
-    let mut config = configure(args.config.clone(), overrides)?;
+    let context = context::custom_context(&args)?;
+    let mut config = configure(args.config.clone(), overrides(&args))?;
     if terminal.can_ask() && prompts(&args, terminal) == Prompts::Ask {
         config.elicitor = Some(Arc::new(TerminalUser::new(*terminal)));
     }
@@ -134,6 +116,9 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     };
     let prompts = prompts(&args, terminal);
     let (mut agent, mut session, began_before) = open(&args, &host, prompts).await?;
+    if let Some(context) = context {
+        session.set_context(context);
+    }
     let directory = &host.config().working_dir;
     let resume = arguments::resume_command(&args, session.id(), directory);
     check_model(&args, &agent, &session, &resume)?;
@@ -143,6 +128,12 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         intro::show(&host, &agent, &session, terminal);
     }
     let mut view = LiveView::new(*terminal, args.output_format, args.quiet);
+    if !args.plain {
+        view = view.with_markdown();
+    }
+    if args.verbose {
+        view = view.with_reasoning();
+    }
     if agent.workflow.is_some() {
         view = view.with_nodes();
     }
@@ -167,6 +158,9 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
         resume,
         denied: DeniedCalls::default(),
         postponed: Mutex::default(),
+        figures: Figures::default(),
+        name,
+        in_conversation: matches!(task, Some(Task::Conversation(_))),
     };
     let Some(task) = task else {
         return run.reply(&mut session, &args).await;
@@ -175,7 +169,27 @@ pub(super) async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Fail
     match task {
         Task::Once(input) if began_before => run.again(&mut session, &input).await,
         Task::Once(input) => run.once(&mut session, *input).await,
-        Task::Conversation(images) => run.conversation(&mut session, images).await,
+        Task::Conversation(files) => {
+            conversation::converse(&mut run, &mut session, files, &args).await
+        }
+    }
+}
+
+/// Returns what the arguments change of the configuration, besides those of every command.
+fn overrides(args: &RunArgs) -> Overrides {
+    Overrides {
+        model: args.model.clone(),
+        effort: args.effort,
+        record: args.record.clone(),
+        system: args.system.clone(),
+        tools: args.tools.clone(),
+        max_turns: args.max_turns,
+        max_total_tokens: args.max_total_tokens,
+        max_usd: args.max_usd,
+        max_tool_calls: args.max_tool_calls,
+        allow: args.rules.allowed(),
+        deny: args.rules.deny.clone(),
+        ..Overrides::default()
     }
 }
 
@@ -197,7 +211,7 @@ async fn open(
     let (agent, system) = match (args.workflow.as_ref().or(begun), &args.agent) {
         (Some(name), _) => (host.workflow_agent(name, prompts)?, None),
         (None, Some(name)) => host.named_agent(name, prompts)?,
-        (None, None) => (host.agent(prompts), host.config().system.clone()),
+        (None, None) => (host.agent(prompts), host.system_prompt(prompts)),
     };
     let (session, began_before) = match (resumed, &args.idempotency_key) {
         (Some(session), _) => (session, false),
@@ -235,7 +249,7 @@ fn check_model(
 }
 
 /// Returns whether calls that need approval are asked about or denied.
-fn prompts(args: &RunArgs, terminal: &Terminal) -> Prompts {
+pub(super) fn prompts(args: &RunArgs, terminal: &Terminal) -> Prompts {
     match args.permission_prompts {
         Some(PermissionPrompts::None) => Prompts::Deny,
         Some(PermissionPrompts::Later) => Prompts::Ask,
@@ -290,37 +304,6 @@ fn read_bytes(file: &Path, max_bytes: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn task(args: &RunArgs, terminal: &Terminal) -> Result<Task, Failure> {
-    let images = attachments::read(&args.images, &args.files)?;
-    let once = |text, images| Ok(Task::Once(Box::new(attachments::input(text, images))));
-    if let Some(prompt) = &args.prompt {
-        return once(prompt.clone(), images);
-    }
-    if terminal.stdin {
-        return Ok(Task::Conversation(images));
-    }
-    let prompt = piped_input(MAX_PROMPT_BYTES, "the prompt")?;
-    match (prompt.trim().is_empty(), &args.resume) {
-        (false, _) => once(prompt, images),
-        (true, Some(_)) if images.is_empty() => Ok(Task::Once(Box::new(AgentInput::Continue))),
-        (true, _) => Err(Failure::usage(
-            "there is no prompt: give one as an argument, like agent-host run \"What is in this directory?\", or on standard input",
-        )),
-    }
-}
-
-/// Whether an input has decisions about some of the calls that wait: the others wait on, and nothing
-/// runs.
-fn is_partial(input: &AgentInput) -> bool {
-    match input {
-        AgentInput::Resume {
-            continuation,
-            decisions,
-        } => decisions.len() < continuation.calls().len(),
-        _ => false,
-    }
-}
-
 impl Run<'_> {
     /// Gives the session what the command line answers. A session that is behind its agents, because
     /// the program ended meanwhile, is continued first.
@@ -356,43 +339,9 @@ impl Run<'_> {
         self.finish(session, report).await
     }
 
-    async fn conversation(
-        &mut self,
-        session: &mut Session,
-        mut images: Vec<ContentPart>,
-    ) -> Result<Exit, Failure> {
-        if session.state().is_unfinished() {
-            let report = self.drive(session, AgentInput::Continue).await?;
-            let exit = self.finish(session, report).await?;
-            if self.stop.is_requested() {
-                return Ok(exit);
-            }
-        }
-        loop {
-            let Some(line) = self.read_line().await else {
-                return Ok(self.stopped().unwrap_or(Exit::Done));
-            };
-            if line.trim().is_empty() {
-                continue;
-            }
-            let input = attachments::input(line, std::mem::take(&mut images));
-            let report = self.drive(session, input).await?;
-            let exit = self.finish(session, report).await?;
-            if self.stop.is_requested() || exit == Exit::Waiting {
-                return Ok(exit);
-            }
-        }
-    }
-
     /// Returns the exit of a run that a signal, the timeout or a failed write stopped.
     fn stopped(&self) -> Option<Exit> {
         self.stop.is_requested().then(|| self.stop.exit())
-    }
-
-    async fn read_line(&self) -> Option<String> {
-        let terminal = *self.terminal;
-        let ask = move || compose(&terminal, "\nWhat do you want to know? (Ctrl-D ends)");
-        self.unless_stopped(ask).await.flatten()
     }
 
     /// Runs a prompt off the runtime's threads; `None` if the run is stopped first.
@@ -406,7 +355,10 @@ impl Run<'_> {
         let answer = tokio::task::spawn_blocking(prompt);
         tokio::select! {
             biased;
-            () = self.stop.requested() => None,
+            () = self.stop.requested() => {
+                abandon_prompt();
+                None
+            }
             answer = answer => answer.ok(),
         }
     }
@@ -417,25 +369,35 @@ impl Run<'_> {
         session: &mut Session,
         mut input: AgentInput,
     ) -> Result<TurnReport, Failure> {
+        self.figures = Figures::default();
         loop {
             let rules = self.project_rules(&input);
             // Runs nothing, and keeps what was decided before the run was stopped.
             let only_records = CancellationToken::new();
-            let cancel = match is_partial(&input) {
+            let cancel = match approval::is_partial(&input) {
                 true => &only_records,
                 false => &self.stop.token,
             };
-            let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
-            let observers = self.observers(&write);
-            let cx = TurnContext {
-                observer: &observers,
-                approvals: &self.host.remembered().await?,
-                cancel,
-                drain: &self.stop.drain,
+            let report = {
+                let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
+                let observers = self.observers(&write);
+                let cx = TurnContext {
+                    observer: &observers,
+                    approvals: &self.host.remembered().await?,
+                    cancel,
+                    drain: &self.stop.drain,
+                };
+                let turn = self.agent.run_turn(session, input, &cx);
+                self.note_drain(turn).await
             };
-            let turn = self.agent.run_turn(session, input, &cx);
-            let report = self.note_drain(turn).await;
             self.view.end_output();
+            self.figures.add(&report);
+            if let Some(name) = self.name.take()
+                && let Err(error) = self.host.name_session(session.id(), name).await
+            {
+                // The answer is worth more than the name.
+                self.terminal.error(&error.to_string());
+            }
             self.remember(session, &report.end, rules).await;
             let next = match &report.end {
                 TurnEnd::NeedsMoreTurns if self.stop.drain.is_cancelled() => None,
@@ -445,6 +407,7 @@ impl Run<'_> {
                 | TurnEnd::PendingToolCalls { continuation, .. }
                 | TurnEnd::AwaitingChildren { continuation } => self.respond(continuation).await,
                 TurnEnd::Done { .. }
+                | TurnEnd::Halted { .. }
                 | TurnEnd::BudgetExceeded { .. }
                 | TurnEnd::Refusal { .. }
                 | TurnEnd::Cancelled
@@ -507,7 +470,10 @@ impl Run<'_> {
                     (None, _) if self.view.streams_text() => {}
                     // The value alone, whatever the model wrote around it.
                     (None, Some(value)) => self.answer(&value.to_string()),
-                    (None, None) => self.answer(text),
+                    (None, None) if self.format == OutputFormat::Text => {
+                        self.view.print_answer(text);
+                    }
+                    (None, None) => {}
                 }
                 self.note_failed_nodes(&report);
                 match report.summary.stop_reason {
@@ -515,6 +481,10 @@ impl Run<'_> {
                     Some(StopReason::ContextWindow) => self.terminal.note("The answer is cut off: the conversation fills the model's window. Use a model with a larger one, or begin a new session."),
                     _ => {}
                 }
+            }
+            TurnEnd::Halted { message } => {
+                self.answer(message);
+                self.terminal.note("A tool ended the run.");
             }
             TurnEnd::Refusal { text, .. } => {
                 if !self.view.streams_text() {
@@ -540,20 +510,26 @@ impl Run<'_> {
                 ));
             }
             TurnEnd::Cancelled => {
-                if !self.terminal.stdout_is_closed() {
+                if self.in_conversation {
+                    self.terminal.note("Stopped.");
+                } else if !self.terminal.stdout_is_closed() {
                     self.terminal
                         .note(&format!("Stopped. The session is kept: {}", self.resume));
                 }
                 return Ok(self.stop.exit());
             }
             TurnEnd::Error { error } => {
-                let kept = if matches!(error, TurnError::Journal { .. }) {
+                let kept = if self.in_conversation || matches!(error, TurnError::Journal { .. }) {
                     String::new()
                 } else {
                     format!("\nThe session is kept: {}", self.resume)
                 };
-                return Err(Failure::new((&report.end).into(), format!("{error}{kept}")));
+                let failure = Failure::new((&report.end).into(), format!("{error}{kept}"));
+                return Err(failure.documented());
             }
+        }
+        if let Some(line) = self.figures.line(self.agent.settings.context.as_ref()) {
+            self.view.note_figures(&line);
         }
         match (Exit::from(&report.end), self.stopped()) {
             // Stopped while awaiting the user: the request stays open, and a later run asks again.

@@ -1,18 +1,21 @@
 //! `agent-host sessions`: lists, shows and manages journaled sessions.
 
 mod artifacts;
+mod list;
 mod manage;
 mod show;
 
-use super::{configure, open_journal, run};
+pub(super) use manage::export;
+
+use super::{configure, find_session, open_journal, run};
 use crate::{
     args::{SessionsArgs, SessionsCommand},
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, Terminal, YELLOW, date, escape, json_text, one_line},
+    terminal::{Terminal, escape, json_text},
 };
 use agent_host_app::{Overrides, workflow_drawings};
 use agent_host_engine::turn::StepReader;
-use agent_host_journal::{JournalStore, LostEvents, Retention};
+use agent_host_journal::{JournalStore, Retention, SessionName};
 use agent_host_types::{
     event::{Event, EventRecord},
     id::Digest,
@@ -22,28 +25,50 @@ use serde_json::json;
 pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     // `run` opens the journal itself.
     if let SessionsCommand::Resume(args) = args.command {
-        return run::run(*args, terminal).await;
+        return run(*args, terminal).await;
     }
     let config = configure(args.config, Overrides::default())?;
     let store = open_journal(&config).await?;
     let store = store.as_ref();
+    let full = async |name: &str| -> Result<String, Failure> {
+        Ok(find_session(store, &config, name).await?.to_string())
+    };
     match args.command {
-        SessionsCommand::Resume(args) => run::run(*args, terminal).await,
-        SessionsCommand::List { json } => list(store, json, terminal).await,
+        SessionsCommand::Resume(args) => run(*args, terminal).await,
+        SessionsCommand::List { json } => {
+            let here = config.working_dir.display().to_string();
+            list::list(store, &here, json, terminal).await
+        }
+        SessionsCommand::Name { session, name } => {
+            let name = SessionName::parse(&name).map_err(Failure::usage)?;
+            let id = find_session(store, &config, &session).await?;
+            store.name_session(id, name).await?;
+            Ok(Exit::Done)
+        }
         SessionsCommand::Show {
             session,
             steps: true,
             ..
-        } => print_steps(store, &session, terminal).await,
-        SessionsCommand::Show { session, json, .. } => show(store, &session, json, terminal).await,
-        SessionsCommand::Fork { session, at } => manage::fork(store, &session, at, terminal).await,
+        } => print_steps(store, &full(&session).await?, terminal).await,
+        SessionsCommand::Show { session, json, .. } => {
+            show(store, &full(&session).await?, json, terminal).await
+        }
+        SessionsCommand::Fork { session, at } => {
+            manage::fork(store, &full(&session).await?, at, terminal).await
+        }
         SessionsCommand::Export { session, output } => {
-            manage::export(store, &session, output.as_deref(), terminal).await
+            export(store, &full(&session).await?, output.as_deref(), terminal).await
         }
         SessionsCommand::Import { file, as_new } => {
             manage::import(store, &file, as_new, terminal).await
         }
-        SessionsCommand::Delete { sessions } => manage::delete(store, &sessions, terminal).await,
+        SessionsCommand::Delete { sessions } => {
+            let mut ids = Vec::with_capacity(sessions.len());
+            for session in &sessions {
+                ids.push(full(session).await?);
+            }
+            manage::delete(store, &ids, terminal).await
+        }
         SessionsCommand::Prune {
             older_than,
             max_bytes,
@@ -64,11 +89,11 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
             output,
             ..
         } => {
-            let content = artifacts::content(store, &session, &name).await?;
+            let content = artifacts::content(store, &full(&session).await?, &name).await?;
             manage::write_content(&content, output.as_deref(), terminal).await
         }
         SessionsCommand::Artifacts { session, json, .. } => {
-            artifacts::list(store, &session, json, terminal).await
+            artifacts::list(store, &full(&session).await?, json, terminal).await
         }
         SessionsCommand::Blob { digest, output } => {
             let digest: Digest = digest.parse().map_err(Failure::usage)?;
@@ -113,58 +138,5 @@ async fn print_steps(
         }
     };
     store.for_each_record(id, print).await?;
-    Ok(Exit::Done)
-}
-
-async fn list(
-    store: &dyn JournalStore,
-    as_json: bool,
-    terminal: &Terminal,
-) -> Result<Exit, Failure> {
-    let rows = store.list().await?;
-    if rows.is_empty() && !as_json {
-        terminal.note("There are no sessions yet. `agent-host run \"...\"` makes one.");
-    }
-    for lost in store.lost_events().await? {
-        let LostEvents {
-            session,
-            left,
-            missing,
-        } = lost;
-        terminal.note(&format!(
-            "{YELLOW}warning:{YELLOW:#} the last {missing} events of session {session} are missing, and {left} are left; restore \
-             the journal from a backup, or take the session as it is: agent-host sessions recover {session}"
-        ));
-    }
-    // `sessions show` of the one that started an agent names the agent's.
-    for row in rows
-        .into_iter()
-        .filter(|row| as_json || row.parent.is_none())
-    {
-        let as_value = || {
-            json!({
-                "session": row.id,
-                "started_ms": row.started_ms,
-                "last_ms": row.last_ms,
-                "events": row.events,
-                "title": row.title,
-                "directory": row.directory,
-                "outcome": row.outcome,
-                "parent": row.parent,
-            })
-        };
-        let as_line = || {
-            format!(
-                "{BOLD}{}{BOLD:#}  {}  {:<22} {:>4} events  {}  {DIM}{}{DIM:#}",
-                row.id,
-                date(row.started_ms),
-                row.outcome.as_deref().unwrap_or("unfinished"),
-                row.events,
-                one_line(row.title.as_deref().unwrap_or(""), 50),
-                one_line(row.directory.as_deref().unwrap_or(""), 60),
-            )
-        };
-        terminal.println_as(as_json, as_value, as_line);
-    }
     Ok(Exit::Done)
 }

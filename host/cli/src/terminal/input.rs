@@ -1,32 +1,48 @@
 //! The single reader of stdin.
 //!
-//! While no prompt is open, the terminal buffers what is typed, and [`compose`] takes it as the
-//! next line. A security prompt ([`answer`]) never does: keys that arrive before it is drawn, or
-//! before the keyboard was quiet for [`QUIET`] after that, move to the composer's next line, and
-//! pasted text is refused. This module does not interpret answers.
+//! One prompt at a time has the keyboard. Keys that arrive while none is open wait in the terminal,
+//! or in a conversation go to the text of the composer ([`watch()`]). A security prompt
+//! ([`answer`]) takes none of them: keys that arrive before it is drawn, or before the keyboard was
+//! quiet for [`QUIET`] after that, move to the composer's text, and pasted text is refused. This
+//! module does not interpret answers.
 
 #![expect(clippy::disallowed_methods, reason = "this is the owner of stdin")]
 
+mod completion;
+mod composer;
+mod editor;
+mod history;
 mod keys;
 mod line;
 mod modes;
+mod screen;
+mod watch;
 
+pub(crate) use completion::{CommandWords, Completer, Words};
+pub(crate) use composer::{Composed, Composer, Opening, compose};
+pub(crate) use editor::KeyMap;
 pub(crate) use modes::{InputGuard, close};
+pub(crate) use watch::watch;
 
 use super::Terminal;
 use crate::exit::Failure;
+use editor::Editor;
 use keys::{Decoder, Key};
 use line::Line;
 use modes::Screen;
 use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
+    event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
     io::Errno,
     process::{Signal, kill_current_process_group},
 };
 use std::{
     collections::VecDeque,
     io::{self, IsTerminal as _, Read as _},
-    sync::{LazyLock, Mutex, MutexGuard, TryLockError},
+    os::fd::OwnedFd,
+    sync::{
+        LazyLock, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -42,10 +58,26 @@ const MAX_SETTLE: Duration = Duration::from_secs(5);
 /// The time for a signal to stop or end the process before the prompt resumes.
 const SIGNAL_GRACE: Duration = Duration::from_millis(500);
 
+/// The time after an Escape in which the rest of a sequence arrives, also over a slow connection.
+const ESCAPE_DELAY: Duration = Duration::from_millis(60);
+
 /// The marker of an input line.
 const MARKER: &str = "> ";
 
 static READER: LazyLock<Mutex<Reader>> = LazyLock::new(Mutex::default);
+
+/// The number of prompts that wait for the keyboard, which [`watch()`] leaves to them.
+static CLAIMS: AtomicUsize = AtomicUsize::new(0);
+
+/// The number of calls of [`abandon`]; a prompt ends when it changes.
+static ABANDONED: AtomicU64 = AtomicU64::new(0);
+
+/// True if the terminal has another size than when it was last asked for.
+static IS_RESIZED: AtomicBool = AtomicBool::new(false);
+
+/// Readable when the owner of the keyboard is to look at the values above.
+static WAKE: LazyLock<Option<OwnedFd>> =
+    LazyLock::new(|| eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok());
 
 /// Input state kept between lines.
 #[derive(Debug, Default)]
@@ -53,14 +85,16 @@ struct Reader {
     decoder: Decoder,
     /// Keys that arrived with the end of the previous line.
     unread: VecDeque<Key>,
-    /// Keys that a security prompt did not take: the start of the composer's next line.
-    typed_ahead: Line,
+    /// The text of the composer, with what was typed while it was not open.
+    editor: Editor,
 }
 
 /// Exclusive access to the keyboard. Dropping it restores the terminal's modes.
 struct Keyboard {
     reader: MutexGuard<'static, Reader>,
     screen: Screen,
+    /// The value of [`ABANDONED`] when the access began.
+    began: u64,
 }
 
 /// The result of waiting for a key.
@@ -70,11 +104,16 @@ enum Event {
     Quiet,
     /// The process was stopped and resumed; the screen may show something else.
     Resumed,
-    /// There is no more input, or the process ends.
+    /// The terminal has another size.
+    Resized,
+    /// Another part of the program has woken the owner of the keyboard.
+    Woken,
+    /// There is no more input, no one waits for it, or the process ends.
     End,
 }
 
 /// The result of reading a line.
+#[derive(Clone, Copy)]
 enum LineEnd {
     Complete,
     Pasted,
@@ -82,21 +121,13 @@ enum LineEnd {
     End,
 }
 
-/// The treatment of pasted text.
-#[derive(Clone, Copy, PartialEq)]
-enum PastePolicy {
-    Accept,
-    Refuse,
-}
-
-/// Reads the user's next line, starting with what was typed before a security prompt took the
-/// keyboard; `None` at the end of the input.
-pub(crate) fn compose(terminal: &Terminal, question: &str) -> Option<String> {
+/// Reads a line that is not shown, such as a key; `None` at the end of the input.
+pub(crate) fn hidden(terminal: &Terminal, question: &str) -> Option<String> {
     let mut keyboard = Keyboard::take(terminal)?;
-    let mut line = std::mem::take(&mut keyboard.reader.typed_ahead);
     loop {
         terminal.note(question);
-        match keyboard.line(&mut line, PastePolicy::Accept) {
+        let mut line = Line::default();
+        match keyboard.hidden_line(&mut line) {
             LineEnd::Complete => return Some(line.into_text()),
             LineEnd::Pasted | LineEnd::Resumed => {}
             LineEnd::End => return None,
@@ -117,7 +148,7 @@ pub(crate) fn answer(terminal: &Terminal, question: &str) -> Option<String> {
         terminal.note(question);
         let mut line = Line::default();
         let typed = match keyboard.wait_until_quiet(terminal) {
-            LineEnd::Complete => keyboard.line(&mut line, PastePolicy::Refuse),
+            LineEnd::Complete => keyboard.line(&mut line),
             ended => ended,
         };
         match typed {
@@ -134,45 +165,117 @@ pub(crate) fn is_terminal() -> bool {
     io::stdin().is_terminal()
 }
 
+/// Keeps the terminal's modes of a prompt between prompts, until it is dropped. Nothing that is typed
+/// meanwhile is shown or lost.
+#[derive(Debug)]
+pub(crate) struct KeptModes(bool);
+
+impl KeptModes {
+    pub(crate) fn enter(terminal: &Terminal) -> Self {
+        Self(modes::enter(screen(terminal)))
+    }
+}
+
+impl Drop for KeptModes {
+    fn drop(&mut self) {
+        if self.0 {
+            modes::leave();
+        }
+    }
+}
+
+/// Ends the open prompt, whose caller has gone.
+pub(crate) fn abandon() {
+    ABANDONED.fetch_add(1, Ordering::SeqCst);
+    wake();
+}
+
+/// Has the composer draw itself for the new size of the terminal.
+pub(crate) fn resized() {
+    IS_RESIZED.store(true, Ordering::SeqCst);
+    wake();
+}
+
+/// Wakes the owner of the keyboard.
+fn wake() {
+    if let Some(wake) = WAKE.as_ref() {
+        // Full means that it is woken already.
+        let _ = rustix::io::write(wake, &1_u64.to_ne_bytes());
+    }
+}
+
+/// Returns whether standard input has bytes, or ends, within this time.
+pub(crate) fn arrives_within(time: Duration) -> bool {
+    let stdin = io::stdin();
+    let time = Timespec::try_from(time).ok();
+    let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], time.as_ref());
+    !matches!(ready, Ok(0))
+}
+
 /// Reads at most `max_bytes` of standard input as data, which answers no prompt. An error names the
 /// data as `what`.
 ///
 /// # Errors
-/// When stdin cannot be read, or is not UTF-8.
+/// When stdin cannot be read, has more bytes, or is not UTF-8.
 pub(crate) fn data(max_bytes: u64, what: &str) -> Result<String, Failure> {
-    let mut text = String::new();
-    let mut input = io::stdin().take(max_bytes);
-    input.read_to_string(&mut text).map_err(|error| {
-        Failure::usage(format!("cannot read {what} from standard input: {error}"))
-    })?;
-    Ok(text)
+    let refuse = |why: &dyn std::fmt::Display| {
+        Failure::usage(format!("cannot read {what} from standard input: {why}"))
+    };
+    let mut bytes = Vec::new();
+    let mut input = io::stdin().take(max_bytes.saturating_add(1));
+    input
+        .read_to_end(&mut bytes)
+        .map_err(|error| refuse(&error))?;
+    if bytes.len() as u64 > max_bytes {
+        return Err(refuse(&format!(
+            "it has more than {max_bytes} bytes; give the model a file that its tools can read, or less of it"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        refuse(&format!(
+            "it is not UTF-8, from byte {at} on; convert it, such as with `iconv -t UTF-8`"
+        ))
+    })
+}
+
+/// Returns the output that shows what is typed.
+fn screen(terminal: &Terminal) -> Screen {
+    match (terminal.stderr, terminal.stdout) {
+        (true, _) => Screen::Stderr,
+        (false, true) => Screen::Stdout,
+        (false, false) => Screen::Nowhere,
+    }
 }
 
 impl Keyboard {
-    /// Returns `None` if stdin is no terminal, or an abandoned prompt still waits for keys.
+    /// Takes the keyboard for a prompt; `None` if stdin is no terminal.
     fn take(terminal: &Terminal) -> Option<Self> {
-        let reader = match READER.try_lock() {
-            Ok(reader) => reader,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
-        let screen = match (terminal.stderr, terminal.stdout) {
-            (true, _) => Screen::Stderr,
-            (false, true) => Screen::Stdout,
-            (false, false) => Screen::Nowhere,
-        };
-        modes::enter(screen).then_some(Self { reader, screen })
+        CLAIMS.fetch_add(1, Ordering::SeqCst);
+        wake();
+        let keyboard = Self::lock(terminal);
+        CLAIMS.fetch_sub(1, Ordering::SeqCst);
+        keyboard
     }
 
-    /// Moves keys to the composer's line until the keyboard is quiet.
+    fn lock(terminal: &Terminal) -> Option<Self> {
+        let reader = READER.lock().unwrap_or_else(PoisonError::into_inner);
+        let (screen, began) = (screen(terminal), ABANDONED.load(Ordering::SeqCst));
+        modes::enter(screen).then_some(Self {
+            reader,
+            screen,
+            began,
+        })
+    }
+
+    /// Moves keys to the composer's text until the keyboard is quiet.
     fn wait_until_quiet(&mut self, terminal: &Terminal) -> LineEnd {
         let deadline = Instant::now() + MAX_SETTLE;
         loop {
             match self.next(Some(QUIET)) {
-                Event::Key(Key::Enter) => drop(self.reader.typed_ahead.press(Key::Char(' '))),
-                Event::Key(key) => drop(self.reader.typed_ahead.press(key)),
+                Event::Key(key) => self.reader.editor.type_ahead(key),
                 Event::Quiet if !self.reader.decoder.in_paste() => return LineEnd::Complete,
-                Event::Quiet => {}
+                Event::Quiet | Event::Resized | Event::Woken => {}
                 Event::Resumed => return LineEnd::Resumed,
                 Event::End => return LineEnd::End,
             }
@@ -183,23 +286,36 @@ impl Keyboard {
         }
     }
 
-    /// Shows the line so far and reads the rest of it.
-    fn line(&mut self, line: &mut Line, pastes: PastePolicy) -> LineEnd {
-        self.show(&format!("{MARKER}{}", line.shown()));
-        let mut is_pasted = false;
+    /// Reads a line of a security prompt.
+    fn line(&mut self, line: &mut Line) -> LineEnd {
+        self.show(MARKER);
         let typed = loop {
             match self.next(None) {
-                Event::Key(Key::Enter) if !is_pasted => break LineEnd::Complete,
+                Event::Key(Key::Enter) => break LineEnd::Complete,
                 Event::Key(Key::End) if line.is_empty() => break LineEnd::End,
-                Event::Key(Key::PasteBegins) if pastes == PastePolicy::Refuse => {
-                    break self.refuse_paste();
-                }
+                Event::Key(Key::PasteBegins) => break self.refuse_paste(),
                 Event::Key(key) => {
-                    is_pasted = key == Key::PasteBegins || is_pasted && key != Key::PasteEnds;
                     let shown = line.press(key);
                     self.show(&shown);
                 }
-                Event::Quiet => {}
+                Event::Quiet | Event::Resized | Event::Woken => {}
+                Event::Resumed => break LineEnd::Resumed,
+                Event::End => break LineEnd::End,
+            }
+        };
+        self.show("\n");
+        typed
+    }
+
+    /// Reads a line without an echo. A pasted line break ends it, too.
+    fn hidden_line(&mut self, line: &mut Line) -> LineEnd {
+        self.show(MARKER);
+        let typed = loop {
+            match self.next(None) {
+                Event::Key(Key::Enter) if !line.is_empty() => break LineEnd::Complete,
+                Event::Key(Key::End) if line.is_empty() => break LineEnd::End,
+                Event::Key(key) => drop(line.press(key)),
+                Event::Quiet | Event::Resized | Event::Woken => {}
                 Event::Resumed => break LineEnd::Resumed,
                 Event::End => break LineEnd::End,
             }
@@ -212,7 +328,7 @@ impl Keyboard {
     fn refuse_paste(&mut self) -> LineEnd {
         while self.reader.decoder.in_paste() {
             match self.next(Some(MAX_SETTLE)) {
-                Event::Key(_) => {}
+                Event::Key(_) | Event::Resized | Event::Woken => {}
                 // The end mark was lost.
                 Event::Quiet | Event::End => return LineEnd::End,
                 Event::Resumed => return LineEnd::Resumed,
@@ -223,7 +339,7 @@ impl Keyboard {
         LineEnd::Pasted
     }
 
-    /// Waits for a key; one that stands for a signal sends it.
+    /// Waits for a key of a security prompt; one that stands for a signal sends it.
     fn next(&mut self, timeout: Option<Duration>) -> Event {
         loop {
             match self.reader.unread.pop_front() {
@@ -239,18 +355,56 @@ impl Keyboard {
         }
     }
 
+    /// Waits for a key of the composer, for which Escape is a key, and Ctrl-C no signal.
+    fn key(&mut self, timeout: Option<Duration>) -> Event {
+        loop {
+            match self.event(timeout) {
+                Event::Woken => {}
+                event => return event,
+            }
+        }
+    }
+
+    /// Waits for a key, or until something wakes the owner of the keyboard.
+    fn event(&mut self, timeout: Option<Duration>) -> Event {
+        loop {
+            if let Some(key) = self.reader.unread.pop_front() {
+                return Event::Key(key);
+            }
+            let in_escape = self.reader.decoder.in_escape();
+            let timeout = if in_escape {
+                Some(ESCAPE_DELAY)
+            } else {
+                timeout
+            };
+            match self.fill(timeout) {
+                Some(Event::Quiet) if in_escape => {
+                    return Event::Key(self.reader.decoder.end_escape());
+                }
+                Some(event) => return event,
+                None => {}
+            }
+        }
+    }
+
     /// Reads available bytes into `unread`; `None` if there may be a key now.
     fn fill(&mut self, timeout: Option<Duration>) -> Option<Event> {
         let stdin = io::stdin();
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], timeout.as_ref()) {
+        let mut ready = vec![PollFd::new(&stdin, PollFlags::IN)];
+        ready.extend(WAKE.iter().map(|wake| PollFd::new(wake, PollFlags::IN)));
+        match poll(&mut ready, timeout.as_ref()) {
             Ok(0) => return Some(Event::Quiet),
             Ok(_) => {}
             Err(Errno::INTR) => return None,
             Err(_) => return Some(Event::End),
         }
+        let is_ready = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
         if modes::is_closed() {
             return Some(Event::End);
+        }
+        if is_ready(ready.get(1)) {
+            return Some(self.woken());
         }
         let mut bytes = [0; 4096];
         match rustix::io::read(&stdin, &mut bytes) {
@@ -258,8 +412,9 @@ impl Keyboard {
                 let Reader {
                     decoder, unread, ..
                 } = &mut *self.reader;
-                let bytes = bytes.iter().take(count);
-                unread.extend(bytes.filter_map(|&byte| decoder.feed(byte)));
+                for &byte in bytes.iter().take(count) {
+                    decoder.feed(byte, unread);
+                }
                 None
             }
             Err(Errno::INTR) => None,
@@ -267,22 +422,37 @@ impl Keyboard {
         }
     }
 
+    /// Returns why the owner of the keyboard was woken.
+    fn woken(&self) -> Event {
+        if let Some(wake) = WAKE.as_ref() {
+            let _ = rustix::io::read(wake, &mut [0; 8]);
+        }
+        if ABANDONED.load(Ordering::SeqCst) != self.began {
+            return Event::End;
+        }
+        match IS_RESIZED.swap(false, Ordering::SeqCst) {
+            true => Event::Resized,
+            false => Event::Woken,
+        }
+    }
+
     /// Sends a signal that ends the process or its turn. Keys after it are no answer, however long
     /// its handling takes.
     fn interrupt(&mut self, signal: Signal) -> Event {
-        modes::leave();
+        modes::pause();
         let _ = kill_current_process_group(signal);
         std::thread::sleep(SIGNAL_GRACE);
+        modes::unpause(self.screen);
         Event::End
     }
 
     /// Stops the process with the shell's terminal modes restored. The signal takes a moment to
     /// arrive.
     fn suspend(&mut self) -> Event {
-        modes::leave();
+        modes::pause();
         let _ = kill_current_process_group(Signal::TSTP);
         std::thread::sleep(SIGNAL_GRACE);
-        if modes::enter(self.screen) {
+        if modes::unpause(self.screen) {
             Event::Resumed
         } else {
             Event::End

@@ -1,23 +1,32 @@
 //! The live view of a turn, for users.
 
 use super::{
-    BOLD, DIM, Terminal, YELLOW, escape, escape_line, micros, one_line, outcome_style, size_change,
-    summary, tool_name,
+    BOLD, DIM, Terminal, YELLOW, escape, escape_line,
+    markdown::{MarkdownStream, markdown},
+    micros, one_line, outcome_style,
+    reasoning::Reasoning,
+    size_change, summary, tool_name,
 };
 use crate::args::OutputFormat;
 use agent_host_engine::{
     model::ModelDelta,
     observer::{Live, Observer},
 };
-use agent_host_types::{event::EventRecord, id::CallId, output::ToolResultOutput};
-use indicatif::{ProgressBar, ProgressStyle};
+use agent_host_types::{
+    event::EventRecord,
+    id::CallId,
+    model::{ModelError, ModelErrorKind},
+    output::ToolResultOutput,
+};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde_json::{Map, Value, json};
 use std::{
+    fmt,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::runtime::Handle;
 
@@ -52,6 +61,14 @@ impl Drop for SpinnerPause {
     }
 }
 
+/// Shows what the user types during an answer beside the spinner, if there is one.
+pub(super) fn show_typed(text: &str) {
+    if let Some(spinner) = spinner().as_ref() {
+        let text = text.rsplit('\n').next().unwrap_or_default();
+        spinner.set_prefix(format!(" > {}", one_line(text, SHOWN_CHARACTERS)));
+    }
+}
+
 fn spinner() -> MutexGuard<'static, Option<ProgressBar>> {
     SPINNER.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -74,6 +91,11 @@ pub(crate) struct LiveView {
     path: Vec<CallId>,
     /// True if the calls are nodes of a workflow, which are shown by their names.
     has_nodes: bool,
+    /// The text on stdout, where it is rendered.
+    markdown: Option<Mutex<MarkdownStream>>,
+    /// True if all of the model's reasoning is shown.
+    verbose: bool,
+    reasoning: Mutex<Reasoning>,
 }
 
 impl LiveView {
@@ -85,6 +107,26 @@ impl LiveView {
             line_open: AtomicBool::new(false),
             path: Vec::new(),
             has_nodes: false,
+            markdown: None,
+            verbose: false,
+            reasoning: Mutex::default(),
+        }
+    }
+
+    /// Shows all of the model's reasoning.
+    pub(crate) fn with_reasoning(self) -> Self {
+        Self {
+            verbose: true,
+            ..self
+        }
+    }
+
+    /// Renders the answer as Markdown, where stdout is a terminal that can show it.
+    pub(crate) fn with_markdown(self) -> Self {
+        let shown = self.terminal.shows_markdown();
+        Self {
+            markdown: shown.then(Mutex::default),
+            ..self
         }
     }
 
@@ -111,16 +153,109 @@ impl LiveView {
         self.format == OutputFormat::Text && self.terminal.stdout && is_answer
     }
 
+    /// Prints an answer that was not streamed.
+    pub(crate) fn print_answer(&self, text: &str) {
+        if self.markdown.is_some() {
+            self.terminal.print(&self.rendered(text));
+        } else {
+            self.terminal.println_untrusted(text);
+        }
+    }
+
+    /// Returns an answer as it is shown on the terminal.
+    pub(crate) fn rendered(&self, text: &str) -> String {
+        match &self.markdown {
+            Some(_) => markdown(text, self.terminal.stdout_size().columns),
+            None => escape(text),
+        }
+    }
+
+    /// Writes a line to stderr, unless the view is quiet.
+    pub(crate) fn note(&self, line: &str) {
+        if !self.quiet {
+            self.terminal.note(line);
+        }
+    }
+
     /// Removes the spinner and ends an open line.
     pub(crate) fn end_output(&self) {
+        self.end_text();
+        self.end_reasoning();
+    }
+
+    fn end_text(&self) {
         stop_spinner();
-        if self.line_open.swap(false, Ordering::Relaxed) {
+        if let Some(markdown) = &self.markdown {
+            let mut markdown = markdown.lock().unwrap_or_else(PoisonError::into_inner);
+            self.terminal
+                .print(&markdown.finish(self.terminal.stdout_size()));
+            self.line_open.store(false, Ordering::Relaxed);
+        } else if self.line_open.swap(false, Ordering::Relaxed) {
             self.terminal.println("");
         }
     }
 
-    /// Shows or updates the spinner, where stderr is a terminal.
-    fn show_spinner(&self, message: String) {
+    /// Shows a line below an answer, where stderr is a terminal.
+    pub(crate) fn note_figures(&self, line: &str) {
+        if self.terminal.stderr {
+            self.step(&format!("{DIM}{line}{DIM:#}"));
+        }
+    }
+
+    fn reasoning(&self) -> MutexGuard<'_, Reasoning> {
+        self.reasoning
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows reasoning as it arrives: where stderr is no terminal, only if all of it is shown.
+    fn reason(&self, text: &str) {
+        self.end_text_if_open();
+        if self.verbose {
+            let lines = self.reasoning().push_shown(text);
+            lines.iter().for_each(|line| self.step(line));
+            self.show_spinner("reasoning".to_owned(), None);
+        } else if self.terminal.stderr {
+            let progress = {
+                let mut reasoning = self.reasoning();
+                reasoning.push(text);
+                reasoning.progress(self.terminal.columns())
+            };
+            self.show_spinner(progress, None);
+        }
+    }
+
+    fn end_text_if_open(&self) {
+        if self.line_open.load(Ordering::Relaxed) {
+            self.end_text();
+        }
+    }
+
+    fn end_reasoning(&self) {
+        let line = self.reasoning().finish(self.terminal.columns());
+        if let Some(line) = line {
+            self.step(&line);
+        }
+    }
+
+    /// Says why the model is not asked again at once, and for how long.
+    fn wait(&self, error: &ModelError, wait: Duration) {
+        if self.terminal.stderr {
+            let until = Instant::now().checked_add(wait);
+            let why = wait_reason(error.kind);
+            self.show_spinner(format!("{why}; it is asked again"), until);
+        } else if wait >= Duration::from_secs(1) {
+            self.step(&format!(
+                "{DIM}{} It is asked again in {} s.{DIM:#}",
+                escape_line(&error.message),
+                wait.as_secs()
+            ));
+        }
+    }
+
+    /// Shows or updates the spinner, where stderr is a terminal. Behind the message is the time since
+    /// it appeared, or the time until `until`.
+    fn show_spinner(&self, message: String, until: Option<Instant>) {
         if !self.terminal.stderr || self.quiet || self.line_open.load(Ordering::Relaxed) {
             return;
         }
@@ -130,8 +265,11 @@ impl LiveView {
             return;
         }
         match spinner.as_ref() {
-            Some(spinner) => spinner.set_message(message),
-            None => *spinner = Some(new_spinner(message)),
+            Some(spinner) => {
+                spinner.set_style(spinner_style(until));
+                spinner.set_message(message);
+            }
+            None => *spinner = Some(new_spinner(message, until)),
         }
     }
 
@@ -149,9 +287,17 @@ impl LiveView {
     fn text(&self, text: &str) {
         if self.streams_text() {
             stop_spinner();
-            self.terminal.print(&escape(text));
-            self.line_open
-                .store(!text.ends_with('\n'), Ordering::Relaxed);
+            self.end_reasoning();
+            let is_open = if let Some(markdown) = &self.markdown {
+                let mut markdown = markdown.lock().unwrap_or_else(PoisonError::into_inner);
+                let update = markdown.push(text, self.terminal.stdout_size());
+                self.terminal.print(&update);
+                markdown.is_open()
+            } else {
+                self.terminal.print(&escape(text));
+                !text.ends_with('\n')
+            };
+            self.line_open.store(is_open, Ordering::Relaxed);
         }
     }
 }
@@ -171,6 +317,7 @@ impl Observer for LiveView {
         path.push(call_id.clone());
         Some(Box::new(Self {
             path,
+            verbose: self.verbose,
             ..Self::new(self.terminal, self.format, self.quiet)
         }))
     }
@@ -179,8 +326,9 @@ impl Observer for LiveView {
 
     fn live(&self, live: Live<'_>) {
         match live {
-            Live::ModelAsked => self.show_spinner("thinking".to_owned()),
-            Live::Delta(ModelDelta::Reasoning(_)) => self.show_spinner("reasoning".to_owned()),
+            Live::ModelAsked => self.show_spinner("thinking".to_owned(), None),
+            Live::Delta(ModelDelta::Reasoning(text)) => self.reason(text),
+            Live::Delta(ModelDelta::Waiting { error, wait }) => self.wait(error, wait),
             Live::Delta(ModelDelta::Text(text)) => self.text(text),
             Live::Delta(ModelDelta::Restarted) => {
                 self.end_output();
@@ -209,7 +357,7 @@ impl Observer for LiveView {
                     true => format!("{}: ", escape_line(&call_id.0)),
                     false => String::new(),
                 };
-                self.show_spinner(format!("{node}{}", tool_name(tool)));
+                self.show_spinner(format!("{node}{}", tool_name(tool)), None);
             }
             Live::CallProgress {
                 message, fraction, ..
@@ -217,7 +365,8 @@ impl Observer for LiveView {
                 let percent = fraction
                     .map(|part| format!(" {:.0} %", part.clamp(0.0, 1.0) * 100.0))
                     .unwrap_or_default();
-                self.show_spinner(format!("{}{percent}", one_line(message, SHOWN_CHARACTERS)));
+                let message = one_line(message, SHOWN_CHARACTERS);
+                self.show_spinner(format!("{message}{percent}"), None);
             }
             Live::CallEnded {
                 call_id,
@@ -234,11 +383,47 @@ impl Observer for LiveView {
     }
 }
 
-fn new_spinner(message: String) -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {msg}")
-        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+fn spinner_style(until: Option<Instant>) -> ProgressStyle {
+    ProgressStyle::with_template("{spinner} {msg}{clock}{prefix}")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner())
+        .with_key(
+            "clock",
+            move |state: &ProgressState, out: &mut dyn fmt::Write| {
+                let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+                let _ = out.write_str(&clock(state.elapsed(), left));
+            },
+        )
+}
+
+/// Describes a failure of the model server in a few words.
+fn wait_reason(kind: ModelErrorKind) -> &'static str {
+    match kind {
+        ModelErrorKind::RateLimited => "the model server takes no more requests for now",
+        ModelErrorKind::Unreachable => "the model server cannot be reached",
+        ModelErrorKind::Timeout => "the model server took too long",
+        ModelErrorKind::Protocol => "the model's answer could not be used",
+        ModelErrorKind::Unauthorized
+        | ModelErrorKind::NotFound
+        | ModelErrorKind::InvalidRequest
+        | ModelErrorKind::ContextWindow
+        | ModelErrorKind::Server
+        | ModelErrorKind::Script => "the model server failed",
+    }
+}
+
+/// Formats the time that has passed, or the time that is left, in whole seconds.
+fn clock(passed: Duration, left: Option<Duration>) -> String {
+    match left {
+        Some(Duration::ZERO) => " now".to_owned(),
+        Some(left) => format!(" in {} s", left.as_millis().div_ceil(1_000)),
+        None if passed < Duration::from_secs(1) => String::new(),
+        None => format!(" {} s", passed.as_secs()),
+    }
+}
+
+fn new_spinner(message: String, until: Option<Instant>) -> ProgressBar {
     let spinner = ProgressBar::new_spinner()
-        .with_style(style)
+        .with_style(spinner_style(until))
         .with_message(message);
     // indicatif's own ticker is a thread, and panics if the system refuses one.
     let shown = spinner.downgrade();
@@ -275,4 +460,26 @@ fn call_line(
         one_line(&summary(output), SHOWN_CHARACTERS),
         micros(wall_us),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clock;
+    use pretty_assertions::assert_eq;
+    use std::time::Duration;
+
+    #[test]
+    fn clock_counts_up_or_down_in_seconds() {
+        let millis = Duration::from_millis;
+        let cases = [
+            (clock(millis(999), None), ""),
+            (clock(millis(61_500), None), " 61 s"),
+            (clock(millis(5), Some(millis(1_001))), " in 2 s"),
+            (clock(millis(5), Some(millis(1))), " in 1 s"),
+            (clock(millis(5), Some(Duration::ZERO)), " now"),
+        ];
+        for (shown, expected) in cases {
+            assert_eq!(shown, expected);
+        }
+    }
 }

@@ -212,9 +212,6 @@ impl Review<'_> {
         let Some(name) = main_argument(&tool.definition) else {
             return back("This tool has no argument that a pattern could be about.");
         };
-        if glob.chars().all(|c| matches!(c, '*' | '?' | '/' | '.')) {
-            return back("This pattern is about every call; [t] and [m] remember that.");
-        }
         let name = name.replace('~', "~0").replace('/', "~1");
         let pattern = ArgumentPattern {
             pointer: format!("/{name}"),
@@ -224,6 +221,13 @@ impl Review<'_> {
             return back(
                 "This pattern does not match the target of this call. A pattern is written as the target begins, without `..`, such as src/**.",
             );
+        }
+        if pattern
+            .glob
+            .chars()
+            .all(|c| matches!(c, '*' | '?' | '/' | '.'))
+        {
+            return back("This pattern is about every call; [t] and [m] remember that.");
         }
         loop {
             let line = answer(

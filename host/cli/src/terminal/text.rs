@@ -7,6 +7,7 @@ use agent_host_types::{
     context::CompactionStats,
 };
 use std::{fmt, path::Path};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Escapes text onto one line of at most `max` characters.
 pub(crate) fn one_line(text: &str, max: usize) -> String {
@@ -19,6 +20,24 @@ pub(crate) fn truncated(text: String, max: usize) -> String {
         None => text,
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
     }
+}
+
+/// Cuts or fills an escaped line to a width in columns of a terminal.
+pub(crate) fn fitted(line: &str, columns: usize) -> String {
+    let width = line.width();
+    if width <= columns {
+        return format!("{line}{}", " ".repeat(columns - width));
+    }
+    let (mut out, mut used) = (String::new(), 0);
+    for character in line.chars() {
+        let wide = character.width().unwrap_or(0);
+        if used + wide >= columns {
+            break;
+        }
+        out.push(character);
+        used += wide;
+    }
+    format!("{out}…{}", " ".repeat(columns.saturating_sub(used + 1)))
 }
 
 /// Formats JSON on one line, escaped so that it cannot steer a terminal. All JSON on stdout passes
@@ -88,6 +107,29 @@ pub(crate) fn bytes(count: u64) -> String {
     format!("{}.{} {name}", tenths / 10, tenths % 10)
 }
 
+/// Formats a number with a comma before each three digits, such as `12,345`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Formats milliseconds for users, such as `4.5 s`, `2 min 5 s` or `1 h 3 min`.
+pub(crate) fn duration(millis: u64) -> String {
+    let seconds = millis / 1_000;
+    match seconds {
+        0..60 => format!("{seconds}.{} s", millis % 1_000 / 100),
+        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
+    }
+}
+
 /// Formats microseconds, such as `850 µs`, `12.3 ms` or `4.5 s`.
 pub(crate) fn micros(count: u64) -> String {
     match count {
@@ -133,7 +175,7 @@ pub(crate) fn section(
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, dollars, micros, one_line};
+    use super::{bytes, count, dollars, duration, micros, one_line};
     use pretty_assertions::assert_eq;
 
     #[test]
@@ -177,5 +219,9 @@ mod tests {
         );
         let times: Vec<String> = [0, 999, 1_000, 12_345, 4_567_890].map(micros).to_vec();
         assert_eq!(times, ["0 µs", "999 µs", "1.0 ms", "12.3 ms", "4.5 s"]);
+        let counts = [0, 999, 1_000, 1_234_567].map(count);
+        assert_eq!(counts, ["0", "999", "1,000", "1,234,567"]);
+        let durations = [0, 4_567, 125_000, 3_780_000].map(duration);
+        assert_eq!(durations, ["0.0 s", "4.5 s", "2 min 5 s", "1 h 3 min"]);
     }
 }

@@ -1,6 +1,6 @@
 //! The tool with which the model reads artifacts, page by page.
 
-use super::{Artifact, ArtifactName, Artifacts};
+use super::{Artifact, ArtifactName, Artifacts, DEFAULT_QUOTA_BYTES, Stored};
 use crate::{
     BoxFuture,
     host_tool::{HostTool, with_host_tool},
@@ -36,6 +36,7 @@ const NAMED: usize = 50;
 pub struct SessionArtifacts {
     kept: Arc<Artifacts>,
     journal: Arc<dyn Journal>,
+    quota_bytes: u64,
 }
 
 impl fmt::Debug for SessionArtifacts {
@@ -46,7 +47,40 @@ impl fmt::Debug for SessionArtifacts {
 
 impl SessionArtifacts {
     pub(crate) fn new(kept: Arc<Artifacts>, journal: Arc<dyn Journal>) -> Self {
-        Self { kept, journal }
+        Self {
+            kept,
+            journal,
+            quota_bytes: DEFAULT_QUOTA_BYTES,
+        }
+    }
+
+    /// Returns them with another quota for what calls store.
+    #[must_use]
+    pub fn with_quota(self, quota_bytes: u64) -> Self {
+        Self {
+            quota_bytes,
+            ..self
+        }
+    }
+
+    /// Returns those of another time of the session.
+    pub(crate) fn at(&self, kept: &Arc<Artifacts>) -> Self {
+        Self {
+            kept: Arc::clone(kept),
+            ..self.clone()
+        }
+    }
+
+    /// Returns what was stored so far.
+    #[must_use]
+    pub fn stored(&self) -> Stored {
+        self.kept.stored
+    }
+
+    /// Returns the quota of what calls store, in bytes.
+    #[must_use]
+    pub fn quota_bytes(&self) -> u64 {
+        self.quota_bytes
     }
 
     /// Returns the artifacts by name.

@@ -108,8 +108,8 @@ fn artifacts_are_the_named_files_of_results() {
     let kept = |call: &str, content: &[u8]| Artifact {
         media_type: "text/plain".into(),
         blob: Blob::new(content.to_vec()).reference(),
-        call_id: CallId(call.into()),
-        tool: "make".into(),
+        call_id: Some(CallId(call.into())),
+        tool: Some("make".into()),
     };
     let mut found = Artifacts::default();
     for event in events {
@@ -123,11 +123,12 @@ fn artifacts_are_the_named_files_of_results() {
         .into(),
         refused: vec![
             "../a.txt".parse::<ArtifactName>().unwrap_err(),
-            ArtifactNameError {
-                name: "results/call_1".into(),
-                why: "it is in the directory of results",
-            },
+            "results/call_1"
+                .parse()
+                .and_then(ArtifactName::outside_results)
+                .unwrap_err(),
         ],
+        stored: Stored::default(),
     };
     assert_eq!(found, expected);
 }
@@ -173,12 +174,15 @@ fn whole_result_is_an_artifact() {
         .map(|(name, kept)| {
             (
                 name.to_string(),
-                kept.tool.as_str(),
+                kept.tool.as_deref().unwrap(),
                 kept.media_type.as_str(),
             )
         })
         .collect();
-    let digest = format!("results/{}", Digest::of(b"../b").hex());
+    let digest = format!(
+        "results/{}",
+        agent_host_types::id::Digest::of(b"../b").hex()
+    );
     let mut expected = vec![
         ("results/a".to_owned(), "make", "application/json"),
         (digest, "make", "text/plain"),
@@ -186,4 +190,90 @@ fn whole_result_is_an_artifact() {
     ];
     expected.sort();
     assert_eq!(kept, expected);
+}
+
+/// Calls and the operator's program store and delete outside of the directory of results alone,
+/// whatever a record says, and the count never goes down.
+#[test]
+fn stored_artifacts_replace_and_are_deleted_by_name() {
+    let stored = |name: &str, content: &[u8]| Event::ArtifactStored {
+        call_id: Some(CallId("c".into())),
+        tool: Some("make".into()),
+        name: name.parse().unwrap(),
+        media_type: "text/plain".into(),
+        blob: Blob::new(content.to_vec()).reference(),
+    };
+    let deleted = |name: &str| Event::ArtifactDeleted {
+        call_id: None,
+        name: name.parse().unwrap(),
+    };
+    let whole = Blob::new(b"[1]".to_vec()).reference();
+    let result = Event::ResultsReferenced {
+        results: vec![ReferencedResult {
+            call_id: CallId("r".into()),
+            tool: "look".into(),
+            output: ToolResultOutput::Text("preview".into()),
+            blob: whole,
+        }],
+        size: CompactionStats::default(),
+    };
+    let mut found = Artifacts::default();
+    for event in [
+        result,
+        stored("a", b"1"),
+        stored("b", b"22"),
+        stored("a", b"333"),
+        deleted("b"),
+        deleted("never"),
+        stored("results/r", b"4"),
+        deleted("results/r"),
+    ] {
+        found.add(&event);
+    }
+    let kept: Vec<(&str, u64)> = found
+        .kept
+        .iter()
+        .map(|(name, kept)| (name.as_str(), kept.blob.size))
+        .collect();
+    assert_eq!(kept, [("a", 3), ("results/r", 3)]);
+    assert_eq!(found.stored, Stored { count: 4, bytes: 7 });
+}
+
+#[test]
+fn new_artifact_is_checked() {
+    let new = |name: &str, media_type: &str, bytes: &[u8]| {
+        let new = NewArtifact::new(name, media_type.to_owned(), bytes.to_vec());
+        new.map(drop).map_err(|error| error.to_string())
+    };
+    let name = |name: &str, why: &str| {
+        Err(format!(
+            "`{name}` is no name of an artifact: {why}; name it like `report.md` or `plots/one.png`"
+        ))
+    };
+    let media_type = |why: &str| {
+        Err(format!(
+            "the artifact {why}; give it the media type of its bytes, such as `text/csv`"
+        ))
+    };
+    for (got, expected) in [
+        (new("a.txt", "text/plain", b""), Ok(())),
+        (
+            new("../a", "text/plain", b""),
+            name("../a", "it has `.` or `..` in it"),
+        ),
+        (
+            new("results/a", "text/plain", b""),
+            name("results/a", "it is in the directory of results"),
+        ),
+        (
+            new("a", "text", b""),
+            media_type("has the media type `text`, which is not of the form type/subtype"),
+        ),
+        (
+            new("a", "image/png", b"GIF89a"),
+            media_type("is declared as `image/png`, but its bytes are `image/gif`"),
+        ),
+    ] {
+        assert_eq!(got, expected);
+    }
 }

@@ -14,6 +14,7 @@ fn invocation(input: &Value, answers: Vec<AnsweredQuestion>, can_ask: bool) -> I
         input: input.as_object().unwrap().clone(),
         idempotency_key: "k".into(),
         shared: Arc::default(),
+        context: Arc::default(),
         answers,
         artifacts: None,
         can_ask,

@@ -1,6 +1,7 @@
 //! The operator's grants to one tool component.
 
 use super::PathRules;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -15,6 +16,18 @@ pub struct Grants {
     pub env: Vec<EnvGrant>,
     /// The secrets that the host adds to requests of guests.
     pub secrets: Vec<SecretGrant>,
+    /// The access to the artifacts of the session; absent for none.
+    pub artifacts: Option<ArtifactAccess>,
+}
+
+/// The access to the artifacts of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArtifactAccess {
+    /// List and read.
+    ReadOnly,
+    /// List, read, store and delete.
+    ReadWrite,
 }
 
 impl Grants {
@@ -23,7 +36,9 @@ impl Grants {
     #[must_use]
     pub fn may_change(&self) -> bool {
         let is_writable = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
-        self.dirs.iter().any(is_writable) || !self.http.is_empty()
+        self.dirs.iter().any(is_writable)
+            || !self.http.is_empty()
+            || self.artifacts == Some(ArtifactAccess::ReadWrite)
     }
 
     /// Returns the grants with the keys of `agent.toml`; variables and secrets without values.
@@ -49,17 +64,21 @@ impl Grants {
             })
         });
         let env = self.env.iter().map(|env| &env.name);
-        json!({
+        let mut grants = json!({
             "dir": dirs.collect::<Vec<_>>(),
             "http": self.http,
             "env": env.collect::<Vec<_>>(),
             "secrets": secrets.collect::<Vec<_>>(),
-        })
+        });
+        if let (Some(access), Value::Object(fields)) = (self.artifacts, &mut grants) {
+            fields.insert("artifacts".to_owned(), json!(access));
+        }
+        grants
     }
 }
 
 /// The access to a granted directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DirMode {
     /// List and read.
@@ -94,7 +113,7 @@ pub struct DirGrant {
 /// The quota of one call in a granted directory, in addition to
 /// [`agent_host_types::limits::Limits`] over all directories. The names are those of `quota` in
 /// `agent.toml`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DirQuota {
     /// The bytes written; absent for the call's limit.

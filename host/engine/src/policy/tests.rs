@@ -1,6 +1,7 @@
 //! Tables of requests and rulings.
 
 mod address;
+mod artifact;
 mod calls;
 mod files;
 mod fuzz;

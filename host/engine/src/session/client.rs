@@ -4,6 +4,7 @@ use super::Session;
 use crate::{
     journal::{Journal, JournalError},
     observer::Observer,
+    tool::SessionChange,
 };
 use agent_host_types::{
     approval::RememberScope,
@@ -71,8 +72,8 @@ impl ClientSession {
     }
 
     /// Makes a new session the successor of this one, with the shared state of the tools and the
-    /// remembered approvals. Calls that started here end here; their later merges are forwarded to
-    /// the successor.
+    /// remembered approvals, but not the artifacts. Calls that started here end here; their later
+    /// changes are forwarded to the successor.
     #[must_use]
     pub fn continue_in(&self, mut new: Session) -> Arc<Self> {
         let session = self.lock();
@@ -85,7 +86,7 @@ impl ClientSession {
             new.record(Event::ApprovalRemembered { rule, scope }, Vec::new());
         }
         let new = Arc::new(Self::new(new));
-        // A second successor would receive no later merges.
+        // A second successor would receive no later changes.
         let _ = self.successor.set(Arc::clone(&new));
         new
     }
@@ -152,20 +153,25 @@ impl ClientSession {
         self.flush(observer).await
     }
 
-    /// Forwards a call's merges into the shared state to the successor, if there is one. `_locked`
-    /// is this session, in which the call was settled.
-    pub(crate) fn forward_merges(
+    /// Forwards a call's changes to the successor, if there is one. `_locked` is this session, in
+    /// which the call was settled.
+    pub(crate) fn forward_changes(
         &self,
         _locked: &MutexGuard<'_, Session>,
-        merges: Vec<Map<String, Value>>,
+        changes: Vec<SessionChange>,
     ) {
-        let Some(successor) = self.successor.get().filter(|_| !merges.is_empty()) else {
+        let Some(successor) = self.successor.get().filter(|_| !changes.is_empty()) else {
             return;
         };
         let mut session = successor.lock();
-        let events = merges.iter().cloned().map(merged).collect();
-        session.record_all(events, Vec::new());
-        successor.forward_merges(&session, merges);
+        let carried_over = CallId(CARRIED_OVER.to_owned());
+        let mut blobs = Vec::new();
+        let recorded = changes.clone().into_iter();
+        let events =
+            recorded.map(|change| change.into_event(&carried_over, CARRIED_OVER, &mut blobs));
+        let events = events.collect();
+        session.record_all(events, blobs);
+        successor.forward_changes(&session, changes);
     }
 
     /// Returns a call id that is unique in the session: only client calls are recorded in it, and

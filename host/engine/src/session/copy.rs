@@ -177,6 +177,7 @@ pub fn referenced_blobs(event: &Event) -> Vec<Digest> {
             result_blobs(output.output.as_ref(), whole.as_ref())
         }
         Event::WorkflowStarted { definition, .. } => vec![definition.digest],
+        Event::ArtifactStored { blob, .. } => vec![blob.digest],
         _ => Vec::new(),
     }
 }

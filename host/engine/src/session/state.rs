@@ -16,7 +16,9 @@ use crate::{
 use agent_host_types::{
     approval::{ApprovalRule, Decision},
     continuation::Awaiting,
+    custom_context::CustomContext,
     event::ParentCall,
+    hook::CallReview,
     id::{CallId, Digest},
     limits::Limits,
     message::{Message, Role, ToolResult},
@@ -68,11 +70,14 @@ pub struct SessionState {
     last_report: Option<TurnReport>,
     remembered: Vec<ApprovalRule>,
     shared: Arc<Map<String, Value>>,
+    context: Arc<CustomContext>,
+    /// The message of a call that ended the run.
+    halt: Option<String>,
     /// The limits of each tool's last call that had any.
     limits: HashMap<String, Limits>,
     /// The tools that searches found, and the reader of artifacts once there is one.
     found_tools: BTreeSet<String>,
-    /// The artifacts of the calls of its model.
+    /// The artifacts of the calls of its model, and those that were stored.
     artifacts: Arc<Artifacts>,
     /// The run of a workflow for the user's last message.
     workflow: Option<WorkflowProgress>,
@@ -87,20 +92,30 @@ pub struct BatchCall {
     pub call: ToolCall,
     /// The user's decision about it.
     pub decision: Option<Decision>,
+    /// The review by the hooks; `None` if they have not reviewed these arguments.
+    pub review: Option<CallReview>,
     /// The effect with which it started. Without a result, the run was interrupted.
     pub intended: Option<Effect>,
     /// Its result.
     pub result: Option<ToolResult>,
     /// The questions of earlier runs, with the answers.
     pub answers: Vec<AnsweredQuestion>,
-    /// The shared state at its first run.
-    pub(crate) shared: Option<Arc<Map<String, Value>>>,
+    /// The part of the session that it sees, taken at its first run.
+    pub(crate) snapshot: Option<Snapshot>,
     /// The delivery of the answer to its open question.
     pub(crate) asked: Option<AnsweredBy>,
     /// Whether it was dispatched externally.
     pub dispatched_externally: bool,
     /// Whether its agent has its session.
     pub is_spawned: bool,
+}
+
+/// The part of a session that a call sees: the same in every run of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Snapshot {
+    pub(crate) shared: Arc<Map<String, Value>>,
+    pub(crate) context: Arc<CustomContext>,
+    pub(crate) artifacts: Arc<Artifacts>,
 }
 
 /// How far the current turn is.
@@ -203,7 +218,7 @@ impl SessionState {
         self.messages.len()
     }
 
-    /// Returns the artifacts of the calls of its model.
+    /// Returns the artifacts of the calls of its model, and those that were stored.
     pub(crate) fn artifacts(&self) -> &Arc<Artifacts> {
         &self.artifacts
     }
@@ -269,6 +284,27 @@ impl SessionState {
     #[must_use]
     pub fn shared(&self) -> &Arc<Map<String, Value>> {
         &self.shared
+    }
+
+    /// Returns the custom context, which is empty where none was given.
+    #[must_use]
+    pub fn context(&self) -> &Arc<CustomContext> {
+        &self.context
+    }
+
+    /// Returns the message with which a call ended the run for the user's last message.
+    #[must_use]
+    pub fn halt(&self) -> Option<&str> {
+        self.halt.as_deref()
+    }
+
+    /// Returns what a call that starts now sees.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            shared: Arc::clone(&self.shared),
+            context: Arc::clone(&self.context),
+            artifacts: Arc::clone(&self.artifacts),
+        }
     }
 
     /// Whether the provider paused the model's last reply; the next request continues it.
@@ -363,23 +399,38 @@ impl SessionState {
 }
 
 impl BatchCall {
-    /// Returns the arguments of the run: the model's, or those of the user's edit.
+    /// Returns the arguments of the run: those of the user's edit, or of a hook, or the model's.
     #[must_use]
     pub fn effective_input(&self) -> Option<&Map<String, Value>> {
         match &self.decision {
             Some(Decision::Edit { input, .. }) => Some(input),
-            _ => self.call.input.as_ref(),
+            _ => {
+                let reviewed = self
+                    .review
+                    .as_ref()
+                    .and_then(|review| review.input.as_ref());
+                reviewed.or(self.call.input.as_ref())
+            }
         }
+    }
+
+    /// Takes the user's decision. Hooks have not seen the arguments of an edit.
+    pub(crate) fn decide(&mut self, decision: Decision) {
+        if let Decision::Edit { .. } = decision {
+            self.review = None;
+        }
+        self.decision = Some(decision);
     }
 
     pub(crate) fn new(call: &ToolCall) -> Self {
         Self {
             call: call.clone(),
             decision: None,
+            review: None,
             intended: None,
             result: None,
             answers: Vec::new(),
-            shared: None,
+            snapshot: None,
             asked: None,
             dispatched_externally: false,
             is_spawned: false,

@@ -32,7 +32,7 @@ async fn incomplete_or_newer_session_is_refused() {
         (
             vec![record(id, 0), newer],
             format!(
-                "record 1 of session {id} has version 3, and this program reads version 2; open the session with the program that wrote it"
+                "record 1 of session {id} has version 4, and this program reads version 3; open the session with the program that wrote it"
             ),
         ),
         (
@@ -104,4 +104,32 @@ async fn lost_blob_is_an_error() {
         error.to_string(),
         format!("there is no blob {lost} in this session")
     );
+}
+
+/// The context is recorded once, the last one counts, and a copy begins without it.
+#[tokio::test]
+async fn custom_context_is_recorded_and_not_copied() {
+    let context = |text: &str| text.parse::<CustomContext>().unwrap();
+    let journal = Arc::new(MemoryJournal::new(SessionId::new()));
+    let mut session = Session::start(journal.clone(), SessionStart::default());
+    session.set_context(CustomContext::default());
+    session.set_context(context(r#"{"user":"ada"}"#));
+    session.set_context(context(r#"{"user":"ada"}"#));
+    session.set_context(context(r#"{"user":"bob"}"#));
+    let records = journal.records(0).await.unwrap();
+    assert_eq!(records.len(), 3);
+    let resumed = Session::resume(journal.clone()).await.unwrap();
+    assert_eq!(**resumed.state().context(), context(r#"{"user":"bob"}"#));
+
+    let copied = SessionId::new();
+    let mut copy = SessionCopy::new(session.id(), copied);
+    let mut records: Vec<_> = records
+        .into_iter()
+        .map(|record| copy.next(record).unwrap())
+        .collect();
+    records.extend(copy.finish().unwrap());
+    let journal = Arc::new(MemoryJournal::new(copied));
+    journal.append(&records, Vec::new());
+    let copy = Session::resume(journal).await.unwrap();
+    assert_eq!(**copy.state().context(), CustomContext::default());
 }

@@ -2,11 +2,13 @@ use super::*;
 use agent_host_types::{
     event::{EVENT_VERSION, Event},
     failure::{ToolErrorCode, ToolFailure},
+    model::{ModelError, ModelErrorKind},
     turn::TurnEnd,
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// Returns the lines that an observer writes for what `tell` tells it.
 fn lines(tell: impl FnOnce(&StreamObserver<'_>)) -> Vec<Value> {
@@ -57,6 +59,10 @@ fn lines_of_every_kind_fit_the_schema() {
             Live::Delta(ModelDelta::Reasoning("r")),
             Live::Delta(ModelDelta::Restarted),
             Live::Delta(ModelDelta::Note("n")),
+            Live::Delta(ModelDelta::Waiting {
+                error: &ModelError::new(ModelErrorKind::Server, "e"),
+                wait: Duration::from_millis(1_500),
+            }),
             Live::ResultsReferenced { count: 2, size },
             Live::HistorySummarised { messages: 4, size },
             Live::CallStarted {
@@ -98,6 +104,7 @@ fn lines_of_every_kind_fit_the_schema() {
             json!({"live": "reasoning", "text": "r"}),
             json!({"live": "restarted"}),
             json!({"live": "note", "text": "n"}),
+            json!({"live": "waiting", "error": "e", "wait_ms": 1_500}),
             json!({"live": "results-referenced", "count": 2, "size": size}),
             json!({"live": "history-summarised", "messages": 4, "size": size}),
             json!({"live": "call-started", "call_id": "c", "tool": "read", "input": input}),

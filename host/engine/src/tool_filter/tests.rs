@@ -37,6 +37,7 @@ async fn tool_outside_of_the_filter_is_unknown() {
             input: input.clone(),
             idempotency_key: "k".into(),
             shared: Arc::default(),
+            context: Arc::default(),
             answers: Vec::new(),
             artifacts: None,
             can_ask: true,

@@ -1,6 +1,6 @@
 //! The approval step: selects the calls that the user must approve before they run.
 
-use super::{Agent, Prompts, Step, StepResult, Timing, TurnContext};
+use super::{Agent, Prompts, Step, StepResult, Timing, TurnContext, review::fallback_of};
 use crate::{
     policy::{CallRequest, Ruling, decide_call},
     session::{BatchCall, Session, now_ms},
@@ -15,6 +15,9 @@ use serde_json::{Map, Value};
 
 impl Agent {
     pub(super) fn check_approval(&self, session: &mut Session, cx: &TurnContext<'_>) -> StepResult {
+        if session.state().halt().is_some() {
+            return StepResult::go(Step::ExecuteTools);
+        }
         let batch = session.state().batch();
         // The next call; with `Timing::Batch`, all calls are next.
         let next = batch.iter().position(|entry| entry.result.is_none());
@@ -65,7 +68,8 @@ impl Agent {
             return None;
         }
         match self.ruling(session, entry, cx)? {
-            Ruling::Ask { rule } => self.describe(entry, rule),
+            Ruling::Ask { rule } if fallback_of(entry).is_none() => self.describe(entry, rule),
+            Ruling::Ask { .. } => None,
             Ruling::Allow { .. } | Ruling::Deny { .. } => None,
         }
     }
@@ -88,9 +92,13 @@ impl Agent {
     /// Returns the policy's decision about a call; `None` if it cannot run.
     fn ruling(&self, session: &Session, entry: &BatchCall, cx: &TurnContext<'_>) -> Option<Ruling> {
         let tool = self.tool(&entry.call.name)?;
-        let input = entry.call.input.as_ref()?;
+        let input = entry.effective_input()?;
         self.tools.validate(&entry.call.name, input).ok()?;
-        Some(self.decide_call(session, self.request(tool, input), cx))
+        if self.lacks_review(entry) {
+            return None;
+        }
+        let ruling = self.decide_call(session, self.request(tool, input), cx);
+        Some(Self::after_review(entry, ruling))
     }
 
     /// Returns the policy's decision about a call, given the remembered approvals.

@@ -117,7 +117,18 @@ impl Agent {
         }
         let state = session.state();
         if !state.batch().is_empty() {
-            return Ok(Transition::to(Step::CheckApproval));
+            return Ok(Transition::to(self.before_approval()));
+        }
+        if let Some(message) = state.halt() {
+            return match (state.open_workflow(), was_open) {
+                (Some(_), _) => Ok(Transition::to(Step::RunWorkflow)),
+                (None, true) => Ok(Transition::end(TurnEnd::Halted {
+                    message: message.to_owned(),
+                })),
+                (None, false) => Err(refuse(
+                    "a tool has ended the run; there is nothing to continue, send a message",
+                )),
+            };
         }
         if self.workflow.is_some() {
             return Ok(Transition::to(Step::CheckBudgets));

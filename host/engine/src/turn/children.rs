@@ -16,11 +16,10 @@ use super::{
 };
 use crate::{
     agents::SubAgent,
-    hook::Verdict,
     journal::JournalError,
     observer::{Live, Observer, Unobserved},
-    session::{FIRST_MERGE, Session, SessionStart},
-    tool::CallReport,
+    session::{FIRST_MERGE, Session, SessionStart, Snapshot},
+    tool::{CallReport, SessionChange},
 };
 use agent_host_types::{
     continuation::{Awaiting, WaitingChild},
@@ -34,6 +33,9 @@ use agent_host_types::{
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use std::time::Instant;
+
+/// The result of an agent that waited when another call ended the run.
+const STOPPED: &str = "The agent was stopped: another call ended the run.";
 
 /// How a call of an agent ended.
 pub(super) enum ChildEnd {
@@ -110,8 +112,14 @@ impl Agent {
             session.barrier(cx.observer).await?;
         }
         let share = budget::share(&self.settings.budgets, session.state(), group.len(), &[]);
-        let caller = Caller::of(session);
+        let caller = Caller::of(session, &self.settings);
         let (caller, share) = (&caller, &share);
+        // One that ends the run stops the others.
+        let stop = &cx.cancel.child_token();
+        let of_agents = &TurnContext {
+            cancel: stop,
+            ..*cx
+        };
         let with_input: Vec<_> = group
             .into_iter()
             .map(|run| {
@@ -120,7 +128,12 @@ impl Agent {
             })
             .collect();
         let mut ends = stream::iter(with_input.into_iter().map(|(run, input)| async move {
-            let end = self.run_agent(caller, &run, input, share, cx).await;
+            let end = self.run_agent(caller, &run, input, share, of_agents).await;
+            if let Ok(ChildEnd::Settled(report, _)) = &end
+                && report.changes.iter().any(SessionChange::is_halt)
+            {
+                stop.cancel();
+            }
             (run, end)
         }))
         .buffered(self.settings.parallel_agents.max(1));
@@ -133,6 +146,7 @@ impl Agent {
         for (run, end) in ended {
             match end {
                 Ok(ChildEnd::Settled(report, summary)) => {
+                    let report = self.within_quota(session, report);
                     let by = EndedBy {
                         child: summary,
                         ..EndedBy::default()
@@ -146,9 +160,25 @@ impl Agent {
         }
         match failed {
             Some(error) => Err(error),
+            None if session.state().halt().is_some() => {
+                // Those that wait or were drained do not continue.
+                self.abandon_children(session, cx).await?;
+                self.answer_agents(session, cx);
+                Ok(None)
+            }
             None => {
                 let drained = is_drained.then(|| StepResult::end(TurnEnd::NeedsMoreTurns));
                 Ok(self.wait_for_children(session, waiting).or(drained))
+            }
+        }
+    }
+
+    /// Answers the calls of agents that the end of the run stopped.
+    fn answer_agents(&self, session: &mut Session, cx: &TurnContext<'_>) {
+        for entry in session.state().batch().to_vec() {
+            if entry.is_spawned && entry.result.is_none() {
+                let stopped = ToolFailure::new(ToolErrorCode::Cancelled, STOPPED).into();
+                self.settle_skipped(session, cx, &entry.call, stopped);
             }
         }
     }
@@ -204,28 +234,27 @@ impl Agent {
             input: &run.input,
         });
         let invocation = self.invocation(caller, run, cx);
-        let end = match self.verdict_before(&invocation).await {
-            Verdict::Pass | Verdict::Retry => {
+        let mut verdicts = Vec::new();
+        let end = match self.may_run(&invocation).await {
+            Ok(passed) => {
+                verdicts = passed;
                 match self.drive(child, caller, run, input, share, cx).await? {
                     Driven::Waiting(waiting) => ChildEnd::Waiting(waiting),
                     Driven::Drained => ChildEnd::Drained,
                     Driven::Ended(session, end) => ended(child, &session, run, end).await?,
                 }
             }
-            Verdict::Block(reason) => {
-                let denied = ToolResultOutput::ExecutionDenied(Some(reason));
-                ChildEnd::Settled(CallReport::of(denied), None)
+            Err(mut report) => {
+                verdicts.append(&mut report.verdicts);
+                ChildEnd::Settled(*report, None)
             }
-            Verdict::Fallback(output) => ChildEnd::Settled(CallReport::of(output), None),
         };
-        let ChildEnd::Settled(mut report, summary) = end else {
+        let ChildEnd::Settled(report, summary) = end else {
             return Ok(end);
         };
-        report.output = match self.verdict_after(&invocation, &report.output).await {
-            Verdict::Pass | Verdict::Retry => report.output,
-            Verdict::Block(reason) => super::hooks::withheld(&reason),
-            Verdict::Fallback(output) => output,
-        };
+        let (mut report, _) = self.judge_result(&invocation, report).await;
+        verdicts.append(&mut report.verdicts);
+        report.verdicts = verdicts;
         let mut report = super::execute::checked(report);
         report.accounting.wall_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         cx.observer.live(Live::CallEnded {
@@ -273,13 +302,15 @@ impl Agent {
         let call_id = &run.entry.call.id;
         let mut session = self.open_child(child, caller.session, call_id).await?;
         let agent = self.bounded(child, share);
+        let snapshot = run.entry.snapshot.as_ref().unwrap_or(&caller.snapshot);
         let observer = cx.observer.child(call_id, &child.name);
         let observer: &dyn Observer = observer.as_deref().unwrap_or(&Unobserved);
         let cx = TurnContext { observer, ..*cx };
         let mut next = match (input, session.state().message_count()) {
             (Some(input), _) => Some(input),
             (None, 0) => {
-                begin(&mut session, caller, run);
+                begin(&mut session, snapshot, run);
+                session.set_context((*snapshot.context).clone());
                 Some(first_input(run))
             }
             (None, _) if session.state().has_ended() => None,
@@ -322,7 +353,7 @@ async fn ended(
 ) -> Result<ChildEnd, TurnError> {
     let mut report = CallReport::of(result_of(session, run, end).await?);
     if report.output.is_success() {
-        report.merges = session.own_merges().await?;
+        report.changes = session.own_changes().await?;
     }
     Ok(ChildEnd::Settled(report, Some(summary(child, session))))
 }
@@ -339,8 +370,8 @@ fn summary(child: &SubAgent, session: &Session) -> ChildSummary {
 }
 
 /// Gives a new session the shared state as its parent sees it.
-fn begin(session: &mut Session, caller: &Caller, run: &Run) {
-    let shared = run.entry.shared.as_ref().unwrap_or(&caller.shared);
+fn begin(session: &mut Session, snapshot: &Snapshot, run: &Run) {
+    let shared = &snapshot.shared;
     // After a crash it may have that already, and nothing else.
     if session.next_seq() == FIRST_MERGE && !shared.is_empty() {
         let merged = Event::StateMerged {
@@ -403,6 +434,7 @@ async fn result_of(
             ..
         } => ToolResultOutput::json(value),
         TurnEnd::Done { text, .. } => ToolResultOutput::Text(text),
+        TurnEnd::Halted { message } => ToolResultOutput::Text(message),
         TurnEnd::Refusal { text } => ToolResultOutput::ExecutionDenied(Some(text)),
         TurnEnd::BudgetExceeded { budget } => failed(
             ToolErrorCode::AgentBudget,

@@ -10,6 +10,7 @@ use super::{
     approval::request_name,
     begin::refuse,
     execute::{Caller, Plan, Run, call_intended, question, record_settled},
+    review::reviewed,
 };
 use crate::{
     BoxFuture,
@@ -29,7 +30,6 @@ use agent_host_types::{
     turn::TurnError,
 };
 use serde_json::{Map, Value};
-use std::sync::Arc;
 
 /// A call of a client, from its request to its result.
 #[derive(Debug)]
@@ -123,6 +123,12 @@ impl Agent {
             if let Some(output) = call.answered.take() {
                 return Ok(self.settle_skipped_call(session, cx, call, output, None));
             }
+            let id = session.lock().id();
+            if let Some(review) = self.review(id, &call.entry, cx).await {
+                let event = reviewed(&call.entry, review.clone());
+                session.lock().record(event, Vec::new());
+                call.entry.review = Some(review);
+            }
             let plan = {
                 let session = session.lock();
                 self.plan(&session, &call.entry, cx)
@@ -151,10 +157,10 @@ impl Agent {
             };
             let caller = {
                 let mut session = session.lock();
-                let caller = Caller::of(&session);
-                // A run that resumes after a question sees the shared state of the first run.
-                let shared = || Arc::clone(session.state().shared());
-                call.entry.shared.get_or_insert_with(shared);
+                let caller = Caller::of(&session, &self.settings);
+                // A run that resumes after a question sees what the first run saw.
+                let snapshot = || session.state().snapshot();
+                call.entry.snapshot.get_or_insert_with(snapshot);
                 let intended = call_intended(&run);
                 session.record(intended, Vec::new());
                 caller
@@ -171,7 +177,7 @@ impl Agent {
                 );
                 return Err(ClientCallError::NotRun(error));
             }
-            let report = match self.run_call(&caller, &run, cx).await {
+            let mut report = match self.run_call(&caller, &run, cx).await {
                 RunEnd::Settled(report) => report,
                 RunEnd::Asked(asked) => {
                     let question = asked.question.clone();
@@ -179,16 +185,20 @@ impl Agent {
                     return Ok(ClientCallEnd::Question(question));
                 }
             };
-            let settled = ClientCallEnd::Settled {
-                output: report.output.clone(),
-                stdio: report.accounting.stdio.clone(),
-            };
-            {
+            let settled = {
                 let mut locked = session.lock();
-                let merges = report.merges.clone();
+                // The client's loop is not ours to end.
+                report.changes.retain(|change| !change.is_halt());
+                report = self.within_quota(&locked, report);
+                let changes = report.changes.clone();
+                let settled = ClientCallEnd::Settled {
+                    output: report.output.clone(),
+                    stdio: report.accounting.stdio.clone(),
+                };
                 record_settled(&mut locked, &call.entry.call, report);
-                session.forward_merges(&locked, merges);
-            }
+                session.forward_changes(&locked, changes);
+                settled
+            };
             if run.effect != Effect::ReadOnly {
                 let stored = session.flush(cx.observer).await;
                 stored.map_err(ClientCallError::NotStored)?;
@@ -229,7 +239,7 @@ impl Agent {
         // Recorded together: a request alone would look like an open one.
         let events = std::iter::once(requested).chain(decided).collect();
         session.record_all(events, Vec::new());
-        call.entry.decision = Some(decision);
+        call.entry.decide(decision);
         call.fresh = true;
         Ok(())
     }

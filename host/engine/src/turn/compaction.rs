@@ -2,7 +2,7 @@
 //! messages a summary. The events are recorded before the model is called, so that a resumed
 //! session sends the same request.
 
-use super::{Agent, TurnContext};
+use super::{Agent, TurnContext, hooks::Judged};
 use crate::{
     context::{estimate, reference, summary},
     observer::Live,
@@ -31,7 +31,8 @@ pub(super) enum Compaction {
 
 impl Agent {
     /// Returns the estimated size of the next request, in tokens.
-    pub(super) fn request_tokens(&self, session: &Session) -> u64 {
+    #[must_use]
+    pub fn request_tokens(&self, session: &Session) -> u64 {
         self.tokens_without(session, 0)
     }
 
@@ -190,7 +191,11 @@ impl Agent {
             // The deltas of a summary are not shown: it is no answer.
             asked = self.ask_model(request, &|_| {}) => asked,
         };
-        let (reply, mut usage) = match asked {
+        let Judged {
+            reply,
+            discarded: mut usage,
+            verdicts: _,
+        } = match asked {
             Err(TurnError::Model { error }) if error.kind == ModelErrorKind::ContextWindow => {
                 return Err(self.too_long(session, Some(error))?);
             }

@@ -8,10 +8,11 @@ mod plan;
 mod run;
 
 pub(super) use plan::{Plan, Run, answer_of, interrupted};
-pub(super) use run::{Caller, call_intended, checked, question};
+pub(super) use run::{Caller, call_intended, checked, question, quota_failure};
 
 use super::{
     Agent, Step, StepOutput, StepResult, Timing, Transition, TurnContext, approval::request_name,
+    hooks::decided,
 };
 use crate::{
     artifact::result_name,
@@ -42,6 +43,10 @@ impl Agent {
         let mut external: Vec<Run> = Vec::new();
         let mut allowance = Allowance::new(session);
         for entry in batch.iter().filter(|entry| entry.result.is_none()) {
+            if session.state().halt().is_some() {
+                self.settle_skipped(session, cx, &entry.call, not_run_after_halt());
+                continue;
+            }
             if self.settings.timing == Timing::InOrder && self.pending(session, entry, cx).is_some()
             {
                 // The calls before it have run now, so its approval is due.
@@ -76,6 +81,9 @@ impl Agent {
                 return Ok(asked);
             }
             match next {
+                _ if session.state().halt().is_some() => {
+                    self.settle_skipped(session, cx, &entry.call, not_run_after_halt());
+                }
                 Plan::Answer(output) => self.settle_skipped(session, cx, &entry.call, output),
                 Plan::Deny(output, rule) => {
                     self.settle_denied(session, cx, &entry.call, output, rule);
@@ -118,6 +126,10 @@ impl Agent {
         let ended_by = until.and_then(|until| until.ended_by(&results));
         let end = if cx.cancel.is_cancelled() {
             TurnEnd::Cancelled
+        } else if let Some(message) = session.state().halt() {
+            TurnEnd::Halted {
+                message: message.to_owned(),
+            }
         } else if let Some(result) = ended_by {
             TurnEnd::Done {
                 text: session.state().last_assistant_text().to_owned(),
@@ -145,6 +157,12 @@ impl Agent {
     ) -> Option<TurnEnd> {
         if cx.cancel.is_cancelled() {
             self.settle_unstarted(session, external, cx);
+            return None;
+        }
+        if session.state().halt().is_some() {
+            for run in external {
+                self.settle_skipped(session, cx, &run.entry.call, not_run_after_halt());
+            }
             return None;
         }
         let calls: Vec<PendingCall> = external
@@ -194,7 +212,7 @@ impl Agent {
         {
             session.barrier(cx.observer).await?;
         }
-        let caller = Caller::of(session);
+        let caller = Caller::of(session, &self.settings);
         let caller = &caller;
         let mut ends = stream::iter(group.into_iter().map(|run| async move {
             let end = self.run_call(caller, &run, cx).await;
@@ -206,17 +224,22 @@ impl Agent {
             ended.push(pair);
         }
         drop(ends);
-        let mut first_question = None;
+        let mut questions = Vec::new();
         for (run, end) in ended {
             match end {
                 RunEnd::Settled(report) => {
+                    let report = self.within_quota(session, report);
                     record_settled(session, &run.entry.call, report);
                 }
-                RunEnd::Asked(asked) => {
-                    first_question.get_or_insert((run, asked));
-                }
+                RunEnd::Asked(asked) => questions.push((run, asked)),
             }
         }
+        if session.state().halt().is_some() {
+            for (run, _) in questions.drain(..) {
+                self.settle_skipped(session, cx, &run.entry.call, not_run_after_halt());
+            }
+        }
+        let first_question = questions.into_iter().next();
         if is_strict {
             session.barrier(cx.observer).await?;
         }
@@ -289,14 +312,19 @@ pub(super) fn record_end(session: &mut Session, call: &ToolCall, report: CallRep
         output,
         mut accounting,
         audit,
-        merges,
+        changes,
+        verdicts,
     } = report;
     let known = session.state().limits(&call.name);
     if known.is_some() && known == accounting.limits.as_ref() {
         accounting.limits = None;
     }
-    let settled = spill_output(output, &result_name(&call.id).to_string());
+    let mut settled = spill_output(output, &result_name(&call.id).to_string());
     let (call_id, tool) = (call.id.clone(), call.name.clone());
+    let changed: Vec<Event> = changes
+        .into_iter()
+        .map(|change| change.into_event(&call_id, &tool, &mut settled.blobs))
+        .collect();
     let settled_event = Event::CallSettled {
         call_id: call_id.clone(),
         tool,
@@ -310,10 +338,16 @@ pub(super) fn record_end(session: &mut Session, call: &ToolCall, report: CallRep
         labels: Vec::new(),
         tape: None,
     };
-    let merged = merges.into_iter().map(|delta| Event::StateMerged {
-        call_id: call_id.clone(),
-        delta,
-    });
-    let events = std::iter::once(settled_event).chain(merged).collect();
+    let events = decided(verdicts, Some(&call.id))
+        .chain([settled_event])
+        .chain(changed)
+        .collect();
     session.record_all(events, settled.blobs);
+}
+
+/// Returns the result of a call that has not started when another one ends the run.
+pub(super) fn not_run_after_halt() -> ToolResultOutput {
+    ToolResultOutput::ExecutionDenied(Some(
+        "This call did not run: another call ended the run.".to_owned(),
+    ))
 }

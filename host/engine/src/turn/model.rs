@@ -1,6 +1,10 @@
 //! The model step: one request, one reply, validated for the session.
 
-use super::{Agent, Step, StepOutput, StepResult, Transition, TurnContext, compaction::Compaction};
+use super::{
+    Agent, Step, StepOutput, StepResult, Transition, TurnContext,
+    compaction::Compaction,
+    hooks::{Judged, decided},
+};
 use crate::{
     model::ModelDelta,
     observer::Live,
@@ -38,10 +42,14 @@ impl Agent {
             Asked::Cancelled => return Ok(StepResult::end(TurnEnd::Cancelled)),
         };
         let Replied {
-            reply,
-            discarded,
+            judged,
             duration_ms,
         } = *replied;
+        let Judged {
+            reply,
+            discarded,
+            verdicts,
+        } = judged;
         let reply = normalized(reply, session.state())?;
         let event = Event::ModelReplied {
             turn: session.state().turns(),
@@ -50,14 +58,15 @@ impl Agent {
             duration_ms,
             tape: None,
         };
-        session.record(event, Vec::new());
+        let events = decided(verdicts, None).chain([event]).collect();
+        session.record_all(events, Vec::new());
         if self.settings.durability == Durability::Strict {
             session.barrier(cx.observer).await?;
         }
         let transition = if reply.tool_calls.is_empty() {
             Transition::end(self.replied(session)?)
         } else {
-            Transition::to(Step::CheckApproval)
+            Transition::to(self.before_approval())
         };
         Ok(StepResult {
             output: StepOutput::Llm(reply),
@@ -78,10 +87,10 @@ impl Agent {
         match &first {
             Asked::TooLong(_) => {}
             Asked::Replied(replied)
-                if replied.reply.stop_reason == Some(StopReason::ContextWindow) =>
+                if replied.judged.reply.stop_reason == Some(StopReason::ContextWindow) =>
             {
-                spent += replied.reply.usage;
-                spent += replied.discarded;
+                spent += replied.judged.reply.usage;
+                spent += replied.judged.discarded;
                 was_shown = true;
             }
             Asked::Replied(_) | Asked::Cancelled => return Ok(first),
@@ -96,7 +105,7 @@ impl Agent {
         }
         let mut again = self.ask(session, cx).await?;
         if let Asked::Replied(replied) = &mut again {
-            replied.discarded += spent;
+            replied.judged.discarded += spent;
         }
         Ok(again)
     }
@@ -156,9 +165,8 @@ impl Agent {
             asked = self.ask_model(&request, &deltas) => asked,
         };
         match asked {
-            Ok((reply, discarded)) => Ok(Asked::Replied(Box::new(Replied {
-                reply,
-                discarded,
+            Ok(judged) => Ok(Asked::Replied(Box::new(Replied {
+                judged,
                 duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             }))),
             Err(TurnError::Model { error }) if error.kind == ModelErrorKind::ContextWindow => {
@@ -180,9 +188,7 @@ enum Asked {
 
 /// A reply with its cost.
 struct Replied {
-    reply: ModelReply,
-    /// The tokens of discarded replies.
-    discarded: Usage,
+    judged: Judged,
     duration_ms: u64,
 }
 

@@ -36,7 +36,7 @@ impl Agent {
         let calls = self.check_decided(session, continuation, &decisions)?;
         let events = self.decided(continuation.request.clone(), calls, decisions);
         session.record_all(events, Vec::new());
-        Ok(Transition::to(Step::CheckApproval))
+        Ok(Transition::to(self.before_approval()))
     }
 
     /// Returns the calls of a continuation that these decisions can be about.
@@ -408,7 +408,7 @@ fn check_unaltered(session: &Session, calls: &[PendingCall]) -> Result<(), TurnE
         let Some(entry) = batch.find(|entry| entry.call.id == pending.call_id) else {
             continue;
         };
-        let input = entry.call.input.clone().unwrap_or_default();
+        let input = entry.effective_input().cloned().unwrap_or_default();
         if object_digest(&input) != pending.input_digest {
             return Err(refuse(format!(
                 "the arguments of call {} changed after the request",

@@ -15,6 +15,8 @@ pub enum Step {
     CheckBudgets,
     /// Call the model.
     CallModel,
+    /// Have hooks review the calls; only with hooks.
+    ReviewCalls,
     /// Check which calls need approval.
     CheckApproval,
     /// Run the calls and answer every one of them.

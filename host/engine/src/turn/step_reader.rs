@@ -42,6 +42,8 @@ pub struct StepReader {
 enum Open {
     /// The model is called, and has replied if there is an output.
     Model(StepOutput),
+    /// Hooks review calls.
+    Review,
     /// Calls wait for approval.
     Approval,
     /// Calls run.
@@ -56,6 +58,7 @@ impl Open {
     fn step(&self) -> Step {
         match self {
             Self::Model(_) => Step::CallModel,
+            Self::Review => Step::ReviewCalls,
             Self::Approval => Step::CheckApproval,
             Self::Tools | Self::Question(_) => Step::ExecuteTools,
             Self::Workflow => Step::RunWorkflow,
@@ -66,7 +69,7 @@ impl Open {
         match self {
             Self::Model(output) | Self::Question(output) => output,
             Self::Tools => StepOutput::Tool { results },
-            Self::Approval | Self::Workflow => StepOutput::Pass,
+            Self::Review | Self::Approval | Self::Workflow => StepOutput::Pass,
         }
     }
 }
@@ -84,6 +87,10 @@ impl StepReader {
             }
             Event::ModelReplied { reply, .. } => {
                 self.open = Some(Open::Model(StepOutput::Llm(reply)));
+            }
+            Event::CallReviewed { .. } if !self.runs_workflow() && !self.reviews() => {
+                self.leave(Step::ReviewCalls, &mut ended);
+                self.open = Some(Open::Review);
             }
             Event::ApprovalRequested { .. } => {
                 self.leave(Step::CheckApproval, &mut ended);
@@ -145,6 +152,10 @@ impl StepReader {
 
     fn runs_workflow(&self) -> bool {
         matches!(self.open, Some(Open::Workflow))
+    }
+
+    fn reviews(&self) -> bool {
+        matches!(self.open, Some(Open::Review))
     }
 
     /// Opens the step of tools, unless it is open.

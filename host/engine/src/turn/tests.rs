@@ -1,6 +1,7 @@
 //! Turns over test doubles, by theme.
 
 mod approval;
+mod artifacts;
 mod budgets;
 mod calls;
 mod children;
@@ -12,12 +13,14 @@ mod drain;
 mod durability;
 mod external;
 mod flow;
+mod halt;
 mod harness;
 mod hooks;
 mod interrupted;
 mod limits;
 mod questions;
 mod restarts;
+mod reviews;
 mod rules;
 mod steps;
 mod tool_search;

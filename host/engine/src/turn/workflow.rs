@@ -126,7 +126,7 @@ impl Driver<'_> {
 
     /// Starts what may start. Returns the budget that is used up, so that nothing more may.
     async fn launch(&mut self) -> Result<Option<Budget>, TurnError> {
-        if self.cx.cancel.is_cancelled() {
+        if self.cx.cancel.is_cancelled() || self.session.state().halt().is_some() {
             self.run.cancel();
         }
         self.cancel_given_up().await?;

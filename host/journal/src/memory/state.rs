@@ -56,6 +56,9 @@ impl Stored {
                 directory: None,
                 outcome: None,
                 parent: None,
+                name: None,
+                model: None,
+                cost_micros: None,
             },
             rows: Vec::new(),
             blobs: BTreeSet::new(),
@@ -71,6 +74,10 @@ impl Stored {
         info.directory = info.directory.take().or_else(|| listing.directory.clone());
         info.outcome = listing.outcome.map(str::to_owned).or(info.outcome.take());
         info.parent = info.parent.or(listing.parent);
+        if listing.outcome.is_some() {
+            info.model.clone_from(&listing.model);
+            info.cost_micros = listing.cost_micros;
+        }
         self.rows.push(Arc::clone(row));
     }
 }
@@ -107,6 +114,25 @@ impl State {
             ..stored.info.clone()
         };
         stored.iter().map(info).collect()
+    }
+
+    /// Names a session.
+    pub(super) fn name(&mut self, session: SessionId, name: &str) -> Result<(), StoreError> {
+        let directory = self.stored(session)?.info.directory.clone();
+        let has_name = |info: &SessionInfo| {
+            info.id != session && info.directory == directory && info.name.as_deref() == Some(name)
+        };
+        let mut others = self.sessions.values().map(|stored| &stored.info);
+        if let Some(other) = others.find(|info| has_name(info)) {
+            return Err(StoreError::NameTaken {
+                other: other.id,
+                name: name.to_owned(),
+            });
+        }
+        if let Some(stored) = self.sessions.get_mut(&session) {
+            stored.info.name = Some(name.to_owned());
+        }
+        Ok(())
     }
 
     /// The page of a session that begins with number `from`: about [`PAGE_BYTES`] of rows.

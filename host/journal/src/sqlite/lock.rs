@@ -68,6 +68,32 @@ impl SessionLock {
     }
 }
 
+impl Drop for SessionLock {
+    /// Removes the file of a session of which nothing was stored. It holds no mark, and the lock on
+    /// it is held until the file is closed, after this.
+    fn drop(&mut self) {
+        if Mark::of(&self.file).is_some() {
+            return;
+        }
+        let own = self.file.metadata().map(|file| FileId::of(&file));
+        // Once it was removed with its session, the file at the path is that of another process.
+        if own.is_ok_and(|own| FileId::at(&self.path).is_ok_and(|found| found == own)) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes the lock files that processes left which were killed before anything of their session was
+/// stored. What cannot be removed is tried again in the next pass.
+pub(crate) fn remove_unmarked(locks: &Path) {
+    for session in mark::sessions(locks).unwrap_or_default() {
+        if Mark::read(locks, session).is_none() {
+            // Dropping it removes the file.
+            drop(SessionLock::take(locks, session));
+        }
+    }
+}
+
 /// The lock file of a session.
 pub(crate) fn path(locks: &Path, session: SessionId) -> PathBuf {
     locks.join(format!("{session}.lock"))

@@ -5,7 +5,7 @@
 
 use super::{
     database::Database,
-    lock::SessionLock,
+    lock::{SessionLock, remove_unmarked},
     read::{LAST_WRITTEN, PARENT, descendants, parsed, positive},
     session::SessionWriter,
 };
@@ -201,6 +201,7 @@ impl Pruner {
             Some(pass) => pass,
             None => {
                 self.written_bytes = 0;
+                remove_unmarked(&self.locks);
                 let pass = Pass::start(db, self.retention, now_ms()).map_err(failed)?;
                 self.pass.insert(pass)
             }
@@ -227,6 +228,7 @@ impl Pruner {
 impl Database {
     pub(crate) fn prune(&self, retention: Retention) -> Result<Pruned, JournalError> {
         let failed = StoreError::sqlite(self.location(), "prune the journal");
+        remove_unmarked(self.locks());
         let mut db = self.connect_writer()?;
         let mut pass = Pass::start(&db, retention, now_ms()).map_err(failed)?;
         let mut pruned = Pruned::default();

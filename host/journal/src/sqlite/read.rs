@@ -5,13 +5,14 @@ use crate::{
     copy::SessionSource,
     error::{Damage, Location, StoreError},
     find::Wanted,
-    row::{PAGE_BYTES, damaged, decode},
+    row::{PAGE_BYTES, damaged, decode, model_name},
     store::SessionInfo,
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
+    turn::TurnSummary,
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::{
@@ -31,6 +32,11 @@ pub(crate) const PARENT: &str = "(SELECT parents.id FROM events
      JOIN sessions AS parents ON parents.id =
        CASE WHEN json_valid(events.json) THEN json_extract(events.json, '$.parent.session') END
      WHERE events.session = sessions.id AND events.seq = 0)";
+
+/// The figures of a session's last turn; none before it, or if the event is damaged.
+const LAST_SUMMARY: &str =
+    "(SELECT CASE WHEN json_valid(json) THEN json_extract(json, '$.outcome.summary') END FROM events
+     WHERE session = sessions.id AND kind = 'turn-ended' ORDER BY seq DESC LIMIT 1)";
 
 /// Returns the sessions of a session's agents, and of theirs; each after the one that started it.
 pub(crate) fn descendants(
@@ -270,12 +276,13 @@ impl Reader {
     /// Reads all sessions, the one that was written to last first.
     pub(crate) fn sessions(&self) -> Result<Vec<SessionInfo>, JournalError> {
         let query = format!(
-            "SELECT id, started_ms, last_ms, events, title, directory, outcome, {PARENT}
-             FROM sessions ORDER BY {LAST_WRITTEN} DESC",
+            "SELECT id, started_ms, last_ms, events, title, directory, outcome, {PARENT}, names.name, {LAST_SUMMARY}
+             FROM sessions LEFT JOIN names ON names.session = sessions.id ORDER BY {LAST_WRITTEN} DESC",
         );
         Ok(self.read(|db| {
             let mut query = db.prepare_cached(&query)?;
             let rows = query.query_map([], |row| {
+                let summary = last_summary(row, 9)?;
                 Ok(SessionInfo {
                     id: parsed(row)?,
                     started_ms: positive(row, 1)?,
@@ -285,6 +292,11 @@ impl Reader {
                     directory: row.get(5)?,
                     outcome: row.get(6)?,
                     parent: parent(row, 7)?,
+                    name: row.get(8)?,
+                    model: summary
+                        .as_ref()
+                        .map(|summary| model_name(&summary.provenance)),
+                    cost_micros: summary.and_then(|summary| summary.total_usage.cost_micros),
                 })
             })?;
             rows.collect()
@@ -294,7 +306,9 @@ impl Reader {
     /// Reads the ids that match, the session that was written to last first.
     pub(crate) fn matches(&self, wanted: &Wanted<'_>) -> Result<Vec<SessionId>, StoreError> {
         let query = format!(
-            "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1
+            "SELECT id FROM sessions
+             WHERE (substr(id, 1, length(?1)) = ?1 OR ?4 AND substr(id, -length(?1)) = ?1
+                    OR id IN (SELECT session FROM names WHERE name = ?5))
              AND (?3 OR {PARENT} IS NULL) ORDER BY {LAST_WRITTEN} DESC LIMIT ?2"
         );
         let prefix = if wanted.is_latest() {
@@ -306,8 +320,10 @@ impl Reader {
         self.read(|db| {
             let mut query = db.prepare_cached(&query)?;
             let of_agents = !wanted.is_latest();
+            let may_be_end = wanted.may_be_end();
+            let name = wanted.given.trim();
             query
-                .query_map(params![prefix, limit, of_agents], parsed)?
+                .query_map(params![prefix, limit, of_agents, may_be_end, name], parsed)?
                 .collect()
         })
     }
@@ -416,6 +432,15 @@ fn parent(row: &rusqlite::Row<'_>, column: usize) -> Result<Option<SessionId>, r
         let error = Box::new(error);
         rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, error)
     })
+}
+
+/// Reads a column with [`LAST_SUMMARY`]; an event that cannot be read is found when it is shown.
+fn last_summary(
+    row: &rusqlite::Row<'_>,
+    column: usize,
+) -> Result<Option<TurnSummary>, rusqlite::Error> {
+    let text: Option<String> = row.get(column)?;
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
 /// Reads a column that holds no negative number.

@@ -53,6 +53,15 @@ CREATE TABLE approvals (
 ) STRICT;
 ";
 
+/// The table of the names of sessions. A program that does not know it reads and writes the others as
+/// before, so it is added to files that were made without it.
+const NAMES: &str = "
+CREATE TABLE IF NOT EXISTS names (
+    session TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    name TEXT NOT NULL
+) STRICT;
+";
+
 /// Opens the connection that writes, and makes the tables in a new file.
 pub(crate) fn open_writer(
     file: &Path,
@@ -70,6 +79,7 @@ pub(crate) fn open_writer(
     }
     check(location, &db)?;
     configure(&db).map_err(failed)?;
+    db.execute_batch(NAMES).map_err(failed)?;
     Ok(db)
 }
 

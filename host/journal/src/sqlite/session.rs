@@ -53,6 +53,7 @@ impl<'a> SessionWriter<'a> {
              AND NOT EXISTS (SELECT 1 FROM blob_references AS other WHERE other.digest = blobs.digest AND other.session <> ?1)",
             "DELETE FROM blob_references WHERE session = ?1",
             "DELETE FROM events WHERE session = ?1",
+            "DELETE FROM names WHERE session = ?1",
             "DELETE FROM sessions WHERE id = ?1",
         ] {
             self.execute(statement, &id)?;

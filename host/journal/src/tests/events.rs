@@ -7,6 +7,7 @@ use agent_host_types::{
     context::{CompactionStats, ReferencedResult},
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
     event::{EVENT_VERSION, Event, EventRecord},
+    hook::{CallReview, HookPoint, HookVerdict, ReviewEnd, VerdictKind},
     id::{CallId, Digest, SessionId, json_digest},
     limits::Limits,
     message::{Message, Role},
@@ -151,6 +152,27 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             tool: "write_file".to_owned(),
             input: map.clone(),
         },
+        Event::CallReviewed {
+            call_id: call_id.clone(),
+            tool: "read_file".to_owned(),
+            input_digest: json_digest(&arguments),
+            review: CallReview {
+                verdicts: Vec::new(),
+                input: Some(map.clone()),
+                end: ReviewEnd::Ask {
+                    hook: "guard".to_owned(),
+                },
+            },
+        },
+        Event::HookDecided {
+            call_id: None,
+            verdict: HookVerdict {
+                hook: "guard".to_owned(),
+                point: HookPoint::AfterModel,
+                verdict: VerdictKind::Modify,
+                reason: None,
+            },
+        },
         Event::CallIntended {
             call_id: call_id.clone(),
             tool: "read_file".to_owned(),
@@ -199,6 +221,24 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         Event::StateMerged {
             call_id: call_id.clone(),
             delta: map.clone(),
+        },
+        Event::ArtifactStored {
+            call_id: Some(call_id.clone()),
+            tool: Some("plot".to_owned()),
+            name: "plots/one.png".parse().unwrap(),
+            media_type: "image/png".to_owned(),
+            blob: blob.reference(),
+        },
+        Event::ArtifactDeleted {
+            call_id: None,
+            name: "plots/one.png".parse().unwrap(),
+        },
+        Event::RunHalted {
+            call_id: call_id.clone(),
+            message: "enough".to_owned(),
+        },
+        Event::ContextSet {
+            context: map.clone().try_into().unwrap(),
         },
     ];
     events.extend(answers().map(|answer| Event::AnswerReceived {

@@ -71,6 +71,7 @@ macro_rules! suite {
                 reads::list_shows_the_latest_session_first
                 reads::latest_follows_the_order_of_writing
                 reads::session_is_found_by_the_beginning_of_its_id
+                reads::session_is_found_by_its_end_name_and_directory
                 reads::long_session_is_read_in_pages
                 reads::absent_sessions_and_blobs_are_not_found
                 reads::undamaged_store_has_lost_nothing

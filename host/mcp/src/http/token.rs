@@ -43,19 +43,25 @@ pub enum TokenError {
         error: TokenFormatError,
     },
     /// The system has no random bytes.
-    #[error("cannot make a token: {0}; name a file with one, or set {TOKEN_VARIABLE}")]
-    Random(getrandom::Error),
+    #[error("cannot make a token: {error}; name a file with one, or set {variable}")]
+    Random {
+        /// The variable that may hold one.
+        variable: &'static str,
+        /// The cause.
+        error: getrandom::Error,
+    },
 }
 
-/// Returns the token in `file`, else the one in the variable's value, else a generated one.
+/// Returns the token in `file`, else the one in the value of `variable`, else a generated one.
 ///
 /// # Errors
 /// Fails when the first of these that is present cannot be used.
 pub fn configured_token(
     file: Option<&Path>,
-    variable: Option<&str>,
+    variable: &'static str,
+    value: Option<&str>,
 ) -> Result<ConfiguredToken, TokenError> {
-    let (text, origin) = match (file, variable) {
+    let (text, origin) = match (file, value) {
         (Some(path), _) => {
             let text = read_secret(path, Token::MAX_BYTES as u64);
             let text = text.map_err(|error| TokenError::File {
@@ -64,9 +70,10 @@ pub fn configured_token(
             })?;
             (text, format!("the file {}", path.display()))
         }
-        (None, Some(text)) => (text.to_owned(), format!("the variable {TOKEN_VARIABLE}")),
+        (None, Some(text)) => (text.to_owned(), format!("the variable {variable}")),
         (None, None) => {
-            let (token, text) = Token::generate().map_err(TokenError::Random)?;
+            let (token, text) =
+                Token::generate().map_err(|error| TokenError::Random { variable, error })?;
             return Ok(ConfiguredToken {
                 token,
                 generated: Some(text),

@@ -83,6 +83,7 @@ async fn ask(model: &Fallback) -> (Result<ModelReply, ModelError>, Vec<String>) 
             ModelDelta::Reasoning(text) => format!("reasoning {text}"),
             ModelDelta::Restarted => "restarted".to_owned(),
             ModelDelta::Note(text) => format!("note {text}"),
+            ModelDelta::Waiting { error, .. } => format!("waiting after {}", error.message),
         };
         shown.lock().unwrap().push(line);
     };

@@ -60,16 +60,21 @@ fn owned(delta: ModelDelta<'_>) -> String {
         ModelDelta::Reasoning(text) => format!("({text})"),
         ModelDelta::Restarted => "<restarted>".to_owned(),
         ModelDelta::Note(text) => format!("<{text}>"),
+        ModelDelta::Waiting { error, wait } => format!("<{wait:?} after {}>", error.message),
     }
 }
 
-/// Asks once. Returns the reply and the deltas.
+/// Asks once. Returns the reply and the deltas but the waits, which are random.
 async fn ask(
     model: &dyn Model,
     request: &ModelRequest,
 ) -> (Result<ModelReply, ModelError>, Vec<String>) {
     let shown = Mutex::new(Vec::new());
-    let sink = |delta: ModelDelta<'_>| shown.lock().unwrap().push(owned(delta));
+    let sink = |delta: ModelDelta<'_>| {
+        if !matches!(delta, ModelDelta::Waiting { .. }) {
+            shown.lock().unwrap().push(owned(delta));
+        }
+    };
     let reply = model.respond(request, &sink).await;
     (reply, shown.into_inner().unwrap())
 }

@@ -38,7 +38,10 @@ async fn ask(model: &Scripted, request: &ModelRequest) -> Result<ModelReply, Str
     let shown = Mutex::new(Vec::new());
     let sink = |delta: ModelDelta<'_>| match delta {
         ModelDelta::Text(text) => shown.lock().unwrap().push(text.to_owned()),
-        ModelDelta::Reasoning(_) | ModelDelta::Restarted | ModelDelta::Note(_) => {
+        ModelDelta::Reasoning(_)
+        | ModelDelta::Restarted
+        | ModelDelta::Note(_)
+        | ModelDelta::Waiting { .. } => {
             panic!("a script only speaks")
         }
     };

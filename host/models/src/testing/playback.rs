@@ -55,7 +55,9 @@ pub(crate) fn play<'a>(
         shown.lock().unwrap().push(match delta {
             ModelDelta::Text(text) => Shown::Text(text.to_owned()),
             ModelDelta::Reasoning(text) => Shown::Reasoning(text.to_owned()),
-            ModelDelta::Restarted | ModelDelta::Note(_) => panic!("a decoder emits neither"),
+            ModelDelta::Restarted | ModelDelta::Note(_) | ModelDelta::Waiting { .. } => {
+                panic!("a decoder emits neither")
+            }
         });
     };
     let mut decoder = (wire.decoder)("m", history);

@@ -4,7 +4,7 @@
 
 use crate::{
     bindings::{Host, HostPre, types as wit},
-    caps::unwind::Unwind,
+    caps::{as_count, unwind::Unwind},
     component::plain::BoundCall,
     instance::{
         convert, failure,
@@ -16,9 +16,9 @@ use crate::{
         result_budget::{ResultPermit, ToolResults},
     },
 };
+use agent_host_engine::tool::SessionChange;
 use agent_host_types::{failure::ToolFailure, output::ToolResultOutput, question::Question};
-use serde_json::{Map, Value};
-use std::{mem, sync::Arc};
+use std::sync::Arc;
 use wasmtime::{Engine, Store};
 
 /// One call, ready to run. Owns everything that its task needs.
@@ -42,13 +42,8 @@ pub(super) enum Target {
 
 /// How a guest that did not fail ended.
 pub(super) enum GuestEnd {
-    /// The result, the deltas to merge into the shared state, and the memory reserved for the
-    /// result.
-    Result(
-        ToolResultOutput,
-        Vec<Map<String, Value>>,
-        Option<ResultPermit>,
-    ),
+    /// The result, the changes of the session, and the memory reserved for the result.
+    Result(ToolResultOutput, Vec<SessionChange>, Option<ResultPermit>),
     Asked(Question),
 }
 
@@ -61,19 +56,21 @@ pub(super) async fn run(job: Box<GuestJob>) -> GuestResult {
         Ok(mut output) => {
             let state = store.data();
             let left = convert::bytes_left(&output, &state.limits);
+            let held = as_count(state.artifacts.held_bytes());
             state.http.fetch_links(&mut output, left).await;
             // Small results are bounded by the number of running calls.
-            let memory = if convert::takes_long(&output) {
+            let memory = if convert::takes_long(&output) || held > 0 {
                 yield_slice().await;
                 let bytes = convert::memory_bytes(&output, job.has_schema);
+                let bytes = bytes.saturating_add(held);
                 Some(job.results.reserve(bytes).await?)
             } else {
                 None
             };
             let state = store.data_mut();
-            let merges = mem::take(&mut state.state.merges);
+            let changes = state.take_changes();
             let output = convert::output(output, &state.secrets, &state.limits)?;
-            Ok(GuestEnd::Result(output, merges, memory))
+            Ok(GuestEnd::Result(output, changes, memory))
         }
         Err(error) => match error.downcast_ref::<Unwind>() {
             Some(Unwind::Asked(question)) => Ok(GuestEnd::Asked(question.clone())),

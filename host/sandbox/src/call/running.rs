@@ -79,8 +79,8 @@ impl RunningCall {
             stdio: call.secrets.text(&stdio::combined(&telemetry)).into_owned(),
             limits: Some(call.limits.clone()),
         };
-        let (result, merges) = match result {
-            Ok(GuestEnd::Result(output, merges, _memory)) => (Ok(output), merges),
+        let (result, changes) = match result {
+            Ok(GuestEnd::Result(output, changes, _memory)) => (Ok(output), changes),
             Ok(GuestEnd::Asked(question)) => {
                 return RunEnd::Asked(PendingQuestion {
                     question,
@@ -94,7 +94,7 @@ impl RunningCall {
         RunEnd::Settled(CallReport {
             accounting,
             audit: stats.audit,
-            merges,
+            changes,
             ..CallReport::of(with_denial(result, stats.first_denial))
         })
     }

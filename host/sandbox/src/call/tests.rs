@@ -293,10 +293,10 @@ async fn default_context_has_empty_state_and_no_user() {
     let report = call(&tool, &Limits::default()).await;
     assert_eq!(report.output, ToolResultOutput::Text("{}".to_owned()));
 
-    // Traps unless the answer is the fourth case, `unavailable`.
+    // Traps unless the answer is the fifth case, `unavailable`.
     let code = format!(
-        "(call $ask (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 32))
-        (if (i32.ne (i32.load8_u (i32.const 32)) (i32.const 3)) (then unreachable))
+        "(call $ask (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0) (i32.const 32))
+        (if (i32.ne (i32.load8_u (i32.const 32)) (i32.const 4)) (then unreachable))
         {}",
         crate::guests::ECHO
     );

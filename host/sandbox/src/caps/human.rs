@@ -6,7 +6,7 @@
 mod tests;
 
 use crate::{
-    bindings::human::{self, Answer as WitAnswer, Question as WitQuestion},
+    bindings::human::{self, Answer as WitAnswer, FormAnswer, Question as WitQuestion},
     caps::unwind::Unwind,
     gate::Gate,
 };
@@ -50,8 +50,12 @@ fn to_wit(answer: Answer) -> WitAnswer {
     match answer {
         Answer::Text { text } => WitAnswer::Text(text),
         Answer::Choice { index } => WitAnswer::Choice(index),
-        // A guest's question allows one choice, so there is no such answer.
-        Answer::Choices { .. } | Answer::Cancelled => WitAnswer::Cancelled,
+        Answer::Choices { mut indexes } => {
+            indexes.sort_unstable();
+            indexes.dedup();
+            WitAnswer::Choices(indexes)
+        }
+        Answer::Cancelled => WitAnswer::Cancelled,
     }
 }
 
@@ -61,12 +65,16 @@ impl human::Host for HumanCtx {
             prompt: question.prompt,
             choices: question.choices,
             free_text: question.free_text,
-            multiple: false,
+            multiple: question.multiple,
         };
         // Redacted like the journaled question with which it is compared. Other tools' secrets
         // stay: two questions that become equal by their marks would tell the guest what is in
         // them.
         self.granted.question(&mut question);
         Ok(self.answer(question)?)
+    }
+
+    async fn ask_form(&mut self, _: String, _: String) -> wasmtime::Result<FormAnswer> {
+        Ok(FormAnswer::Unavailable)
     }
 }

@@ -1,6 +1,6 @@
 //! Why a host function, or the epoch callback, unwinds a guest.
 
-use crate::caps::state::MAX_DELTA_BYTES;
+use crate::caps::{control::MAX_MESSAGE_BYTES, state::MAX_DELTA_BYTES};
 use agent_host_types::question::Question;
 
 /// The error that unwinds the instance.
@@ -10,6 +10,10 @@ pub(crate) enum Unwind {
     Deadline,
     #[error("the call merged more than {MAX_DELTA_BYTES} bytes into the session's state")]
     StateTooLarge,
+    #[error("its message at the end of the run has more than {MAX_MESSAGE_BYTES} bytes")]
+    HaltTooLong,
+    #[error("an artifact of the session cannot be read")]
+    ArtifactUnreadable,
     /// The call asks the user, which is not a failure.
     #[error("the call asked a question")]
     Asked(Question),

@@ -27,13 +27,12 @@ use wasmtime::Engine;
 
 const KEY_FILE: &str = "key";
 
-/// The bound on all entries together, in bytes: fifty components the size of Python's.
-const MAX_CACHE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
-
 pub(crate) struct Cache {
     dir: CacheDir,
     key: Key,
     engine: [u8; blake3::OUT_LEN],
+    /// The bound on all entries together.
+    max_bytes: u64,
 }
 
 /// An entry with a valid hash.
@@ -49,7 +48,7 @@ impl Cache {
     ///
     /// # Errors
     /// Other users have access to the directory or the key, or it cannot be read or written.
-    pub(crate) fn open(path: &Path, engine: &Engine) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, engine: &Engine, max_bytes: u64) -> io::Result<Self> {
         let dir = CacheDir::create(path)?;
         let key = match read_key(&dir)? {
             Some(key) => key,
@@ -59,6 +58,7 @@ impl Cache {
             dir,
             key,
             engine: fingerprint(engine),
+            max_bytes,
         })
     }
 
@@ -118,7 +118,7 @@ impl Cache {
                 let prefix = entry::prefix(&self.key, component, &header, code);
                 self.dir.replace(&name, &[&prefix, code])
             })
-            .and_then(|()| manage::evict(&self.dir, MAX_CACHE_BYTES));
+            .and_then(|()| manage::evict(&self.dir, self.max_bytes));
         if let Err(error) = stored {
             tracing::warn!("a compiled tool is not kept in the cache: {error}");
         }

@@ -2,7 +2,7 @@
 //! not allowed yet: the gate decides on its use.
 
 use crate::{
-    bindings::HostPre,
+    bindings::{HookHostPre, HostPre},
     component::{code::shorten, error::LoadError, plain::PlainComponent},
     engine::Allocator,
     instance::{linker::linker, store::CallState},
@@ -17,9 +17,24 @@ pub(super) const CONTRACT_VERSION: &str = "0.1.0";
 /// The export of a component that implements the contract.
 pub(super) const EXPORT: &str = "agent:tool/tool@0.1.0";
 
-/// The interfaces of the package that a component can import. `types` has no functions, but
-/// bindings import it.
-const OFFERED: [&str; 4] = ["types", "progress", "state", "human"];
+/// The export of a component with hooks.
+const HOOK_EXPORT: &str = "agent:tool/hook@0.1.0";
+
+/// The interfaces of the package that a component can import. Those of types have no
+/// functions, but bindings import them.
+const OFFERED: [&str; 8] = [
+    "types",
+    "hook-types",
+    "progress",
+    "state",
+    "human",
+    "context",
+    "control",
+    "artifacts",
+];
+
+/// The interface of the package that no component can import yet.
+const RESERVED: &str = "tools";
 
 /// The bound on a name that a component chose, in bytes.
 const MAX_NAME_BYTES: usize = 120;
@@ -27,11 +42,15 @@ const MAX_NAME_BYTES: usize = 120;
 pub(crate) enum EntryPoint {
     Contract(HostPre<CallState>),
     Plain(PlainComponent),
+    /// It has hooks, and no tools.
+    Hooks,
 }
 
 /// A checked and linked component.
 pub(crate) struct LinkedComponent {
     pub(crate) entry_point: EntryPoint,
+    /// Its hooks, if it has some.
+    pub(crate) hook: Option<HookHostPre<CallState>>,
     pub(crate) imports: Vec<String>,
     pub(crate) allocator: Allocator,
 }
@@ -58,22 +77,26 @@ pub(crate) fn link(
         }
     }
     let exports = ty.exports(component.engine()).map(|(name, _)| name);
-    let is_contract = check_exports(&exports.collect::<Vec<_>>())?;
+    let exports: Vec<&str> = exports.collect();
+    let has_hooks = exports.contains(&HOOK_EXPORT);
+    let is_contract = check_exports(&exports)?;
     let pre = linker(component.engine())
         .and_then(|linker| linker.instantiate_pre(component))
         .map_err(|error| link_error(&error))?;
+    let hook = has_hooks.then(|| HookHostPre::new(pre.clone()));
+    let hook = hook
+        .transpose()
+        .map_err(|error| mismatch(HOOK_EXPORT, &error))?;
     let entry_point = if is_contract {
-        EntryPoint::Contract(HostPre::new(pre).map_err(|error| {
-            LoadError::ContractMismatch(format!(
-                "its export `{EXPORT}` does not have the types of the contract: {}",
-                shorten(&error.root_cause().to_string())
-            ))
-        })?)
+        EntryPoint::Contract(HostPre::new(pre).map_err(|error| mismatch(EXPORT, &error))?)
+    } else if has_hooks {
+        EntryPoint::Hooks
     } else {
         EntryPoint::Plain(PlainComponent::new(pre, reaches_outside)?)
     };
     Ok(LinkedComponent {
         entry_point,
+        hook,
         imports,
         allocator,
     })
@@ -105,6 +128,9 @@ fn check_import(name: &str, types_only: bool) -> Result<(), LoadError> {
         };
     };
     let (interface, version) = own.split_once('@').unwrap_or((own, ""));
+    if interface == RESERVED {
+        return Err(LoadError::ReservedInterface(shown));
+    }
     if !OFFERED.contains(&interface) {
         return Err(LoadError::MissingCapability(shown));
     }
@@ -123,13 +149,25 @@ fn check_exports(names: &[&str]) -> Result<bool, LoadError> {
         return Err(LoadError::ContractMismatch("it exports nothing".to_owned()));
     }
     let mut names = names.iter();
-    match names.find(|name| name.starts_with("agent:tool/tool")) {
+    let is_other = |name: &&&str| {
+        (name.starts_with("agent:tool/tool") || name.starts_with("agent:tool/hook"))
+            && **name != HOOK_EXPORT
+    };
+    match names.find(is_other) {
         Some(other) => Err(LoadError::ContractMismatch(format!(
             "it exports `{}`",
             text::sanitize(other, MAX_NAME_BYTES)
         ))),
         None => Ok(false),
     }
+}
+
+/// Returns the error of an export whose types are not those of the contract.
+fn mismatch(export: &str, error: &wasmtime::Error) -> LoadError {
+    LoadError::ContractMismatch(format!(
+        "its export `{export}` does not have the types of the contract: {}",
+        shorten(&error.root_cause().to_string())
+    ))
 }
 
 /// Explains the linker's first error: an interface that is missing or has other types.

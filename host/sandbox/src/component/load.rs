@@ -82,7 +82,7 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
                 blocking(shared, move |shared| from_source(shared, machine_code)).await??;
             let queried = match &linked.entry_point {
                 EntryPoint::Contract(pre) => Some(definitions::query(shared, pre).await?),
-                EntryPoint::Plain(_) => None,
+                EntryPoint::Plain(_) | EntryPoint::Hooks => None,
             };
             let (linked, texts, digest) = blocking(shared, move |shared| {
                 let raw = match (queried, &linked.entry_point) {
@@ -93,7 +93,7 @@ async fn load_new(shared: &Arc<Shared>, component: Identified) -> Result<Loaded,
                     tools: raw,
                     skill: skill::read(&bytes).to_vec(),
                 };
-                let texts = select(described.clone())
+                let texts = select(&linked, described.clone())
                     .map_err(|error| LoadError::Definitions(error.to_string()))?;
                 let digest = Digest::of(&bytes);
                 if let Some(cache) = &shared.cache {
@@ -178,7 +178,8 @@ fn from_cache(shared: &Shared, hash: blake3::Hash) -> Option<(LinkedComponent, T
         {
             return Err("this version names its functions differently".into());
         }
-        Ok((linked, select(entry.described)?, entry.digest))
+        let texts = select(&linked, entry.described)?;
+        Ok((linked, texts, entry.digest))
     };
     let loaded = load().map_err(|reason| {
         tracing::warn!("a compiled tool in the cache does not load and is made anew: {reason}");
@@ -189,7 +190,10 @@ fn from_cache(shared: &Shared, hash: blake3::Hash) -> Option<(LinkedComponent, T
 /// The usable definitions, notes on the others, and the archive of the skill.
 type Texts = (Definitions, Vec<ToolNote>, Vec<u8>);
 
-fn select(described: Described) -> Result<Texts, DefinitionsError> {
+fn select(linked: &LinkedComponent, described: Described) -> Result<Texts, DefinitionsError> {
+    if let EntryPoint::Hooks = linked.entry_point {
+        return Ok((Definitions::default(), Vec::new(), described.skill));
+    }
     let (definitions, notes) = Definitions::select(described.tools, InputChecks::Host)?;
     Ok((definitions, notes, described.skill))
 }

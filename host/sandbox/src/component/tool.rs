@@ -214,7 +214,7 @@ impl ToolComponent {
     pub fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
         self.check_input(tool, input)?;
         match &self.loaded.linked.entry_point {
-            EntryPoint::Contract(_) => Ok(()),
+            EntryPoint::Contract(_) | EntryPoint::Hooks => Ok(()),
             EntryPoint::Plain(plain) => plain.bind(tool, input).map(drop),
         }
     }

@@ -4,6 +4,7 @@
 use crate::{
     caps::unwind::Unwind,
     instance::{
+        crash,
         limiter::{LimitExceeded, Limiter},
         store::CallState,
     },
@@ -11,7 +12,7 @@ use crate::{
     text,
 };
 use agent_host_types::{
-    failure::{ToolErrorCode, ToolFailure},
+    failure::{MAX_MESSAGE_BYTES, ToolErrorCode, ToolFailure},
     limits::Limits,
 };
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace, component::ResourceTableError};
@@ -21,12 +22,19 @@ use wasmtime_wasi_http::FieldMapError;
 /// The bound on text in a failure that a guest may control, in bytes.
 const MAX_DETAIL_BYTES: usize = 300;
 
-/// Explains the error with which a guest ended, and adds the guest's stack to its stderr.
+/// Explains the error with which a guest ended, and adds the guest's stack to its stderr. Of a crash
+/// the model gets the message; a secret in it is redacted as in every failure.
 pub(crate) fn of_guest(error: &wasmtime::Error, state: &CallState) -> ToolFailure {
+    let stderr = state.telemetry.stderr.text();
     if let Some(stack) = stack(error) {
         state.telemetry.stderr.push(stack.as_bytes());
     }
-    explain(error, &state.limiter, &state.limits)
+    explain(
+        error,
+        crash::message(&stderr),
+        &state.limiter,
+        &state.limits,
+    )
 }
 
 /// Explains a task that ended without a result.
@@ -55,7 +63,12 @@ fn stack(error: &wasmtime::Error) -> Option<String> {
     Some(format!("\n[guest stack]\n{frames}\n"))
 }
 
-fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolFailure {
+fn explain(
+    error: &wasmtime::Error,
+    crash: Option<&str>,
+    limiter: &Limiter,
+    limits: &Limits,
+) -> ToolFailure {
     // Names of the guest's functions appear only in its stderr and in this log.
     tracing::debug!("a guest ended with an error: {error:?}");
     if let Some(unwind) = error.downcast_ref() {
@@ -100,7 +113,16 @@ fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolF
         );
     }
     if let Some(trap) = error.downcast_ref::<Trap>() {
-        return ToolFailure::new(ToolErrorCode::Trap, format!("The tool crashed: {trap}."));
+        let message = crash.map_or_else(
+            || format!("The tool crashed: {trap}."),
+            |crash| {
+                format!(
+                    "The tool crashed: {}",
+                    text::sanitize(crash, MAX_MESSAGE_BYTES)
+                )
+            },
+        );
+        return ToolFailure::new(ToolErrorCode::Trap, message);
     }
     untyped(error, limits)
 }
@@ -108,7 +130,11 @@ fn explain(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> ToolF
 fn of_unwind(unwind: &Unwind, limits: &Limits) -> ToolFailure {
     match unwind {
         Unwind::Deadline => timeout(limits),
-        Unwind::StateTooLarge => limit_reached(&unwind.to_string()),
+        Unwind::StateTooLarge | Unwind::HaltTooLong => limit_reached(&unwind.to_string()),
+        Unwind::ArtifactUnreadable => ToolFailure::new(
+            ToolErrorCode::ToolUnavailable,
+            "An artifact of the session cannot be read now; the operator finds the reason in the log.",
+        ),
         Unwind::Asked(_) => ToolFailure::invalid_output(
             "The tool asked the user a question where none can be asked.",
         ),

@@ -3,8 +3,11 @@
 //! gated implementation with an ungated one.
 
 use crate::{
-    bindings::{human, progress, state, types},
+    bindings::{artifacts, context, control, hook_types, human, progress, state, types},
     caps::{
+        artifacts::ArtifactsCtx,
+        context::ContextCtx,
+        control::ControlCtx,
         files::{Files, FilesView},
         human::HumanCtx,
         progress::ProgressCtx,
@@ -32,9 +35,13 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     let l = &mut linker;
 
     types::add_to_linker::<_, HasSelf<CallState>>(l, |call| call)?;
+    hook_types::add_to_linker::<_, HasSelf<CallState>>(l, |call| call)?;
     human::add_to_linker::<_, HasSelf<HumanCtx>>(l, |call| &mut call.human)?;
     progress::add_to_linker::<_, HasSelf<ProgressCtx>>(l, |call| &mut call.progress)?;
     state::add_to_linker::<_, HasSelf<StateCtx>>(l, |call| &mut call.state)?;
+    context::add_to_linker::<_, HasSelf<ContextCtx>>(l, |call| &mut call.context)?;
+    control::add_to_linker::<_, HasSelf<ControlCtx>>(l, |call| &mut call.control)?;
+    artifacts::add_to_linker::<_, HasSelf<ArtifactsCtx>>(l, |call| &mut call.artifacts)?;
 
     io::error::add_to_linker::<_, HasSelf<ResourceTable>>(l, |call| &mut call.table)?;
     io::poll::add_to_linker::<_, HasSelf<ResourceTable>>(l, |call| &mut call.table)?;
@@ -76,8 +83,9 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     Ok(linker)
 }
 
-/// The interface `types` has no functions.
+/// The interfaces with types alone have no functions.
 impl types::Host for CallState {}
+impl hook_types::Host for CallState {}
 
 impl CallState {
     fn files(&mut self) -> FilesView<'_> {

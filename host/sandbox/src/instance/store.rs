@@ -3,7 +3,10 @@
 
 use crate::{
     caps::{
+        artifacts::ArtifactsCtx,
         as_count,
+        context::ContextCtx,
+        control::ControlCtx,
         files::{FilesCtx, FilesError},
         http::{HttpClient, HttpCtx},
         human::HumanCtx,
@@ -18,14 +21,16 @@ use crate::{
     schedule::{admission::busy, blocking::ToolBlocking},
     secrets::Redactors,
 };
-use agent_host_engine::secrets::Secrets;
+use agent_host_engine::{artifact::SessionArtifacts, secrets::Secrets, tool::SessionChange};
 use agent_host_types::{
+    custom_context::CustomContext,
     failure::{ToolErrorCode, ToolFailure},
     limits::Limits,
     question::AnsweredQuestion,
 };
 use serde_json::{Map, Value};
 use std::{
+    mem,
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -45,6 +50,9 @@ pub(crate) struct CallState {
     pub(crate) human: HumanCtx,
     pub(crate) progress: ProgressCtx,
     pub(crate) state: StateCtx,
+    pub(crate) context: ContextCtx,
+    pub(crate) control: ControlCtx,
+    pub(crate) artifacts: ArtifactsCtx,
     pub(crate) wasi: LazyWasiCtx,
     pub(crate) limiter: Limiter,
     pub(crate) telemetry: Arc<Telemetry>,
@@ -52,13 +60,32 @@ pub(crate) struct CallState {
     pub(crate) limits: Limits,
 }
 
-/// The session's part in one call: the state shared by its tools, and the user's answers.
+impl CallState {
+    /// Takes the changes of the session that the guest asked for.
+    pub(crate) fn take_changes(&mut self) -> Vec<SessionChange> {
+        let merges = mem::take(&mut self.state.merges).into_iter();
+        let halt = self.control.halt.take();
+        merges
+            .map(SessionChange::Merge)
+            .chain(self.artifacts.take_changes())
+            .chain(halt.map(SessionChange::Halt))
+            .collect()
+    }
+}
+
+/// The session's part in one call: the state shared by its tools, its context, and the user's
+/// answers.
 #[derive(Clone, Debug, Default)]
 pub struct CallContext {
     /// The shared state that the call reads.
     pub shared: Arc<Map<String, Value>>,
+    /// The custom context that the call reads.
+    pub custom: Arc<CustomContext>,
     /// The questions of earlier runs of this call, with their answers.
     pub answers: Vec<AnsweredQuestion>,
+    /// The artifacts of the session; absent for a call outside of one, whose changes lead to
+    /// nothing.
+    pub artifacts: Option<SessionArtifacts>,
     /// True if the user can be asked now.
     pub can_ask: bool,
 }
@@ -108,6 +135,12 @@ pub(crate) async fn configure_store(
         granted: gate.granted_secrets(&setup.secrets),
         all: setup.secrets,
     };
+    let artifacts = ArtifactsCtx::new(
+        Arc::clone(&gate),
+        secrets.clone(),
+        setup.context.artifacts,
+        limits.max_transfer_bytes,
+    );
     let state = CallState {
         table,
         files: Arc::new(files),
@@ -126,6 +159,11 @@ pub(crate) async fn configure_store(
         },
         progress: ProgressCtx::new(Arc::clone(&telemetry), setup.progress_interval),
         state: StateCtx::new(setup.context.shared, secrets.clone()),
+        context: ContextCtx {
+            snapshot: setup.context.custom,
+        },
+        control: ControlCtx::new(secrets.clone()),
+        artifacts,
         wasi: LazyWasiCtx::new(gate, Arc::clone(&telemetry), limits.random_bytes),
         limiter: Limiter::new(&limits, Arc::clone(&telemetry)),
         telemetry,

@@ -4,6 +4,7 @@ use crate::{
     approval::{ArgumentPattern, Remember, RememberWhat},
     budget::Budget,
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, WaitingChild},
+    hook::{HookPoint, ReviewEnd, VerdictKind},
     limits::Limits,
     message::{Role, ToolResult},
     model::{ModelError, ModelErrorKind, StopReason},
@@ -182,6 +183,9 @@ fn ends() -> Vec<TurnEnd> {
             text: "done".into(),
             output: Some(json!([1])),
             result: Some(result),
+        },
+        TurnEnd::Halted {
+            message: "enough".into(),
         },
         TurnEnd::BudgetExceeded {
             budget: Budget::Turns { limit: 50 },
@@ -395,12 +399,38 @@ fn conversation_events() -> Vec<Event> {
     ]
 }
 
+fn verdict(point: HookPoint, verdict: VerdictKind) -> HookVerdict {
+    HookVerdict {
+        hook: "guard".into(),
+        point,
+        verdict,
+        reason: Some("no".into()),
+    }
+}
+
 fn call_events() -> Vec<Event> {
     vec![
         Event::CallReceived {
             call_id: id(),
             tool: "write_file".into(),
             input: map(),
+        },
+        Event::CallReviewed {
+            call_id: id(),
+            tool: "write_file".into(),
+            input_digest: Digest::of(b"{}"),
+            review: CallReview {
+                verdicts: vec![verdict(HookPoint::BeforeTool, VerdictKind::Fallback)],
+                input: Some(map()),
+                end: ReviewEnd::Fallback {
+                    hook: "guard".into(),
+                    output: ToolResultOutput::Text("none".into()),
+                },
+            },
+        },
+        Event::HookDecided {
+            call_id: Some(id()),
+            verdict: verdict(HookPoint::AfterTool, VerdictKind::Block),
         },
         Event::CallIntended {
             call_id: id(),
@@ -444,6 +474,24 @@ fn call_events() -> Vec<Event> {
         Event::StateMerged {
             call_id: id(),
             delta: map(),
+        },
+        Event::ArtifactStored {
+            call_id: Some(id()),
+            tool: Some("plot".into()),
+            name: "plots/one.png".parse().unwrap(),
+            media_type: "image/png".into(),
+            blob: blob(),
+        },
+        Event::ArtifactDeleted {
+            call_id: Some(id()),
+            name: "plots/one.png".parse().unwrap(),
+        },
+        Event::RunHalted {
+            call_id: id(),
+            message: "enough".into(),
+        },
+        Event::ContextSet {
+            context: map().try_into().unwrap(),
         },
     ]
 }
@@ -528,17 +576,17 @@ fn event_form_equals_the_golden_file() {
     }
 }
 
-/// Sessions of programs with older versions stay readable: each new field has a default.
+/// Sessions of programs with earlier versions stay readable: each new field has a default.
 #[test]
-fn event_of_older_version_is_read() {
-    let versions = [
+fn event_of_version_1_and_2_is_read() {
+    let earlier = [
         (1, include_str!("golden_1.jsonl")),
         (2, include_str!("golden_2.jsonl")),
     ];
-    for (version, golden) in versions {
-        for line in golden.lines() {
+    for (version, lines) in earlier {
+        for line in lines.lines() {
             let read = Event::from_stored(version, line.as_bytes());
-            assert!(read.is_ok(), "{read:?}: {line}");
+            assert!(read.is_ok(), "{version}: {read:?}: {line}");
         }
     }
 }

@@ -2,6 +2,7 @@
 //! serde would not.
 
 use super::{EdgeDefinition, ForeachDefinition, ForeachMode, Inputs, Next};
+use schemars::JsonSchema;
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{Error, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
@@ -10,23 +11,50 @@ use serde::{
 use std::{collections::BTreeMap, fmt, num::NonZeroU32};
 
 /// The table of an edge.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct EdgeTable {
+pub(super) struct EdgeTable {
     to: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     when: Option<String>,
 }
 
 /// The table of a `foreach`.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct ForeachTable {
+pub(super) struct ForeachTable {
     over: String,
     #[serde(default)]
     mode: ForeachMode,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at_once: Option<NonZeroU32>,
+}
+
+/// The forms of an edge, for the JSON Schema.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "its schema is used, and no value")]
+pub(super) enum EdgeForm {
+    Id(String),
+    Table(EdgeTable),
+}
+
+/// The forms of [`Next`], for the JSON Schema.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "its schema is used, and no value")]
+pub(super) enum NextForm {
+    One(EdgeForm),
+    List(Vec<EdgeForm>),
+}
+
+/// The forms of a `foreach`, for the JSON Schema.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "its schema is used, and no value")]
+pub(super) enum ForeachForm {
+    Reference(String),
+    Table(ForeachTable),
 }
 
 impl From<EdgeTable> for EdgeDefinition {

@@ -5,13 +5,15 @@ use std::path::Path;
 use toml::{Table, Value};
 
 /// The keys of paths. `*` is an element of a list, or any key of a table.
-const PATHS: [&[&str]; 10] = [
+const PATHS: [&[&str]; 12] = [
     &["state-dir"],
     &["cache-dir"],
     &["instructions", "*"],
     &["skills", "*"],
     &["tool", "*", "component"],
     &["tool", "*", "dir", "*", "host"],
+    &["hook", "*", "component"],
+    &["hook", "*", "dir", "*", "host"],
     &["grants", "dir", "*", "host"],
     &["external-tool", "*", "input-schema"],
     &["mcp", "*", "roots", "*"],

@@ -13,6 +13,10 @@ pub(in crate::config) enum Origin {
     Project(PathBuf),
     /// An environment variable.
     Variable(String),
+    /// An option of the command line.
+    Option(String),
+    /// The program.
+    BuiltIn,
 }
 
 impl fmt::Display for Origin {
@@ -20,7 +24,8 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::System(path) | Self::User(path) | Self::Project(path) => path.display().fmt(f),
-            Self::Variable(name) => f.write_str(name),
+            Self::Variable(name) | Self::Option(name) => f.write_str(name),
+            Self::BuiltIn => f.write_str("built-in"),
         }
     }
 }

@@ -265,7 +265,8 @@ fn layers_problem_is_shown_in_the_layer_of_its_key() {
 }
 
 /// The keys of the reference whose texts are paths, or may be.
-const PATHS: &str = "agent/*/instructions/* agent/*/model cache-dir fallback/* grants/dir/*/host instructions/* \
+const PATHS: &str = "agent/*/instructions/* agent/*/model cache-dir fallback/* grants/dir/*/host hook/*/component \
+    hook/*/dir/*/host instructions/* \
     mcp/*/oauth/client-secret mcp/*/roots/* model network/proxy openai-compat/api-key \
     provider/*/headers/x-team secret/*/from settings/headers/x-team skills/* state-dir \
     tool/*/component tool/*/dir/*/host";
@@ -273,11 +274,12 @@ const PATHS: &str = "agent/*/instructions/* agent/*/model cache-dir fallback/* g
 /// The other ones with texts. Programs of MCP servers start in a directory that is made absolute by
 /// itself, and the inputs of workflows are of its tools.
 const OTHERS: &str = "agent/*/approval agent/*/description agent/*/name agent/*/system agent/*/tools/* \
-    agent/*/until-tool/* agents/* approval-timing external-tool/*/approval/* \
+    agent/*/until-tool/* agents/* approval-timing cache-bytes external-tool/*/approval/* \
     external-tool/*/description external-tool/*/effect external-tool/*/input-schema/type \
     external-tool/*/name external-tool/*/title grants/dir/*/guest grants/dir/*/mask/* \
     grants/dir/*/mode grants/env/*/name grants/env/*/value grants/http/*/host \
     grants/http/*/methods/* grants/http/*/path grants/http/*/scheme grants/secrets/* \
+    hook/*/name hook/*/on-error hook/*/points/* hook/*/tools/* \
     mcp/*/approval mcp/*/command/* mcp/*/dir mcp/*/env/*/name mcp/*/name mcp/*/oauth/client-id \
     mcp/*/oauth/client-metadata-url mcp/*/oauth/scopes/* mcp/*/read-only/* mcp/*/tools/* \
     network/no-proxy/* openai-compat/base-url permission-prompts provider/*/base-url \

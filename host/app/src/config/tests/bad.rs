@@ -106,12 +106,21 @@ fn config_with_bad_value_is_refused() {
         ),
         (
             "model = \"llama3.2\"",
-            "the model `llama3.2` does not name a provider and a model; write it like `openai-compat:llama3.2` or \
-             `script:tour`",
+            "the model `llama3.2` does not name a provider and a model; write it like `ollama:llama3.2` or `script:tour`; `agent-host models` \
+             lists what your providers have",
+        ),
+        (
+            "model = \"gpt-5\"",
+            "the model `gpt-5` does not name a provider and a model; did you mean `openai:gpt-5`?",
+        ),
+        (
+            "model = \"claude-of-tomorrow\"",
+            "the model `claude-of-tomorrow` does not name a provider and a model; did you mean `anthropic:claude-of-tomorrow`?",
         ),
         (
             "model = \"script:\"",
-            "the model `script:` does not name a provider and a model; write it like `openai-compat:llama3.2` or `script:tour`",
+            "the model `script:` does not name a provider and a model; write it like `ollama:llama3.2` or `script:tour`; `agent-host models` \
+             lists what your providers have",
         ),
         (
             "model = \"openai_compat:x\"",
@@ -167,7 +176,7 @@ fn overrides_with_bad_value_are_refused() {
     assert_eq!(
         tree.refusal("[[grants.dir]]\nhost = \"data\"", &write),
         "`--write` makes the grant of the working directory writable, and ROOT/home/ann/project is not granted; pass \
-         `--grant dir:PATH:rw` for the directory that tools may write to"
+         `--grant dir:PATH:read-write` for the directory that tools may write to"
     );
 }
 

@@ -50,8 +50,8 @@ fn dir_grant_of_command_line_is_placed() {
         (
             "",
             vec![
-                "dir:.:ro".to_owned(),
-                "dir:data:rw".to_owned(),
+                "dir:.:read-only".to_owned(),
+                "dir:data:read-write".to_owned(),
                 format!("dir:{root}/srv/data"),
             ],
             true,
@@ -320,11 +320,11 @@ fn dir_grant_with_bad_path_is_refused() {
     for (grant, expected) in [
         (
             "dir:",
-            "`--grant dir:` names no directory; write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
+            "`--grant dir:` names no directory; write it like `--grant dir:PATH` or `--grant dir:PATH:read-write`",
         ),
         (
             "dir::rw",
-            "`--grant dir:` names no directory; write it like `--grant dir:PATH` or `--grant dir:PATH:rw`",
+            "`--grant dir:` names no directory; write it like `--grant dir:PATH` or `--grant dir:PATH:read-write`",
         ),
         (
             "dir:data:rwx",
@@ -333,7 +333,7 @@ fn dir_grant_with_bad_path_is_refused() {
         ),
         (
             "data",
-            "the grant `data` is of no kind that there is; write `dir:PATH`, `dir:PATH:rw`, \
+            "the grant `data` is of no kind that there is; write `dir:PATH`, `dir:PATH:read-write`, \
              `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, `env:NAME[=VALUE]` or `secret:NAME`",
         ),
     ] {

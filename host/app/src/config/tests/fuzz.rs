@@ -46,6 +46,12 @@ deadline-ms = 5000
 [[tool.dir]]
 host = "data"
 deny = ["*.key", "a/**/b"]
+[[hook]]
+name = "guard"
+component = "guard.wasm"
+points = ["before-tool", "after-model"]
+tools = ["write_*"]
+on-error = "pass"
 [[workflow]]
 name = "report"
 reduce = { notes = "append" }

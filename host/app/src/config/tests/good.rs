@@ -451,6 +451,7 @@ fn configuration_reference_names_every_key() {
         "[[agent]]",
         "[[workflow]]",
         "[[workflow]]\n[[workflow.node]]",
+        "[[hook]]",
         "[[rule]]",
         "[[grants.dir]]",
         "[[grants.http]]",

@@ -25,6 +25,7 @@ fn session_keep_is_bounded_unless_it_says_otherwise() {
             "[session]\nkeep = { bytes = 1048576 }",
             (Some(30 * DAY), Some(MIB), 30_000, MIB / 16),
         ),
+        ("[session]\nartifact-bytes = 4194304", default),
         ("[session]\ndurability = \"turn\"", default),
         ("[session]\ndurability = \"strict\"", default),
         (
@@ -38,6 +39,10 @@ fn session_keep_is_bounded_unless_it_says_otherwise() {
         let expected = SessionConfig {
             keep: Retention { age, bytes },
             lock_timeout: Duration::from_millis(timeout_ms),
+            artifact_bytes: match toml.contains("artifact-bytes") {
+                true => 4 * MIB,
+                false => 256 * MIB,
+            },
             durability: match toml.contains("strict") {
                 true => Durability::Strict,
                 false => Durability::Turn,

@@ -9,6 +9,10 @@ use agent_host_types::id::Digest;
 use pretty_assertions::assert_eq;
 use std::{fs, os::unix::fs::symlink};
 
+/// A hook, which is a demand by itself.
+const HOOK: &str =
+    "[[hook]]\nname = \"h\"\ncomponent = \"h.wasm\"\npoints = [\"before-tool\", \"after-model\"]\n";
+
 const FILES: &str = "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n";
 const SERVER: &str = "[[mcp]]\nname = \"m\"\n";
 
@@ -90,6 +94,7 @@ fn demanding() -> Vec<(String, &'static str)> {
         ("[gemini]\ntotal-timeout-seconds = 1801\n".to_owned(), "raises total-timeout-seconds of [gemini] to 1801 (the default is 1800)"),
         ("[gemini]\nretries = 4\n".to_owned(), "raises retries of [gemini] to 4 (the default is 3)"),
         ("[[tool]]\nname = \"t\"\ncomponent = \"t.wasm\"\n".to_owned(), "runs the component \"t.wasm\" as \"t\""),
+        (HOOK.to_owned(), "runs the component \"h.wasm\" as the hook \"h\" (before-tool, after-model)"),
         (tool("approval = \"never\""), "runs calls of \"files\" without asking (approval = \"never\")"),
         (tool("approvals = { write_file = \"never\" }"), "runs calls of \"write_file\" of \"files\" without asking (approval = \"never\")"),
         (
@@ -107,6 +112,15 @@ fn demanding() -> Vec<(String, &'static str)> {
         (tool("[[tool.http]]\nhost = \"*\""), "lets \"files\" send HTTP requests to \"*\""),
         (tool("[[tool.env]]\nname = \"KEY\"\nfrom-host = true"), "hands the environment variable \"KEY\" to \"files\""),
         (tool("secrets = [\"s\"]"), "lets \"files\" use the secret \"s\""),
+        (tool("artifacts = \"read-only\""), "lets \"files\" read the artifacts of the session, which hold the results of every tool"),
+        (
+            "[grants]\nartifacts = \"read-write\"\n".to_owned(),
+            "lets every tool read, store and delete the artifacts of the session, which hold the results of every tool",
+        ),
+        (
+            "[session]\nartifact-bytes = 268435457\n".to_owned(),
+            "raises artifact-bytes to 268435457 (the default is 268435456)",
+        ),
         ("[[external-tool]]\nname = \"pay\"\ndescription = \"Pays.\"\ninput-schema = {}\n".to_owned(), "hands calls of \"pay\" to the program that runs agent-host (external-tool)"),
         (server("command = [\"touch\", \"ran\"]"), "starts the program \"touch\" \"ran\" outside of the sandbox, as the MCP server \"m\""),
         (server("url = \"https://a.example\""), "sends calls to \"https://a.example\" as the MCP server \"m\""),
@@ -171,6 +185,20 @@ fn demanding() -> Vec<(String, &'static str)> {
         all.push((toml, told.leak()));
     }
     all
+}
+
+#[test]
+fn untrusted_hook_asks_for_each_of_its_parts() {
+    let more = "on-error = \"pass\"\nsecrets = [\"s\"]\n[[hook.http]]\nhost = \"*\"\n";
+    assert_eq!(
+        tree().demands(&format!("{HOOK}{more}")),
+        [
+            "runs the component \"h.wasm\" as the hook \"h\" (before-tool, after-model)",
+            "continues where the hook \"h\" gives no verdict (on-error = \"pass\")",
+            "lets \"h\" send HTTP requests to \"*\"",
+            "lets \"h\" use the secret \"s\"",
+        ]
+    );
 }
 
 #[test]

@@ -75,6 +75,7 @@ impl Review<'_> {
             http,
             env,
             secrets,
+            artifacts,
         } = raw;
         let who = quoted(name);
         if !component.starts_with("builtin:") {
@@ -93,6 +94,7 @@ impl Review<'_> {
         self.hosts(&who, http.iter().flatten());
         self.variables(&who, env.iter().flatten());
         self.secret_names(&who, secrets.iter().flatten());
+        self.artifacts(&who, *artifacts);
     }
 
     pub(super) fn external_tool(&mut self, raw: &RawExternalTool) {
@@ -309,11 +311,13 @@ impl Review<'_> {
             http,
             env,
             secrets,
+            artifacts,
         } = raw;
         dir.iter().flatten().for_each(|dir| self.dir(who, dir));
         self.hosts(who, http.iter().flatten());
         self.variables(who, env.iter().flatten());
         self.secret_names(who, secrets.iter().flatten());
+        self.artifacts(who, *artifacts);
     }
 
     pub(super) fn secret(&mut self, raw: &SecretSection) {
@@ -371,7 +375,7 @@ impl Review<'_> {
 
     /// Demands a directory grant beyond the default, which is to read the directory that the file
     /// came with, or a part of it.
-    fn dir(&mut self, who: &str, raw: &RawDirGrant) {
+    pub(super) fn dir(&mut self, who: &str, raw: &RawDirGrant) {
         let RawDirGrant {
             host,
             // Its guest path, and stricter rules.
@@ -443,7 +447,11 @@ impl Review<'_> {
         refused || hidden
     }
 
-    fn hosts<'r>(&mut self, who: &str, hosts: impl IntoIterator<Item = &'r RawHttpGrant>) {
+    pub(super) fn hosts<'r>(
+        &mut self,
+        who: &str,
+        hosts: impl IntoIterator<Item = &'r RawHttpGrant>,
+    ) {
         if self.is_offline() {
             return;
         }
@@ -453,7 +461,11 @@ impl Review<'_> {
         }
     }
 
-    fn variables<'r>(&mut self, who: &str, variables: impl IntoIterator<Item = &'r RawEnvGrant>) {
+    pub(super) fn variables<'r>(
+        &mut self,
+        who: &str,
+        variables: impl IntoIterator<Item = &'r RawEnvGrant>,
+    ) {
         for variable in variables {
             let RawEnvGrant {
                 name,
@@ -468,7 +480,11 @@ impl Review<'_> {
         }
     }
 
-    fn secret_names<'r>(&mut self, who: &str, names: impl IntoIterator<Item = &'r String>) {
+    pub(super) fn secret_names<'r>(
+        &mut self,
+        who: &str,
+        names: impl IntoIterator<Item = &'r String>,
+    ) {
         if self.is_offline() {
             return;
         }

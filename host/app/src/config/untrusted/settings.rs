@@ -3,9 +3,10 @@
 use super::{Review, quoted};
 use crate::config::{
     network::RawNetwork,
-    raw::{RawContext, RawKeep, RawProvider, RawSandbox, RawSession},
+    raw::{RawArtifacts, RawContext, RawKeep, RawProvider, RawSandbox, RawSession},
     settings::RawSettings,
 };
+use agent_host_engine::{artifact::DEFAULT_QUOTA_BYTES, policy::ArtifactAccess};
 use agent_host_journal::SqliteOptions;
 use agent_host_models::{Effort, RetryPolicy, Timeouts};
 use agent_host_sandbox::{CompileLimits, SandboxConfig};
@@ -149,10 +150,23 @@ impl Review<'_> {
         }
     }
 
+    /// Demands the artifacts of the session for `who`.
+    pub(super) fn artifacts(&mut self, who: &str, raw: Option<RawArtifacts>) {
+        let can = match raw.and_then(RawArtifacts::access) {
+            None => return,
+            Some(ArtifactAccess::ReadOnly) => "read",
+            Some(ArtifactAccess::ReadWrite) => "read, store and delete",
+        };
+        self.demand(format!(
+            "lets {who} {can} the artifacts of the session, which hold the results of every tool"
+        ));
+    }
+
     pub(super) fn session(&mut self, raw: RawSession) {
         let RawSession {
             keep,
             lock_timeout_ms,
+            artifact_bytes,
             durability: _,
         } = raw;
         if let Some(RawKeep { days, bytes }) = keep {
@@ -165,6 +179,7 @@ impl Review<'_> {
         }
         let default = SqliteOptions::default().lock_timeout.as_millis();
         self.at_most("lock-timeout-ms", lock_timeout_ms.map(u128::from), default);
+        self.at_most("artifact-bytes", artifact_bytes, DEFAULT_QUOTA_BYTES);
     }
 
     pub(super) fn context(&mut self, raw: RawContext) {

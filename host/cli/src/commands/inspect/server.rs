@@ -1,19 +1,28 @@
 //! Describes an MCP server and the tools that it declares.
 
-use super::{tool_json, tool_lines};
-use crate::terminal::{BOLD, Terminal, escape_line, json_text};
+use super::tool_lines;
+use crate::{
+    args::InspectArgs,
+    commands::{explain::shell_quoted, tool_list},
+    terminal::{BOLD, Terminal, escape_line, json_text, section},
+};
 use agent_host_app::ServerEntry;
 use agent_host_engine::policy::CallRule;
 use serde_json::json;
 
-pub(super) async fn show(entry: &ServerEntry, rules: &[CallRule], json: bool, terminal: &Terminal) {
+pub(super) async fn show(
+    entry: &ServerEntry,
+    rules: &[CallRule],
+    args: &InspectArgs,
+    terminal: &Terminal,
+) {
     let server = &entry.server;
     let config = server.config();
     let features = server.features();
     let (identity, version) = (config.reach.identity(), server.version().await);
-    if json {
+    if args.json {
         let tools = server.definitions().iter();
-        let tools = tools.map(|tool| tool_json(tool, tool.effect, rules));
+        let tools = tools.map(|tool| tool_list::as_json(tool, tool.effect, rules));
         return terminal.println(&json_text(&json!({
             "server": identity,
             "protocol": version,
@@ -49,8 +58,21 @@ pub(super) async fn show(entry: &ServerEntry, rules: &[CallRule], json: bool, te
     for note in server.notes() {
         lines.push(format!("  note        {}", escape_line(&note.to_string())));
     }
-    for tool in server.definitions() {
-        lines.extend(tool_lines(tool, tool.effect, rules));
+    let worst = format!("  whatever {identity} reaches: it is outside of the sandbox");
+    section(&mut lines, "At worst", [escape_line(&worst)]);
+    let tools = server.definitions().iter().map(|tool| (tool, tool.effect));
+    if args.schemas {
+        for (tool, effect) in tools {
+            lines.extend(tool_lines(tool, effect, rules));
+        }
+    } else {
+        section(&mut lines, "Tools", tool_list::rows(tools, rules));
     }
     terminal.println(&lines.join("\n"));
+    if !args.schemas {
+        terminal.note(&format!(
+            "\nMore: agent-host inspect {} --schemas",
+            shell_quoted(&entry.config.name)
+        ));
+    }
 }

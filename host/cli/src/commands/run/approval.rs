@@ -19,6 +19,18 @@ use std::sync::PoisonError;
 const CHANGED: &str =
     "A file changed while you read, so here it is again, compared with the file as it is now.";
 
+/// Returns whether an input has decisions about some of the calls that wait: the others wait on, and
+/// nothing runs.
+pub(super) fn is_partial(input: &AgentInput) -> bool {
+    match input {
+        AgentInput::Resume {
+            continuation,
+            decisions,
+        } => decisions.len() < continuation.calls().len(),
+        _ => false,
+    }
+}
+
 impl Run<'_> {
     /// Asks about the waiting calls in order, until the user decides later or the run is stopped. What
     /// was decided until then is kept, and the rest waits; `None` if nothing was decided.

@@ -117,10 +117,11 @@ async fn last_run(args: &RunArgs) -> Result<Option<(SessionId, SessionState, Str
         return Ok(None);
     };
     let store = open_journal(&config).await?;
-    let Ok((id, state)) = run_states(store.as_ref(), name).await else {
+    let directory = config.working_dir.display().to_string();
+    let Ok((id, state)) = run_states(store.as_ref(), &directory, name).await else {
         return Ok(None);
     };
-    Ok(Some((id, state, config.working_dir.display().to_string())))
+    Ok(Some((id, state, directory)))
 }
 
 /// Returns what is recorded and not replaced by the command line.

@@ -1,6 +1,6 @@
 //! `--image` and `--file`: files attached to a prompt.
 
-use super::{MAX_PROMPT_BYTES, read_bytes};
+use super::{read_bytes, task::MAX_PROMPT_BYTES};
 use crate::exit::Failure;
 use agent_host_app::{Config, ModelConfig};
 use agent_host_types::{
@@ -94,11 +94,17 @@ fn text_part(file: &Path, seen: Option<&str>, bytes: Vec<u8>) -> Result<ContentP
     let text = String::from_utf8(bytes).ok();
     let text = text.filter(|text| !text.contains('\0'));
     let text = text.ok_or_else(|| format!("it is of no known type; {accepted}"))?;
+    let name = name(file).unwrap_or_default();
+    let text = format!("The file {name:?}:\n{}", fenced(&text));
+    Ok(ContentPart::Text { text })
+}
+
+/// Returns a text in a fence that it cannot end.
+pub(super) fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max();
     let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
-    let name = name(file).unwrap_or_default();
-    let text = format!("The file {name:?}:\n{fence}\n{text}\n{fence}");
-    Ok(ContentPart::Text { text })
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    format!("{fence}\n{text}\n{fence}")
 }
 
 /// Refuses a PDF or a recording for a first model that takes none. A fallback model gets a note

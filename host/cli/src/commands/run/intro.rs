@@ -2,10 +2,10 @@
 //! the policy checks.
 
 use crate::{
-    commands::{permission_summary, tool_names},
+    commands::tool_names,
     terminal::{BOLD, DIM, Terminal, YELLOW, escape_line},
 };
-use agent_host_app::Host;
+use agent_host_app::{Host, reach};
 use agent_host_engine::{session::Session, turn::Agent};
 
 /// The hint to instructions that are not read unless the user says so.
@@ -30,7 +30,7 @@ pub(super) fn show(host: &Host, agent: &Agent, session: &Session, terminal: &Ter
     if host.config().untold_agents_file().is_some() {
         row(terminal, "", UNTOLD);
     }
-    for line in permission_summary::for_registry(host.registry()) {
+    for line in reach(host.registry()) {
         row(terminal, "reach", &line);
     }
     row(terminal, "session", &session.id().to_string());
@@ -43,7 +43,7 @@ fn show_model(host: &Host, terminal: &Terminal) {
         terminal.note(&format!(
             "{YELLOW}No model is configured, so the built-in tour plays:{YELLOW:#} a script that drives the real loop and the \
              real sandboxed tools over your directory. No language model is involved.\n\
-             For a real agent: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model by `--model` or in \
+             For a real agent: `agent-host init`, or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model by `--model` or in \
              agent.toml, such as ollama:NAME, or openai-compat:NAME with OPENAI_COMPAT_BASE_URL naming the server.\n"
         ));
     }

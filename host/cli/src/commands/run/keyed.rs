@@ -40,8 +40,10 @@ fn recorded(session: &Session) -> Option<TurnReport> {
     let state = session.state();
     let is_answer = |report: &&TurnReport| {
         let workflow = state.workflow();
-        matches!(report.end, TurnEnd::Done { .. } | TurnEnd::Refusal { .. })
-            || workflow.is_some_and(|run| run.has_ended)
+        matches!(
+            report.end,
+            TurnEnd::Done { .. } | TurnEnd::Halted { .. } | TurnEnd::Refusal { .. }
+        ) || workflow.is_some_and(|run| run.has_ended)
     };
     state.last_report().filter(is_answer).cloned()
 }

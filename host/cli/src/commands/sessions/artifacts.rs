@@ -42,7 +42,7 @@ pub(super) async fn list(
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
     let id = store.find(session).await?;
-    let Artifacts { kept, refused } = read(store, id).await?;
+    let Artifacts { kept, refused, .. } = read(store, id).await?;
     if kept.is_empty() && !as_json {
         terminal.note("The calls of this session left no files.");
     }
@@ -64,7 +64,7 @@ pub(super) async fn list(
                 escape_line(&artifact.media_type),
                 bytes(artifact.blob.size),
                 artifact.blob.digest,
-                escape_line(&artifact.tool)
+                escape_line(artifact.tool.as_deref().unwrap_or("the caller"))
             )
         };
         terminal.println_as(as_json, as_value, as_line);

@@ -29,7 +29,7 @@ pub(super) async fn fork(
     Ok(Exit::Done)
 }
 
-pub(super) async fn export(
+pub(in crate::commands) async fn export(
     store: &dyn JournalStore,
     session: &str,
     output: Option<&Path>,

@@ -1,5 +1,6 @@
 //! Formats a journal event as text.
 
+mod hooks;
 mod nodes;
 
 use crate::terminal::{
@@ -112,6 +113,10 @@ fn event(event: &Event) -> String {
             tool,
             input,
         } => ("call", call(tool, input, call_id, "not run")),
+        Event::CallReviewed { tool, review, .. } => ("reviewed", hooks::review(tool, review)),
+        Event::HookDecided { call_id, verdict } => {
+            ("hook", hooks::decided(call_id.as_ref(), verdict))
+        }
         Event::CallIntended {
             call_id,
             tool,
@@ -193,6 +198,32 @@ fn event(event: &Event) -> String {
         Event::StateMerged { delta, .. } => (
             "state",
             one_line(&json!(delta).to_string(), SHOWN_CHARACTERS),
+        ),
+        Event::ContextSet { context } => (
+            "context",
+            one_line(&json!(context).to_string(), SHOWN_CHARACTERS),
+        ),
+        Event::ArtifactStored {
+            name,
+            media_type,
+            blob,
+            ..
+        } => (
+            "artifact",
+            format!(
+                "{} {DIM}({}, {}){DIM:#}",
+                escape_line(name.as_str()),
+                escape_line(media_type),
+                bytes(blob.size)
+            ),
+        ),
+        Event::ArtifactDeleted { name, .. } => (
+            "artifact",
+            format!("{} deleted", escape_line(name.as_str())),
+        ),
+        Event::RunHalted { call_id, message } => (
+            "halt",
+            format!("by {}: {}", escape_line(&call_id.0), indent(message)),
         ),
         Event::WorkflowStarted { .. }
         | Event::NodeIntended { .. }
@@ -365,6 +396,7 @@ fn ended(report: &TurnReport) -> String {
     let word = match &report.end {
         TurnEnd::NeedsMoreTurns => "unfinished",
         TurnEnd::Done { .. } => "done",
+        TurnEnd::Halted { .. } => "ended by a tool",
         TurnEnd::BudgetExceeded { .. } => "stopped: a budget is used up",
         TurnEnd::AwaitingConfirmation { .. } => "waits for the user",
         TurnEnd::AwaitingAnswer { .. } => "waits for an answer",

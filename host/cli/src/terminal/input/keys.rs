@@ -1,10 +1,18 @@
 //! Decodes a terminal's bytes into keys. Pure.
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
 /// A key or the edge of a paste, by its meaning to an input line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(in crate::terminal) enum Key {
     Char(char),
     Enter,
+    Tab,
+    /// Escape by itself; reported by [`Decoder::end_escape`] alone.
+    Escape,
     /// Backspace.
     Erase,
     /// Ctrl-W.
@@ -19,16 +27,41 @@ pub(super) enum Key {
     Quit,
     /// Ctrl-Z.
     Suspend,
+    /// Ctrl with another key, as the lower-case letter or the sign.
+    Control(char),
+    /// Alt with a key; `\n` is Alt-Enter, and `\u{7f}` Alt-Backspace.
+    Alt(char),
+    /// A key without a character.
+    Named(Named),
     /// The terminal begins to send pasted text (bracketed paste mode).
     PasteBegins,
     /// The pasted text ends.
     PasteEnds,
-    /// Any other key, such as an arrow: no input, but the keyboard is not quiet.
+    /// Bytes that are no UTF-8.
+    Broken,
+    /// Any other key, such as F5: no input, but the keyboard is not quiet.
     Other,
+}
+
+/// A key that moves the cursor or edits, and has no character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::terminal) enum Named {
+    Up,
+    Down,
+    Left,
+    Right,
+    WordLeft,
+    WordRight,
+    Home,
+    End,
+    Delete,
 }
 
 /// The maximum length of escape parameters, in bytes; longer ones are skipped.
 const MAX_PARAMETERS: usize = 16;
+
+/// The rest of the sequence that ends a paste, after its Escape.
+const PASTE_END: &[u8] = b"[201~";
 
 /// The position in an escape or UTF-8 sequence.
 #[derive(Debug, Default)]
@@ -42,6 +75,8 @@ enum State {
     Single,
     /// In a character of several bytes.
     Utf8(Vec<u8>),
+    /// In a paste, after Escape and this many bytes of [`PASTE_END`].
+    PasteEscape(usize),
 }
 
 /// Decodes keys, one byte at a time.
@@ -49,6 +84,8 @@ enum State {
 pub(super) struct Decoder {
     state: State,
     in_paste: bool,
+    /// True after a pasted carriage return: a line feed belongs to it.
+    after_return: bool,
 }
 
 impl Decoder {
@@ -57,24 +94,45 @@ impl Decoder {
         self.in_paste
     }
 
-    /// Takes a byte and returns the key that it completes, if any.
-    pub(super) fn feed(&mut self, byte: u8) -> Option<Key> {
-        match std::mem::take(&mut self.state) {
+    /// True after an Escape that may begin a sequence.
+    pub(super) fn in_escape(&self) -> bool {
+        matches!(self.state, State::Escape)
+    }
+
+    /// Ends a sequence of nothing but Escape, which no byte follows.
+    pub(super) fn end_escape(&mut self) -> Key {
+        self.state = State::Ground;
+        Key::Escape
+    }
+
+    /// Takes a byte and adds the keys that it completes.
+    pub(super) fn feed(&mut self, byte: u8, keys: &mut VecDeque<Key>) {
+        let key = match std::mem::take(&mut self.state) {
             State::Ground => self.ground(byte),
             State::Escape => match byte {
                 b'[' => self.enter(State::Control(Vec::new())),
                 b'O' => self.enter(State::Single),
+                b'\r' | b'\n' => Some(Key::Alt('\n')),
+                0x08 | 0x7f => Some(Key::Alt('\u{7f}')),
+                0x20..=0x7e => Some(Key::Alt(char::from(byte))),
                 // An Escape key by itself, and then another key.
-                0..=0x1f | 0x7f => self.ground(byte),
-                _ => Some(Key::Other),
+                0..=0x1f => self.ground(byte),
+                0x80.. => Some(Key::Other),
             },
             State::Control(parameters) => self.control(parameters, byte),
             State::Single => match byte {
                 0..=0x1f | 0x7f => self.ground(byte),
-                _ => Some(Key::Other),
+                _ => Some(named(&[], byte)),
             },
+            // No byte within a character.
+            State::Utf8(_) if !matches!(byte, 0x80..=0xbf) => {
+                keys.push_back(Key::Broken);
+                self.ground(byte)
+            }
             State::Utf8(bytes) => self.utf8(bytes, byte),
-        }
+            State::PasteEscape(matched) => self.paste_escape(matched, byte, keys),
+        };
+        keys.extend(key);
     }
 
     fn enter(&mut self, state: State) -> Option<Key> {
@@ -83,24 +141,55 @@ impl Decoder {
     }
 
     fn ground(&mut self, byte: u8) -> Option<Key> {
+        if self.in_paste {
+            return self.pasted(byte);
+        }
         Some(match byte {
             0x1b => return self.enter(State::Escape),
             b'\r' | b'\n' => Key::Enter,
+            b'\t' => Key::Tab,
             0x20..=0x7e => Key::Char(char::from(byte)),
             0x80.. => return self.utf8(Vec::new(), byte),
-            b'\t' if self.in_paste => Key::Char('\t'),
-            // Also in a paste, whose end may never come.
             0x03 => Key::Interrupt,
-            // No other control character in a paste is a command.
-            _ if self.in_paste => Key::Other,
             0x04 => Key::End,
             0x08 | 0x7f => Key::Erase,
             0x15 => Key::EraseLine,
             0x17 => Key::EraseWord,
             0x1a => Key::Suspend,
             0x1c => Key::Quit,
-            _ => Key::Other,
+            0x1f => Key::Control('_'),
+            0x01..=0x19 => Key::Control(char::from(byte + 0x60)),
+            0 | 0x1b..=0x1f => Key::Other,
         })
+    }
+
+    /// Takes a byte of pasted text, in which no control character is a command but Ctrl-C: the end
+    /// of the paste may never come.
+    fn pasted(&mut self, byte: u8) -> Option<Key> {
+        let after_return = std::mem::replace(&mut self.after_return, byte == b'\r');
+        Some(match byte {
+            0x1b => return self.enter(State::PasteEscape(0)),
+            0x03 => Key::Interrupt,
+            b'\n' if after_return => return None,
+            b'\r' | b'\n' => Key::Enter,
+            0x80.. => return self.utf8(Vec::new(), byte),
+            _ => Key::Char(char::from(byte)),
+        })
+    }
+
+    /// Takes a byte after an Escape in a paste: of the end mark, or of the text.
+    fn paste_escape(&mut self, matched: usize, byte: u8, keys: &mut VecDeque<Key>) -> Option<Key> {
+        if PASTE_END.get(matched) == Some(&byte) {
+            if matched + 1 < PASTE_END.len() {
+                return self.enter(State::PasteEscape(matched + 1));
+            }
+            self.in_paste = false;
+            return Some(Key::PasteEnds);
+        }
+        keys.push_back(Key::Char('\u{1b}'));
+        let text = PASTE_END.iter().take(matched);
+        keys.extend(text.map(|&byte| Key::Char(char::from(byte))));
+        self.pasted(byte)
     }
 
     fn control(&mut self, mut parameters: Vec<u8>, byte: u8) -> Option<Key> {
@@ -114,13 +203,11 @@ impl Decoder {
             0x40..=0x7e => Some(match (parameters.as_slice(), byte) {
                 (b"200", b'~') => {
                     self.in_paste = true;
+                    self.after_return = false;
                     Key::PasteBegins
                 }
-                (b"201", b'~') => {
-                    self.in_paste = false;
-                    Key::PasteEnds
-                }
-                _ => Key::Other,
+                (b"201", b'~') => Key::PasteEnds,
+                (parameters, _) => named(parameters, byte),
             }),
             _ => self.ground(byte),
         }
@@ -130,69 +217,30 @@ impl Decoder {
         bytes.push(byte);
         match std::str::from_utf8(&bytes) {
             Ok(text) => Some(match text.chars().next() {
-                Some(character) if !character.is_control() => Key::Char(character),
+                Some(character) if self.in_paste || !character.is_control() => Key::Char(character),
                 _ => Key::Other,
             }),
             // Incomplete.
             Err(error) if error.error_len().is_none() => self.enter(State::Utf8(bytes)),
-            Err(_) if byte.is_ascii() => self.ground(byte),
-            Err(_) => Some(Key::Other),
+            Err(_) => Some(Key::Broken),
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{
-        Decoder,
-        Key::{
-            Char, End, Enter, Erase, EraseLine, Interrupt, Other, PasteBegins, PasteEnds, Suspend,
-        },
-    };
-    use pretty_assertions::assert_eq;
-
-    #[test]
-    fn terminal_bytes_decode_into_keys() {
-        let cases: [(&[u8], &[super::Key]); 13] = [
-            (b"y\r", &[Char('y'), Enter]),
-            (b"n\n\x7f\x15", &[Char('n'), Enter, Erase, EraseLine]),
-            (b"\x03\x1a\x04", &[Interrupt, Suspend, End]),
-            ("é日👍".as_bytes(), &[Char('é'), Char('日'), Char('👍')]),
-            // Arrows, function keys, a key with Alt: none of them is a letter.
-            (
-                b"\x1b[A\x1b[15;5~\x1bOPy",
-                &[Other, Other, Other, Char('y')],
-            ),
-            (b"\x1by", &[Other]),
-            (b"\x1b\r\x1b[\x03", &[Enter, Interrupt]),
-            // Broken and hidden characters.
-            (b"\xffy", &[Other, Char('y')]),
-            (b"\xc3y", &[Char('y')]),
-            ("\u{9b}y".as_bytes(), &[Other, Char('y')]),
-            (b"\0", &[Other]),
-            (
-                b"\x1b[200~y\x15\x03\r\t\x1b[201~\x15",
-                &[
-                    PasteBegins,
-                    Char('y'),
-                    Other,
-                    Interrupt,
-                    Enter,
-                    Char('\t'),
-                    PasteEnds,
-                    EraseLine,
-                ],
-            ),
-            (b"\x1b[2000000000000000000000000~y", &[Other, Char('y')]),
-        ];
-        for (bytes, expected) in cases {
-            let mut decoder = Decoder::default();
-            let keys: Vec<super::Key> = bytes
-                .iter()
-                .filter_map(|&byte| decoder.feed(byte))
-                .collect();
-            assert_eq!(keys, expected, "{:?}", bytes.escape_ascii().to_string());
-            assert!(!decoder.in_paste());
-        }
-    }
+/// Returns the key of a sequence that begins with `ESC [` or `ESC O`.
+fn named(parameters: &[u8], last: u8) -> Key {
+    // With Ctrl or Alt.
+    let by_word = matches!(parameters, b"1;5" | b"1;3" | b"5" | b"3");
+    Key::Named(match (parameters, last) {
+        (_, b'C') if by_word => Named::WordRight,
+        (_, b'D') if by_word => Named::WordLeft,
+        ([], b'A') => Named::Up,
+        ([], b'B') => Named::Down,
+        ([], b'C') => Named::Right,
+        ([], b'D') => Named::Left,
+        ([], b'H') | (b"1" | b"7", b'~') => Named::Home,
+        ([], b'F') | (b"4" | b"8", b'~') => Named::End,
+        (b"3", b'~') => Named::Delete,
+        _ => return Key::Other,
+    })
 }

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr as _;
 /// The maximum line, in bytes; characters beyond it are neither taken nor shown.
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 
-/// An input line. Pasted line breaks are part of it.
+/// The input line of a security prompt.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     text: String,
@@ -43,13 +43,8 @@ impl Line {
                 text.clear();
                 true
             }),
-            Key::End
-            | Key::Interrupt
-            | Key::Quit
-            | Key::Suspend
-            | Key::PasteBegins
-            | Key::PasteEnds
-            | Key::Other => String::new(),
+            // No other key is input of a security prompt.
+            _ => String::new(),
         }
     }
 

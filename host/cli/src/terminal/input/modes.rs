@@ -1,9 +1,13 @@
-//! Terminal modes while a line is read: keys arrive one by one without echo, pasted text is marked,
-//! and signal keys arrive as bytes, so that the modes are restored before the signal is sent.
+//! Terminal modes while keys are read: they arrive one by one without echo, pasted text is marked,
+//! and signal keys arrive as bytes, so that the modes are restored before the signal is sent. A
+//! conversation keeps them between its prompts, so that the terminal's own line editor, which
+//! discards what exceeds 4,095 bytes, never sees a key.
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr},
+    termios::{
+        InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+    },
 };
 use std::{
     io,
@@ -17,12 +21,15 @@ const DO_NOT_MARK_PASTES: &[u8] = b"\x1b[?2004l";
 
 static MODES: Mutex<Modes> = Mutex::new(Modes {
     before: None,
+    depth: 0,
     closed: false,
 });
 
 struct Modes {
     /// The original modes, while they are changed.
     before: Option<(Termios, Screen)>,
+    /// The number of users of the changed modes.
+    depth: usize,
     /// Set when the process ends: the modes are not changed again.
     closed: bool,
 }
@@ -36,11 +43,41 @@ pub(super) enum Screen {
     Nowhere,
 }
 
-/// Changes the modes; returns false if stdin is no terminal or the process ends.
+/// Changes the modes until [`leave`]; returns false if stdin is no terminal or the process ends.
 pub(super) fn enter(screen: Screen) -> bool {
     let mut modes = locked();
+    let entered = change(&mut modes, screen);
+    modes.depth += usize::from(entered);
+    entered
+}
+
+/// Restores the modes, if this is the last of their users.
+pub(super) fn leave() {
+    let mut modes = locked();
+    modes.depth = modes.depth.saturating_sub(1);
+    if modes.depth == 0 {
+        restore(&mut modes);
+    }
+}
+
+/// Restores the modes while something else has the terminal, such as the shell that stopped this
+/// process.
+pub(super) fn pause() {
+    restore(&mut locked());
+}
+
+/// Changes the modes again after [`pause`]; returns false if the process ends.
+pub(super) fn unpause(screen: Screen) -> bool {
+    let mut modes = locked();
+    modes.depth == 0 || change(&mut modes, screen)
+}
+
+fn change(modes: &mut Modes, screen: Screen) -> bool {
     if modes.closed {
         return false;
+    }
+    if modes.before.is_some() {
+        return true;
     }
     let Ok(before) = tcgetattr(io::stdin()) else {
         return false;
@@ -49,6 +86,8 @@ pub(super) fn enter(screen: Screen) -> bool {
     let local = &mut changed.local_modes;
     local.remove(LocalModes::ICANON | LocalModes::ISIG | LocalModes::IEXTEN);
     local.remove(LocalModes::ECHO | LocalModes::ECHONL);
+    // Otherwise a pasted line break of two characters would be two of them.
+    changed.input_modes.remove(InputModes::ICRNL);
     changed.special_codes[SpecialCodeIndex::VMIN] = 1;
     changed.special_codes[SpecialCodeIndex::VTIME] = 0;
     // Input that was typed already stays readable: the caller tells it from what is typed next.
@@ -58,11 +97,6 @@ pub(super) fn enter(screen: Screen) -> bool {
     screen.write_now(MARK_PASTES);
     modes.before = Some((before, screen));
     true
-}
-
-/// Restores the modes.
-pub(super) fn leave() {
-    restore(&mut locked());
 }
 
 /// Restores the modes for good: an abandoned prompt changes nothing again, and reads nothing more.

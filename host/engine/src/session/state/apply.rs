@@ -11,6 +11,7 @@ use agent_host_types::{
     approval::{ApprovalRule, Decision, RememberScope},
     continuation::{Awaiting, PendingCall},
     event::Event,
+    hook::CallReview,
     id::{CallId, Digest},
     message::{Message, Role, ToolResult},
     model::{ModelReply, StopReason, Usage},
@@ -45,10 +46,12 @@ impl SessionState {
             Event::SessionForked { .. } => {
                 self.is_fresh_copy = true;
                 self.open = None;
+                self.context = Arc::default();
                 self.progress = Progress::default();
                 self.remembered.clear();
                 self.end_workflow();
             }
+            Event::ContextSet { context } => self.context = Arc::new(context.clone()),
             Event::InputReceived { message, .. } => self.received(message),
             Event::ModelRequested {
                 provenance,
@@ -69,6 +72,9 @@ impl SessionState {
                 };
             }
             Event::TurnInterrupted { lost_tokens } => self.interrupted(*lost_tokens),
+            Event::ArtifactStored { .. } | Event::ArtifactDeleted { .. } => {
+                self.keep_artifacts(|artifacts| artifacts.add(event));
+            }
             Event::ResultsReferenced { results, .. } => {
                 self.messages.evict_results(results);
                 self.keep_artifacts(|artifacts| artifacts.add(event));
@@ -89,7 +95,11 @@ impl SessionState {
             Event::ApprovalRequested { .. }
             | Event::ChildrenWaiting { .. }
             | Event::CallReceived { .. }
+            | Event::HookDecided { .. }
             | Event::NodeSkipped { .. } => {}
+            Event::CallReviewed {
+                call_id, review, ..
+            } => self.reviewed(call_id, review),
             Event::NodeSettled { .. } => {
                 self.keep_artifacts(|artifacts| artifacts.add(event));
                 self.apply_to_workflow(event);
@@ -156,6 +166,7 @@ impl SessionState {
                 });
             }
             Event::StateMerged { delta, .. } => merge(Arc::make_mut(&mut self.shared), delta),
+            Event::RunHalted { message, .. } => self.halt = Some(message.clone()),
             Event::TurnEnded { outcome } => self.ended(outcome),
         }
     }
@@ -167,6 +178,7 @@ impl SessionState {
         }
         self.messages.push(message.clone());
         self.workflow = None;
+        self.halt = None;
         self.spent = Spent::default();
         self.progress = Progress {
             is_open: true,
@@ -230,8 +242,16 @@ impl SessionState {
         self.progress.is_open = true;
         for decision in decisions {
             if let Some(entry) = self.entry(decision.call_id()) {
-                entry.decision = Some(decision.clone());
+                entry.decide(decision.clone());
             }
+        }
+    }
+
+    fn reviewed(&mut self, call_id: &CallId, review: &CallReview) {
+        if let Some(entry) = self.entry(call_id) {
+            entry.review = Some(review.clone());
+        } else if let Some(run) = self.workflow.as_mut().filter(|run| !run.has_ended) {
+            run.reviews.insert(call_id.clone(), review.clone());
         }
     }
 
@@ -245,11 +265,11 @@ impl SessionState {
     }
 
     fn intended(&mut self, call_id: &CallId, tool: &str, input_digest: Digest, effect: Effect) {
-        let shared = Arc::clone(&self.shared);
+        let snapshot = self.snapshot();
         if let Some(entry) = self.entry(call_id) {
             entry.intended = Some(effect);
-            if entry.shared.is_none() {
-                entry.shared = Some(shared);
+            if entry.snapshot.is_none() {
+                entry.snapshot = Some(snapshot);
                 self.spent.call(tool, input_digest);
             }
         }

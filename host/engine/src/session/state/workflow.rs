@@ -3,8 +3,8 @@
 
 use super::SessionState;
 use agent_host_types::{
-    accounting::Accounting, event::Event, id::CallId, output::BlobRef, tool::Effect,
-    turn::ChildSummary, workflow::WorkflowSummary,
+    accounting::Accounting, event::Event, hook::CallReview, id::CallId, output::BlobRef,
+    tool::Effect, turn::ChildSummary, workflow::WorkflowSummary,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -22,6 +22,8 @@ pub struct WorkflowProgress {
     pub has_ended: bool,
     /// The nodes that started and have not settled, by their calls.
     pub(crate) open: BTreeMap<CallId, OpenNode>,
+    /// The reviews of calls that have not settled.
+    pub(crate) reviews: BTreeMap<CallId, CallReview>,
 }
 
 /// A node that started and has not settled.
@@ -58,6 +60,7 @@ impl SessionState {
                     definition: definition.clone(),
                     has_ended: false,
                     open: BTreeMap::new(),
+                    reviews: BTreeMap::new(),
                 });
             }
             Event::NodeIntended {
@@ -122,7 +125,10 @@ impl SessionState {
         self.open = None;
         self.progress.interruptions = 0;
         let workflow = self.workflow.as_mut();
-        let settled = workflow.and_then(|run| run.open.remove(call_id));
+        let settled = workflow.and_then(|run| {
+            run.reviews.remove(call_id);
+            run.open.remove(call_id)
+        });
         if let (Some(node), Some(limits)) = (settled, &accounting.limits) {
             self.limits.insert(node.tool, limits.clone());
         }
@@ -145,6 +151,7 @@ impl SessionState {
         if let Some(run) = &mut self.workflow {
             run.has_ended = true;
             run.open.clear();
+            run.reviews.clear();
         }
     }
 

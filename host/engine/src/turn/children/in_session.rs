@@ -12,6 +12,7 @@ use crate::{
         Agent, Settings, TurnContext, TurnError,
         budget::Share,
         execute::{Caller, Run, checked},
+        review::of_calls,
     },
 };
 use agent_host_types::{
@@ -92,6 +93,7 @@ impl Agent {
                 input,
             }),
             workflow: None,
+            hooks: of_calls(&self.hooks),
             settings: Settings {
                 budgets: Budgets::default(),
                 until_tool: None,
@@ -132,7 +134,7 @@ impl Agent {
         };
         let mut report = CallReport::of(last_result(&session, run).await?);
         if report.output.is_success() {
-            report.merges = session.own_merges().await?;
+            report.changes = session.own_changes().await?;
         }
         let summary = summary(child, &session);
         Ok(ChildEnd::Settled(checked(report), Some(summary)))

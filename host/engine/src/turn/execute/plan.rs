@@ -3,17 +3,20 @@
 use crate::{
     policy::{Ruling, denied_call},
     session::{BatchCall, Session, Spent},
-    turn::{Agent, Prompts, TurnContext, budget},
+    turn::{
+        Agent, Prompts, TurnContext, budget,
+        review::{fallback_of, idempotency_key, is_hook_rule, unreviewed},
+    },
 };
 use agent_host_types::{
     approval::Decision,
     budget::{Budget, Budgets},
     failure::{ToolErrorCode, ToolFailure},
-    id::{Digest, json_digest},
+    id::Digest,
     output::{FilePart, ToolResultOutput},
     tool::{Effect, ToolRuntime},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// The plan for one call.
 pub(in crate::turn) enum Plan {
@@ -113,18 +116,30 @@ impl Agent {
         if let Err(failure) = self.tools.validate(&call.name, &input) {
             return Plan::Answer(failure.into());
         }
+        if self.lacks_review(entry) {
+            return Plan::Answer(match cx.cancel.is_cancelled() {
+                true => ToolFailure::not_started().into(),
+                false => unreviewed().into(),
+            });
+        }
         // A repeated run needs the same approval as the first one.
         let confirmed = entry.decision.is_some() || !entry.answers.is_empty();
         let request = self.request(tool, &input);
         let input_digest = request.input_digest;
-        match self.decide_call(session, request, cx) {
+        let ruling = Self::after_review(entry, self.decide_call(session, request, cx));
+        if let (Ruling::Ask { .. } | Ruling::Allow { .. }, Some(output)) =
+            (&ruling, fallback_of(entry))
+        {
+            return Plan::Answer(output.clone());
+        }
+        match ruling {
             Ruling::Deny { rule, reason, .. } => Plan::Deny(denied_call(&rule, &reason), rule),
             Ruling::Ask { rule } if !confirmed => Plan::Ask(rule),
             Ruling::Ask { rule } | Ruling::Allow { rule } => Plan::Run(Box::new(Run {
                 entry: entry.clone(),
                 input,
                 input_digest,
-                idempotency_key: json_digest(&json!([session.id(), call.id])).hex(),
+                idempotency_key: idempotency_key(session.id(), entry),
                 effect: tool.effect,
                 rule,
                 runtime: tool.runtime,
@@ -151,6 +166,9 @@ impl Agent {
     /// Returns the result of a call that no one approves.
     pub(in crate::turn) fn unapproved(&self, rule: &str) -> ToolResultOutput {
         let why = match self.settings.prompts {
+            Prompts::Deny if is_hook_rule(rule) => {
+                "no one can be asked in this run. The hook of this name asks for it, whatever the rules allow"
+            }
             Prompts::Deny if self.settings.rules.iter().any(|known| known.name == rule) => {
                 "no one can be asked in this run. To allow such calls, the user changes this [[rule]] in agent.toml"
             }

@@ -2,22 +2,21 @@
 
 use super::plan::Run;
 use crate::{
-    artifact::SessionArtifacts,
+    artifact::{MAX_STORED, SessionArtifacts, Stored},
     observer::Live,
-    session::{BatchCall, Session},
-    tool::{CallReport, Invocation, RunEnd},
-    turn::{Agent, Prompts, TurnContext, approval::request_name},
+    session::{BatchCall, Session, Snapshot},
+    tool::{CallReport, Invocation, RunEnd, SessionChange},
+    turn::{Agent, Prompts, Settings, TurnContext, approval::request_name},
 };
 use agent_host_types::{
     accounting::Accounting,
     event::Event,
-    failure::ToolFailure,
+    failure::{ToolErrorCode, ToolFailure},
     id::SessionId,
     output::ToolResultOutput,
     question::{MAX_QUESTIONS, PendingQuestion},
     tool::ToolCall,
 };
-use serde_json::{Map, Value};
 use std::{
     pin::pin,
     sync::Arc,
@@ -32,16 +31,16 @@ const STOP_GRACE: Duration = Duration::from_millis(500);
 /// The part of an invocation that all calls of a session share.
 pub(in crate::turn) struct Caller {
     pub(in crate::turn) session: SessionId,
-    pub(in crate::turn) shared: Arc<Map<String, Value>>,
+    pub(in crate::turn) snapshot: Snapshot,
     artifacts: SessionArtifacts,
 }
 
 impl Caller {
-    pub(in crate::turn) fn of(session: &Session) -> Self {
+    pub(in crate::turn) fn of(session: &Session, settings: &Settings) -> Self {
         Self {
             session: session.id(),
-            shared: Arc::clone(session.state().shared()),
-            artifacts: session.artifacts(),
+            snapshot: session.state().snapshot(),
+            artifacts: session.artifacts().with_quota(settings.artifact_bytes),
         }
     }
 }
@@ -122,15 +121,17 @@ impl Agent {
         cx: &TurnContext<'_>,
     ) -> Invocation {
         let call = &run.entry.call;
+        let snapshot = run.entry.snapshot.as_ref().unwrap_or(&caller.snapshot);
         Invocation {
             session: caller.session,
             call_id: call.id.clone(),
             tool: call.name.clone(),
             input: run.input.clone(),
             idempotency_key: run.idempotency_key.clone(),
-            shared: Arc::clone(run.entry.shared.as_ref().unwrap_or(&caller.shared)),
+            shared: Arc::clone(&snapshot.shared),
+            context: Arc::clone(&snapshot.context),
             answers: run.entry.answers.clone(),
-            artifacts: Some(caller.artifacts.clone()),
+            artifacts: Some(caller.artifacts.at(&snapshot.artifacts)),
             can_ask: self.settings.prompts == Prompts::Ask,
             cancel: cx.cancel.clone(),
         }
@@ -183,6 +184,23 @@ impl Agent {
         }
     }
 
+    /// Turns a success whose artifacts exceed the quota into a failure. Calls that ran beside each
+    /// other, and agents, can together store more than was left when each began.
+    pub(in crate::turn) fn within_quota(
+        &self,
+        session: &Session,
+        report: CallReport,
+    ) -> CallReport {
+        match quota_failure(session, self.settings.artifact_bytes, &report.changes) {
+            None => report,
+            Some(failure) => CallReport {
+                output: failure.into(),
+                changes: Vec::new(),
+                ..report
+            },
+        }
+    }
+
     /// Returns the accounting of a call that used nothing, with the limits of its tool.
     fn unused(&self, tool: &str) -> Accounting {
         Accounting {
@@ -221,13 +239,36 @@ pub(in crate::turn) fn question(session: &Session, run: &Run, asked: PendingQues
 }
 
 /// Replaces a result that cannot be sent to a model or parsed from the journal, whichever runner
-/// returned it. Only a success changes the state that later calls see, by what hooks left of it.
+/// returned it. Only a success changes the session, and only one that hooks left.
 pub(in crate::turn) fn checked(mut report: CallReport) -> CallReport {
     if let Err(failure) = report.output.validate() {
         report.output = failure.into();
     }
     if !report.output.is_success() {
-        report.merges.clear();
+        report.changes.clear();
     }
     report
+}
+
+/// Returns the failure of a call whose artifacts exceed what is left of the quota.
+pub(in crate::turn) fn quota_failure(
+    session: &Session,
+    quota_bytes: u64,
+    changes: &[SessionChange],
+) -> Option<ToolFailure> {
+    let new = changes.iter().filter_map(|change| match change {
+        SessionChange::Store(new) => Some(new.bytes().len() as u64),
+        SessionChange::Merge(_) | SessionChange::Halt(_) | SessionChange::Delete(_) => None,
+    });
+    let before = session.state().artifacts().stored;
+    let after = new.fold(before, Stored::with);
+    (after != before && !after.is_within(quota_bytes)).then(|| {
+        ToolFailure::new(
+            ToolErrorCode::ResourceLimit,
+            format!(
+                "The call ended, but its artifacts are not stored: with them the session would have stored {} of {} bytes and {} of {MAX_STORED} artifacts (`artifact-bytes` in [session]).",
+                after.bytes, quota_bytes, after.count
+            ),
+        )
+    })
 }

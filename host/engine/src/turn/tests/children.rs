@@ -1,6 +1,7 @@
 //! Agents as child sessions: results, approvals inside, crashes, budgets, cancellation.
 
 mod drained;
+mod halt;
 mod waiting;
 
 use super::harness::*;
@@ -10,7 +11,7 @@ use crate::{
     journal::{Journal, JournalError},
     policy::{CallRule, NameGlob, RuleDecision},
     session::Session,
-    tool::CallReport,
+    tool::{CallReport, SessionChange},
     turn::{Agent, ContinuationKey, UntilEnd, UntilTool},
 };
 use agent_host_types::{
@@ -293,7 +294,7 @@ async fn shared_state_is_a_snapshot_that_merges_with_success() {
     let keeper = |name: &'static str| {
         tool(name, Effect::Effectful, Approval::Never).ends(move |invocation| {
             CallReport {
-                merges: vec![merge(name)],
+                changes: vec![SessionChange::Merge(merge(name))],
                 ..CallReport::of(ToolResultOutput::json(json!(*invocation.shared)))
             }
             .into()

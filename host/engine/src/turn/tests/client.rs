@@ -3,7 +3,7 @@
 use super::harness::*;
 use crate::{
     session::{ClientSession, Session, SessionStart, client::MAX_UNDURABLE},
-    tool::{CallReport, Invocation, RunEnd},
+    tool::{CallReport, Invocation, RunEnd, SessionChange},
     turn::{Agent, ClientCall, ClientCallEnd, ClientCallError, Prompts, TurnContext},
 };
 use agent_host_types::{
@@ -417,7 +417,7 @@ async fn client_session_successor_takes_over_shared_state() {
             let delta = Map::from_iter([(key.to_owned(), json!(true))]);
             let report = CallReport::of(text("merged"));
             RunEnd::Settled(CallReport {
-                merges: vec![delta],
+                changes: vec![SessionChange::Merge(delta)],
                 ..report
             })
         }
@@ -479,4 +479,20 @@ async fn cancelled_client_call_is_stopped_and_recorded() {
         client.recorded().await,
         kinds(&[STARTED, &["call-intended"], &["call-settled"]])
     );
+}
+
+/// The loop of a client is its own: a call ends nothing there, and leaves no record of it.
+#[tokio::test]
+async fn client_call_halts_nothing() {
+    let stop = super::halt::stopper(Effect::Effectful, Approval::Never, text("stopped"));
+    let client = Client::new(vec![stop]);
+    assert_eq!(
+        output(client.run(&mut client.call("stop")).await),
+        text("stopped")
+    );
+    let records = client.journal.durable();
+    let halts = records
+        .iter()
+        .filter(|record| matches!(record.event, Event::RunHalted { .. }));
+    assert_eq!(halts.count(), 0);
 }

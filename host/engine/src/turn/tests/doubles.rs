@@ -436,6 +436,9 @@ impl Observer for Recorder {
             Live::ResultsReferenced { count, .. } => format!("referenced {count}"),
             Live::HistorySummarised { messages, .. } => format!("summarised {messages}"),
             Live::Delta(ModelDelta::Note(text)) => format!("note {text}"),
+            Live::Delta(ModelDelta::Waiting { error, .. }) => {
+                format!("waiting after {}", error.message)
+            }
             Live::CallStarted { call_id, .. } => format!("started {call_id}"),
             Live::CallProgress {
                 call_id, message, ..

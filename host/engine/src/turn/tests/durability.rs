@@ -1,7 +1,7 @@
 //! The journal's barriers: how many a turn has, and that nothing continues after a failed one.
 
 use super::harness::*;
-use crate::tool::CallReport;
+use crate::tool::{CallReport, SessionChange};
 use agent_host_types::{
     approval::{Decision, Remember, RememberScope, RememberWhat},
     event::Event,
@@ -182,6 +182,7 @@ async fn drive_from(bench: &mut Bench, mut outcome: TurnReport) -> TurnReport {
                 bench.decide(&continuation, decisions).await
             }
             TurnEnd::Done { .. }
+            | TurnEnd::Halted { .. }
             | TurnEnd::BudgetExceeded { .. }
             | TurnEnd::Refusal { .. }
             | TurnEnd::Cancelled
@@ -255,10 +256,13 @@ async fn replayed_state_equals_the_live_state() {
 #[tokio::test]
 async fn dependent_records_are_appended_together() {
     let merge = |name: &str| Map::from_iter([(name.to_owned(), json!(1))]);
-    let merges = vec![merge("a"), merge("b")];
+    let merges = vec![
+        SessionChange::Merge(merge("a")),
+        SessionChange::Merge(merge("b")),
+    ];
     let keep = tool("keep", Effect::Effectful, Approval::Always).ends(move |_| {
         CallReport {
-            merges: merges.clone(),
+            changes: merges.clone(),
             ..CallReport::of(text("kept"))
         }
         .into()

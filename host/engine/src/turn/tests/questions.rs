@@ -2,7 +2,7 @@
 
 use super::harness::*;
 use crate::{
-    tool::{CallReport, Invocation, RunEnd},
+    tool::{CallReport, Invocation, RunEnd, SessionChange},
     turn::Prompts,
 };
 use agent_host_types::{
@@ -64,9 +64,10 @@ fn tools(questions: usize) -> Vec<Tool> {
             .ends(|_| ask("which?", AnsweredBy::Result)),
         tool("note", Effect::ReadOnly, Approval::ByEffect).ends(|call| {
             let delta = json!({call.call_id.0.as_str(): 1});
-            let merges = delta.as_object().cloned().into_iter().collect();
+            let changes = delta.as_object().cloned().into_iter();
+            let changes = changes.map(SessionChange::Merge).collect();
             RunEnd::Settled(CallReport {
-                merges,
+                changes,
                 ..CallReport::of(text("noted"))
             })
         }),
@@ -234,10 +235,11 @@ async fn shared_state_is_merged_deeply() {
         let merges: Vec<_> = deltas[..count]
             .iter()
             .filter_map(|delta| delta.as_object().cloned())
+            .map(SessionChange::Merge)
             .collect();
         let merger = tool("merge", Effect::ReadOnly, Approval::ByEffect).ends(move |_| {
             RunEnd::Settled(CallReport {
-                merges: merges.clone(),
+                changes: merges.clone(),
                 ..CallReport::of(text("ok"))
             })
         });

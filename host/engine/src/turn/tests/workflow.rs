@@ -2,6 +2,7 @@
 
 mod crashes;
 mod drained;
+mod halt;
 mod limits;
 mod waiting;
 

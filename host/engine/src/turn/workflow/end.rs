@@ -21,6 +21,10 @@ impl Driver<'_> {
         let outcome = self.run.outcome();
         let summary = self.summary(&outcome);
         let (end, blobs) = match &summary.end {
+            WorkflowEnd::Halted { message } => {
+                let message = message.clone();
+                (TurnEnd::Halted { message }, Vec::new())
+            }
             WorkflowEnd::Cancelled => (TurnEnd::Cancelled, Vec::new()),
             WorkflowEnd::Aborted { node, failure } => {
                 let error = TurnError::Workflow {
@@ -47,10 +51,17 @@ impl Driver<'_> {
             .filter(|output| output.is_success());
         WorkflowSummary {
             workflow: self.graph.workflow.name().to_owned(),
-            end: match &outcome.end {
-                RunEnd::Completed => WorkflowEnd::Completed,
-                RunEnd::Cancelled => WorkflowEnd::Cancelled,
-                RunEnd::Aborted { node, failure } => WorkflowEnd::Aborted {
+            end: match (&outcome.end, self.session.state().halt()) {
+                (RunEnd::Completed | RunEnd::Cancelled, Some(message))
+                    if !self.cx.cancel.is_cancelled() =>
+                {
+                    WorkflowEnd::Halted {
+                        message: message.to_owned(),
+                    }
+                }
+                (RunEnd::Completed, _) => WorkflowEnd::Completed,
+                (RunEnd::Cancelled, _) => WorkflowEnd::Cancelled,
+                (RunEnd::Aborted { node, failure }, _) => WorkflowEnd::Aborted {
                     node: node.to_string(),
                     failure: failure.clone(),
                 },

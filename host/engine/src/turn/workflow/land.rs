@@ -9,7 +9,7 @@ use crate::{
     artifact::result_name,
     session::OpenNode,
     spill::{SpilledNode, spill_node},
-    turn::{TurnError, begin::refuse},
+    turn::{TurnError, begin::refuse, execute::quota_failure, hooks::decided},
 };
 use agent_host_types::{
     accounting::Accounting,
@@ -55,7 +55,8 @@ impl Driver<'_> {
                 Ok(())
             }
             Ok(NodeEnd::Asked(call)) => {
-                let input = call.input.clone();
+                // The hooks review it there, and see the arguments of the node as here.
+                let input = call.entry.call.input.clone().unwrap_or_default();
                 self.start_in_session(call.entry, input, start).await
             }
             Err(error) => {
@@ -76,10 +77,16 @@ impl Driver<'_> {
         ended: Ended,
         rule: Option<String>,
     ) -> Result<(), TurnError> {
+        let mut ended = ended;
+        let quota = self.agent.settings.artifact_bytes;
+        if let Some(failure) = quota_failure(self.session, quota, &ended.changes) {
+            ended.output = NodeOutput::of_failure(&start.node.id, failure);
+            ended.changes.clear();
+        }
         let SpilledNode {
             output,
             preview,
-            blobs,
+            mut blobs,
         } = spill_node(ended.output, result_name(call_id).as_str());
         let failure = output.error.clone();
         let (shown, whole) = match preview {
@@ -93,6 +100,7 @@ impl Driver<'_> {
         let (call_id, node) = (call_id.clone(), start.node.id.to_string());
         let iteration = start.run.iteration;
         if progress == Progress::Retry {
+            let retried_id = call_id.clone();
             let retried = Event::NodeRetried {
                 call_id,
                 node,
@@ -103,18 +111,20 @@ impl Driver<'_> {
                 accounting: ended.accounting,
                 audit: ended.audit,
             };
-            self.session.record(retried, Vec::new());
+            let events = decided(ended.verdicts, Some(&retried_id)).chain([retried]);
+            self.session.record_all(events.collect(), Vec::new());
             return Ok(());
         }
-        let merged = ended.merges.into_iter().map(|delta| Event::StateMerged {
-            call_id: call_id.clone(),
-            delta,
-        });
+        let tool = start.tool();
+        let changes = ended.changes.into_iter();
+        let changed: Vec<Event> = changes
+            .map(|change| change.into_event(&call_id, &tool, &mut blobs))
+            .collect();
         let settled = Event::NodeSettled {
             call_id: call_id.clone(),
             node,
             iteration,
-            tool: start.tool(),
+            tool,
             output: shown,
             whole,
             child: ended.child,
@@ -122,7 +132,10 @@ impl Driver<'_> {
             audit: ended.audit,
             rule,
         };
-        let events = std::iter::once(settled).chain(merged).collect();
+        let events = decided(ended.verdicts, Some(&call_id))
+            .chain([settled])
+            .chain(changed);
+        let events = events.collect();
         self.session.record_all(events, blobs);
         self.record_skipped();
         Ok(())

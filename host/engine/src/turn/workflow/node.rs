@@ -2,7 +2,7 @@
 
 use crate::{
     agents::SubAgent,
-    tool::{CallReport, RunEnd},
+    tool::{CallReport, RunEnd, SessionChange},
     turn::{
         Agent, TurnContext, budget,
         children::ChildEnd,
@@ -14,13 +14,13 @@ use agent_host_types::{
     accounting::{Accounting, AuditEntry},
     continuation::WaitingChild,
     failure::ToolErrorCode,
+    hook::HookVerdict,
     id::CallId,
     tool::Effect,
     turn::{AgentInput, ChildSummary, TurnError},
     workflow::{NodeFailure, NodeOutput},
 };
 use agent_host_workflow::run::Start;
-use serde_json::{Map, Value};
 use std::{pin::pin, sync::Arc, time::Duration};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -73,7 +73,8 @@ pub(super) struct Ended {
     pub(super) child: Option<ChildSummary>,
     pub(super) accounting: Accounting,
     pub(super) audit: Vec<AuditEntry>,
-    pub(super) merges: Vec<Map<String, Value>>,
+    pub(super) changes: Vec<SessionChange>,
+    pub(super) verdicts: Vec<HookVerdict>,
 }
 
 impl Ended {
@@ -83,7 +84,8 @@ impl Ended {
             child: None,
             accounting: Accounting::default(),
             audit: Vec::new(),
-            merges: Vec::new(),
+            changes: Vec::new(),
+            verdicts: Vec::new(),
         }
     }
 }
@@ -192,7 +194,8 @@ impl Flight {
             child,
             accounting: report.accounting,
             audit: report.audit,
-            merges: report.merges,
+            changes: report.changes,
+            verdicts: report.verdicts,
         }
     }
 
@@ -211,7 +214,7 @@ impl Flight {
         let ended = match end {
             NodeEnd::Settled(ended) => Ended {
                 output,
-                merges: Vec::new(),
+                changes: Vec::new(),
                 ..*ended
             },
             // Its session is not continued.

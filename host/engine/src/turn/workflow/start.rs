@@ -11,11 +11,13 @@ use crate::{
         Prompts, Settings, TurnError, budget,
         children::{SESSION_RULE, in_session},
         execute::{Caller, Plan, Run as PlannedCall},
+        review::reviewed,
     },
 };
 use agent_host_types::{
     event::Event,
     failure::{ToolErrorCode, ToolFailure},
+    hook::CallReview,
     id::{CallId, Digest},
     output::{FilePart, ToolResultOutput},
     tool::{Effect, ToolCall, ToolRuntime},
@@ -110,16 +112,17 @@ impl Driver<'_> {
         start: Start,
     ) -> Result<(), TurnError> {
         let (call_id, tool) = (self.call_id(&start.run), start.tool());
-        let entry = BatchCall::new(&ToolCall {
+        let mut entry = BatchCall::new(&ToolCall {
             id: call_id.clone(),
             name: tool.clone(),
             raw_arguments: String::new(),
             input: Some(input.clone()),
         });
-        let plan = self.agent.plan(self.session, &entry, self.cx);
         let has_session = self
             .open_node(&start.run)
             .and_then(|(_, node)| node.agent.clone());
+        let review = self.reviewed(&mut entry, has_session.as_ref()).await;
+        let plan = self.agent.plan(self.session, &entry, self.cx);
         let (output, rule) = match plan {
             Plan::Answer(output) => (output, None),
             Plan::Deny(output, rule) => (output, Some(rule)),
@@ -131,13 +134,18 @@ impl Driver<'_> {
                 (self.agent.unapproved(&rule), Some(rule))
             }
             // What began in a session of its own continues there, whatever the rules are now.
-            Plan::Run(call) if has_session.as_ref() != Some(&tool) => {
-                return self.start_allowed(*call, input, start).await;
+            Plan::Run(call)
+                if has_session.as_ref() != Some(&tool) && call.runtime != ToolRuntime::External =>
+            {
+                self.session.record_all(review, Vec::new());
+                return self.start_allowed(*call, start).await;
             }
+            // The hooks review it in its session.
             Plan::Ask(_) | Plan::Run(_) => {
                 return self.start_in_session(entry, input, start).await;
             }
         };
+        self.session.record_all(review, Vec::new());
         if has_session.is_some() {
             self.abandon(&start.run).await?;
         }
@@ -145,16 +153,35 @@ impl Driver<'_> {
         self.settle(&start, &call_id, Ended::of(output), rule).await
     }
 
+    /// Has the hooks review the call of a node, unless the journal has their review, or they review
+    /// it in a session of its own. Returns the event of a new review.
+    async fn reviewed(
+        &mut self,
+        entry: &mut BatchCall,
+        has_session: Option<&String>,
+    ) -> Vec<Event> {
+        let known = self.session.state().open_workflow();
+        let known = known.and_then(|run| run.reviews.get(&entry.call.id));
+        entry.review = known.cloned();
+        if has_session == Some(&entry.call.name) {
+            entry.review = Some(CallReview::none());
+        }
+        let review = self.agent.review(self.session.id(), entry, self.cx).await;
+        let Some(review) = review else {
+            return Vec::new();
+        };
+        let event = reviewed(entry, review.clone());
+        entry.review = Some(review);
+        vec![event]
+    }
+
     /// Starts a call that needs no decision.
     async fn start_allowed(
         &mut self,
         mut call: PlannedCall,
-        input: Map<String, Value>,
         start: Start,
     ) -> Result<(), TurnError> {
-        if call.runtime == ToolRuntime::External {
-            return self.start_in_session(call.entry, input, start).await;
-        }
+        let input = call.input.clone();
         let (effect, rule) = (call.effect, Some(call.rule.clone()));
         let tool = call.entry.call.name.clone();
         let mut spawned = None;
@@ -232,7 +259,7 @@ impl Driver<'_> {
         let cancel = self.cx.cancel.child_token();
         let resumed_with = self.session.child_input(&admitted.call_id);
         let flight = Flight {
-            caller: Caller::of(self.session),
+            caller: Caller::of(self.session, &self.agent.settings),
             share: share.clone().unwrap_or_default(),
             cancel: cancel.clone(),
             call_id: admitted.call_id,

@@ -30,8 +30,12 @@ pub(crate) struct Mark {
 impl Mark {
     /// Reads the mark of a session, if there is a complete one.
     pub(crate) fn read(locks: &Path, session: SessionId) -> Option<Self> {
+        Self::of(&open_to_read(&super::path(locks, session)).ok()?)
+    }
+
+    /// Reads the mark in a lock file, if there is a complete one.
+    pub(super) fn of(file: &File) -> Option<Self> {
         let mut text = [0; 86];
-        let file = open_to_read(&super::path(locks, session)).ok()?;
         file.read_exact_at(&mut text, 0).ok()?;
         let text = str::from_utf8(&text).ok()?.strip_suffix('\n')?;
         let (events, digest) = text.split_once(' ')?;
@@ -49,14 +53,19 @@ impl Mark {
 
 /// Returns all sessions that have a mark.
 pub(crate) fn all(locks: &Path) -> io::Result<Vec<(SessionId, Mark)>> {
-    let mut marks = Vec::new();
+    let marked = sessions(locks)?
+        .into_iter()
+        .filter_map(|session| Some((session, Mark::read(locks, session)?)));
+    Ok(marked.collect())
+}
+
+/// Returns all sessions that have a lock file.
+pub(super) fn sessions(locks: &Path) -> io::Result<Vec<SessionId>> {
+    let mut sessions = Vec::new();
     for entry in std::fs::read_dir(locks)? {
         let name = PathBuf::from(entry?.file_name());
-        let session = name
-            .file_stem()
-            .and_then(|stem| stem.to_str()?.parse().ok());
-        let marked = session.and_then(|session| Some((session, Mark::read(locks, session)?)));
-        marks.extend(marked);
+        let stem = name.file_stem();
+        sessions.extend(stem.and_then(|stem| stem.to_str()?.parse::<SessionId>().ok()));
     }
-    Ok(marks)
+    Ok(sessions)
 }

@@ -64,6 +64,36 @@ async fn prune_shrinks_the_database() {
     assert_eq!(locks, 4 + 1, "those of the sessions, and that of making");
 }
 
+/// The names of the lock files of sessions.
+fn lock_files(store: &Database) -> Vec<String> {
+    let entries = fs::read_dir(store.locks()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name != "make.lock").collect()
+}
+
+/// A session of which nothing was stored leaves no lock file, also after its process was killed.
+#[tokio::test]
+async fn lock_file_of_an_empty_session_is_removed() {
+    let (_dir, store) = fresh();
+    let empty = store.create(SessionId::new()).unwrap();
+    assert_eq!(lock_files(&store).len(), 1);
+    drop(empty);
+    assert_eq!(lock_files(&store), Vec::<String>::new());
+
+    let stored = large(&store, blob(1, 10)).await;
+    let name = format!("{}.lock", stored.session());
+    drop(stored);
+    let left = store.locks().join(format!("{}.lock", SessionId::new()));
+    fs::write(&left, "").unwrap();
+    let held = store.create(SessionId::new()).unwrap();
+    store.prune(Retention::default()).unwrap();
+    let mut expected = vec![name, format!("{}.lock", held.session())];
+    let mut found = lock_files(&store);
+    expected.sort();
+    found.sort();
+    assert_eq!(found, expected);
+}
+
 fn bounded(dir: &Path, bytes: u64) -> Database {
     let options = SqliteOptions {
         retention: Retention {

@@ -32,6 +32,10 @@ CREATE TABLE approvals (
     at_ms INTEGER NOT NULL,
     PRIMARY KEY (project, rule)
 ) STRICT;
+CREATE TABLE names (
+    session TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    name TEXT NOT NULL
+) STRICT;
 PRAGMA application_id = 1634168436;
 PRAGMA auto_vacuum = 2;
 INSERT INTO meta VALUES (1);

@@ -2,11 +2,12 @@
 
 use super::{Backend, ids, read, session_of};
 use crate::{
-    SessionInfo,
+    SessionInfo, SessionName,
     tests::{every_event, input, record, records_of, text},
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{
+    event::Event,
     id::{Digest, SessionId},
     output::Blob,
 };
@@ -42,6 +43,9 @@ pub(super) async fn list_shows_the_latest_session_first(backend: &impl Backend) 
                 directory: Some("/home/ann/photos".to_owned()),
                 outcome: Some("done".to_owned()),
                 parent: None,
+                name: None,
+                model: Some("script:tour".to_owned()),
+                cost_micros: None,
             },
             SessionInfo {
                 id: new,
@@ -52,6 +56,9 @@ pub(super) async fn list_shows_the_latest_session_first(backend: &impl Backend) 
                 directory: None,
                 outcome: None,
                 parent: None,
+                name: None,
+                model: None,
+                cost_micros: None,
             },
         ]
     );
@@ -110,7 +117,7 @@ pub(super) async fn session_is_found_by_the_beginning_of_its_id(backend: &impl B
     assert_eq!(
         text(store.find("0198").await),
         format!(
-            "several sessions have an id that begins with `0198`: {}, {}, {}, {}, {}, ...; give more of the id",
+            "several sessions have the name `0198`, or an id that begins or ends with it: {}, {}, {}, {}, {}, ...; give the whole id",
             ids[5], ids[4], ids[3], ids[2], ids[1]
         )
     );
@@ -118,11 +125,91 @@ pub(super) async fn session_is_found_by_the_beginning_of_its_id(backend: &impl B
         assert_eq!(
             text(store.find(unknown).await),
             format!(
-                "there is no session whose id begins with `{}`; `agent-host sessions list` shows those that there are",
+                "there is no session whose name is `{}`, or whose id begins or ends with it; `agent-host sessions list` shows \
+                 those that there are",
                 unknown.escape_debug()
             )
         );
     }
+}
+
+pub(super) async fn session_is_found_by_its_end_name_and_directory(backend: &impl Backend) {
+    let store = backend.open().await;
+    let mut ids = Vec::new();
+    for (number, directory) in ["/a", "/b", "/a"].into_iter().enumerate() {
+        let id: SessionId = format!("01980000-0000-7000-8000-00001234000{number}")
+            .parse()
+            .unwrap();
+        let journal = store.create(id).await.unwrap();
+        let started = Event::SessionStarted {
+            program: "1".to_owned(),
+            system: None,
+            directory: Some(directory.to_owned()),
+            client: None,
+            parent: None,
+        };
+        journal.append(&[record(id, 0, started)], Vec::new());
+        journal.barrier().await.unwrap();
+        ids.push(id);
+    }
+    let name = |name: &str| SessionName::parse(name).unwrap();
+    store.name_session(ids[0], name("lamp")).await.unwrap();
+    store.name_session(ids[1], name("lamp")).await.unwrap();
+    store.name_session(ids[2], name("draft")).await.unwrap();
+    store.name_session(ids[2], name("desk")).await.unwrap();
+    assert_eq!(
+        text(store.name_session(ids[2], name("lamp")).await),
+        format!(
+            "session {0} has the name `lamp` already; give another name, or name that one anew: agent-host sessions name {0} \
+             NAME",
+            ids[0]
+        )
+    );
+    let listed = store.list().await.unwrap();
+    let names: Vec<_> = listed.iter().map(|info| info.name.as_deref()).collect();
+    assert_eq!(names, [Some("desk"), Some("lamp"), Some("lamp")]);
+    for (directory, given, found) in [
+        ("/a", "12340001", ids[1]),
+        ("/a", "desk", ids[2]),
+        ("/b", "desk", ids[2]),
+        ("/a", "lamp", ids[0]),
+        ("/b", " lamp ", ids[1]),
+        ("/a", "latest", ids[2]),
+        ("/b", "Latest", ids[1]),
+    ] {
+        let here = store.find_in(directory, given).await;
+        assert_eq!(here.unwrap(), found, "{given} in {directory}");
+    }
+    for (directory, given) in [("/c", "lamp"), ("/a", "draft"), ("/a", "2340001")] {
+        assert!(store.find_in(directory, given).await.is_err(), "{given}");
+    }
+    assert_eq!(
+        text(store.find_in("/c", "latest").await),
+        "there is no session of this directory yet (/c); begin one with `agent-host run`, or see those of others: agent-host \
+         sessions list"
+    );
+    store.delete(ids[2]).await.unwrap();
+    store.name_session(ids[0], name("desk")).await.unwrap();
+    assert_eq!(store.find("desk").await.unwrap(), ids[0]);
+}
+
+#[test]
+fn name_that_could_mean_something_else_is_refused() {
+    let long = "x".repeat(65);
+    for name in [
+        "",
+        " ",
+        "latest",
+        "LATEST",
+        "0198",
+        "beef-1",
+        "a\u{1b}b",
+        "a\nb",
+        long.as_str(),
+    ] {
+        assert!(SessionName::parse(name).is_err(), "{name:?}");
+    }
+    assert_eq!(SessionName::parse(" my work ").unwrap().as_str(), "my work");
 }
 
 /// A session of more than a page, read from the store alone and with the queue of its journal.

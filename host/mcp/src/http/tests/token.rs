@@ -13,7 +13,9 @@ use std::{
 const TEXT: &str = "0123456789abcdef";
 
 fn error(file: Option<&Path>, variable: Option<&str>) -> String {
-    configured_token(file, variable).unwrap_err().to_string()
+    configured_token(file, TOKEN_VARIABLE, variable)
+        .unwrap_err()
+        .to_string()
 }
 
 #[test]
@@ -32,12 +34,12 @@ fn token_is_from_file_else_variable_else_generated() {
         (Some(file.as_path()), None, "-of-the-file"),
         (None, Some(variable.as_str()), "-of-the-variable"),
     ] {
-        let found = configured_token(file, variable).unwrap();
+        let found = configured_token(file, TOKEN_VARIABLE, variable).unwrap();
         let expected = Token::new(&format!("{TEXT}{expected}")).unwrap();
         assert_eq!((found.token, found.generated), (expected, None));
     }
     let made = [(); 2].map(|()| {
-        let found = configured_token(None, None).unwrap();
+        let found = configured_token(None, TOKEN_VARIABLE, None).unwrap();
         let text = found.generated.unwrap();
         assert_eq!(text.len(), 43, "32 bytes in base64url");
         assert_eq!(found.token, Token::new(&text).unwrap());

@@ -142,6 +142,22 @@ async fn transient_errors_are_retried() {
     }
 }
 
+/// The user learns why nothing arrives, and for how long.
+#[tokio::test]
+async fn wait_is_told_before_it_begins() {
+    let busy = Answer::new(429).text("slow").header("retry-after", "0");
+    let server = TestServer::sequence([busy, event_stream(events("a"))]).await;
+    let told = Mutex::new(Vec::new());
+    let sink = |delta: ModelDelta<'_>| told.lock().unwrap().push(owned(delta));
+    let model = model(endpoint(&base_url(&server), None));
+    assert_eq!(model.respond(&request(), &sink).await, Ok(reply("a")));
+    let url = model.url();
+    let waits = format!(
+        "<0ns after The model server at {url} turned the request away for now (429). Wait, or check the account's limits. It says: \"slow\">"
+    );
+    assert_eq!(told.into_inner().unwrap(), [waits, "a".to_owned()]);
+}
+
 #[tokio::test]
 async fn broken_stream_is_retried_as_a_whole() {
     let part = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";

@@ -15,8 +15,12 @@ const END: &str = "
 
 No language model was involved: this answer was put together by the built-in script `script:tour`, while the tools, their \
 sandbox and the denial are real.
-To ask a language model instead, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or add `--model ollama:NAME` for a local \
-Ollama, or `--model openai-compat:NAME` with OPENAI_COMPAT_BASE_URL for any other server that speaks Chat Completions.";
+
+Three commands to try:
+
+- `agent-host sessions show latest`: each step, with what was allowed and denied
+- `agent-host explain latest`: the smallest grant that would allow what was denied
+- `agent-host init`: a language model instead of this script";
 
 const DENIED: &str = "- **Denied**: reading `/etc/hostname`, which is outside your directory. The host's reason: no grant \
 covers /etc/hostname";

@@ -3,9 +3,9 @@
 use super::sandbox;
 use crate::{
     Call, CallContext,
-    guests::{ASK, ASKS, Guest, STATE_GET, STATE_MERGE},
+    guests::{ASK, ASKS, CONTEXT_GET, Guest, HALT, STATE_GET, STATE_MERGE},
 };
-use agent_host_engine::tool::RunEnd;
+use agent_host_engine::tool::{RunEnd, SessionChange};
 use agent_host_types::{
     id::CallId,
     limits::Limits,
@@ -106,7 +106,11 @@ async fn state_is_read_and_merged() {
     let object = |value: Value| value.as_object().cloned().unwrap();
     let trapping = format!("{MERGES} drop unreachable");
     for (code, output, merges) in [
-        (MERGES, "text", vec![object(json!({"n": 1}))]),
+        (
+            MERGES,
+            "text",
+            vec![SessionChange::Merge(object(json!({"n": 1})))],
+        ),
         (trapping.as_str(), "error-json", Vec::new()),
     ] {
         let guest = Guest {
@@ -118,9 +122,60 @@ async fn state_is_read_and_merged() {
             ..CallContext::default()
         };
         let report = run(&guest, context).await.settled().unwrap();
-        assert_eq!((report.output.tag(), report.merges), (output, merges));
+        assert_eq!((report.output.tag(), report.changes), (output, merges));
         if let ToolResultOutput::Text(seen) = report.output {
             assert_eq!(seen, r#"{"k":true}"#);
         }
+    }
+}
+
+/// A call reads the custom context of its session.
+#[tokio::test]
+async fn context_is_read() {
+    let guest = Guest {
+        imports: &[CONTEXT_GET],
+        ..Guest::running(
+            "(i32.store (i32.const 16) (i32.const 0)) (call $context (i32.const 20)) (i32.const 16)",
+        )
+    };
+    for custom in ["{}", r#"{"user":"ada"}"#] {
+        let context = CallContext {
+            custom: Arc::new(custom.parse().unwrap()),
+            ..CallContext::default()
+        };
+        let report = run(&guest, context).await.settled().unwrap();
+        assert_eq!(report.output, text(custom));
+    }
+}
+
+/// A call ends the run with its last message, of at most 4 KiB, and a failed call ends nothing.
+#[tokio::test]
+async fn halt_is_reported_with_its_last_message() {
+    let stop = "(i64.store (i32.const 512) (i64.const 0x21706f7473))
+        (call $halt (i32.const 600) (i32.const 4096)) (call $halt (i32.const 512) (i32.const 5))
+        (i32.store (i32.const 16) (i32.const 0)) (i32.store (i32.const 20) (i32.const 512))
+        (i32.store (i32.const 24) (i32.const 5)) (i32.const 16)";
+    let trapping = format!("{stop} drop unreachable");
+    let too_long = format!("(call $halt (i32.const 512) (i32.const 4097)) {stop}");
+    let stopped = ToolResultOutput::error_json(json!({
+        "code": "resource-limit",
+        "message": "The tool was stopped: its message at the end of the run has more than 4096 bytes.",
+    }));
+    let crashed = ToolResultOutput::error_json(json!({
+        "code": "trap",
+        "message": "The tool crashed: wasm trap: wasm `unreachable` instruction executed.",
+    }));
+    let halt = vec![SessionChange::Halt("stop!".to_owned())];
+    for (code, output, changes) in [
+        (stop, text("stop!"), halt),
+        (trapping.as_str(), crashed, Vec::new()),
+        (too_long.as_str(), stopped, Vec::new()),
+    ] {
+        let guest = Guest {
+            imports: &[HALT],
+            ..Guest::running(code)
+        };
+        let report = run(&guest, CallContext::default()).await.settled().unwrap();
+        assert_eq!((report.output, report.changes), (output, changes));
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 use agent_host_engine::{
     policy::{Grants, SecretGrant},
-    tool::RunEnd,
+    tool::{RunEnd, SessionChange},
 };
 use agent_host_types::{
     id::CallId,
@@ -151,7 +151,7 @@ fn asking() -> Vec<u8> {
         imports: &[ASK],
         ..Guest::running(
             "(i64.store (i32.const 512) (i64.const 0x213f3f6863696857))
-            (call $ask (i32.const 512) (i32.const 8) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 32))
+            (call $ask (i32.const 512) (i32.const 8) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0) (i32.const 32))
             (i32.store (i32.const 16) (i32.const 0))
             (i32.store (i32.const 20) (i32.load (i32.const 36)))
             (i32.store (i32.const 24) (i32.load (i32.const 40)))
@@ -238,6 +238,9 @@ async fn shared_state_is_redacted_of_granted_secrets_only() {
     for (granted, merged) in [(Granted::Yes, &redacted), (Granted::No, &arguments)] {
         let context = CallContext::default();
         let report = run(&tool, granted, "correct-horse", &arguments, context).await;
-        assert_eq!(report.settled().unwrap().merges, [input(merged)]);
+        assert_eq!(
+            report.settled().unwrap().changes,
+            [SessionChange::Merge(input(merged))]
+        );
     }
 }

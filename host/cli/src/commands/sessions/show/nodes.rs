@@ -98,6 +98,7 @@ fn cause(failure: &NodeFailure) -> String {
 fn ended(summary: &WorkflowSummary) -> String {
     let how = match &summary.end {
         WorkflowEnd::Completed => "completed".to_owned(),
+        WorkflowEnd::Halted { .. } => "was ended by a tool".to_owned(),
         WorkflowEnd::Cancelled => "was stopped".to_owned(),
         WorkflowEnd::Aborted { node, .. } => format!("ended by {}", escape_line(node)),
     };

@@ -1,0 +1,51 @@
+"""The host interfaces that the author's modules use, found in their sources before the component is
+made.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+# What the tools of this package need, by what they import: the name in `uses`.
+NEEDS = {
+    "progress": "progress",
+    "state": "state",
+    "ask": "ask",
+    "ask_form": "ask",
+    "context": "context",
+    "halt": "control",
+    "artifacts": "artifacts",
+}
+
+_PACKAGE = "agent_tool"
+
+
+def undeclared(source: str, declared: Collection[str]) -> Iterator[tuple[int, str, str]]:
+    """The first line of a module that needs each interface which is not declared, with the used
+    name and that of the interface in `uses`.
+    """
+    missing: dict[str, tuple[int, str, str]] = {}
+    for line, name in sorted(_used(ast.parse(source))):
+        use = NEEDS[name]
+        if use not in declared:
+            missing.setdefault(use, (line, name, use))
+    yield from missing.values()
+
+
+def _used(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The lines that import a name of this package, or take it from the imported package."""
+    packages = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name == _PACKAGE
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=module, level=0) if module == _PACKAGE:
+                yield from ((node.lineno, one.name) for one in node.names if one.name in NEEDS)
+            case ast.Attribute(value=ast.Name(id=package), attr=name):
+                if package in packages and name in NEEDS:
+                    yield node.lineno, name

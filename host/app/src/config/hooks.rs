@@ -1,0 +1,179 @@
+//! Hooks: `[[hook]]`.
+
+use super::{
+    ComponentSource, ConfigError, GrantsSection, LimitsSection, dir_grants, grants,
+    paths::Scope,
+    problem::{config_error, resolve_steps},
+    raw::{RawDirGrant, RawEnvGrant, RawHttpGrant},
+    resolve::resolve_all,
+    secrets::SecretConfig,
+    tools,
+};
+use agent_host_engine::policy::{Grants, NameGlob};
+use agent_host_types::{hook::HookPoint, limits::Limits};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
+
+/// The maximum of hooks, and of tools of one hook.
+const MAX_HOOKS: usize = 100;
+
+/// `[[hook]]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawHook {
+    /// The name in `agent.lock`, in records and in messages.
+    pub(super) name: String,
+    /// A file.
+    pub(super) component: String,
+    /// Where it runs.
+    pub(super) points: Vec<HookPoint>,
+    /// Globs of the tools before and after which it runs; absent for all.
+    pub(super) tools: Option<Vec<String>>,
+    /// The treatment of no verdict.
+    #[serde(default)]
+    pub(super) on_error: OnHookError,
+    /// Limits instead of the general ones.
+    #[serde(default)]
+    pub(super) limits: LimitsSection,
+    /// Directories; absent for none.
+    pub(super) dir: Option<Vec<RawDirGrant>>,
+    /// Hosts; absent for none.
+    pub(super) http: Option<Vec<RawHttpGrant>>,
+    /// Environment variables; absent for none.
+    pub(super) env: Option<Vec<RawEnvGrant>>,
+    /// Names of secrets; absent for none.
+    pub(super) secrets: Option<Vec<String>>,
+}
+
+/// The treatment of a hook that gives no verdict: it traps, takes too long, or returns something that
+/// cannot be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnHookError {
+    /// A request and a call are blocked, a result is withheld, and a reply ends the turn.
+    #[default]
+    Block,
+    /// As if the hook had passed, with a warning in the log.
+    Pass,
+}
+
+/// A hook and its use.
+#[derive(Clone, Debug)]
+pub struct HookConfig {
+    /// The name in `agent.lock`, in records and in messages.
+    pub name: String,
+    /// Where the component is.
+    pub source: ComponentSource,
+    /// Where it runs; not empty.
+    pub points: BTreeSet<HookPoint>,
+    /// The tools before and after which it runs; empty for all.
+    pub tools: Vec<NameGlob>,
+    /// The treatment of no verdict.
+    pub on_error: OnHookError,
+    /// The grants of its calls.
+    pub grants: Arc<Grants>,
+    /// The limits of its calls.
+    pub limits: Limits,
+}
+
+/// Resolves the hooks, in the order of the file. `taken` are the names of components and servers.
+///
+/// # Errors
+/// The hooks that cannot be used as they are configured.
+pub(super) fn resolve(
+    raw: Vec<RawHook>,
+    taken: &[&str],
+    limits: &Limits,
+    secrets: &[SecretConfig],
+    scope: Scope<'_>,
+) -> Result<Vec<HookConfig>, ConfigError> {
+    let count = raw.len();
+    if count > MAX_HOOKS {
+        return Err(config_error!(
+            "hook",
+            "there are {count} hooks, and at most {MAX_HOOKS} are used",
+            "join some of them in one component"
+        ));
+    }
+    let mut names: HashSet<String> = taken.iter().map(|&name| name.to_owned()).collect();
+    resolve_all("hook", raw, |raw| {
+        tools::check_name(&raw.name, "the hook name `", "`", "[[hook]]")?;
+        let owners = "hooks, components or servers";
+        tools::check_unique(&mut names, &raw.name, owners, "`agent.lock`")?;
+        resolve_one(raw, limits, secrets, scope)
+    })
+}
+
+fn resolve_one(
+    raw: RawHook,
+    general: &Limits,
+    secrets: &[SecretConfig],
+    scope: Scope<'_>,
+) -> Result<HookConfig, ConfigError> {
+    let name = raw.name;
+    let lists = GrantsSection {
+        dir: raw.dir,
+        http: raw.http,
+        env: raw.env,
+        secrets: raw.secrets,
+        // A hook runs outside of a session.
+        artifacts: None,
+    };
+    let place = format!("`secrets` of `{name}`");
+    resolve_steps! {
+        source = scope.resolve_path("component", &raw.component).map(ComponentSource::File);
+        points = points(&name, &raw.points);
+        tools = globs(&name, raw.tools.as_deref().unwrap_or_default());
+        limits = tools::limits(raw.limits, general, &format!("[hook.limits] of `{name}`"));
+        grants = grants::of_lists(lists, &Grants::default(), secrets, &place, scope);
+    }
+    dir_grants::check_apart("dir", &grants.dirs)?;
+    Ok(HookConfig {
+        name,
+        source,
+        points,
+        tools,
+        on_error: raw.on_error,
+        grants: Arc::new(grants),
+        limits,
+    })
+}
+
+fn points(name: &str, points: &[HookPoint]) -> Result<BTreeSet<HookPoint>, ConfigError> {
+    if points.is_empty() {
+        let all = HookPoint::ALL.map(|point| format!("\"{}\"", point.as_str()));
+        let all = all.join(", ");
+        return Err(config_error!(
+            "points",
+            "the hook `{name}` has no points, so it would never run",
+            "name some of {all}"
+        ));
+    }
+    Ok(points.iter().copied().collect())
+}
+
+fn globs(name: &str, globs: &[String]) -> Result<Vec<NameGlob>, ConfigError> {
+    let count = globs.len();
+    if count > MAX_HOOKS {
+        return Err(config_error!(
+            "tools",
+            "the hook `{name}` names {count} tools, and at most {MAX_HOOKS} are used",
+            "use globs, such as \"write_*\""
+        ));
+    }
+    let parsed = globs.iter().map(|glob| {
+        NameGlob::new(glob).map_err(|error| {
+            config_error!(
+                "tools",
+                "`tools` of the hook `{name}` cannot be used: {error}",
+                "name tools, or globs such as \"write_*\""
+            )
+            .with_value(glob.as_str())
+        })
+    });
+    parsed.collect()
+}

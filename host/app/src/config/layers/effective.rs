@@ -1,0 +1,476 @@
+//! The effective configuration: each value with its origin, as `config show` prints it. Values that
+//! may be secrets are hidden.
+
+use super::{Layer, Layers, Merged, Origin, Origins};
+use crate::config::{
+    Config, ConfigError, Environment, Overrides,
+    problem::{LineFinder, key_path},
+    raw::RawPrompts,
+};
+use agent_host_engine::{
+    policy::DirMode,
+    turn::{Prompts, Timing},
+};
+use serde_json::json;
+use std::path::Path;
+use toml::{Table, Value};
+
+/// The text in the place of a value that may be a secret.
+pub const HIDDEN: &str = "(hidden)";
+
+/// The column of the origins, in characters; longer values move them.
+const ORIGIN_COLUMN: usize = 44;
+
+/// An effective configuration.
+#[derive(Debug)]
+pub struct Effective {
+    table: Table,
+    origins: Origins,
+    layers: Layers,
+}
+
+/// A value of a configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EffectiveValue {
+    /// The path of its key, such as `tool[0].name`.
+    pub key: String,
+    /// The value; hidden if it may be a secret.
+    pub value: Value,
+    /// Where it is from: `FILE:LINE`, a variable, an option, or `built-in`.
+    pub origin: String,
+}
+
+/// A line of the configuration as TOML.
+enum Line {
+    Header(String, Option<String>),
+    Value(String, EffectiveValue),
+}
+
+impl Effective {
+    /// Loads a configuration as [`Config::load`] does, with its origins.
+    ///
+    /// # Errors
+    /// Those of [`Config::load`].
+    pub fn load(
+        file: Option<&Path>,
+        overrides: &Overrides,
+        environment: &Environment,
+    ) -> Result<Self, ConfigError> {
+        let (config, Merged { layers, .. }) = Config::load_merged(file, overrides, environment)?;
+        let mut all = option_layers(overrides);
+        all.extend(layers.0);
+        all.push(built_in(&config));
+        let layers = Layers(all);
+        let (table, origins) = layers.table();
+        Ok(Self {
+            table,
+            origins,
+            layers,
+        })
+    }
+
+    /// Returns the values in the order of the keys.
+    #[must_use]
+    pub fn values(&self) -> Vec<EffectiveValue> {
+        let lines = self.lines().into_iter();
+        let values = lines.filter_map(|line| match line {
+            Line::Value(_, value) => Some(value),
+            Line::Header(..) => None,
+        });
+        values.collect()
+    }
+
+    /// Returns the configuration as TOML, with the origin of each value in a comment.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut text = String::new();
+        for line in self.lines() {
+            let (shown, origin) = match line {
+                Line::Header(header, origin) => (format!("\n{header}"), origin),
+                Line::Value(key, EffectiveValue { value, origin, .. }) => {
+                    (format!("{key} = {}", inline(&value)), Some(origin))
+                }
+            };
+            match origin {
+                Some(origin) => text.push_str(&format!("{shown:<ORIGIN_COLUMN$} # {origin}\n")),
+                None => text.push_str(&format!("{shown}\n")),
+            }
+        }
+        text.trim_start().to_owned()
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        let texts = self.layers.0.iter().map(|layer| layer.text.as_deref());
+        let writer = Writer {
+            effective: self,
+            finders: texts.map(|text| text.map(LineFinder::new)).collect(),
+        };
+        let mut lines = Vec::new();
+        writer.table(&self.table, "", "", &mut lines);
+        lines
+    }
+}
+
+/// Writes the lines of a configuration.
+struct Writer<'a> {
+    effective: &'a Effective,
+    /// Finds the lines of keys in the text of each layer.
+    finders: Vec<Option<LineFinder<'a>>>,
+}
+
+impl Writer<'_> {
+    /// Writes a table: values first, then the tables in it. `header` has no indexes.
+    fn table(&self, table: &Table, path: &str, header: &str, lines: &mut Vec<Line>) {
+        let (tables, values): (Vec<_>, Vec<_>) =
+            table.iter().partition(|(_, value)| is_table(value));
+        for (key, value) in values {
+            let here = super::join(path, key);
+            let value = EffectiveValue {
+                value: if is_secret(&here, value) {
+                    HIDDEN.into()
+                } else {
+                    value.clone()
+                },
+                origin: self.origin(&here),
+                key: here,
+            };
+            lines.push(Line::Value(key_path(key), value));
+        }
+        for (key, value) in tables {
+            let (here, header) = (super::join(path, key), super::join(header, key));
+            match value {
+                Value::Table(table) => {
+                    lines.push(Line::Header(format!("[{header}]"), None));
+                    self.table(table, &here, &header, lines);
+                }
+                Value::Array(items) => {
+                    for (index, item) in items.iter().enumerate() {
+                        let here = format!("{here}[{index}]");
+                        let origin = Some(self.origin(&here));
+                        lines.push(Line::Header(format!("[[{header}]]"), origin));
+                        let table = item.as_table().cloned().unwrap_or_default();
+                        self.table(&table, &here, &header, lines);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn origin(&self, key: &str) -> String {
+        let Some((index, local)) = self.effective.origins.of(key) else {
+            return Origin::BuiltIn.to_string();
+        };
+        let origin = self
+            .effective
+            .layers
+            .0
+            .get(index)
+            .map(|layer| &layer.origin);
+        let origin = origin.map(ToString::to_string).unwrap_or_default();
+        let finder = self.finders.get(index).and_then(Option::as_ref);
+        match finder.and_then(|finder| finder.line_of(&local)) {
+            Some(line) => format!("{origin}:{line}"),
+            None => origin,
+        }
+    }
+}
+
+/// True for what TOML writes below a header.
+fn is_table(value: &Value) -> bool {
+    match value {
+        Value::Table(_) => true,
+        Value::Array(items) => !items.is_empty() && items.iter().all(Value::is_table),
+        _ => false,
+    }
+}
+
+/// Writes a value on one line.
+fn inline(value: &Value) -> String {
+    match value {
+        // The escapes of JSON are escapes of TOML, too.
+        Value::String(text) => json!(text).to_string(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(inline).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Table(table) => {
+            let fields = table.iter();
+            let fields =
+                fields.map(|(key, value)| format!("{} = {}", key_path(key), inline(value)));
+            format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
+        }
+        value => value.to_string(),
+    }
+}
+
+/// True for a value that may be a secret: the values of variables, headers and queries, whatever is
+/// merged over requests, arguments of programs, and addresses with a password. Sources of secrets
+/// (`env:NAME`) are none.
+fn is_secret(key: &str, value: &Value) -> bool {
+    let is_source = |text: &str| {
+        ["env:", "file:", "cmd:"]
+            .iter()
+            .any(|start| text.starts_with(start))
+    };
+    if let Value::Array(items) = value {
+        let is_program = key.starts_with("mcp[") && key.ends_with("].command") && items.len() > 1;
+        return is_program || items.iter().any(|item| is_secret(key, item));
+    }
+    let text = value.as_str().unwrap_or_default();
+    let within = |part: &str| key.contains(&format!(".{part}."));
+    let may_be = within("headers") || within("query") || within("extra-body");
+    let is_variable = key.ends_with("].value") && key.contains("env[");
+    let has_password = text
+        .split_once("://")
+        .and_then(|(_, rest)| rest.split(['/', '?', '#']).next())
+        .is_some_and(|authority| authority.contains('@'));
+    (may_be && !is_source(text)) || is_variable || has_password
+}
+
+/// Returns a layer for each option of the command line that is a key.
+fn option_layers(overrides: &Overrides) -> Vec<Layer> {
+    let text = |text: &Option<String>| text.clone().map(Value::from);
+    let number = |number: Option<u64>| number.map(|number| Value::from(number.cast_signed()));
+    let state_dir = overrides
+        .state_dir
+        .as_deref()
+        .map(|path| path.display().to_string());
+    let options = [
+        ("--model", "", "model", text(&overrides.model)),
+        ("--system", "", "system", text(&overrides.system)),
+        ("--state-dir", "", "state-dir", text(&state_dir)),
+        (
+            "--effort",
+            "settings",
+            "effort",
+            overrides.effort.map(|effort| effort.name().into()),
+        ),
+        ("--max-turns", "", "max-turns", number(overrides.max_turns)),
+        (
+            "--max-total-tokens",
+            "budgets",
+            "tokens",
+            number(overrides.max_total_tokens),
+        ),
+        (
+            "--max-usd",
+            "budgets",
+            "usd",
+            overrides.max_usd.map(Value::from),
+        ),
+        (
+            "--max-tool-calls",
+            "budgets",
+            "tool-calls",
+            number(overrides.max_tool_calls),
+        ),
+    ];
+    let set = options
+        .into_iter()
+        .filter_map(|(option, section, key, value)| {
+            let mut table = Table::from_iter([(key.to_owned(), value?)]);
+            if !section.is_empty() {
+                table = Table::from_iter([(section.to_owned(), Value::Table(table))]);
+            }
+            Some(Layer {
+                origin: Origin::Option(option.to_owned()),
+                table,
+                text: None,
+            })
+        });
+    set.collect()
+}
+
+/// Returns the layer of what holds without a configuration. A key that has no default is absent.
+fn built_in(config: &Config) -> Layer {
+    let sandbox = &config.sandbox;
+    let compile = &sandbox.compile_limits;
+    let model = match (&config.models.first, &config.models.selection_error) {
+        (Some(model), _) => Some(model.to_string()),
+        (None, None) => Some("script:tour".to_owned()),
+        (None, Some(_)) => None,
+    };
+    let context = config.context.map(|context| {
+        json!({
+            "window-tokens": context.window_tokens,
+            "compact-at": context.compact_at,
+            "compact-to": context.compact_to,
+            "keep-results": context.keep_results,
+        })
+    });
+    let grants = config.implied_grant().map(
+        |_| json!({ "dir": [{ "host": ".", "guest": "/workspace", "mode": DirMode::ReadOnly }] }),
+    );
+    let tools = config.tools.iter();
+    let tools =
+        tools.map(|tool| json!({ "name": tool.name, "component": tool.source.to_string() }));
+    let defaults = json!({
+        "model": model,
+        "state-dir": config.state_dir.to_string_lossy(),
+        "cache-dir": config.cache_dir.to_string_lossy(),
+        "cache-bytes": sandbox.cache_bytes,
+        "max-turns": config.budgets.turns,
+        "permission-prompts": match config.prompts {
+            Prompts::Ask => RawPrompts::Ask,
+            Prompts::Deny => RawPrompts::None,
+        },
+        "approval-timing": match config.timing {
+            Timing::Batch => "batch",
+            Timing::InOrder => "in-order",
+        },
+        "search-tools-from": config.search_tools_from,
+        "agent-depth": config.agent_depth,
+        "context": context,
+        "session": {
+            "lock-timeout-ms": u64::try_from(config.session.lock_timeout.as_millis()).unwrap_or(u64::MAX),
+            "durability": config.session.durability,
+            "keep": {
+                "days": config.session.keep.age.map_or(0, |age| age.as_secs() / 86_400),
+                "bytes": config.session.keep.bytes.unwrap_or(0),
+            },
+        },
+        "limits": config.limits,
+        "sandbox": {
+            "concurrent-calls": sandbox.concurrent_calls,
+            "queued-calls": sandbox.queued_calls,
+            "guest-threads": sandbox.guest_threads,
+            "result-memory-bytes": sandbox.result_memory_bytes,
+            "compile-memory-bytes": compile.memory_bytes,
+            "compile-cpu-seconds": compile.cpu_seconds,
+            "compile-deadline-ms": compile.deadline_ms,
+        },
+        "grants": grants,
+        "tool": tools.collect::<Vec<_>>(),
+    });
+    Layer {
+        origin: Origin::BuiltIn,
+        table: match table(defaults) {
+            Some(Value::Table(table)) => table,
+            _ => Table::new(),
+        },
+        text: None,
+    }
+}
+
+/// Turns JSON into TOML, which has no null.
+fn table(value: serde_json::Value) -> Option<Value> {
+    Some(match value {
+        serde_json::Value::Null => return None,
+        serde_json::Value::Bool(value) => value.into(),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(number) => number.into(),
+            None => number.as_f64()?.into(),
+        },
+        serde_json::Value::String(text) => text.into(),
+        serde_json::Value::Array(items) => {
+            Value::Array(items.into_iter().filter_map(table).collect())
+        }
+        serde_json::Value::Object(fields) => {
+            let fields = fields.into_iter();
+            let fields = fields.filter_map(|(key, value)| Some((key, table(value)?)));
+            Value::Table(fields.collect())
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Effective;
+    use crate::config::{Environment, Overrides};
+    use pretty_assertions::assert_eq;
+    use std::{collections::BTreeMap, fs};
+    use toml::Table;
+
+    /// The origins of some values, and the whole text.
+    fn shown(project: &str) -> (BTreeMap<String, (String, String)>, String) {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().canonicalize().unwrap();
+        let user = root.join(".config/agent-host");
+        let cwd = root.join("work");
+        fs::create_dir_all(&user).unwrap();
+        fs::create_dir_all(&cwd).unwrap();
+        fs::write(
+            user.join("config.toml"),
+            "model = \"openai:gpt-5\"\n[openai]\napi-key = \"env:KEY\"\nheaders = { x-team = \"sk-secret\", x-source = \"env:X\" }\n",
+        )
+        .unwrap();
+        let file = cwd.join("agent.toml");
+        fs::write(&file, project).unwrap();
+        let environment = Environment {
+            cwd,
+            variables: [
+                ("HOME", root.to_str().unwrap()),
+                ("KEY", "sk-secret"),
+                ("AGENT_HOST_SYSTEM_CONFIG", ""),
+                ("AGENT_HOST_MAX_USD", "2.5"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        };
+        let overrides = Overrides {
+            max_turns: Some(7),
+            ..Overrides::default()
+        };
+        let effective = Effective::load(Some(&file), &overrides, &environment).unwrap();
+        let portable = |text: String| text.replace(root.to_str().unwrap(), "~");
+        let values = effective.values().into_iter();
+        let values =
+            values.map(|value| (value.key, (value.value.to_string(), portable(value.origin))));
+        (values.collect(), portable(effective.to_toml()))
+    }
+
+    #[test]
+    fn effective_values_have_their_origins() {
+        let (values, text) = shown(
+            "# A comment\nmax-turns = 3\n\n[limits]\ndeadline-ms = \"10s\"\n[[tool]]\nname = \"a\"\ncomponent = \"builtin:files\"\n[[tool.env]]\nname = \"T\"\nvalue = \"sk-secret\"\n",
+        );
+        for (key, value, origin) in [
+            (
+                "model",
+                "\"openai:gpt-5\"",
+                "~/.config/agent-host/config.toml:1",
+            ),
+            (
+                "openai.api-key",
+                "\"env:KEY\"",
+                "~/.config/agent-host/config.toml:3",
+            ),
+            (
+                "openai.headers.x-team",
+                "\"(hidden)\"",
+                "~/.config/agent-host/config.toml:4",
+            ),
+            (
+                "openai.headers.x-source",
+                "\"env:X\"",
+                "~/.config/agent-host/config.toml:4",
+            ),
+            ("max-turns", "7", "--max-turns"),
+            ("budgets.usd", "2.5", "AGENT_HOST_MAX_USD"),
+            ("limits.deadline-ms", "\"10s\"", "~/work/agent.toml:5"),
+            ("limits.http-requests", "64", "built-in"),
+            ("permission-prompts", "\"ask\"", "built-in"),
+            (
+                "tool[0].component",
+                "\"builtin:files\"",
+                "~/work/agent.toml:8",
+            ),
+            (
+                "tool[0].env[0].value",
+                "\"(hidden)\"",
+                "~/work/agent.toml:11",
+            ),
+        ] {
+            let expected = (value.to_owned(), origin.to_owned());
+            assert_eq!(values.get(key), Some(&expected), "{key}: {values:#?}");
+        }
+        assert!(!text.contains("sk-secret"), "{text}");
+        // It is TOML, with the values in their places.
+        let table: Table = toml::from_str(&text).unwrap();
+        assert_eq!(table["tool"][0]["env"][0]["name"].as_str(), Some("T"));
+        assert_eq!(table["max-turns"].as_integer(), Some(7));
+        assert!(text.contains("\nmax-turns = 7 "), "{text}");
+        assert!(text.contains("[[tool]]"), "{text}");
+    }
+}

@@ -1,0 +1,302 @@
+//! The conversation of `run` on a terminal: messages, answers, and commands in between. A failure, a
+//! tool or the user ends an answer, and never the conversation.
+
+mod commands;
+mod slash;
+
+use super::{Run, attachments, recall};
+use crate::{
+    args::RunArgs,
+    exit::{Exit, Failure},
+    signals,
+    terminal::{
+        Completer, Composed, Composer, KeptModes, Opening, abandon_prompt, escape_line,
+        resize_composer, watch_keyboard,
+    },
+};
+use agent_host_app::{Effort, project};
+use agent_host_engine::session::Session;
+use agent_host_types::{
+    context::ContextLimits,
+    id::{SessionId, json_digest},
+    message::Role,
+    output::ContentPart,
+    turn::{AgentInput, TurnEnd, TurnError},
+};
+use serde_json::json;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The line above the first message.
+const FIRST_QUESTION: &str = "\nWhat do you want to know? (/help for help, Ctrl-D leaves)";
+
+/// The directory of histories, below that of the state.
+const HISTORIES: &str = "history";
+
+/// A conversation besides what every run has.
+struct Conversation<'c, 'h> {
+    run: &'c mut Run<'h>,
+    session: &'c mut Session,
+    args: &'c RunArgs,
+    /// The model and the effort that the user chose instead of those of `args`.
+    model: Option<String>,
+    effort: Option<Effort>,
+    /// The limits of the window, while the next answer has others.
+    window: Option<ContextLimits>,
+    /// The sessions that were listed last, by their numbers from 1.
+    listed: Vec<SessionId>,
+    composer: Arc<Mutex<Composer>>,
+    /// The files of the next message.
+    files: Vec<ContentPart>,
+    /// The message without an answer, which the composer begins with.
+    unanswered: Option<Unanswered>,
+    /// The beginning of a command, which the composer begins with once.
+    begun: Option<String>,
+    /// True if the user stopped the last answer.
+    was_stopped: bool,
+}
+
+/// A message that got no answer.
+struct Unanswered {
+    text: String,
+    /// True if the session has it: it is answered by going on.
+    is_recorded: bool,
+}
+
+/// Runs a conversation until the user leaves; the files go with its first message.
+pub(super) async fn converse(
+    run: &mut Run<'_>,
+    session: &mut Session,
+    files: Vec<ContentPart>,
+    args: &RunArgs,
+) -> Result<Exit, Failure> {
+    let config = run.host.config();
+    let name = json_digest(&json!(project(config))).to_string();
+    let history = config
+        .state_dir
+        .join(HISTORIES)
+        .join(name.replace(':', "-"));
+    let completer = Completer {
+        commands: Vec::new(),
+        directory: config.working_dir.clone(),
+    };
+    let composer = Composer::new(args.keys, history, completer);
+    let modes = KeptModes::enter(run.terminal);
+    listen(run);
+    let mut conversation = Conversation {
+        run,
+        session,
+        args,
+        model: args.model.clone(),
+        effort: args.effort,
+        window: None,
+        listed: Vec::new(),
+        composer: Arc::new(Mutex::new(composer)),
+        files,
+        unanswered: None,
+        begun: None,
+        was_stopped: false,
+    };
+    let exit = conversation.converse().await;
+    drop(modes);
+    exit
+}
+
+/// Follows the size of the terminal, and ends the run when the terminal goes away.
+fn listen(run: &Run<'_>) {
+    let streams = (
+        signal(SignalKind::window_change()),
+        signal(SignalKind::hangup()),
+    );
+    let (Ok(mut resized), Ok(mut gone)) = streams else {
+        return;
+    };
+    let stop = run.stop.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = resized.recv() => resize_composer(),
+                _ = gone.recv() => stop.request(),
+            }
+        }
+    });
+}
+
+impl Conversation<'_, '_> {
+    async fn converse(&mut self) -> Result<Exit, Failure> {
+        let mut question = FIRST_QUESTION;
+        recall::show(self.session, &self.run.view);
+        if self.session.state().is_unfinished()
+            && let Some(exit) = self.answer(AgentInput::Continue, None).await?
+        {
+            return Ok(exit);
+        }
+        loop {
+            let text = match self.compose(question).await {
+                Some(Composed::Message(text)) => text,
+                Some(Composed::Left) => return Ok(self.run.stopped().unwrap_or(Exit::Done)),
+                Some(Composed::Interrupted) => return Ok(Exit::Cancelled),
+                None => return Ok(self.run.stop.exit()),
+            };
+            question = "";
+            if let Some(exit) = self.take(text).await? {
+                return Ok(exit);
+            }
+        }
+    }
+
+    /// Reads the next message; `None` if the run is stopped first.
+    async fn compose(&mut self, question: &str) -> Option<Composed> {
+        let words = slash::words(&self.arguments().await);
+        let opening = Opening {
+            question: question.to_owned(),
+            text: self.begun.take().or_else(|| {
+                let unanswered = self.unanswered.as_ref()?;
+                Some(unanswered.text.clone())
+            }),
+            was_stopped: std::mem::take(&mut self.was_stopped),
+        };
+        let (composer, terminal) = (Arc::clone(&self.composer), *self.run.terminal);
+        let compose = move || {
+            let mut composer = composer.lock().unwrap_or_else(PoisonError::into_inner);
+            composer.completer.commands = words;
+            composer.read(&terminal, opening)
+        };
+        self.run.unless_stopped(compose).await
+    }
+
+    /// Returns what completes the arguments of commands.
+    async fn arguments(&self) -> slash::Arguments {
+        let models = self.run.host.config().models.all();
+        // Without a list, nothing completes.
+        let sessions = self.sessions().await.unwrap_or_default();
+        slash::Arguments {
+            models: models.map(ToString::to_string).collect(),
+            sessions: sessions.iter().map(|row| row.id.to_string()).collect(),
+        }
+    }
+
+    /// Takes what the user sent; returns the exit if it ends the conversation.
+    async fn take(&mut self, text: String) -> Result<Option<Exit>, Failure> {
+        match slash::parse(&text) {
+            slash::Line::Message(message) => self.message(message.to_owned()).await,
+            slash::Line::Command(command, argument) => self.command(command, argument).await,
+            slash::Line::Unknown { name, near } => {
+                let near = near.map(|near| format!(" Did you mean {near}?"));
+                self.run.terminal.note(&format!(
+                    "There is no command {}.{} /help lists them; //{} sends it as a message.",
+                    escape_line(name),
+                    near.unwrap_or_default(),
+                    escape_line(name.trim_start_matches('/')),
+                ));
+                self.begun = Some(text);
+                Ok(None)
+            }
+        }
+    }
+
+    async fn message(&mut self, text: String) -> Result<Option<Exit>, Failure> {
+        let is_again = self
+            .unanswered
+            .take()
+            .is_some_and(|unanswered| unanswered.is_recorded && unanswered.text == text);
+        if is_again {
+            return self.answer(AgentInput::Continue, Some(text)).await;
+        }
+        let input = attachments::input(text.clone(), self.files.clone());
+        self.answer(input, Some(text)).await
+    }
+
+    /// True if the last message, or its calls, or their results, have no answer.
+    fn can_continue(&self) -> bool {
+        let state = self.session.state();
+        let last = state.messages().last();
+        !state.batch().is_empty()
+            || last.is_some_and(|last| matches!(last.role, Role::User | Role::ToolResult))
+    }
+
+    /// Runs an answer, which the user can stop; returns the exit if it ends the conversation. `text`
+    /// is the message that it answers.
+    async fn answer(
+        &mut self,
+        input: AgentInput,
+        text: Option<String>,
+    ) -> Result<Option<Exit>, Failure> {
+        let stop = self.run.stop.clone();
+        let answer = stop.begin_answer();
+        self.run.stop = answer.stop.clone();
+        let watch = watch_keyboard(self.run.terminal, signals::interrupt);
+        let report = self.run.drive(self.session, input).await;
+        drop(watch);
+        // A question of a call that was stopped.
+        abandon_prompt();
+        let was_stopped = answer.stop.is_requested();
+        self.run.stop = stop;
+        drop(answer);
+        if let Some(window) = self.window.take() {
+            self.run.agent.settings.context = Some(window);
+        }
+        let report = match report {
+            Ok(report) => report,
+            Err(failure) => {
+                failure.report(self.run.terminal);
+                self.keep(text);
+                return Ok(None);
+            }
+        };
+        let end = report.end.clone();
+        let finished = self.run.finish(self.session, report).await;
+        if self.run.stop.is_requested() {
+            return finished.map(Some);
+        }
+        match &end {
+            TurnEnd::Error {
+                error: TurnError::Journal { .. },
+            } => finished.map(Some),
+            TurnEnd::Error { .. } | TurnEnd::Cancelled => {
+                if let Err(failure) = finished {
+                    failure.report(self.run.terminal);
+                }
+                self.was_stopped = end == TurnEnd::Cancelled;
+                self.keep(text);
+                Ok(None)
+            }
+            _ => {
+                self.files.clear();
+                let exit = finished?;
+                if exit == Exit::Waiting && was_stopped {
+                    self.was_stopped = true;
+                    self.run.terminal.note("/retry asks again.");
+                    return Ok(None);
+                }
+                Ok((exit == Exit::Waiting).then_some(exit))
+            }
+        }
+    }
+
+    /// Keeps a message without an answer for the composer, and says how it is sent again.
+    fn keep(&mut self, text: Option<String>) {
+        let last = self.session.state().messages().last();
+        let is_recorded = match (last.map(|last| last.role), &text) {
+            (Some(Role::ToolResult), _) => {
+                self.files.clear();
+                self.run.terminal.note("/retry continues from here.");
+                return;
+            }
+            (Some(Role::User), Some(text)) => {
+                let own =
+                    last.and_then(|last| last.content.iter().rev().find_map(ContentPart::text));
+                own == Some(text)
+            }
+            (_, None) => return,
+            (_, Some(_)) => false,
+        };
+        if is_recorded {
+            self.files.clear();
+        }
+        self.run
+            .terminal
+            .note("Enter on the message, or /retry, sends it again.");
+        self.unanswered = text.map(|text| Unanswered { text, is_recorded });
+    }
+}

@@ -1,0 +1,357 @@
+//! The commands of a conversation, run by the functions of the other commands.
+
+use super::{Conversation, slash::Command};
+use crate::{
+    args::{ApprovalsArgs, ApprovalsCommand, ExplainArgs},
+    commands::{
+        approvals, configure, explain,
+        run::{arguments, attachments, overrides},
+        sessions,
+    },
+    exit::{Exit, Failure},
+    terminal::{BOLD, DIM, date, dollars, escape, escape_line, one_line},
+};
+use agent_host_app::{Effort, Overrides, model, reach};
+use agent_host_engine::session::Session;
+use agent_host_journal::SessionInfo;
+use agent_host_types::{id::SessionId, output::ContentPart, run::RunArguments, turn::AgentInput};
+use std::path::{Path, PathBuf};
+
+/// The maximum number of sessions that `/resume` lists.
+const MAX_SESSIONS: usize = 20;
+
+/// The maximum length of a description or a title in a list, in characters.
+const SHOWN_CHARACTERS: usize = 60;
+
+impl Conversation<'_, '_> {
+    /// Runs a command; returns the exit if it ends the conversation. One that fails ends nothing.
+    pub(super) async fn command(
+        &mut self,
+        command: Command,
+        argument: &str,
+    ) -> Result<Option<Exit>, Failure> {
+        let done = match command {
+            Command::Quit => return Ok(Some(Exit::Done)),
+            Command::Retry if self.can_continue() => {
+                let text = self.unanswered.take().map(|unanswered| unanswered.text);
+                return self.answer(AgentInput::Continue, text).await;
+            }
+            Command::Resume if !argument.is_empty() => match self.resume(argument).await {
+                Ok(()) if self.session.state().is_unfinished() => {
+                    return self.answer(AgentInput::Continue, None).await;
+                }
+                resumed => resumed,
+            },
+            command => self.show_or_change(command, argument).await,
+        };
+        if let Err(failure) = done {
+            failure.report(self.run.terminal);
+        }
+        Ok(None)
+    }
+
+    async fn show_or_change(&mut self, command: Command, argument: &str) -> Result<(), Failure> {
+        match command {
+            Command::Help => self.note(&super::slash::help()),
+            Command::Retry => {
+                self.note("There is nothing to send again: the last message has its answer.");
+            }
+            Command::Model => return self.choose_model(argument).await,
+            Command::Effort => return self.choose_effort(argument).await,
+            Command::Tools => self.show_tools(),
+            Command::Grants => {
+                for line in reach(self.run.host.registry()) {
+                    self.note(&escape_line(&line));
+                }
+            }
+            Command::Approvals => return self.show_approvals().await,
+            Command::Cost => self.show_cost(),
+            Command::Context => self.show_context(),
+            Command::Compact => self.compact(),
+            Command::Clear => return self.clear().await,
+            Command::Resume => return self.list_sessions().await,
+            Command::Fork => return self.fork().await,
+            Command::Image => return self.attach(argument, /* is_image */ true),
+            Command::File => return self.attach(argument, /* is_image */ false),
+            Command::Explain => return self.explain().await,
+            Command::Export => return self.export(argument).await,
+            Command::Quit => {}
+        }
+        Ok(())
+    }
+
+    fn note(&self, text: &str) {
+        self.run.terminal.note(text);
+    }
+
+    /// Shows the model, or asks another one from the next message on. The record of each answer names
+    /// its model.
+    async fn choose_model(&mut self, name: &str) -> Result<(), Failure> {
+        if name.is_empty() {
+            let model = self.run.agent.model.provenance();
+            let now = escape_line(&format!("{}:{}", model.provider, model.model));
+            self.note(&format!(
+                "{BOLD}{now}{BOLD:#} answers; another one: /model PROVIDER:NAME"
+            ));
+            return Ok(());
+        }
+        self.use_model(Some(name.to_owned()), self.effort).await
+    }
+
+    async fn choose_effort(&mut self, level: &str) -> Result<(), Failure> {
+        if level.is_empty() {
+            let now = self.effort.map_or("as configured", Effort::name);
+            self.note(&format!(
+                "The effort is {BOLD}{now}{BOLD:#}; another one: /effort LEVEL"
+            ));
+            return Ok(());
+        }
+        let effort = level.parse().map_err(Failure::usage)?;
+        self.use_model(self.model.clone(), Some(effort)).await
+    }
+
+    async fn use_model(
+        &mut self,
+        name: Option<String>,
+        effort: Option<Effort>,
+    ) -> Result<(), Failure> {
+        if self.run.agent.workflow.is_some() {
+            return Err(Failure::usage(
+                "the agents of a workflow have the models of its configuration; change them there",
+            ));
+        }
+        let overrides = Overrides {
+            model: name.clone(),
+            effort,
+            // The file of the recording exists, and is that of the first model.
+            record: None,
+            ..overrides(self.args)
+        };
+        let config = configure(self.args.config.clone(), overrides)?;
+        let model = model(&config).await?;
+        let mut agent = self.run.agent.clone();
+        if self.args.agent.is_none() {
+            // Agents without a model of their own have this one, too.
+            agent = self
+                .run
+                .host
+                .agent_with_model(&model, agent.settings.prompts);
+            agent.settings = self.run.agent.settings.clone();
+        }
+        agent.model = model;
+        agent.settings.context = config.context;
+        self.run.agent = agent;
+        (self.model, self.effort) = (name, effort);
+        let now = self.run.agent.model.provenance();
+        self.note(&format!(
+            "From the next message on, {BOLD}{}{BOLD:#} answers.",
+            escape_line(&format!("{}:{}", now.provider, now.model))
+        ));
+        self.record_arguments()
+    }
+
+    fn show_tools(&self) {
+        for tool in self.run.agent.tools.tools() {
+            let tool = &tool.definition;
+            let about = one_line(&tool.description, SHOWN_CHARACTERS);
+            self.note(&format!(
+                "{BOLD}{:<24}{BOLD:#} {DIM}{about}{DIM:#}",
+                escape_line(&tool.name)
+            ));
+        }
+    }
+
+    async fn show_approvals(&self) -> Result<(), Failure> {
+        let args = ApprovalsArgs {
+            command: ApprovalsCommand::List { json: false },
+            config: self.args.config.clone(),
+        };
+        approvals::approvals(args, self.run.terminal)
+            .await
+            .map(drop)
+    }
+
+    fn show_cost(&self) {
+        let usage = self.session.state().usage();
+        let cost = match usage.cost_micros {
+            Some(micros) => dollars(micros),
+            None => "at prices that the configuration does not name".to_owned(),
+        };
+        self.note(&format!(
+            "{} tokens read ({} from the cache), {} written: {cost}",
+            usage.input_tokens, usage.cached_input_tokens, usage.output_tokens
+        ));
+    }
+
+    fn show_context(&self) {
+        let size = self.run.agent.request_tokens(self.session);
+        let Some(limits) = self.run.agent.settings.context else {
+            return self.note(&format!("The next request has about {size} tokens."));
+        };
+        let percent = size.saturating_mul(100) / limits.window_tokens.max(1);
+        self.note(&format!(
+            "The next request has about {size} tokens, {percent} % of the window of {}; above {} tokens, old results and \
+             messages become shorter.",
+            limits.window_tokens,
+            limits.threshold()
+        ));
+    }
+
+    /// Has the next answer begin with a compaction, as if the window were as full as it is now.
+    fn compact(&mut self) {
+        let size = self.run.agent.request_tokens(self.session);
+        match &mut self.run.agent.settings.context {
+            Some(limits) => {
+                self.window.get_or_insert(*limits);
+                limits.window_tokens = limits.window_tokens.min(size);
+                limits.is_known = false;
+                self.note("The conversation is shortened before the next answer.");
+            }
+            None => self.note("This model has no window, so nothing needs to be shorter."),
+        }
+    }
+
+    async fn clear(&mut self) -> Result<(), Failure> {
+        let host = self.run.host;
+        let system = match (&self.args.agent, &self.run.agent.workflow) {
+            (Some(name), _) => host.named_agent(name, self.run.agent.settings.prompts)?.1,
+            (None, Some(_)) => None,
+            (None, None) => host.system_prompt(self.run.agent.settings.prompts),
+        };
+        let session = host.start_session_with(system).await?;
+        self.enter(session)
+    }
+
+    /// Continues in another session.
+    fn enter(&mut self, session: Session) -> Result<(), Failure> {
+        let before = std::mem::replace(self.session, session);
+        self.unanswered = None;
+        self.files.clear();
+        self.note(&format!(
+            "This is session {}; the one before is kept: /resume {}",
+            self.session.id(),
+            before.id()
+        ));
+        self.record_arguments()
+    }
+
+    /// Records what a later run of the session takes over.
+    fn record_arguments(&mut self) -> Result<(), Failure> {
+        let directory = &self.run.host.config().working_dir;
+        self.run.resume = arguments::resume_command(self.args, self.session.id(), directory);
+        let recorded = RunArguments {
+            model: self.model.clone(),
+            effort: self.effort.map(|effort| effort.name().to_owned()),
+            ..arguments::recorded(self.args, directory)
+        };
+        let recorded = self.session.configure_run(recorded);
+        recorded.map_err(Failure::usage)
+    }
+
+    /// Returns the sessions of this project, newest first.
+    pub(super) async fn sessions(&self) -> Result<Vec<SessionInfo>, Failure> {
+        let here = self.run.host.config().working_dir.display().to_string();
+        let mut sessions = self.run.host.store().list().await?;
+        sessions.retain(|row| row.parent.is_none() && row.directory.as_ref() == Some(&here));
+        sessions.truncate(MAX_SESSIONS);
+        Ok(sessions)
+    }
+
+    /// Lists the sessions of this project, and leaves the choice to the composer.
+    async fn list_sessions(&mut self) -> Result<(), Failure> {
+        self.listed.clear();
+        for (index, row) in self.sessions().await?.into_iter().enumerate() {
+            self.note(&format!(
+                "{BOLD}{:>3}{BOLD:#}  {}  {DIM}{}{DIM:#}",
+                index + 1,
+                one_line(row.title.as_deref().unwrap_or("(empty)"), SHOWN_CHARACTERS),
+                date(row.last_ms)
+            ));
+            self.listed.push(row.id);
+        }
+        if self.listed.is_empty() {
+            self.note("There are no other sessions of this project.");
+            return Ok(());
+        }
+        self.note("Type the number of a session, and Enter.");
+        self.begun = Some("/resume ".to_owned());
+        Ok(())
+    }
+
+    /// Continues a session: by its number in the last list, or as `--resume` names it.
+    async fn resume(&mut self, name: &str) -> Result<(), Failure> {
+        let listed = name.parse::<usize>().ok().and_then(|number| {
+            let index = number.checked_sub(1)?;
+            self.listed.get(index).map(SessionId::to_string)
+        });
+        let name = listed.unwrap_or_else(|| name.to_owned());
+        if name == self.session.id().to_string() {
+            return Err(Failure::usage("this session is open already"));
+        }
+        let session = self.run.host.resume_session(&name).await?;
+        if session.state().workflow().is_some() {
+            return Err(Failure::usage(format!(
+                "session {name} is one of a workflow; continue it with agent-host run --resume {name}"
+            )));
+        }
+        let last = escape(session.state().last_assistant_text());
+        self.enter(session)?;
+        self.note(&format!("{DIM}{last}{DIM:#}"));
+        Ok(())
+    }
+
+    async fn fork(&mut self) -> Result<(), Failure> {
+        let copy = self.run.host.store().fork(self.session.id(), None).await?;
+        let session = self.run.host.resume_session(&copy.to_string()).await?;
+        self.enter(session)
+    }
+
+    /// Attaches a file to the next message.
+    fn attach(&mut self, file: &str, is_image: bool) -> Result<(), Failure> {
+        if file.is_empty() {
+            return Err(Failure::usage("name the file, such as /file notes.txt"));
+        }
+        let file = [self.path(file)];
+        let (images, files): (&[PathBuf], &[PathBuf]) = match is_image {
+            true => (&file, &[]),
+            false => (&[], &file),
+        };
+        let parts: Vec<ContentPart> = attachments::read(images, files)?;
+        attachments::check(&parts, self.run.host.config())?;
+        self.files.extend(parts);
+        self.note("It goes with the next message.");
+        Ok(())
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        match (file.strip_prefix("~/"), std::env::home_dir()) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => Path::new(file).to_owned(),
+        }
+    }
+
+    async fn explain(&self) -> Result<(), Failure> {
+        let args = ExplainArgs {
+            session: self.session.id().to_string(),
+            config: self.args.config.clone(),
+            json: false,
+        };
+        explain::explain(args, self.run.terminal).await.map(drop)
+    }
+
+    async fn export(&self, file: &str) -> Result<(), Failure> {
+        if file.is_empty() {
+            return Err(Failure::usage(
+                "name the new file, such as /export talk.session",
+            ));
+        }
+        let (store, id) = (self.run.host.store().as_ref(), self.session.id());
+        let path = self.path(file);
+        sessions::export(store, &id.to_string(), Some(&path), self.run.terminal).await?;
+        self.note(&format!(
+            "Written. To read it back: agent-host sessions import {}",
+            explain::shell_quoted(&escape_line(file))
+        ));
+        Ok(())
+    }
+}

@@ -1,0 +1,353 @@
+//! The composer: the user's next message, edited on the terminal between answers. What was typed
+//! during an answer, or before a security prompt, is the beginning of it.
+
+use super::{
+    Event, Keyboard, MAX_SETTLE,
+    completion::{Completer, common_prefix},
+    editor::{Action, KeyMap},
+    history::History,
+    keys::Key,
+    screen::{Frame, Screen},
+};
+use crate::terminal::{Terminal, bytes};
+use rustix::process::{Signal, kill_current_process_group};
+use std::path::PathBuf;
+
+/// The notice after the first Ctrl-C.
+const LEAVE: &str = "Ctrl-C again leaves; Ctrl-D does, too.";
+
+/// The notice while letters are commands.
+const COMMANDS: &str = "vi: letters are commands; i inserts";
+
+/// Reads messages, and keeps their history.
+#[derive(Debug)]
+pub(crate) struct Composer {
+    map: KeyMap,
+    history: History,
+    /// Completes words at Tab.
+    pub(crate) completer: Completer,
+}
+
+/// How the composer opens.
+#[derive(Debug, Default)]
+pub(crate) struct Opening {
+    /// The line above it.
+    pub(crate) question: String,
+    /// The text that it begins with, unless something was typed.
+    pub(crate) text: Option<String>,
+    /// True after an answer that the user stopped: a second Ctrl-C or Escape leaves.
+    pub(crate) was_stopped: bool,
+}
+
+/// The result of composing.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Composed {
+    /// The user sent this text.
+    Message(String),
+    /// The user left with Ctrl-D, or the input ended.
+    Left,
+    /// The user left with Ctrl-C.
+    Interrupted,
+}
+
+/// One opening of the composer.
+struct Session<'a> {
+    composer: &'a mut Composer,
+    keyboard: Keyboard,
+    screen: Screen,
+    terminal: &'a Terminal,
+    /// The lines below the text until the next key.
+    notices: Vec<String>,
+    /// The place in the history that is shown, and the text that was typed before.
+    recalled: Option<(usize, String)>,
+    search: Option<Search>,
+    /// True if the next Ctrl-C leaves, and how it came to that.
+    may_leave: MayLeave,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MayLeave {
+    No,
+    /// After a Ctrl-C here.
+    ByInterrupt,
+    /// After a key that stopped an answer.
+    ByAnyStop,
+}
+
+/// A search in the history.
+#[derive(Debug)]
+struct Search {
+    text: String,
+    /// The place that was found.
+    found: Option<usize>,
+    /// The text before the search.
+    before: String,
+}
+
+/// Reads one text outside a conversation, without a history; `None` if the user leaves. Ctrl-C ends the
+/// process.
+pub(crate) fn compose(terminal: &Terminal, question: &str) -> Option<String> {
+    let mut composer = Composer {
+        map: KeyMap::default(),
+        history: History::default(),
+        completer: Completer::default(),
+    };
+    let opening = Opening {
+        question: question.to_owned(),
+        was_stopped: true,
+        ..Opening::default()
+    };
+    match composer.read(terminal, opening) {
+        Composed::Message(text) => Some(text),
+        Composed::Left => None,
+        Composed::Interrupted => {
+            let _ = kill_current_process_group(Signal::INT);
+            None
+        }
+    }
+}
+
+impl Composer {
+    /// Opens the history of a project.
+    pub(crate) fn new(map: KeyMap, history: PathBuf, completer: Completer) -> Self {
+        Self {
+            map,
+            history: History::open(history),
+            completer,
+        }
+    }
+
+    /// Reads a message. A text that is not sent when the terminal goes away is in the history.
+    pub(crate) fn read(&mut self, terminal: &Terminal, opening: Opening) -> Composed {
+        let Some(mut keyboard) = Keyboard::take(terminal) else {
+            return Composed::Left;
+        };
+        let editor = &mut keyboard.reader.editor;
+        editor.set_map(self.map);
+        editor.end_paste();
+        if let Some(text) = opening.text.filter(|_| editor.text().is_empty()) {
+            editor.set(&text);
+        }
+        terminal.note(&opening.question);
+        let mut session = Session {
+            composer: self,
+            keyboard,
+            screen: Screen::default(),
+            terminal,
+            notices: Vec::new(),
+            recalled: None,
+            search: None,
+            may_leave: match opening.was_stopped {
+                true => MayLeave::ByAnyStop,
+                false => MayLeave::No,
+            },
+        };
+        session.read()
+    }
+}
+
+impl Session<'_> {
+    fn read(&mut self) -> Composed {
+        loop {
+            if self.keyboard.reader.unread.is_empty() {
+                self.draw();
+            }
+            let is_pasting = self.keyboard.reader.editor.is_pasting();
+            match self.keyboard.key(is_pasting.then_some(MAX_SETTLE)) {
+                Event::Key(key) => {
+                    if let Some(composed) = self.press(key) {
+                        return self.close(composed);
+                    }
+                }
+                // The end of the paste was lost.
+                Event::Quiet => self.keyboard.reader.editor.end_paste(),
+                Event::Resumed => self.screen.forget(),
+                Event::Resized | Event::Woken => {}
+                Event::End => return self.close(Composed::Left),
+            }
+        }
+    }
+
+    /// Shows the text as it is now and goes below it; a text that was not sent goes to the history.
+    fn close(&mut self, composed: Composed) -> Composed {
+        if !matches!(composed, Composed::Message(_)) {
+            self.notices.clear();
+            self.draw();
+            let text = self.keyboard.reader.editor.take();
+            self.composer.history.add(&text);
+        }
+        let leave = self.screen.leave();
+        self.keyboard.show(&leave);
+        composed
+    }
+
+    fn draw(&mut self) {
+        let editor = &mut self.keyboard.reader.editor;
+        let left_out = editor.take_left_out();
+        if left_out > 0 {
+            let size = bytes(left_out as u64);
+            self.notices
+                .push(format!("The message is full: {size} were left out."));
+        }
+        let mut below = std::mem::take(&mut self.notices);
+        match &self.search {
+            Some(search) => below.push(format!("search: {}", search.text)),
+            None if below.is_empty() => below = self.composer.completer.hints(editor.text()),
+            None => {}
+        }
+        if below.is_empty() && editor.is_in_commands() {
+            below.push(COMMANDS.to_owned());
+        }
+        let drawn = self.screen.draw(&Frame {
+            text: editor.text(),
+            cursor: editor.cursor(),
+            below: &below,
+            size: self.terminal.size(),
+        });
+        self.keyboard.show(&drawn);
+    }
+
+    /// Takes a key; returns the result if it ends the composer.
+    fn press(&mut self, key: Key) -> Option<Composed> {
+        if self.search.is_some() && self.search_key(key) {
+            return None;
+        }
+        let may_leave = std::mem::replace(&mut self.may_leave, MayLeave::No);
+        let action = self.keyboard.reader.editor.press(key);
+        match action {
+            Action::Edited => {}
+            Action::Submit => return self.submit(),
+            Action::Complete => self.complete(),
+            Action::Previous => self.recall(true),
+            Action::Next => self.recall(false),
+            Action::Search => {
+                self.search = Some(Search {
+                    text: String::new(),
+                    found: None,
+                    before: self.keyboard.reader.editor.text().to_owned(),
+                });
+            }
+            Action::Interrupt if may_leave != MayLeave::No => return Some(Composed::Interrupted),
+            Action::Escape if may_leave == MayLeave::ByAnyStop => {
+                return Some(Composed::Interrupted);
+            }
+            Action::Escape => {}
+            Action::Interrupt => self.clear(),
+            Action::Leave => return Some(Composed::Left),
+            Action::ClearScreen => {
+                self.screen.forget();
+                self.keyboard.show("\x1b[H\x1b[2J");
+            }
+            Action::Suspend => {
+                self.keyboard.suspend();
+                self.screen.forget();
+            }
+            Action::Quit => {
+                self.keyboard.interrupt(Signal::QUIT);
+            }
+        }
+        None
+    }
+
+    fn submit(&mut self) -> Option<Composed> {
+        if self.keyboard.reader.editor.text().trim().is_empty() {
+            return None;
+        }
+        let editor = &mut self.keyboard.reader.editor;
+        let text = editor.take();
+        self.composer.history.add(&text);
+        let drawn = self.screen.draw(&Frame {
+            text: &text,
+            cursor: text.len(),
+            below: &[],
+            size: self.terminal.size(),
+        });
+        self.keyboard.show(&drawn);
+        Some(Composed::Message(text))
+    }
+
+    /// Empties the text, which the history keeps; the next Ctrl-C leaves.
+    fn clear(&mut self) {
+        let text = self.keyboard.reader.editor.take();
+        self.composer.history.remember(&text);
+        self.recalled = None;
+        self.may_leave = MayLeave::ByInterrupt;
+        self.notices.push(LEAVE.to_owned());
+    }
+
+    /// Shows the earlier or the later message of the history.
+    fn recall(&mut self, is_earlier: bool) {
+        let history = &self.composer.history;
+        let editor = &mut self.keyboard.reader.editor;
+        let at = self.recalled.as_ref().map_or(history.len(), |(at, _)| *at);
+        let to = match is_earlier {
+            true => at.checked_sub(1),
+            false => Some(at + 1).filter(|to| *to <= history.len()),
+        };
+        let Some(to) = to else {
+            return;
+        };
+        let typed = match self.recalled.take() {
+            Some((_, typed)) => typed,
+            None => editor.text().to_owned(),
+        };
+        match history.get(to) {
+            Some(text) => {
+                editor.set(text);
+                self.recalled = Some((to, typed));
+            }
+            None => editor.set(&typed),
+        }
+    }
+
+    /// Completes as far as the candidates agree, and lists them if there are several.
+    fn complete(&mut self) {
+        let editor = &mut self.keyboard.reader.editor;
+        let completion = self
+            .composer
+            .completer
+            .complete(editor.text(), editor.cursor());
+        let common = common_prefix(&completion.candidates);
+        if common.len() > completion.range.len() {
+            editor.replace(completion.range, common);
+        }
+        if completion.candidates.len() > 1 {
+            self.notices.push(completion.candidates.join("  "));
+        }
+    }
+
+    /// Takes a key of a search; returns false for one that ends it and has a meaning of its own.
+    fn search_key(&mut self, key: Key) -> bool {
+        let Some(search) = &mut self.search else {
+            return false;
+        };
+        let len = self.composer.history.len();
+        let end = match key {
+            Key::Char(character) => {
+                search.text.push(character);
+                search.found.map_or(len, |found| found + 1)
+            }
+            Key::Erase => {
+                search.text.pop();
+                len
+            }
+            Key::Control('r') => search.found.unwrap_or(len),
+            Key::Escape | Key::Interrupt | Key::Control('g') => {
+                let before = std::mem::take(&mut search.before);
+                self.search = None;
+                self.keyboard.reader.editor.set(&before);
+                return true;
+            }
+            key => {
+                self.search = None;
+                return key == Key::Enter;
+            }
+        };
+        if let Some(found) = self.composer.history.find(&search.text, end) {
+            search.found = Some(found);
+            let text = self.composer.history.get(found).unwrap_or_default();
+            self.keyboard.reader.editor.set(text);
+        }
+        true
+    }
+}

@@ -1,0 +1,62 @@
+//! The decision about an operation on the artifacts of a session.
+
+use super::{ArtifactAccess, DEFAULT_DENY, Grants, Ruling};
+use agent_host_types::tool::Effect;
+
+/// An operation of a tool on the artifacts of its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
+pub enum ArtifactOp {
+    /// List them.
+    ListArtifacts,
+    /// Read one.
+    ReadArtifact,
+    /// Store one.
+    StoreArtifact,
+    /// Delete one.
+    DeleteArtifact,
+}
+
+impl ArtifactOp {
+    /// Returns the name for messages and the audit.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    /// Whether the operation changes anything.
+    #[must_use]
+    pub fn changes(self) -> bool {
+        matches!(self, Self::StoreArtifact | Self::DeleteArtifact)
+    }
+}
+
+/// Decides an operation of a tool with this effect.
+#[must_use]
+pub fn decide_artifact(grants: &Grants, effect: Effect, op: ArtifactOp) -> Ruling {
+    if op.changes() && effect == Effect::ReadOnly {
+        let reason = "the tool declares itself read-only, so it may not store or delete artifacts";
+        return Ruling::deny("effect.read-only", reason);
+    }
+    let (rule, reason) = match grants.artifacts {
+        None => (DEFAULT_DENY, "no grant covers the artifacts of the session"),
+        Some(ArtifactAccess::ReadOnly) if op.changes() => (
+            "grants.artifacts",
+            "the artifacts of the session are granted read-only",
+        ),
+        Some(ArtifactAccess::ReadOnly | ArtifactAccess::ReadWrite) => {
+            return Ruling::allow("grants.artifacts");
+        }
+    };
+    let access = match op.changes() {
+        true => "read-write",
+        false => "read-only",
+    };
+    Ruling::Deny {
+        rule: rule.to_owned(),
+        reason: reason.to_owned(),
+        grant: Some(format!(
+            "# in [grants], or in the [[tool]]\nartifacts = \"{access}\""
+        )),
+    }
+}

@@ -1,0 +1,38 @@
+//! The bytes of images, files and long results.
+
+use crate::{
+    Service,
+    problem::Problem,
+    routes::{Path, session_id},
+};
+use agent_host_engine::session::referenced_blobs;
+use agent_host_types::id::Digest;
+use axum::{extract::State, response::IntoResponse};
+use http::header;
+
+/// Returns a blob of a session by its digest. A blob that another session has is not found.
+pub(crate) async fn read(
+    State(service): State<Service>,
+    Path((session, digest)): Path<(String, String)>,
+) -> Result<impl IntoResponse, Problem> {
+    let session = session_id(&session)?;
+    let missing = || Problem::not_found("the session has no such blob");
+    let digest: Digest = digest.parse().map_err(|_| missing())?;
+    let mut has_it = false;
+    let read = service.host.store().for_each_record(session, |record| {
+        has_it = has_it || referenced_blobs(&record.event).contains(&digest);
+    });
+    read.await?;
+    if !has_it {
+        return Err(missing());
+    }
+    let bytes = service.host.read_blob(digest).await?;
+    // A browser never renders what a tool made.
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream"),
+        (header::CONTENT_DISPOSITION, "attachment"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CONTENT_SECURITY_POLICY, "sandbox"),
+    ];
+    Ok((headers, bytes))
+}

@@ -1,0 +1,39 @@
+//! Whether the server lives, and whether it can take work.
+
+use crate::{
+    Service,
+    problem::{Problem, ProblemCode},
+};
+use agent_host_types::model::Provenance;
+use axum::{Json, extract::State};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The version and the model of the server.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Health {
+    /// The version of the program.
+    version: &'static str,
+    /// The model of the agent of the file's top level.
+    model: Provenance,
+}
+
+/// Answers while the server runs.
+pub(crate) async fn health(State(service): State<Service>) -> Json<Health> {
+    Json(Health {
+        version: env!("CARGO_PKG_VERSION"),
+        model: service.host.model().provenance(),
+    })
+}
+
+/// Answers if the journal can be read and runs can start.
+pub(crate) async fn ready(State(service): State<Service>) -> Result<Json<Health>, Problem> {
+    if !service.runs.is_open() {
+        return Err(Problem::new(
+            ProblemCode::ShuttingDown,
+            "the server is about to end",
+        ));
+    }
+    service.host.store().approvals().await?;
+    Ok(health(State(service)).await)
+}

@@ -1,0 +1,82 @@
+//! The HTTP API of the host: sessions, messages, events as they happen, and answers to what waits
+//! for the user. Every route reads the journal, or submits an input that the engine takes; none has
+//! logic of a turn. [`API`] is the path of all routes, and `GET /api/v1/openapi.json` describes them.
+//!
+//! - [`Service`] holds the sessions that run here. One runs at a time for each session, since the
+//!   journal has one writer.
+//! - A problem is answered as `application/problem+json` (RFC 9457) with a stable `code`.
+
+mod blobs;
+mod events;
+mod health;
+mod input;
+mod openapi;
+mod problem;
+mod requests;
+mod routes;
+mod runs;
+mod sessions;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+pub use problem::{Problem, ProblemCode};
+pub use routes::API;
+
+use agent_host_app::Host;
+use agent_host_engine::BoxFuture;
+use agent_host_http::HttpServer;
+use runs::Runs;
+use std::{sync::Arc, time::Duration};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// Time that drained runs get to end before they are cancelled.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Time that cancelled runs get to record their end.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The sessions of a host, as the API sees them. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Service {
+    host: Arc<Host>,
+    runs: Arc<Runs>,
+    /// Cancelled when responses that do not end by themselves must end.
+    stop: CancellationToken,
+}
+
+impl Service {
+    /// Creates the service of a host.
+    #[must_use]
+    pub fn new(host: Arc<Host>) -> Self {
+        Self {
+            host,
+            runs: Arc::default(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Serves the API until `shutdown` is cancelled. Runs are drained then: what runs ends, nothing
+    /// else starts, and each can be resumed. After 60 s they are cancelled.
+    pub fn serve(
+        mut self,
+        server: HttpServer,
+        shutdown: CancellationToken,
+    ) -> BoxFuture<'static, ()> {
+        self.stop = server.stop_token();
+        Box::pin(async move {
+            let runs = Arc::clone(&self.runs);
+            let drained = async {
+                shutdown.cancelled().await;
+                runs.drain();
+            };
+            let router = routes::router(self);
+            tokio::join!(drained, server.serve(router, shutdown.clone()));
+            if timeout(DRAIN_TIMEOUT, runs.ended()).await.is_err() {
+                runs.cancel_all();
+                let _ = timeout(CANCEL_TIMEOUT, runs.ended()).await;
+            }
+        })
+    }
+}

@@ -1,0 +1,135 @@
+//! Errors of the API, in the form of RFC 9457.
+
+use agent_host_app::HostError;
+use agent_host_engine::journal::JournalError;
+use axum::{
+    Json,
+    extract::rejection::{JsonRejection, PathRejection, QueryRejection},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The media type of a problem.
+const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// The reason for a problem. The kebab-case names are stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProblemCode {
+    /// The request is malformed.
+    InvalidRequest,
+    /// There is no such session, blob, artifact, agent or route.
+    NotFound,
+    /// The session runs in this server.
+    SessionRunning,
+    /// Another process writes to the session.
+    SessionLocked,
+    /// Nothing runs in the session.
+    NotRunning,
+    /// The input does not fit what the session waits for; a request takes one answer.
+    NotWaiting,
+    /// The server is about to end.
+    ShuttingDown,
+    /// The journal, or the host, failed.
+    Internal,
+}
+
+impl ProblemCode {
+    /// Returns the status of the response.
+    #[must_use]
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::InvalidRequest => StatusCode::BAD_REQUEST,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::SessionRunning | Self::SessionLocked | Self::NotRunning | Self::NotWaiting => {
+                StatusCode::CONFLICT
+            }
+            Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+/// A problem.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Problem {
+    /// The status of the response.
+    pub status: u16,
+    /// The reason.
+    pub code: ProblemCode,
+    /// A short text for the reason.
+    pub title: String,
+    /// Says what happened, why, and what to do.
+    pub detail: String,
+}
+
+impl Problem {
+    /// Creates a problem.
+    #[must_use]
+    pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
+        let status = code.status();
+        Self {
+            status: status.as_u16(),
+            code,
+            title: status.canonical_reason().unwrap_or_default().to_owned(),
+            detail: detail.into(),
+        }
+    }
+
+    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(ProblemCode::InvalidRequest, detail)
+    }
+
+    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(ProblemCode::NotFound, detail)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.code.status(), Json(self)).into_response();
+        response.headers_mut().insert(CONTENT_TYPE, MEDIA_TYPE);
+        response
+    }
+}
+
+impl From<JournalError> for Problem {
+    fn from(error: JournalError) -> Self {
+        let code = match &error {
+            JournalError::NotFound(_) => ProblemCode::NotFound,
+            JournalError::Locked { .. } | JournalError::Exists(_) => ProblemCode::SessionLocked,
+            JournalError::Storage(_) | JournalError::Corrupt(_) => ProblemCode::Internal,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<HostError> for Problem {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Journal(error) => error.into(),
+            error @ HostError::SessionOfAgent { .. } => Self::invalid(error.to_string()),
+            error => Self::new(ProblemCode::Internal, error.to_string()),
+        }
+    }
+}
+
+impl From<JsonRejection> for Problem {
+    fn from(rejection: JsonRejection) -> Self {
+        Self::invalid(rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for Problem {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::invalid(rejection.body_text())
+    }
+}
+
+impl From<PathRejection> for Problem {
+    fn from(_: PathRejection) -> Self {
+        Self::not_found("there is nothing at this address")
+    }
+}

@@ -1,0 +1,84 @@
+//! The open requests of a session, and the answers to them.
+
+use crate::{
+    Service,
+    input::AnswerBody,
+    problem::{Problem, ProblemCode},
+    routes::{Path, json_body, session_id},
+    sessions::{Accepted, run_input},
+};
+use agent_host_types::{continuation::Continuation, event::Event, id::SessionId, turn::TurnEnd};
+use axum::{Json, extract::State, extract::rejection::JsonRejection};
+use http::StatusCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The open requests of a session: none or one. What its agents wait for is inside.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Requests {
+    /// The handles, to be sent back with the answer.
+    requests: Vec<Continuation>,
+}
+
+/// Lists the open requests of a session.
+pub(crate) async fn list(
+    State(service): State<Service>,
+    Path(session): Path<String>,
+) -> Result<Json<Requests>, Problem> {
+    let session = session_id(&session)?;
+    let open = open_request(&service, session).await?;
+    Ok(Json(Requests {
+        requests: open.into_iter().collect(),
+    }))
+}
+
+/// Answers a request and continues the session. A request takes one answer.
+pub(crate) async fn answer(
+    State(service): State<Service>,
+    Path((session, request)): Path<(String, String)>,
+    body: Result<Json<AnswerBody>, JsonRejection>,
+) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    let session = session_id(&session)?;
+    let body = json_body(body)?;
+    if body.request() != request {
+        return Err(Problem::new(
+            ProblemCode::NotWaiting,
+            "the continuation is that of another request; read the open ones again",
+        ));
+    }
+    run_input(&service, session, body.into_input()?).await
+}
+
+/// Returns what a session waits for, unless it runs.
+async fn open_request(
+    service: &Service,
+    session: SessionId,
+) -> Result<Option<Continuation>, Problem> {
+    let mut open = None;
+    let read = service.host.store().for_each_record(session, |record| {
+        open = match record.event {
+            Event::TurnEnded { outcome } => continuation(outcome.end),
+            // Any other event belongs to the next turn, or to none.
+            Event::ApprovalRevoked { .. } => open.take(),
+            _ => None,
+        };
+    });
+    read.await?;
+    Ok(open.filter(|_| !service.runs.is_running(session)))
+}
+
+fn continuation(end: TurnEnd) -> Option<Continuation> {
+    match end {
+        TurnEnd::AwaitingConfirmation { continuation }
+        | TurnEnd::AwaitingAnswer { continuation }
+        | TurnEnd::PendingToolCalls { continuation }
+        | TurnEnd::AwaitingChildren { continuation } => Some(continuation),
+        TurnEnd::NeedsMoreTurns
+        | TurnEnd::Done { .. }
+        | TurnEnd::Halted { .. }
+        | TurnEnd::BudgetExceeded { .. }
+        | TurnEnd::Refusal { .. }
+        | TurnEnd::Cancelled
+        | TurnEnd::Error { .. } => None,
+    }
+}

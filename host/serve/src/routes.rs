@@ -1,0 +1,227 @@
+//! The routes of the API: one table, which makes the router and the OpenAPI document.
+
+use crate::{
+    Service, blobs, events, health,
+    input::{AnswerBody, MessageBody},
+    openapi::{self, Operation},
+    problem::{Problem, ProblemCode},
+    requests, sessions, tools,
+};
+use agent_host_types::id::SessionId;
+use axum::{
+    Json, Router,
+    extract::{
+        FromRequestParts,
+        rejection::{JsonRejection, PathRejection},
+    },
+    routing::{MethodRouter, delete, get, post},
+};
+use http::{StatusCode, request::Parts};
+use serde::de::DeserializeOwned;
+
+/// The path of the API.
+pub const API: &str = "/api/v1";
+
+/// A route: its path below [`API`], its handler, and its description.
+pub(crate) struct Route {
+    pub(crate) path: &'static str,
+    handler: MethodRouter<Service>,
+    pub(crate) operation: Operation,
+}
+
+/// Creates all routes.
+pub(crate) fn routes() -> Vec<Route> {
+    let route = |path, handler, operation| Route {
+        path,
+        handler,
+        operation,
+    };
+    vec![
+        route(
+            "/health",
+            get(health::health),
+            Operation::get("Answers while the server runs.").returns::<health::Health>(200),
+        ),
+        route(
+            "/ready",
+            get(health::ready),
+            Operation::get("Answers if the journal can be read and runs can start.")
+                .returns::<health::Health>(200)
+                .fails(&[ProblemCode::ShuttingDown]),
+        ),
+        route(
+            "/tools",
+            get(tools::tools),
+            Operation::get("Lists the tools.").returns::<tools::Tools>(200),
+        ),
+        route(
+            "/agents",
+            get(tools::agents),
+            Operation::get("Lists the agents.").returns::<tools::Agents>(200),
+        ),
+        route(
+            "/workflows",
+            get(tools::workflows),
+            Operation::get("Lists the workflows.").returns::<tools::Workflows>(200),
+        ),
+        route(
+            "/sessions",
+            get(sessions::list),
+            Operation::get("Lists sessions, the one that was written to last first.")
+                .query::<sessions::ListQuery>()
+                .returns::<sessions::SessionPage>(200)
+                .fails(&[ProblemCode::InvalidRequest]),
+        ),
+        route(
+            "/sessions",
+            post(sessions::create),
+            Operation::post("Creates a session with its first message, and runs it.")
+                .takes::<sessions::CreateBody>()
+                .returns::<sessions::Accepted>(201)
+                .fails(&[
+                    ProblemCode::InvalidRequest,
+                    ProblemCode::NotFound,
+                    ProblemCode::ShuttingDown,
+                ]),
+        ),
+        route(
+            "/sessions/{session}",
+            get(sessions::read),
+            Operation::get("Reads a session's row.")
+                .returns::<sessions::SessionRow>(200)
+                .fails(&[ProblemCode::NotFound]),
+        ),
+        route(
+            "/sessions/{session}",
+            delete(sessions::delete),
+            Operation::delete("Deletes a session with those of its agents.")
+                .empty(204)
+                .fails(&BUSY),
+        ),
+        route(
+            "/sessions/{session}/events",
+            get(events::events),
+            Operation::get("Streams events: those of the journal, then those that happen.")
+                .query::<events::EventsQuery>()
+                .streams("text/event-stream")
+                .fails(&[ProblemCode::InvalidRequest, ProblemCode::NotFound]),
+        ),
+        route(
+            "/sessions/{session}/messages",
+            post(sessions::send),
+            Operation::post("Sends a message into a session, and runs it.")
+                .takes::<MessageBody>()
+                .returns::<sessions::Accepted>(202)
+                .fails(&BUSY),
+        ),
+        route(
+            "/sessions/{session}/resume",
+            post(sessions::resume),
+            Operation::post("Continues a session that was drained or interrupted.")
+                .returns::<sessions::Accepted>(202)
+                .fails(&BUSY),
+        ),
+        route(
+            "/sessions/{session}/cancel",
+            post(sessions::cancel),
+            Operation::post("Cancels the run of a session.")
+                .empty(202)
+                .fails(&[ProblemCode::NotFound, ProblemCode::NotRunning]),
+        ),
+        route(
+            "/sessions/{session}/fork",
+            post(sessions::fork),
+            Operation::post("Copies a session into a new one.")
+                .takes::<sessions::ForkBody>()
+                .returns::<sessions::SessionRef>(201)
+                .fails(&[ProblemCode::InvalidRequest, ProblemCode::NotFound]),
+        ),
+        route(
+            "/sessions/{session}/graph",
+            get(sessions::graph),
+            Operation::get("Draws the runs of workflows, with the states of their nodes.")
+                .returns::<sessions::Drawings>(200)
+                .fails(&[ProblemCode::NotFound]),
+        ),
+        route(
+            "/sessions/{session}/requests",
+            get(requests::list),
+            Operation::get("Lists what the session waits for.")
+                .returns::<requests::Requests>(200)
+                .fails(&[ProblemCode::NotFound]),
+        ),
+        route(
+            "/sessions/{session}/requests/{request}/answer",
+            post(requests::answer),
+            Operation::post("Answers a request, once, and continues the session.")
+                .takes::<AnswerBody>()
+                .returns::<sessions::Accepted>(202)
+                .fails(&BUSY),
+        ),
+        route(
+            "/sessions/{session}/blobs/{digest}",
+            get(blobs::read),
+            Operation::get("Reads an image, a file or a long result by its digest.")
+                .streams("application/octet-stream")
+                .fails(&[ProblemCode::NotFound]),
+        ),
+    ]
+}
+
+/// The problems of what needs a session that does not run.
+const BUSY: [ProblemCode; 6] = [
+    ProblemCode::InvalidRequest,
+    ProblemCode::NotFound,
+    ProblemCode::SessionRunning,
+    ProblemCode::SessionLocked,
+    ProblemCode::NotWaiting,
+    ProblemCode::ShuttingDown,
+];
+
+/// Creates the router.
+pub(crate) fn router(service: Service) -> Router {
+    let mut router = Router::new();
+    for route in routes() {
+        router = router.route(&format!("{API}{}", route.path), route.handler);
+    }
+    router
+        .route(
+            &format!("{API}/openapi.json"),
+            get(async || Json(openapi::document())),
+        )
+        .method_not_allowed_fallback(async || {
+            (
+                StatusCode::METHOD_NOT_ALLOWED,
+                Problem::not_found("this address has no such method"),
+            )
+        })
+        .fallback(async || {
+            Problem::not_found("there is nothing at this address; see /api/v1/openapi.json")
+        })
+        .with_state(service)
+}
+
+/// The parameters of a path, with a problem in place of axum's own error.
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = axum::extract::Path::from_request_parts(parts, state).await;
+        path.map(|axum::extract::Path(value)| Self(value))
+            .map_err(|rejection: PathRejection| rejection.into())
+    }
+}
+
+/// Parses the id of a session. Anything else is no session.
+pub(crate) fn session_id(text: &str) -> Result<SessionId, Problem> {
+    text.parse().map_err(|_| {
+        Problem::not_found("there is no such session; a session is named by its whole id")
+    })
+}
+
+/// Returns the value of a body.
+pub(crate) fn json_body<T>(body: Result<Json<T>, JsonRejection>) -> Result<T, Problem> {
+    Ok(body?.0)
+}

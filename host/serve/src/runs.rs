@@ -1,0 +1,250 @@
+//! The runs of sessions in this process, and the feeds of those who watch them.
+
+use agent_host_app::Host;
+use agent_host_engine::{
+    session::Session,
+    stream::{StreamContent, StreamLine, StreamObserver},
+    turn::{Agent, TurnContext},
+};
+use agent_host_types::{
+    id::SessionId,
+    turn::{AgentInput, TurnEnd},
+};
+use serde_json::json;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::sync::{broadcast, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+/// The most lines that a reader may be behind a running session before it is dropped. It resumes by
+/// the number of its last event.
+const FEED_LINES: usize = 1024;
+
+/// A line of a feed.
+#[derive(Clone, Debug)]
+pub(crate) struct FeedLine {
+    /// The number of the event; absent for what is not an event of this session's journal.
+    pub(crate) seq: Option<u64>,
+    /// The JSON of the line.
+    pub(crate) json: Arc<str>,
+}
+
+/// The start of a run: its first durable event, or how it ended before one.
+pub(crate) type Started = Result<u64, Box<TurnEnd>>;
+
+/// A run in this process.
+#[derive(Clone, Debug, Default)]
+struct Run {
+    cancel: CancellationToken,
+    drain: CancellationToken,
+}
+
+/// The sessions that run, and the feeds of those that are watched.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    runs: Mutex<HashMap<SessionId, Run>>,
+    feeds: Mutex<HashMap<SessionId, broadcast::Sender<FeedLine>>>,
+    /// The number of runs.
+    count: watch::Sender<usize>,
+    /// Cancelled when no run may start any more.
+    closed: CancellationToken,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Self {
+            runs: Mutex::default(),
+            feeds: Mutex::default(),
+            count: watch::Sender::new(0),
+            closed: CancellationToken::new(),
+        }
+    }
+}
+
+/// Why a run cannot start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The session runs.
+    Running,
+    /// The server is about to end.
+    ShuttingDown,
+}
+
+/// A place for the run of a session, which is given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    runs: Arc<Runs>,
+    session: SessionId,
+    run: Run,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        lock(&self.runs.runs).remove(&self.session);
+        self.runs.count.send_modify(|count| *count -= 1);
+        self.runs.forget_unwatched(self.session);
+    }
+}
+
+impl Runs {
+    /// Takes the place for the run of a session, which a second run of it is refused.
+    pub(crate) fn reserve(self: &Arc<Self>, session: SessionId) -> Result<Slot, Refused> {
+        let mut runs = lock(&self.runs);
+        // Looked at under the lock, so that a run that starts now is drained.
+        if self.closed.is_cancelled() {
+            return Err(Refused::ShuttingDown);
+        }
+        if runs.contains_key(&session) {
+            return Err(Refused::Running);
+        }
+        let run = Run::default();
+        runs.insert(session, run.clone());
+        self.count.send_modify(|count| *count += 1);
+        Ok(Slot {
+            runs: Arc::clone(self),
+            session,
+            run,
+        })
+    }
+
+    /// Whether a session runs.
+    pub(crate) fn is_running(&self, session: SessionId) -> bool {
+        lock(&self.runs).contains_key(&session)
+    }
+
+    /// Cancels the run of a session, and returns whether there is one.
+    pub(crate) fn cancel(&self, session: SessionId) -> bool {
+        let run = lock(&self.runs).get(&session).cloned();
+        run.inspect(|run| run.cancel.cancel()).is_some()
+    }
+
+    /// Drains all runs, and refuses further ones.
+    pub(crate) fn drain(&self) {
+        self.closed.cancel();
+        for run in lock(&self.runs).values() {
+            run.drain.cancel();
+        }
+    }
+
+    /// Cancels all runs.
+    pub(crate) fn cancel_all(&self) {
+        for run in lock(&self.runs).values() {
+            run.cancel.cancel();
+        }
+    }
+
+    /// Whether runs can start.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.closed.is_cancelled()
+    }
+
+    /// Waits until nothing runs.
+    pub(crate) async fn ended(&self) {
+        // The sender lives as long as `self`, so there is no error.
+        let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
+    }
+
+    /// Returns the lines of a session from now on.
+    pub(crate) fn watch(&self, session: SessionId) -> broadcast::Receiver<FeedLine> {
+        self.feed(session).subscribe()
+    }
+
+    /// Removes the feed of a session that no one watches and that does not run.
+    pub(crate) fn forget_unwatched(&self, session: SessionId) {
+        let mut feeds = lock(&self.feeds);
+        let is_unwatched = feeds
+            .get(&session)
+            .is_some_and(|feed| feed.receiver_count() == 0);
+        if is_unwatched && !self.is_running(session) {
+            feeds.remove(&session);
+        }
+    }
+
+    fn feed(&self, session: SessionId) -> broadcast::Sender<FeedLine> {
+        let mut feeds = lock(&self.feeds);
+        let feed = feeds.entry(session);
+        feed.or_insert_with(|| broadcast::Sender::new(FEED_LINES))
+            .clone()
+    }
+}
+
+/// Runs turns of a session until one ends that the loop cannot continue, in a task of its own.
+/// Returns once its first event is durable.
+pub(crate) async fn start(
+    slot: Slot,
+    host: Arc<Host>,
+    agent: Agent,
+    session: Session,
+    input: AgentInput,
+) -> Started {
+    let (started, first) = oneshot::channel();
+    tokio::spawn(run(slot, host, agent, session, input, started));
+    // A task that panicked has no first event.
+    first.await.unwrap_or(Err(Box::new(TurnEnd::Cancelled)))
+}
+
+async fn run(
+    slot: Slot,
+    host: Arc<Host>,
+    agent: Agent,
+    mut session: Session,
+    mut input: AgentInput,
+    started: oneshot::Sender<Started>,
+) {
+    let id = session.id();
+    let feed = slot.runs.feed(id);
+    let started = Mutex::new(Some(started));
+    let tell = |start: Started| {
+        if let Some(started) = lock(&started).take() {
+            // The client may be gone; the run continues.
+            let _ = started.send(start);
+        }
+    };
+    let write = |line: &StreamLine<'_>| {
+        let seq = match line.content {
+            StreamContent::Record(record) if line.path.is_empty() => Some(record.seq),
+            StreamContent::Record(_) | StreamContent::Live(_) => None,
+        };
+        let json = json!(line).to_string().into();
+        // There may be no reader.
+        let _ = feed.send(FeedLine { seq, json });
+        if let Some(seq) = seq {
+            tell(Ok(seq));
+        }
+    };
+    let end = loop {
+        let approvals = match host.remembered().await {
+            Ok(approvals) => approvals,
+            Err(error) => {
+                break TurnEnd::Error {
+                    error: agent_host_types::turn::TurnError::Journal {
+                        message: error.to_string(),
+                    },
+                };
+            }
+        };
+        let observer = StreamObserver::new(&write);
+        let cx = TurnContext {
+            observer: &observer,
+            approvals: &approvals,
+            cancel: &slot.run.cancel,
+            drain: &slot.run.drain,
+        };
+        let report = agent.run_turn(&mut session, input, &cx).await;
+        match report.end {
+            TurnEnd::NeedsMoreTurns if !slot.run.drain.is_cancelled() => {
+                input = AgentInput::Continue;
+            }
+            end => break end,
+        }
+    };
+    // The next claim of the session waits for this one, so it is given up before the slot.
+    drop(session);
+    tell(Err(Box::new(end)));
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

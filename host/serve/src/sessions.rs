@@ -1,0 +1,363 @@
+//! Sessions: list, read, create, continue, copy, cancel and delete.
+
+use crate::{
+    Service,
+    input::MessageBody,
+    problem::{Problem, ProblemCode},
+    routes::{API, Path, json_body, session_id},
+    runs::{self, Refused, Slot},
+};
+use agent_host_app::{HostError, workflow_drawings};
+use agent_host_engine::{
+    session::Session,
+    turn::{Agent, Prompts},
+};
+use agent_host_journal::SessionInfo;
+use agent_host_types::{
+    id::SessionId,
+    output::ContentPart,
+    turn::{AgentInput, TurnEnd, TurnError},
+};
+use axum::{
+    Json,
+    extract::{
+        Query, State,
+        rejection::{JsonRejection, QueryRejection},
+    },
+    response::IntoResponse,
+};
+use http::{HeaderValue, StatusCode, header};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The most sessions of one page.
+const MAX_PAGE: usize = 500;
+
+/// The page of a list.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListQuery {
+    /// The most sessions to return, at most 500 [default: 50].
+    #[serde(default = "default_limit")]
+    limit: usize,
+    /// The number of sessions to skip [default: 0].
+    #[serde(default)]
+    offset: usize,
+}
+
+fn default_limit() -> usize {
+    50
+}
+
+/// A page of sessions.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SessionPage {
+    /// The sessions, the one that was written to last first. Those of agents are left out.
+    sessions: Vec<SessionRow>,
+    /// The offset of the next page; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<usize>,
+}
+
+/// A session in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SessionRow {
+    /// The session.
+    session: SessionId,
+    /// The time of its first event, in milliseconds since 1970 (UTC).
+    started_ms: u64,
+    /// The time of its last event, in milliseconds since 1970 (UTC).
+    last_ms: u64,
+    /// The number of its events.
+    events: u64,
+    /// The beginning of its first input; of a client's session, the client.
+    title: Option<String>,
+    /// The working directory in which it was started.
+    directory: Option<String>,
+    /// The `type` of the report of its last turn; absent until its first turn has ended.
+    outcome: Option<String>,
+    /// The session that started it, for one of an agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<SessionId>,
+    /// Whether it runs in this server.
+    running: bool,
+}
+
+/// A new session.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateBody {
+    /// The text of the first message.
+    #[serde(default)]
+    message: String,
+    /// Its files, as in a message.
+    #[serde(default)]
+    parts: Vec<ContentPart>,
+    /// The agent that it talks to [default: the one of the file's top level].
+    agent: Option<String>,
+    /// The workflow to run in place of a model.
+    workflow: Option<String>,
+}
+
+/// A copy of a session.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ForkBody {
+    /// The last event to copy, at which a turn ended [default: all].
+    at: Option<u64>,
+}
+
+/// A session by its id.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SessionRef {
+    /// The session.
+    session: SessionId,
+}
+
+/// Drawings of workflows.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Drawings {
+    /// A text of several lines for each run of a workflow.
+    drawings: Vec<String>,
+}
+
+/// An accepted input: the session runs.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Accepted {
+    /// The session.
+    session: SessionId,
+    /// The number of the first event of the run.
+    seq: u64,
+}
+
+/// Lists sessions.
+pub(crate) async fn list(
+    State(service): State<Service>,
+    query: Result<Query<ListQuery>, QueryRejection>,
+) -> Result<Json<SessionPage>, Problem> {
+    let Query(ListQuery { limit, offset }) = query?;
+    if !(1..=MAX_PAGE).contains(&limit) {
+        return Err(Problem::invalid("`limit` is a number from 1 to 500"));
+    }
+    let rows = service.host.store().list().await?;
+    let mut rows = rows
+        .into_iter()
+        .filter(|row| row.parent.is_none())
+        .skip(offset);
+    let sessions: Vec<_> = rows
+        .by_ref()
+        .take(limit)
+        .map(|row| service.row(row))
+        .collect();
+    Ok(Json(SessionPage {
+        next_offset: rows.next().map(|_| offset.saturating_add(limit)),
+        sessions,
+    }))
+}
+
+/// Reads a session's row.
+pub(crate) async fn read(
+    State(service): State<Service>,
+    Path(session): Path<String>,
+) -> Result<Json<SessionRow>, Problem> {
+    let session = session_id(&session)?;
+    let rows = service.host.store().list().await?;
+    let row = rows.into_iter().find(|row| row.id == session);
+    let row = row.ok_or_else(|| no_session(session))?;
+    Ok(Json(service.row(row)))
+}
+
+/// Creates a session with its first message, and runs it.
+pub(crate) async fn create(
+    State(service): State<Service>,
+    body: Result<Json<CreateBody>, JsonRejection>,
+) -> Result<impl IntoResponse, Problem> {
+    let CreateBody {
+        message,
+        parts,
+        agent,
+        workflow,
+    } = json_body(body)?;
+    let input = MessageBody { message, parts }.into_input()?;
+    let host = &service.host;
+    let (agent, system) = match (workflow, agent) {
+        (Some(_), Some(_)) => {
+            return Err(Problem::invalid(
+                "a session has an `agent` or a `workflow`, not both",
+            ));
+        }
+        (Some(name), None) => (
+            host.workflow_agent(&name, Prompts::Ask)
+                .map_err(|error| unknown(&error))?,
+            None,
+        ),
+        (None, Some(name)) => host
+            .named_agent(&name, Prompts::Ask)
+            .map_err(|error| unknown(&error))?,
+        (None, None) => (host.agent(Prompts::Ask), host.system_prompt(Prompts::Ask)),
+    };
+    let session = host.start_session_with(system).await?;
+    let id = session.id();
+    let slot = service.reserve(id)?;
+    let accepted = service.start(slot, agent, session, input).await?;
+    let location = HeaderValue::try_from(format!("{API}/sessions/{id}"))
+        .map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
+    Ok((
+        StatusCode::CREATED,
+        [(header::LOCATION, location)],
+        Json(accepted),
+    ))
+}
+
+/// Sends a message into a session, and runs it. What waited there is superseded.
+pub(crate) async fn send(
+    State(service): State<Service>,
+    Path(session): Path<String>,
+    body: Result<Json<MessageBody>, JsonRejection>,
+) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    let session = session_id(&session)?;
+    let input = json_body(body)?.into_input()?;
+    run_input(&service, session, input).await
+}
+
+/// Continues a session whose last turn did not end: one that was drained or interrupted.
+pub(crate) async fn resume(
+    State(service): State<Service>,
+    Path(session): Path<String>,
+) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    run_input(&service, session_id(&session)?, AgentInput::Continue).await
+}
+
+/// Cancels the run of a session: what runs is stopped, and each open call gets its result.
+pub(crate) async fn cancel(
+    State(service): State<Service>,
+    Path(session): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let session = session_id(&session)?;
+    match service.runs.cancel(session) {
+        true => Ok(StatusCode::ACCEPTED),
+        false => Err(Problem::new(
+            ProblemCode::NotRunning,
+            format!("session {session} does not run in this server"),
+        )),
+    }
+}
+
+/// Copies a session into a new one, without what waits or is allowed in it.
+pub(crate) async fn fork(
+    State(service): State<Service>,
+    Path(session): Path<String>,
+    body: Result<Json<ForkBody>, JsonRejection>,
+) -> Result<(StatusCode, Json<SessionRef>), Problem> {
+    let session = session_id(&session)?;
+    let ForkBody { at } = json_body(body)?;
+    let session = service.host.store().fork(session, at).await?;
+    Ok((StatusCode::CREATED, Json(SessionRef { session })))
+}
+
+/// Draws the runs of workflows in a session, with the states of their nodes.
+pub(crate) async fn graph(
+    State(service): State<Service>,
+    Path(session): Path<String>,
+) -> Result<Json<Drawings>, Problem> {
+    let session = session_id(&session)?;
+    let store = service.host.store().as_ref();
+    let drawings = workflow_drawings(store, session).await?;
+    Ok(Json(Drawings { drawings }))
+}
+
+/// Deletes a session with those of its agents. One that runs is refused.
+pub(crate) async fn delete(
+    State(service): State<Service>,
+    Path(session): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let session = session_id(&session)?;
+    // Held until it is gone, so that it does not start to run meanwhile.
+    let _slot = service.reserve(session)?;
+    service.host.store().delete(session).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Runs a session with an input.
+pub(crate) async fn run_input(
+    service: &Service,
+    session: SessionId,
+    input: AgentInput,
+) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    let slot = service.reserve(session)?;
+    let opened = service.host.resume_session(&session.to_string()).await?;
+    let host = &service.host;
+    let agent = match opened.state().workflow() {
+        Some(run) => host.workflow_agent(&run.name, Prompts::Ask)?,
+        None => host.agent(Prompts::Ask),
+    };
+    let accepted = service.start(slot, agent, opened, input).await?;
+    Ok((StatusCode::ACCEPTED, Json(accepted)))
+}
+
+impl Service {
+    fn row(&self, row: SessionInfo) -> SessionRow {
+        SessionRow {
+            session: row.id,
+            started_ms: row.started_ms,
+            last_ms: row.last_ms,
+            events: row.events,
+            title: row.title,
+            directory: row.directory,
+            outcome: row.outcome,
+            parent: row.parent,
+            running: self.runs.is_running(row.id),
+        }
+    }
+
+    fn reserve(&self, session: SessionId) -> Result<Slot, Problem> {
+        self.runs.reserve(session).map_err(|refused| match refused {
+            Refused::Running => Problem::new(
+                ProblemCode::SessionRunning,
+                format!("session {session} runs; wait for its end, or cancel it"),
+            ),
+            Refused::ShuttingDown => Problem::new(
+                ProblemCode::ShuttingDown,
+                "the server is about to end; send this again when it is back",
+            ),
+        })
+    }
+
+    async fn start(
+        &self,
+        slot: Slot,
+        agent: Agent,
+        session: Session,
+        input: AgentInput,
+    ) -> Result<Accepted, Problem> {
+        let id = session.id();
+        let host = self.host.clone();
+        match runs::start(slot, host, agent, session, input).await {
+            Ok(seq) => Ok(Accepted { session: id, seq }),
+            Err(end) => Err(refused_input(&end)),
+        }
+    }
+}
+
+/// Returns the problem of a turn that ended before anything was recorded.
+fn refused_input(end: &TurnEnd) -> Problem {
+    match end {
+        TurnEnd::Error {
+            error: TurnError::Input { message },
+        } => Problem::new(ProblemCode::NotWaiting, message.clone()),
+        TurnEnd::Error { error } => Problem::new(ProblemCode::Internal, error.to_string()),
+        end => Problem::new(
+            ProblemCode::NotWaiting,
+            format!("there was nothing to do: the turn ended as {}", end.kind()),
+        ),
+    }
+}
+
+/// Returns the problem of a name in a request that the configuration does not have.
+fn unknown(error: &HostError) -> Problem {
+    Problem::not_found(error.to_string())
+}
+
+fn no_session(session: SessionId) -> Problem {
+    Problem::not_found(format!("there is no session {session}"))
+}

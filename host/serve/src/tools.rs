@@ -1,0 +1,86 @@
+//! The tools, agents and workflows of the configuration.
+
+use crate::Service;
+use agent_host_engine::turn::Prompts;
+use agent_host_types::tool::ToolDefinition;
+use axum::{Json, extract::State};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The tools that the agent of the file's top level is offered.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Tools {
+    /// The definitions, in the order for the model.
+    tools: Vec<ToolDefinition>,
+}
+
+/// The agents of the configuration.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Agents {
+    /// The agents.
+    agents: Vec<AgentRow>,
+}
+
+/// An agent.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AgentRow {
+    /// The name.
+    name: String,
+    /// The description.
+    description: String,
+}
+
+/// The workflows of the configuration.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Workflows {
+    /// The workflows.
+    workflows: Vec<WorkflowRow>,
+}
+
+/// A workflow.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WorkflowRow {
+    /// The name.
+    name: String,
+    /// The description.
+    description: String,
+    /// The faults of its definition; it runs if there is none.
+    faults: Vec<String>,
+}
+
+/// Lists the tools.
+pub(crate) async fn tools(State(service): State<Service>) -> Json<Tools> {
+    let agent = service.host.agent(Prompts::Ask);
+    let tools = agent.tools.tools().iter();
+    Json(Tools {
+        tools: tools.map(|tool| tool.definition.clone()).collect(),
+    })
+}
+
+/// Lists the agents.
+pub(crate) async fn agents(State(service): State<Service>) -> Json<Agents> {
+    let agents = service.host.config().agent_definitions.iter();
+    Json(Agents {
+        agents: agents
+            .map(|agent| AgentRow {
+                name: agent.name.clone(),
+                description: agent.description.clone(),
+            })
+            .collect(),
+    })
+}
+
+/// Lists the workflows.
+pub(crate) async fn workflows(State(service): State<Service>) -> Json<Workflows> {
+    let row = |workflow: agent_host_app::CheckedWorkflow| WorkflowRow {
+        name: workflow.definition.name.clone(),
+        description: workflow.definition.description.clone(),
+        faults: match workflow.checked {
+            Ok(_) => Vec::new(),
+            Err(faults) => faults.iter().map(ToString::to_string).collect(),
+        },
+    };
+    Json(Workflows {
+        workflows: service.host.workflows().into_iter().map(row).collect(),
+    })
+}

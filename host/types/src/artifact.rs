@@ -1,0 +1,121 @@
+//! Names of artifacts.
+
+use crate::id::{CallId, Digest};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+
+/// The longest name, in bytes: a quarter of the longest path on Linux, which also holds the
+/// directory.
+const MAX_NAME_BYTES: usize = 1024;
+/// The longest path component, in bytes: the limit of file systems.
+const MAX_COMPONENT_BYTES: usize = 255;
+
+/// The directory of results in the names of artifacts, which no file of a tool can be in.
+pub const RESULTS: &str = "results/";
+
+/// The name of an artifact: a relative path that stays below its base directory on every system.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+pub struct ArtifactName(String);
+
+/// A text that is not the name of an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is no name of an artifact: {why}; name it like `report.md` or `plots/one.png`", name.escape_debug())]
+pub struct ArtifactNameError {
+    name: String,
+    why: &'static str,
+}
+
+impl FromStr for ArtifactName {
+    type Err = ArtifactNameError;
+
+    fn from_str(name: &str) -> Result<Self, ArtifactNameError> {
+        match refusal(name) {
+            None => Ok(Self(name.to_owned())),
+            Some(why) => Err(ArtifactNameError::new(name, why)),
+        }
+    }
+}
+
+impl TryFrom<String> for ArtifactName {
+    type Error = ArtifactNameError;
+
+    fn try_from(name: String) -> Result<Self, ArtifactNameError> {
+        name.parse()
+    }
+}
+
+impl ArtifactNameError {
+    fn new(name: &str, why: &'static str) -> Self {
+        Self {
+            name: name.chars().take(MAX_COMPONENT_BYTES).collect(),
+            why,
+        }
+    }
+}
+
+/// Returns why a name is refused.
+fn refusal(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        return Some("it is empty");
+    }
+    if name.len() > MAX_NAME_BYTES {
+        return Some("it has more than 1,024 bytes");
+    }
+    if name.starts_with('/') {
+        return Some("it is absolute");
+    }
+    if name.chars().any(char::is_control) {
+        return Some("it has control characters");
+    }
+    // They separate components and drives on other systems.
+    if name.contains(['\\', ':']) {
+        return Some("it has a backslash or a colon");
+    }
+    name.split('/').find_map(|component| match component {
+        "" => Some("a part of it is empty"),
+        "." | ".." => Some("it has `.` or `..` in it"),
+        _ if component.len() > MAX_COMPONENT_BYTES => Some("a part of it has more than 255 bytes"),
+        _ => None,
+    })
+}
+
+impl ArtifactName {
+    /// Returns the name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the name of the artifact with the whole result of a call.
+    #[must_use]
+    pub fn of_result(call: &CallId) -> Self {
+        let name = format!("{RESULTS}{}", call.0);
+        // A provider chose the id.
+        match name.parse() {
+            Ok(name) if !call.0.contains('/') => name,
+            _ => Self(format!("{RESULTS}{}", Digest::of(call.0.as_bytes()).hex())),
+        }
+    }
+
+    /// Returns the name, unless it is in the directory of results.
+    ///
+    /// # Errors
+    /// If it is.
+    pub fn outside_results(self) -> Result<Self, ArtifactNameError> {
+        match self.0.starts_with(RESULTS) {
+            true => Err(ArtifactNameError::new(
+                &self.0,
+                "it is in the directory of results",
+            )),
+            false => Ok(self),
+        }
+    }
+}
+
+impl fmt::Display for ArtifactName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

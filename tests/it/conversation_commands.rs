@@ -1,0 +1,176 @@
+//! Commands of a conversation, and standard input behind a prompt.
+
+use crate::conversation::{CHAT, CTRL_D, begin, user_messages};
+use agent_host_test_support::{
+    Ran, TestEnv,
+    chat::{Answer, ChatServer},
+    of_kind,
+};
+use pretty_assertions::assert_eq;
+
+/// A misspelt command is not sent to the model, and stays to be corrected; two slashes send it.
+#[test]
+fn unknown_command_suggests_a_known_one() {
+    let env = TestEnv::new();
+    let server = ChatServer::start(vec![Answer::text("Sent.")]);
+    let mut screen = begin(&env, &server, 80);
+    screen.types("/hlep me\r");
+    screen.until_text("There is no command /hlep. Did you mean /help?");
+    screen.until_last_row("> /hlep me");
+    screen.types("\u{1}/\r");
+    screen.until_row("Sent.");
+    assert_eq!(user_messages(&server.requests()[0]), ["/hlep me"]);
+}
+
+/// Each command shows or changes what it says, and none is sent to the model.
+#[test]
+fn commands_show_and_change_the_conversation() {
+    let env = TestEnv::new();
+    env.write("notes.txt", "the notes");
+    let server = ChatServer::start(vec![
+        Answer::text("First."),
+        Answer::text("Second."),
+        Answer::text("Third."),
+    ]);
+    let mut screen = begin(&env, &server, 80);
+    screen.types("one\r");
+    screen.until_row("First.");
+    screen.until_last_row(">");
+    let shown = [
+        ("/cost", "11 tokens read (0 from the cache), 7 written"),
+        ("/context", "of the window of 128000"),
+        ("/model", "openai-compat:m answers"),
+        ("/effort", "The effort is as configured"),
+        ("/grants", "no network"),
+        ("/approvals", "No approval is remembered"),
+        ("/explain", "No call of session"),
+        ("/retry", "There is nothing to send again"),
+        ("/model openai-compat:other", "openai-compat:other answers."),
+        ("/effort most", "write one of `none`"),
+        ("/file none.txt", "cannot use the file none.txt"),
+        ("/file notes.txt", "It goes with the next message."),
+        ("/export", "name the new file"),
+        (
+            "/export talk.session",
+            "agent-host sessions import talk.session",
+        ),
+        ("/tools", "write_file"),
+        ("/help", "Ctrl-C or Esc stops the answer"),
+    ];
+    for (command, text) in shown {
+        screen.types(format!("{command}\r"));
+        screen.until_text(text);
+        screen.until_last_row(">");
+    }
+    assert!(env.work().join("talk.session").exists());
+    screen.types("two\r");
+    screen.until_row("Second.");
+    screen.until_last_row(">");
+    let requests = server.requests();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[1]["model"], "other");
+    let last = requests[1]["messages"].as_array().unwrap().last().unwrap();
+    let content = last["content"].to_string();
+    assert!(content.contains("the notes"), "{content}");
+    assert!(content.contains("two"), "{content}");
+    screen.types("/quit\r");
+    assert_eq!(screen.end(), Some(0));
+    let replied = of_kind(&env.events(), "model-replied").len();
+    assert_eq!(replied, 2);
+}
+
+/// `/clear` begins a session, `/fork` copies one, and `/resume` lists and continues them.
+#[test]
+fn commands_change_between_sessions() {
+    let env = TestEnv::new();
+    let server = ChatServer::start(vec![
+        Answer::text("First."),
+        Answer::text("Second."),
+        Answer::text("Third."),
+        Answer::text("Fourth."),
+    ]);
+    let mut screen = begin(&env, &server, 80);
+    let steps = [
+        ("one", "First."),
+        ("/clear", "This is session"),
+        ("two", "Second."),
+    ];
+    for (text, shown) in steps {
+        screen.types(format!("{text}\r"));
+        screen.until_text(shown);
+        screen.until_last_row(">");
+    }
+    screen.types("/resume\r");
+    screen.until_text("Type the number of a session");
+    // The older one of both.
+    screen.types("2\r");
+    screen.until_last_row(">");
+    screen.types("three\r");
+    screen.until_row("Third.");
+    screen.until_last_row(">");
+    screen.types("/fork\r");
+    screen.until_last_row(">");
+    screen.types("four\r");
+    screen.until_row("Fourth.");
+    screen.until_last_row(">");
+    screen.types(CTRL_D);
+    assert_eq!(screen.end(), Some(0));
+    let requests = server.requests();
+    let messages: Vec<Vec<&str>> = requests.iter().map(user_messages).collect();
+    assert_eq!(
+        messages,
+        [
+            vec!["one"],
+            vec!["two"],
+            vec!["one", "three"],
+            vec!["one", "three", "four"]
+        ]
+    );
+    let listed = env.run(&["sessions", "list", "--json"]).stdout;
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+}
+
+/// Standard input follows the prompt as a block, `-` stands for it, and it has to be UTF-8.
+#[test]
+fn standard_input_follows_the_prompt() {
+    let table: [(&[&str], &[u8], &str); 4] = [
+        (
+            &["summarise"],
+            b"line 1\n```\nline 2\n",
+            "summarise\n\n````\nline 1\n```\nline 2\n````",
+        ),
+        (&["summarise"], b"", "summarise"),
+        (&["-"], b"all of it\n", "all of it\n"),
+        (&[], b"all of it\n", "all of it\n"),
+    ];
+    for (args, input, sent) in table {
+        let env = TestEnv::new();
+        let server = ChatServer::start(vec![Answer::text("Done.")]);
+        let ran = piped(&env, &server, args, input);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(0), "Done.\n"),
+            "{ran:?}"
+        );
+        assert_eq!(user_messages(&server.requests()[0]), [sent]);
+    }
+    let env = TestEnv::new();
+    let server = ChatServer::start(Vec::new());
+    let ran = piped(&env, &server, &["summarise"], b"caf\xe9");
+    assert_eq!(ran.code, Some(2));
+    let why = "error: cannot read what follows the prompt from standard input: it is not UTF-8, from byte 3 on; \
+               convert it, such as with `iconv -t UTF-8`\n";
+    assert_eq!(ran.stderr, why);
+}
+
+/// Runs the program with this standard input.
+fn piped(env: &TestEnv, server: &ChatServer, args: &[&str], input: &[u8]) -> Ran {
+    let file = env.outside().join("input");
+    std::fs::write(&file, input).unwrap();
+    env.command(&[&CHAT, args].concat())
+        .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
+        .stdin(std::fs::File::open(file).unwrap())
+        .output()
+        .unwrap()
+        .into()
+}

@@ -1,0 +1,350 @@
+//! `agent-host serve`: the API from the network, with a scripted model server.
+
+use agent_host_test_support::{
+    TestEnv,
+    api::{ApiServer, ServerEvent, TOKEN},
+    chat::{Answer, ChatServer},
+    of_kind,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::{fs, net::TcpListener};
+
+/// The events of a journal in a stream.
+fn records(events: &[ServerEvent]) -> Vec<Value> {
+    let records = events.iter().filter(|event| event.event == "record");
+    records.map(|event| event.data.clone()).collect()
+}
+
+/// The open request of a session.
+fn open_request(server: &ApiServer, session: &str) -> Value {
+    let requests = server.get(&format!("/sessions/{session}/requests")).json();
+    let requests = requests["requests"].as_array().unwrap().clone();
+    assert_eq!(requests.len(), 1, "{requests:?}");
+    requests[0].clone()
+}
+
+/// Answers a request, and returns the status.
+fn answer(server: &ApiServer, session: &str, continuation: &Value, answer: &Value) -> u16 {
+    let mut body = answer.clone();
+    body["continuation"] = continuation.clone();
+    let request = continuation["request"].as_str().unwrap();
+    let path = format!("/sessions/{session}/requests/{request}/answer");
+    server.post(&path, &body).status
+}
+
+/// A model that never answers: its server accepts nothing.
+fn silent() -> (TcpListener, ChatServer) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut server = ChatServer::start(Vec::new());
+    server.base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    (listener, server)
+}
+
+/// The stream has each event of the journal once, in order, with its number as the id, and the text
+/// as it arrives in between. It resumes behind any of them.
+#[test]
+fn session_is_created_watched_and_resumed() {
+    let env = TestEnv::new();
+    env.write("note.txt", "hello");
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("read_file", json!({"path": "note.txt"}))]),
+        Answer::text("It says hello."),
+        Answer::text("You are welcome."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let created = server.post("/sessions", &json!({"message": "What does the note say?"}));
+    assert_eq!(created.status, 201, "{created:?}");
+    let session = created.json()["session"].as_str().unwrap().to_owned();
+    let location = format!("location: /api/v1/sessions/{session}\r\n");
+    assert!(created.head.contains(&location), "{created:?}");
+
+    let mut stream = server.events(&session, None);
+    let mut events = stream.until("turn-ended");
+    events.extend(stream.until("turn-ended"));
+    let seen = records(&events);
+    assert_eq!(seen, env.events());
+    let ids: Vec<u64> = events.iter().filter_map(|event| event.id).collect();
+    assert_eq!(ids, (0..seen.len() as u64).collect::<Vec<_>>());
+
+    let sent = server.post(
+        &format!("/sessions/{session}/messages"),
+        &json!({"message": "Thanks!"}),
+    );
+    let next = seen.len() as u64;
+    assert_eq!(
+        (sent.status, sent.json()),
+        (202, json!({"session": session, "seq": next}))
+    );
+    // What is said while the stream is open arrives as it happens.
+    let further = stream.until("turn-ended");
+    let text: String = further
+        .iter()
+        .filter(|event| event.data["live"] == "text")
+        .map(|event| event.data["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(text, "You are welcome.");
+    assert_eq!(further.iter().find_map(|event| event.id), Some(next));
+
+    let resumed = server.events(&session, Some(next - 1)).until("turn-ended");
+    assert_eq!(records(&resumed), env.events()[seen.len()..]);
+    let row = server.get(&format!("/sessions/{session}")).json();
+    assert_eq!(
+        (&row["title"], &row["outcome"], &row["running"]),
+        (
+            &json!("What does the note say?"),
+            &json!("done"),
+            &json!(false)
+        )
+    );
+    assert_eq!(server.end().code, Some(0));
+}
+
+#[test]
+fn approval_is_answered_once() {
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("write_file", json!({"path": "a.txt", "content": "a"}))]),
+        Answer::text("Written."),
+    ]);
+    let server = ApiServer::start(&env, &model, &["--write"]);
+    let session = server.create("write");
+    let mut stream = server.events(&session, None);
+    stream.until("turn-ended");
+    let continuation = open_request(&server, &session);
+    assert_eq!(continuation["awaiting"]["calls"][0]["tool"], "write_file");
+    let approve = json!({"decisions": [{"decision": "approve", "call_id": "call_0"}]});
+
+    // Refused answers leave the request open.
+    let mut forged = continuation.clone();
+    forged["awaiting"]["calls"][0]["input"]["path"] = json!("b.txt");
+    assert_eq!(answer(&server, &session, &forged, &approve), 409);
+    let other = json!({"decisions": [{"decision": "approve", "call_id": "call_1"}]});
+    assert_eq!(answer(&server, &session, &continuation, &other), 409);
+    let both = json!({"decisions": [], "results": []});
+    assert_eq!(answer(&server, &session, &continuation, &both), 400);
+    let for_ever = json!({"decisions": [{
+        "decision": "approve", "call_id": "call_0", "remember": {"what": "tool", "scope": "project"},
+    }]});
+    assert_eq!(answer(&server, &session, &continuation, &for_ever), 400);
+    assert!(!env.work().join("a.txt").exists());
+
+    assert_eq!(answer(&server, &session, &continuation, &approve), 202);
+    let events = stream.until("turn-ended");
+    assert_eq!(events[0].data["event"]["kind"], "decision-recorded");
+    assert_eq!(answer(&server, &session, &continuation, &approve), 409);
+    assert_eq!(fs::read_to_string(env.work().join("a.txt")).unwrap(), "a");
+    assert_eq!(model.tool_results().len(), 1);
+    let intended = of_kind(&env.events(), "call-intended").len();
+    assert_eq!(intended, 1);
+}
+
+/// A session that runs is refused to everyone else, and its run can be cancelled.
+#[test]
+fn running_session_is_busy_until_it_is_cancelled() {
+    let env = TestEnv::new();
+    let (_listener, model) = silent();
+    let server = ApiServer::start(&env, &model, &[]);
+    let session = server.create("go");
+    let path = |rest: &str| format!("/sessions/{session}{rest}");
+    assert_eq!(server.get(&path("")).json()["running"], true);
+    let message = json!({"message": "more"});
+    let busy = (409, "session-running".to_owned());
+    assert_eq!(server.post(&path("/messages"), &message).problem(), busy);
+    let delete = format!("DELETE {}", path(""));
+    assert_eq!(server.request(TOKEN, &delete, None).problem(), busy);
+    let elsewhere = env.run(&["run", "--resume", &session, "more"]);
+    assert_eq!(elsewhere.code, Some(1), "{elsewhere:?}");
+    let owner = format!("process {}", server.running.pid());
+    assert!(elsewhere.stderr.contains(&owner), "{}", elsewhere.stderr);
+
+    let mut stream = server.events(&session, None);
+    assert_eq!(server.post(&path("/cancel"), &json!({})).status, 202);
+    let ended = stream.until("turn-ended").pop().unwrap();
+    assert_eq!(ended.data["event"]["outcome"]["type"], "cancelled");
+    let not_running = (409, "not-running".to_owned());
+    // The run is over once its end is durable and its claim is given up.
+    while server.get(&path("")).json()["running"] == true {}
+    assert_eq!(
+        server.post(&path("/cancel"), &json!({})).problem(),
+        not_running
+    );
+    assert_eq!(server.request(TOKEN, &delete, None).status, 204);
+    assert_eq!(server.get(&path("")).problem().0, 404);
+}
+
+/// SIGTERM ends the server when what runs has ended; a stream ends, too.
+#[test]
+fn signal_drains_runs() {
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![Answer::text("Done.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let session = server.create("go");
+    let mut stream = server.events(&session, None);
+    stream.until("turn-ended");
+    let ran = server.end();
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
+    assert_eq!(stream.find(|event| event.event == "record"), None);
+}
+
+#[test]
+fn bad_requests_are_problems() {
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![Answer::text("Hello.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let session = server.create("hi");
+    server.events(&session, None).until("turn-ended");
+    let none = "00000000-0000-7000-8000-000000000000";
+    let no_blob = format!("GET /sessions/{session}/blobs/sha256:{}", "0".repeat(64));
+    let of_session = |rest: &str| format!("GET /sessions/{session}{rest}");
+    let cases: Vec<(String, Option<&str>, u16, &str)> = vec![
+        ("GET /nothing".into(), None, 404, "not-found"),
+        ("GET /sessions/latest".into(), None, 404, "not-found"),
+        (format!("GET /sessions/{none}"), None, 404, "not-found"),
+        (
+            format!("GET /sessions/{none}/events"),
+            None,
+            404,
+            "not-found",
+        ),
+        (
+            format!("GET /sessions/{none}/requests"),
+            None,
+            404,
+            "not-found",
+        ),
+        ("GET /sessions?limit=0".into(), None, 400, "invalid-request"),
+        (
+            "GET /sessions?limit=501".into(),
+            None,
+            400,
+            "invalid-request",
+        ),
+        ("GET /sessions?limit=x".into(), None, 400, "invalid-request"),
+        ("GET /sessions?limit=1".into(), None, 400, "invalid-request"),
+        (of_session("/events?from=-1"), None, 400, "invalid-request"),
+        (no_blob, None, 404, "not-found"),
+        (of_session("/blobs/x"), None, 404, "not-found"),
+        ("POST /sessions".into(), Some("{}"), 400, "invalid-request"),
+        ("POST /sessions".into(), Some("{"), 400, "invalid-request"),
+        ("POST /sessions".into(), Some("[]"), 400, "invalid-request"),
+        ("POST /sessions".into(), None, 400, "invalid-request"),
+        (
+            "POST /sessions".into(),
+            Some(r#"{"message": "a", "model": "b"}"#),
+            400,
+            "invalid-request",
+        ),
+        (
+            "POST /sessions".into(),
+            Some(r#"{"message": "a", "agent": "b"}"#),
+            404,
+            "not-found",
+        ),
+        (
+            "POST /sessions".into(),
+            Some(r#"{"message": "a", "workflow": "b"}"#),
+            404,
+            "not-found",
+        ),
+        (
+            "POST /sessions".into(),
+            Some(
+                r#"{"parts": [{"type": "file", "media_type": "image/png", "data": {"type": "bytes", "value": "YQ=="}}]}"#,
+            ),
+            400,
+            "invalid-request",
+        ),
+        (
+            format!("POST /sessions/{session}/resume"),
+            None,
+            409,
+            "not-waiting",
+        ),
+        (
+            format!("POST /sessions/{session}/fork"),
+            Some(r#"{"at": 1}"#),
+            404,
+            "not-found",
+        ),
+    ];
+    for (request, body, status, code) in cases {
+        let response = server.request(TOKEN, &request, body);
+        assert_eq!(
+            response.problem(),
+            (status, code.to_owned()),
+            "{request} {body:?}: {response:?}"
+        );
+    }
+    assert_eq!(server.request(TOKEN, "PUT /sessions", None).status, 405);
+    assert_eq!(server.request("wrong", "GET /sessions", None).status, 401);
+    assert_eq!(server.request("wrong", "GET /nothing", None).status, 404);
+}
+
+#[test]
+fn session_is_copied_and_its_blobs_are_its_own() {
+    let env = TestEnv::new();
+    let long = "long ".repeat(20_000);
+    env.write("long.txt", &long);
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("read_file", json!({"path": "long.txt"}))]),
+        Answer::text("Read."),
+        Answer::text("Hello."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let session = server.create("read");
+    let mut stream = server.events(&session, None);
+    stream.until("turn-ended");
+    stream.until("turn-ended");
+    let events = env.events();
+    let whole = of_kind(&events, "call-settled")[0]["whole"]["digest"].clone();
+    let digest = whole.as_str().unwrap();
+    let read = server.get(&format!("/sessions/{session}/blobs/{digest}"));
+    assert_eq!(read.status, 200);
+    assert!(read.body.contains(&long[..1000]));
+    assert!(read.head.contains("content-disposition: attachment"));
+
+    let fork = server.post(&format!("/sessions/{session}/fork"), &json!({}));
+    assert_eq!(fork.status, 201, "{fork:?}");
+    let other = server.create("hi");
+    server.events(&other, None).until("turn-ended");
+    let stolen = server.get(&format!("/sessions/{other}/blobs/{digest}"));
+    assert_eq!(stolen.problem(), (404, "not-found".to_owned()));
+
+    let first = server.get("/sessions?limit=2").json();
+    assert_eq!(
+        (
+            first["sessions"].as_array().unwrap().len(),
+            &first["next_offset"]
+        ),
+        (2, &json!(2))
+    );
+    let last = server.get("/sessions?limit=2&offset=2").json();
+    assert_eq!(last["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(last["next_offset"], Value::Null);
+    assert_eq!(last["sessions"][0]["session"], session);
+}
+
+#[test]
+fn configuration_and_health_are_described() {
+    let env = TestEnv::new();
+    env.configure("[[agent]]\nname = \"clerk\"\ndescription = \"Keeps lists.\"\n");
+    let model = ChatServer::start(Vec::new());
+    let server = ApiServer::start(&env, &model, &[]);
+    let health = server.get("/health").json();
+    assert_eq!(
+        health["model"],
+        json!({"provider": "openai-compat", "model": "m"})
+    );
+    assert_eq!(server.get("/ready").status, 200);
+    assert_eq!(
+        server.get("/agents").json(),
+        json!({"agents": [{"name": "clerk", "description": "Keeps lists."}]})
+    );
+    assert_eq!(server.get("/workflows").json(), json!({"workflows": []}));
+    let tools = server.get("/tools").json();
+    let names: Vec<_> = tools["tools"].as_array().unwrap().iter().collect();
+    assert!(names.iter().any(|tool| tool["name"] == "read_file"));
+    let document = server.get("/openapi.json").json();
+    assert_eq!(document["openapi"], "3.1.0");
+}
