@@ -23,7 +23,7 @@ use std::{
 const GUESTS: [&str; 2] = ["mcp-suite", "conformance"];
 
 /// The tools of the second component, in order.
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 26] = [
     "give_text",
     "give_json",
     "give_content",
@@ -39,7 +39,11 @@ const NAMES: [&str; 22] = [
     "report",
     "report_unmeasured",
     "ask_user",
+    "fill_form",
+    "read_context",
     "remember",
+    "change_and_end",
+    "artifact",
     "print",
     "count",
     "spin",
@@ -297,7 +301,7 @@ fn knows_the_tools(tools: &Value) {
         .map(|tool| (tool["name"].as_str().unwrap().to_owned(), tool.clone()))
         .collect();
     // The tools of both components and the built-in ones.
-    assert_eq!(tools.len(), 18 + 22 + 9, "{:?}", tools.keys());
+    assert_eq!(tools.len(), 18 + 26 + 9, "{:?}", tools.keys());
     let read_only = json!({ "readOnlyHint": true, "openWorldHint": false });
     let effectful =
         json!({ "readOnlyHint": false, "idempotentHint": false, "openWorldHint": false });

@@ -164,7 +164,8 @@ fn copies_keep_the_compacted_conversation() {
     let asked = copies.map(|(env, copy)| {
         let copied = env.run(&copy);
         assert_eq!(copied.code, Some(0), "{}", copied.stderr);
-        let ran = ask(env, &server, &["--resume", "latest", "go on"]);
+        // `latest` is the one of this directory, and the copy is of the original's.
+        let ran = ask(env, &server, &["--resume", copied.stdout.trim(), "go on"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         server.requests().pop().unwrap()
     });

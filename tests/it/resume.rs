@@ -239,7 +239,8 @@ fn authority_stays_with_its_session_and_directory() {
     ];
     assert_eq!(run(&env, &server, &given).code, Some(0));
     std::fs::create_dir(env.outside().join("elsewhere")).unwrap();
-    let mut command = env.command(&["run", "--resume", "latest", "more"]);
+    let original = env.events()[0]["session"].as_str().unwrap().to_owned();
+    let mut command = env.command(&["run", "--resume", &original, "more"]);
     command.current_dir(env.outside().join("elsewhere"));
     command.env("OPENAI_COMPAT_BASE_URL", &server.base_url);
     let refused: Ran = command.output().unwrap().into();
@@ -251,7 +252,6 @@ fn authority_stays_with_its_session_and_directory() {
     );
     assert!(refused.stderr.contains(&why), "{}", refused.stderr);
 
-    let original = env.events()[0]["session"].as_str().unwrap().to_owned();
     let forked = env.run(&["sessions", "fork", "latest"]);
     let fork = forked.stdout.trim();
     let ran = run(

@@ -402,7 +402,7 @@ fn file_arguments_reach_the_model() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let request = &server.requests()[0];
     let content = &request["messages"][1]["content"];
-    let fenced = format!("The file \"notes.txt\":\n````\n{text}\n````");
+    let fenced = format!("The file \"notes.txt\":\n````\n{text}````");
     assert_eq!(content[0], json!({ "type": "text", "text": fenced }));
     let data = format!("data:application/pdf;base64,{}", STANDARD.encode(pdf));
     assert_eq!(content[1]["file"]["file_data"], data);

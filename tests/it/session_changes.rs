@@ -202,8 +202,8 @@ fn context_that_cannot_be_used_is_refused_before_anything_runs() {
 #[test]
 fn grant_of_artifacts_is_shown_and_needs_trust() {
     let env = env(GRANTED);
-    let shown = env.run(&["inspect", "suite.wasm", "--grant", "artifacts:rw"]);
-    let line = "artifacts of the session, read and write";
+    let shown = env.run(&["inspect", "suite.wasm", "--grant", "artifacts:read-write"]);
+    let line = "artifacts of the session, read-write";
     assert!(shown.stdout.contains(line), "{}", shown.stdout);
     let (ran, _) = run(&env, vec![Answer::text("hi")], &["go"]);
     assert!(ran.stderr.contains(line), "{}", ran.stderr);

@@ -65,7 +65,7 @@ fn workflow_asks_and_answers_on_a_terminal() {
     let shown = plain(&ran.stdout);
     assert!(shown.contains("The node publish waits:"), "{shown}");
     let answer = "\"created\": true,\r\n  \"path\": \"out.md\",\r\n  \"size_bytes\": 9\r\n}\r\n";
-    assert!(shown.ends_with(answer), "{shown}");
+    assert!(shown.contains(answer), "{shown}");
     assert_eq!(written(&env), "Bees hum.");
 }
 

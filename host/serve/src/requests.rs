@@ -40,7 +40,8 @@ pub(crate) async fn answer(
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let session = session_id(&session)?;
     let body = json_body(body)?;
-    if body.request() != request {
+    // The name of a request is that of its session and a number.
+    if body.request() != format!("{session}/{request}") {
         return Err(Problem::new(
             ProblemCode::NotWaiting,
             "the continuation is that of another request; read the open ones again",

@@ -75,7 +75,14 @@ fn play(wire: &Wire, provider: &str, path: &str) {
     env.write("a.txt", "alpha\n");
     env.write("p.png", png(64, 40));
     let output = env
-        .command(&["run", "--model", wire.model, "What is there?"])
+        .command(&[
+            "run",
+            "--system",
+            "",
+            "--model",
+            wire.model,
+            "What is there?",
+        ])
         .envs(wire.variables(tap.address))
         .env(wire.key, KEY)
         .output();

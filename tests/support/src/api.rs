@@ -29,8 +29,10 @@ pub struct Response {
     pub status: u16,
     /// The header, in lower case.
     pub head: String,
-    /// The body.
+    /// The body, as text.
     pub body: String,
+    /// The body.
+    pub bytes: Vec<u8>,
 }
 
 /// A stream of server-sent events.
@@ -114,12 +116,15 @@ impl ApiServer {
         let mut stream = self.send(token, &request, fields, body.unwrap_or_default());
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
-        let answer = String::from_utf8_lossy(&answer);
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let mut ends = answer.windows(4);
+        let head = ends.position(|four| four == b"\r\n\r\n").unwrap();
+        let bytes = answer.split_off(head + 4);
+        let head = String::from_utf8(answer).unwrap();
         Response {
             status: head.split(' ').nth(1).unwrap().parse().unwrap(),
             head: head.to_lowercase(),
-            body: body.to_owned(),
+            body: String::from_utf8_lossy(&bytes).into_owned(),
+            bytes,
         }
     }
 

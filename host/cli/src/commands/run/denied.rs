@@ -10,13 +10,14 @@ use agent_host_engine::{
 };
 use agent_host_types::{
     event::{Event, EventRecord},
+    hook::{CallReview, ReviewEnd},
     id::CallId,
     output::ToolResultOutput,
     tool::DecisionKind,
 };
 use serde_json::{Map, Value};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Mutex, PoisonError},
 };
 
@@ -31,6 +32,8 @@ pub(super) struct DeniedCalls(Mutex<Calls>);
 struct Calls {
     /// The arguments of the calls of the last replies.
     inputs: HashMap<CallId, Map<String, Value>>,
+    /// The calls that hooks blocked and that are not settled yet.
+    blocked: HashSet<CallId>,
     denied: Vec<(String, Map<String, Value>)>,
     count: usize,
 }
@@ -49,6 +52,21 @@ impl DeniedCalls {
                 let asked = reply.tool_calls.iter();
                 let inputs = asked.filter_map(|call| Some((call.id.clone(), call.input.clone()?)));
                 calls.inputs.extend(inputs);
+            }
+            // A hook blocks a call whatever the user approves.
+            Event::CallReviewed {
+                call_id,
+                review:
+                    CallReview {
+                        end: ReviewEnd::Block { .. },
+                        ..
+                    },
+                ..
+            } => {
+                calls.blocked.insert(call_id.clone());
+            }
+            Event::CallSettled { call_id, .. } if calls.blocked.remove(call_id) => {
+                calls.inputs.remove(call_id);
             }
             Event::CallSettled {
                 call_id,
