@@ -30,7 +30,8 @@ fn env() -> TestEnv {
 /// prompt.
 fn at(env: &TestEnv, columns: u16, calls: &[(&str, Value)], keys: &[&str]) -> Ran {
     let server = ChatServer::start(vec![Answer::calls(calls), Answer::text("That is all.")]);
-    let mut running = at_a_terminal_of(env, &server, columns, RUN);
+    // A terminal without a name has no colours by itself.
+    let mut running = at_a_terminal_with(env, &server, columns, "CLICOLOR_FORCE=1", RUN);
     for (prompts, line) in keys.iter().enumerate() {
         if !running.stdout.says(MARKER, prompts + 1) {
             break;
@@ -357,10 +358,10 @@ fn pattern_is_approved_and_never_widens() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let shown = plain(&ran.stdout);
     let refused = "This pattern does not match the target of this call.";
-    assert_eq!(shown.matches(refused).count(), 3, "{shown}");
+    assert_eq!(shown.matches(refused).count(), 4, "{shown}");
     assert_eq!(
         shown.matches("This pattern is about every call").count(),
-        2,
+        1,
         "{shown}"
     );
     let rule = "in this session, without asking, calls of `write_file` whose argument `/path` matches `src/**`";
