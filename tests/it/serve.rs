@@ -134,7 +134,7 @@ fn approval_is_answered_once() {
 
     assert_eq!(answer(&server, &session, &continuation, &approve), 202);
     let events = stream.until("turn-ended");
-    assert_eq!(events[0].data["event"]["kind"], "decision-recorded");
+    assert_eq!(records(&events)[0]["event"]["kind"], "decision-recorded");
     assert_eq!(answer(&server, &session, &continuation, &approve), 409);
     assert_eq!(fs::read_to_string(env.work().join("a.txt")).unwrap(), "a");
     assert_eq!(model.tool_results().len(), 1);

@@ -13,7 +13,7 @@ const FIELD: &str = r#"(data (i32.const 640) "idempotency-key")"#;
 const CALL: &str = "(local $at i32) (local $to i32)
     (if (i32.eq (i32.load16_u (local.get $name)) (i32.const 0x7361)) (then
         (i64.store (i32.const 512) (i64.const 0x3f6863696857))
-        (call $ask (i32.const 512) (i32.const 6) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 32))))
+        (call $ask (i32.const 512) (i32.const 6) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0) (i32.const 32))))
     (i32.store8 (i32.const 600) (i32.const 47))
     (memory.copy (i32.const 601) (local.get $name) (local.get $name-len))
     (local.set $at (call $fields))

@@ -149,7 +149,7 @@ fn tool_claiming_approval_needs_approval() {
     let settled: Vec<&Value> = of_kind(&events, "call-settled");
     assert_eq!(
         (ran.code, settled.len(), &settled[0]["output"]["type"]),
-        (Some(0), 1, &json!("execution-denied")),
+        (Some(6), 1, &json!("execution-denied")),
         "{ran:?}"
     );
     assert_eq!(of_kind(&events, "call-intended").len(), 0);

@@ -276,11 +276,11 @@ const PATHS: &str = "agent/*/instructions/* agent/*/model cache-dir fallback/* g
 const OTHERS: &str = "agent/*/approval agent/*/description agent/*/name agent/*/system agent/*/tools/* \
     agent/*/until-tool/* agents/* approval-timing cache-bytes external-tool/*/approval/* \
     external-tool/*/description external-tool/*/effect external-tool/*/input-schema/type \
-    external-tool/*/name external-tool/*/title grants/dir/*/guest grants/dir/*/mask/* \
-    grants/dir/*/mode grants/env/*/name grants/env/*/value grants/http/*/host \
-    grants/http/*/methods/* grants/http/*/path grants/http/*/scheme grants/secrets/* \
-    hook/*/name hook/*/on-error hook/*/points/* hook/*/tools/* \
-    mcp/*/approval mcp/*/command/* mcp/*/dir mcp/*/env/*/name mcp/*/name mcp/*/oauth/client-id \
+    external-tool/*/name external-tool/*/title grants/artifacts grants/dir/*/guest \
+    grants/dir/*/mask/* grants/dir/*/mode grants/env/*/name grants/env/*/value \
+    grants/http/*/host grants/http/*/methods/* grants/http/*/path grants/http/*/scheme \
+    grants/secrets/* hook/*/name hook/*/on-error hook/*/points/* hook/*/tools/* mcp/*/approval \
+    mcp/*/command/* mcp/*/dir mcp/*/env/*/name mcp/*/name mcp/*/oauth/client-id \
     mcp/*/oauth/client-metadata-url mcp/*/oauth/scopes/* mcp/*/read-only/* mcp/*/tools/* \
     network/no-proxy/* openai-compat/base-url permission-prompts provider/*/base-url \
     provider/*/key-header provider/*/kind provider/*/name provider/*/query/api-version \
@@ -288,8 +288,8 @@ const OTHERS: &str = "agent/*/approval agent/*/description agent/*/name agent/*/
     sandbox/pooling secret/*/audience secret/*/name session/durability settings/cache-lifetime \
     settings/effort settings/models/openai:gpt-*/effort settings/prompt-cache-key \
     settings/service-tier settings/stop/* settings/thinking settings/tool-choice \
-    settings/verbosity system tool/*/approval tool/*/approvals/write_file tool/*/name \
-    workflow/*/description workflow/*/name workflow/*/node/*/agent \
+    settings/verbosity system tool/*/approval tool/*/approvals/write_file tool/*/artifacts \
+    tool/*/name workflow/*/description workflow/*/name workflow/*/node/*/agent \
     workflow/*/node/*/foreach/mode workflow/*/node/*/foreach/over workflow/*/node/*/handler \
     workflow/*/node/*/id workflow/*/node/*/input/glob workflow/*/node/*/inputs/*/file \
     workflow/*/node/*/inputs/*/question workflow/*/node/*/message workflow/*/node/*/mode \

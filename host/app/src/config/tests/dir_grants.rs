@@ -334,7 +334,7 @@ fn dir_grant_with_bad_path_is_refused() {
         (
             "data",
             "the grant `data` is of no kind that there is; write `dir:PATH`, `dir:PATH:read-write`, \
-             `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, `env:NAME[=VALUE]` or `secret:NAME`",
+             `http:[METHODS=][SCHEME://]HOST[:PORT][/PATH]`, `env:NAME[=VALUE]`, `secret:NAME`, `artifacts:read-only` or `artifacts:read-write`",
         ),
     ] {
         assert_eq!(tree.refusal("", &granted(&[grant])), expected, "{grant}");

@@ -327,7 +327,8 @@ async fn parent_that_is_behind_its_agent_goes_on() {
         cancel: &cancel,
         drain: &cancel,
     };
-    family.child.run_turn(&mut child, decided, &cx).await;
+    let report = family.child.run_turn(&mut child, decided, &cx).await;
+    assert_eq!(kind(&report), "needs-more-turns", "{report:?}");
     drop(child);
     let is_behind = family
         .parent
