@@ -135,6 +135,8 @@ fn approval_is_answered_once() {
     assert_eq!(answer(&server, &session, &continuation, &approve), 202);
     let events = stream.until("turn-ended");
     assert_eq!(records(&events)[0]["event"]["kind"], "decision-recorded");
+    // The next turn asks the model with the result.
+    stream.until("turn-ended");
     assert_eq!(answer(&server, &session, &continuation, &approve), 409);
     assert_eq!(fs::read_to_string(env.work().join("a.txt")).unwrap(), "a");
     assert_eq!(model.tool_results().len(), 1);

@@ -85,7 +85,10 @@ fn repeated_call_is_checked_by_current_policy() {
     for (what, changed, expected) in table {
         let (env, counter) = died();
         change(&env, changed);
-        resumes(&env);
+        // A call that lacked an approval has an exit code of its own.
+        let code = if what == "approval is needed now" { 6 } else { 0 };
+        let resumed = run(&env, &["run", "--resume", "latest"]);
+        assert_eq!(resumed.code, Some(code), "{what}: {}", resumed.stderr);
         if expected == "denied" {
             let events = journaled(&env);
             let audit = &of_kind(&events, "call-settled")[0]["audit"];
