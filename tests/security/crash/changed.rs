@@ -86,7 +86,11 @@ fn repeated_call_is_checked_by_current_policy() {
         let (env, counter) = died();
         change(&env, changed);
         // A call that lacked an approval has an exit code of its own.
-        let code = if what == "approval is needed now" { 6 } else { 0 };
+        let code = if what == "approval is needed now" {
+            6
+        } else {
+            0
+        };
         let resumed = run(&env, &["run", "--resume", "latest"]);
         assert_eq!(resumed.code, Some(code), "{what}: {}", resumed.stderr);
         if expected == "denied" {
