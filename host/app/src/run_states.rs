@@ -9,7 +9,7 @@ use agent_host_types::{
 };
 
 /// Returns the id of a session and the state of its runs, and nothing else of its state: see
-/// [`SessionState::run_arguments`]. It is found as [`JournalStore::find_in`] does. Needs no claim of
+/// [`SessionState::run_arguments`]. It is found as `find_in` of the store does. Needs no claim of
 /// the session.
 ///
 /// # Errors

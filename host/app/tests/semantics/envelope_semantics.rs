@@ -171,18 +171,14 @@ async fn t06_repeated_envelope_runs_once() {
 async fn t07_missing_tool_does_not_run() {
     let (world, continuation) = paused().await;
     let mut world = world.restart_with(&[look(), peek()]).await;
+    let refused = refusal(world.decide(&continuation, &[approve("b")]).await);
+    let why = "call b cannot run: there is no tool `send` in this run, and the call waits on";
+    assert!(refused.starts_with(why), "{refused}");
+    assert_eq!((world.ran(), world.made()), (vec![], vec![]));
+    // The decision is not used up.
+    let mut world = world.restart_with(&[look(), send(), peek()]).await;
     world.decide(&continuation, &[approve("b")]).await;
-    let gone = "There is no tool `send`. The tools are: ask_user, look, peek.";
-    let expected = pairs([
-        ("a", value(json!({}))),
-        ("b", failure("unknown-tool", gone)),
-        ("c", value(json!({}))),
-    ]);
-    assert_eq!(world.results(), expected);
-    assert_eq!(
-        (world.ran(), world.made()),
-        (vec!["a".into(), "c".into()], vec![])
-    );
+    assert_eq!(world.ran().len(), 3);
 }
 
 /// The operator adds a rule while a call waits: it is judged again, although it was approved.

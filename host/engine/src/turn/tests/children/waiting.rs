@@ -327,7 +327,9 @@ async fn parent_that_is_behind_its_agent_goes_on() {
         cancel: &cancel,
         drain: &cancel,
     };
-    let report = family.child.run_turn(&mut child, decided, &cx).await;
+    let mut agent = family.child.clone();
+    agent.key = family.parent.agent.key.clone();
+    let report = agent.run_turn(&mut child, decided, &cx).await;
     assert_eq!(kind(&report), "needs-more-turns", "{report:?}");
     drop(child);
     let is_behind = family
