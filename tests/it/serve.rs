@@ -328,6 +328,28 @@ fn session_is_copied_and_its_blobs_are_its_own() {
     assert_eq!(last["sessions"][0]["session"], session);
 }
 
+/// A session stays with its agent: a later message has the agent's prompt and no other.
+#[test]
+fn session_keeps_its_agent() {
+    let env = TestEnv::new();
+    env.configure("[[agent]]\nname = \"clerk\"\ndescription = \"d\"\nsystem = \"You keep lists.\"\ntools = [\"read_file\"]\n");
+    let model = ChatServer::start(vec![Answer::text("One."), Answer::text("Two.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let created = server.post("/sessions", &json!({"message": "one", "agent": "clerk"}));
+    let session = created.json()["session"].as_str().unwrap().to_owned();
+    let mut stream = server.events(&session, None);
+    stream.until("turn-ended");
+    let path = format!("/sessions/{session}/messages");
+    assert_eq!(server.post(&path, &json!({"message": "two"})).status, 202);
+    stream.until("turn-ended");
+    for request in model.requests() {
+        assert_eq!(request["messages"][0]["content"], "You keep lists.");
+        let tools = request["tools"].as_array().unwrap().iter();
+        let names: Vec<_> = tools.map(|tool| tool["function"]["name"].clone()).collect();
+        assert_eq!(names, ["read_file"]);
+    }
+}
+
 #[test]
 fn configuration_and_health_are_described() {
     let env = TestEnv::new();

@@ -14,13 +14,21 @@ use serde_json::json;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
-use tokio::sync::{broadcast, oneshot, watch};
+use tokio::{
+    sync::{broadcast, oneshot, watch},
+    time::{Instant, timeout_at},
+};
 use tokio_util::sync::CancellationToken;
 
 /// The most lines that a reader may be behind a running session before it is dropped. It resumes by
 /// the number of its last event.
 const FEED_LINES: usize = 1024;
+
+/// The time in which a run gives up its session after its last event: a reader of events may answer
+/// that before.
+const END_GRACE: Duration = Duration::from_millis(500);
 
 /// A line of a feed.
 #[derive(Clone, Debug)]
@@ -89,8 +97,20 @@ impl Drop for Slot {
 }
 
 impl Runs {
-    /// Takes the place for the run of a session, which a second run of it is refused.
-    pub(crate) fn reserve(self: &Arc<Self>, session: SessionId) -> Result<Slot, Refused> {
+    /// Takes the place for the run of a session. A second run of it is refused, unless the first is
+    /// about to end.
+    pub(crate) async fn reserve(self: &Arc<Self>, session: SessionId) -> Result<Slot, Refused> {
+        let mut ends = self.count.subscribe();
+        let deadline = Instant::now() + END_GRACE;
+        loop {
+            match self.try_reserve(session) {
+                Err(Refused::Running) if timeout_at(deadline, ends.changed()).await.is_ok() => {}
+                reserved => return reserved,
+            }
+        }
+    }
+
+    fn try_reserve(self: &Arc<Self>, session: SessionId) -> Result<Slot, Refused> {
         let mut runs = lock(&self.runs);
         // Looked at under the lock, so that a run that starts now is drained.
         if self.closed.is_cancelled() {

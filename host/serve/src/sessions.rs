@@ -16,6 +16,7 @@ use agent_host_journal::SessionInfo;
 use agent_host_types::{
     id::SessionId,
     output::ContentPart,
+    run::RunArguments,
     turn::{AgentInput, TurnEnd, TurnError},
 };
 use axum::{
@@ -180,25 +181,33 @@ pub(crate) async fn create(
     } = json_body(body)?;
     let input = MessageBody { message, parts }.into_input()?;
     let host = &service.host;
+    let arguments = RunArguments {
+        directory: Some(host.config().working_dir.display().to_string()),
+        agent: agent.clone(),
+        ..RunArguments::default()
+    };
     let (agent, system) = match (workflow, agent) {
         (Some(_), Some(_)) => {
             return Err(Problem::invalid(
                 "a session has an `agent` or a `workflow`, not both",
             ));
         }
-        (Some(name), None) => (
-            host.workflow_agent(&name, Prompts::Ask)
-                .map_err(|error| unknown(&error))?,
-            None,
-        ),
-        (None, Some(name)) => host
-            .named_agent(&name, Prompts::Ask)
-            .map_err(|error| unknown(&error))?,
+        (Some(name), None) => {
+            let agent = host.workflow_agent(&name, Prompts::Ask);
+            (agent.map_err(|error| unknown(&error))?, None)
+        }
+        (None, Some(name)) => {
+            let agent = host.named_agent(&name, Prompts::Ask);
+            agent.map_err(|error| unknown(&error))?
+        }
         (None, None) => (host.agent(Prompts::Ask), host.system_prompt(Prompts::Ask)),
     };
-    let session = host.start_session_with(system).await?;
+    let mut session = host.start_session_with(system).await?;
+    // A later message, from wherever it comes, is for the same agent.
+    let configured = session.configure_run(arguments);
+    configured.map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
     let id = session.id();
-    let slot = service.reserve(id)?;
+    let slot = service.reserve(id).await?;
     let accepted = service.start(slot, agent, session, input).await?;
     let location = HeaderValue::try_from(format!("{API}/sessions/{id}"))
         .map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
@@ -273,7 +282,7 @@ pub(crate) async fn delete(
 ) -> Result<StatusCode, Problem> {
     let session = session_id(&session)?;
     // Held until it is gone, so that it does not start to run meanwhile.
-    let _slot = service.reserve(session)?;
+    let _slot = service.reserve(session).await?;
     service.host.store().delete(session).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -284,12 +293,14 @@ pub(crate) async fn run_input(
     session: SessionId,
     input: AgentInput,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    let slot = service.reserve(session)?;
+    let slot = service.reserve(session).await?;
     let opened = service.host.resume_session(&session.to_string()).await?;
     let host = &service.host;
-    let agent = match opened.state().workflow() {
-        Some(run) => host.workflow_agent(&run.name, Prompts::Ask)?,
-        None => host.agent(Prompts::Ask),
+    let state = opened.state();
+    let agent = match (state.workflow(), state.run_arguments().agent) {
+        (Some(run), _) => host.workflow_agent(&run.name, Prompts::Ask)?,
+        (None, Some(name)) => host.named_agent(&name, Prompts::Ask)?.0,
+        (None, None) => host.agent(Prompts::Ask),
     };
     let accepted = service.start(slot, agent, opened, input).await?;
     Ok((StatusCode::ACCEPTED, Json(accepted)))
@@ -310,8 +321,9 @@ impl Service {
         }
     }
 
-    fn reserve(&self, session: SessionId) -> Result<Slot, Problem> {
-        self.runs.reserve(session).map_err(|refused| match refused {
+    async fn reserve(&self, session: SessionId) -> Result<Slot, Problem> {
+        let reserved = self.runs.reserve(session).await;
+        reserved.map_err(|refused| match refused {
             Refused::Running => Problem::new(
                 ProblemCode::SessionRunning,
                 format!("session {session} runs; wait for its end, or cancel it"),

@@ -205,8 +205,8 @@ fn fit(widths: &mut [usize; 7], columns: usize) {
             *width = 0;
         }
     }
-    let room = columns.saturating_sub(others(widths)).max(1);
+    let available = columns.saturating_sub(others(widths)).max(1);
     if let Some(width) = widths.get_mut(TITLE) {
-        *width = title.min(room);
+        *width = title.min(available);
     }
 }

@@ -227,8 +227,8 @@ impl Editor {
     }
 
     fn insert(&mut self, text: &str) {
-        let room = MAX_TEXT_BYTES.saturating_sub(self.text.len());
-        let (taken, left) = text.split_at(text.floor_char_boundary(room));
+        let free = MAX_TEXT_BYTES.saturating_sub(self.text.len());
+        let (taken, left) = text.split_at(text.floor_char_boundary(free));
         self.left_out += left.len();
         self.text.insert_str(self.cursor, taken);
         self.cursor += taken.len();

@@ -109,7 +109,7 @@ fn up(out: &mut String, rows: usize) {
     }
 }
 
-/// Returns the part of the rows that a terminal has room for, around the cursor.
+/// Returns the part of the rows that fits a terminal, around the cursor.
 fn window(all: Rows, height: usize) -> Rows {
     let (row, column) = all.cursor;
     if all.rows.len() <= height {

@@ -96,8 +96,8 @@ impl Renderer<'_> {
             Event::TaskListMarker(false) => self.text("[ ] ", Style::new()),
             Event::Rule => {
                 self.separate(range.start);
-                let room = self.room();
-                self.row(vec![Span::dim("─".repeat(room))]);
+                let columns = self.text_width();
+                self.row(vec![Span::dim("─".repeat(columns))]);
             }
         }
         self.covered = self.covered.max(end);
@@ -200,9 +200,9 @@ impl Renderer<'_> {
             }
             TagEnd::TableHead | TagEnd::TableRow => {}
             TagEnd::Table => {
-                let room = self.room();
+                let columns = self.text_width();
                 let table = self.table.take().unwrap_or_default();
-                for row in table.render(room) {
+                for row in table.render(columns) {
                     self.row(row);
                 }
                 self.covered = end;
@@ -282,11 +282,11 @@ impl Renderer<'_> {
     }
 
     fn code_line(&mut self, line: &str) {
-        let room = self.room();
+        let columns = self.text_width();
         let Some((code, _)) = &mut self.code else {
             return;
         };
-        for row in wrap_code(&code.line(&escape(line)), room) {
+        for row in wrap_code(&code.line(&escape(line)), columns) {
             self.row(row);
         }
     }
@@ -328,8 +328,8 @@ impl Renderer<'_> {
             lines.pop();
         }
         for line in lines {
-            let room = self.room();
-            for row in wrap(&line, room) {
+            let columns = self.text_width();
+            for row in wrap(&line, columns) {
                 self.row(row);
             }
         }
@@ -369,7 +369,9 @@ impl Renderer<'_> {
 
     /// Enters a quote or an item. One that is too deep is not indented, and its mark is text.
     fn contain(&mut self, first: Span, rest: Span) {
-        if self.room() < width(std::slice::from_ref(&rest)) + MIN_COLUMNS.max(self.columns / 2) {
+        if self.text_width()
+            < width(std::slice::from_ref(&rest)) + MIN_COLUMNS.max(self.columns / 2)
+        {
             self.row(vec![first]);
             self.containers.push(Container::default());
         } else {
@@ -379,7 +381,7 @@ impl Renderer<'_> {
     }
 
     /// Returns the columns that the containers leave.
-    fn room(&self) -> usize {
+    fn text_width(&self) -> usize {
         let used: usize = self
             .containers
             .iter()

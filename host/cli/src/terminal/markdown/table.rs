@@ -11,7 +11,7 @@ const CROSS: &str = "─┼─";
 const BAR_COLUMNS: usize = 3;
 
 /// The least width of a column of a table that does not fit. A table with more columns than that
-/// leaves room for is shown as a list.
+/// leaves space for is shown as a list.
 const MIN_COLUMN: usize = 6;
 
 /// A table: rows of cells of lines. The first row is the header.
@@ -82,13 +82,13 @@ impl Table {
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
         let line = |number: usize| {
             let mut line = Row::new();
-            for (column, (cell, room)) in cells.iter().zip(widths).enumerate() {
+            for (column, (cell, available)) in cells.iter().zip(widths).enumerate() {
                 if column > 0 {
                     line.push(Span::dim(BAR));
                 }
                 let text = cell.get(number).cloned().unwrap_or_default();
                 let is_last = column + 1 == widths.len();
-                let free = room.saturating_sub(width(&text));
+                let free = available.saturating_sub(width(&text));
                 let before = match self.alignments.get(column) {
                     Some(Alignment::Right) => free,
                     Some(Alignment::Center) => free / 2,
@@ -127,9 +127,9 @@ impl Table {
     }
 }
 
-/// Makes the widest columns narrower until all fit into `room` columns.
-fn shrunk(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
-    let mut excess = widths.iter().sum::<usize>().saturating_sub(room);
+/// Makes the widest columns narrower until all fit into `columns` columns.
+fn shrunk(mut widths: Vec<usize>, columns: usize) -> Vec<usize> {
+    let mut excess = widths.iter().sum::<usize>().saturating_sub(columns);
     while excess > 0 {
         let widest = widths.iter().copied().max().unwrap_or(0);
         let next = widths.iter().copied().filter(|width| *width < widest).max();

@@ -11,7 +11,7 @@ use std::num::NonZero;
 const ROWS: u16 = 200;
 
 /// Every kind of block.
-const REPORT: &str = include_str!("tests/report.md");
+const REPORT: &str = include_str!("tests/report.txt");
 
 fn side(count: u16) -> NonZero<u16> {
     NonZero::new(count).unwrap_or(NonZero::<u16>::MIN)
