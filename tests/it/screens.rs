@@ -8,7 +8,7 @@ use agent_host_test_support::{
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-const REPORT: &str = include_str!("../../host/cli/src/terminal/markdown/tests/report.md");
+const REPORT: &str = include_str!("../../host/cli/src/terminal/markdown/tests/report.txt");
 
 const RUN: &str = "run --quiet --model openai-compat:m go";
 
