@@ -10,6 +10,15 @@
 )]
 #[rustfmt::skip]
 pub mod generated;
+#[expect(
+    missing_docs,
+    unsafe_code,
+    unreachable_pub,
+    unused_qualifications,
+    reason = "this is wit-bindgen's code; the contract in wit/ has the docs"
+)]
+#[rustfmt::skip]
+pub mod generated_hook;
 
 pub(crate) use generated::agent::tool::{
     artifacts, context, control, human, progress, state, types,

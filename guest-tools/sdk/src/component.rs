@@ -67,7 +67,7 @@ fn definition(tool: &Tool) -> ToolDefinition {
     }
 }
 
-fn lower(output: Output) -> ToolResultOutput {
+pub(crate) fn lower(output: Output) -> ToolResultOutput {
     match output {
         Output::Text(text) => ToolResultOutput::Text(text),
         Output::Json(value) => ToolResultOutput::Json(value.to_string()),

@@ -47,6 +47,10 @@
 //! `effect = "read-only"`, `"idempotent"` or `"effectful"`. The host enforces it: a read-only tool
 //! gets read-only files and only GET and HEAD, and may run beside others and again.
 //!
+//! # Hooks
+//! A crate with a [`hook::Hook`] and [`export_hook!`] is a hook: it judges model calls and tool
+//! calls, and has no tools. It is named under `[[hook]]` of `agent.toml`.
+//!
 //! # Host functions
 //! [`progress::report`] shows the progress of a call, [`state`] is what the tools of a session
 //! share, and [`ask()`] and [`ask_form()`] ask the user. [`context`] is what the operator says of
@@ -59,6 +63,7 @@
 pub mod artifacts;
 pub mod context;
 pub mod control;
+pub mod hook;
 pub mod progress;
 pub mod state;
 pub mod workspace;
@@ -73,6 +78,8 @@ mod schema;
 mod bindings;
 #[cfg(target_family = "wasm")]
 mod component;
+#[cfg(target_family = "wasm")]
+mod hook_component;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 
@@ -118,9 +125,11 @@ pub mod __private {
     pub use serde;
 
     #[cfg(target_family = "wasm")]
-    pub use crate::bindings::generated;
+    pub use crate::bindings::{generated, generated_hook};
     pub use crate::call::{Described, NoInput, run};
     #[cfg(target_family = "wasm")]
     pub use crate::component::{call, definitions};
+    #[cfg(target_family = "wasm")]
+    pub use crate::hook_component::{after_model, after_tool, before_model, before_tool};
     pub use crate::schema::{input_schema, output_schema};
 }

@@ -11,7 +11,7 @@
 use pretty_assertions::assert_eq;
 use std::{fs, path::Path};
 use wit_bindgen_core::{Files, WorldGenerator as _, wit_parser::Resolve};
-use wit_bindgen_rust::Opts;
+use wit_bindgen_rust::{Opts, WithOption};
 
 /// All that a tool may use. An import that it does not call is not in its component.
 const WORLD: &str = "
@@ -27,27 +27,50 @@ const WORLD: &str = "
     }
 ";
 
+/// The world of a hook. The types of the contract are those of the tools' bindings.
+const HOOK_WORLD: &str = "
+    package agent:sdk;
+    world sdk-hook {
+        include agent:tool/hook-component@0.1.0;
+    }
+";
+
 #[test]
 fn bindings_match_the_contract() {
+    assert_current("generated", WORLD, "sdk", Vec::new());
+    let types = "crate::bindings::generated::agent::tool::types".to_owned();
+    let with = vec![("agent:tool/types@0.1.0".to_owned(), WithOption::Path(types))];
+    assert_current("generated_hook", HOOK_WORLD, "sdk-hook", with);
+}
+
+fn assert_current(module: &str, text: &str, world: &str, with: Vec<(String, WithOption)>) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let file = directory.join("src/bindings/generated.rs");
-    let made = generate(&directory.join("../../wit"));
+    let file = directory.join(format!("src/bindings/{module}.rs"));
+    let module = format!("agent_tool::__private::{module}");
+    let made = generate(&directory.join("../../wit"), text, world, with, module);
     if std::env::var_os("UPDATE_BINDINGS").is_some() {
         fs::write(&file, &made).unwrap();
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), made);
 }
 
-fn generate(contract: &Path) -> String {
+fn generate(
+    contract: &Path,
+    text: &str,
+    world: &str,
+    with: Vec<(String, WithOption)>,
+    module: String,
+) -> String {
     let mut resolve = Resolve::default();
     resolve.push_path(contract).unwrap();
-    let package = resolve.push_str("sdk.wit", WORLD).unwrap();
-    let world = resolve.select_world(&[package], Some("sdk")).unwrap();
+    let package = resolve.push_str("sdk.wit", text).unwrap();
+    let world = resolve.select_world(&[package], Some(world)).unwrap();
     let options = Opts {
         format: true,
         generate_all: true,
         pub_export_macro: true,
-        default_bindings_module: Some("agent_tool::__private::generated".to_owned()),
+        default_bindings_module: Some(module),
+        with,
         ..Opts::default()
     };
     let mut files = Files::default();
