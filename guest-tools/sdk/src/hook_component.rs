@@ -1,7 +1,11 @@
 //! The crate's hook types to those of the contract and back, and the component that `export_hook!`
 //! makes of them.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
+    Data, Output, Part,
     bindings::{
         generated_hook::agent::tool::hook_types::{
             CallVerdict as WitCallVerdict, ModelReply as WitReply, ModelRequest as WitRequest,
@@ -15,10 +19,10 @@ use crate::{
         CallVerdict, Hook, ModelReply, ModelRequest, ReplyVerdict, RequestVerdict, RequestedCall,
         ResultVerdict,
     },
-    Data, Output, Part,
 };
 
 /// The component: an implementation of `agent:tool/hook` over a type.
+#[cfg(target_family = "wasm")]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __export_hook {
