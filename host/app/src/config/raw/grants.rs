@@ -3,7 +3,6 @@
 use agent_host_engine::policy::{ArtifactAccess, DirMode, DirQuota};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::num::NonZeroU16;
 
 /// `[grants]`, and the lists of a `[[tool]]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

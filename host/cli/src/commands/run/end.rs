@@ -141,7 +141,7 @@ impl Run<'_> {
         }
     }
 
-    fn answer(&self, text: &str) {
+    pub(super) fn answer(&self, text: &str) {
         if self.format == OutputFormat::Text {
             self.terminal.println_untrusted(text);
         }
