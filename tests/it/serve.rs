@@ -346,7 +346,7 @@ fn session_keeps_its_agent() {
         assert_eq!(request["messages"][0]["content"], "You keep lists.");
         let tools = request["tools"].as_array().unwrap().iter();
         let names: Vec<_> = tools.map(|tool| tool["function"]["name"].clone()).collect();
-        assert_eq!(names, ["read_file"]);
+        assert_eq!(names, ["ask_user", "read_file"]);
     }
 }
 

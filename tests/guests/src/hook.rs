@@ -1,6 +1,6 @@
 //! Hook components from WebAssembly text: each function is a verdict, or the code that makes it.
 
-use super::{PAGE_BYTES, contract::TYPES};
+use super::{PAGE_BYTES, REALLOC, contract::TYPES};
 
 /// The first address of the texts of verdicts.
 const TEXTS: usize = 4096;
@@ -108,16 +108,7 @@ impl HookGuest<'_> {
         (memory (export "memory") {pages})
         (global $next (mut i32) (i32.const {heap}))
         (data (i32.const {TEXTS}) "{data}")
-        (func (export "realloc") (param i32 i32 i32 i32) (result i32)
-            (local $at i32)
-            (local.set $at (i32.and (i32.add (global.get $next) (i32.const 7)) (i32.const -8)))
-            (global.set $next (i32.add (local.get $at) (local.get 3)))
-            (block $fits
-                (br_if $fits (i32.le_u (global.get $next) (i32.mul (memory.size) (i32.const 65536))))
-                (br_if $fits (i32.ne (i32.const -1) (memory.grow
-                    (i32.add (i32.const 1) (i32.shr_u (local.get 3) (i32.const 16))))))
-                unreachable)
-            (local.get $at))
+        {REALLOC}
         (func (export "before-model") (param i32 i32 i32 i32 i32 i32 i32) (result i32) {before_model})
         (func (export "after-model") (param i32 i32 i32 i32) (result i32) {after_model})
         (func (export "before-tool") {CALL} (result i32) {before_tool})

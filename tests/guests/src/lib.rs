@@ -20,6 +20,18 @@ pub use imports::{
 use contract::TYPES;
 use image::{IMAGE, Image};
 
+/// The function `realloc` of a module whose global `$next` is the end of what is in use.
+const REALLOC: &str = r#"(func (export "realloc") (param i32 i32 i32 i32) (result i32)
+        (local $at i32)
+        (local.set $at (i32.and (i32.add (global.get $next) (i32.const 7)) (i32.const -8)))
+        (global.set $next (i32.add (local.get $at) (local.get 3)))
+        (block $fits
+            (br_if $fits (i32.le_u (global.get $next) (i32.mul (memory.size) (i32.const 65536))))
+            (br_if $fits (i32.ne (i32.const -1) (memory.grow
+                (i32.add (i32.const 1) (i32.shr_u (local.get 3) (i32.const 16))))))
+            unreachable)
+        (local.get $at))"#;
+
 /// A page of WebAssembly memory, in bytes.
 const PAGE_BYTES: usize = 65_536;
 
@@ -177,16 +189,7 @@ impl<'a> Guest<'a> {
     (memory (export "memory") {pages})
     (global $next (mut i32) (i32.const {heap}))
     (data (i32.const {IMAGE}) "{data}")
-    (func (export "realloc") (param i32 i32 i32 i32) (result i32)
-        (local $at i32)
-        (local.set $at (i32.and (i32.add (global.get $next) (i32.const 7)) (i32.const -8)))
-        (global.set $next (i32.add (local.get $at) (local.get 3)))
-        (block $fits
-            (br_if $fits (i32.le_u (global.get $next) (i32.mul (memory.size) (i32.const 65536))))
-            (br_if $fits (i32.ne (i32.const -1) (memory.grow
-                (i32.add (i32.const 1) (i32.shr_u (local.get 3) (i32.const 16))))))
-            unreachable)
-        (local.get $at)))"#
+    {REALLOC})"#
         );
         self.assemble(&base, &definitions, &call)
     }

@@ -4,13 +4,19 @@
 //! The serialized form is what trust in an untrusted file is bound to: a field is in it unless it
 //! is marked as harmless by `skip_serializing`.
 
+mod grants;
+mod limits;
+
+pub use grants::{GrantsSection, SecretSection};
+pub(super) use grants::{RawArtifacts, RawDirGrant, RawEnvGrant, RawHttpGrant};
+pub use limits::LimitsSection;
+
 use super::{
     agents::RawAgent, approval::RawApproval, hooks::RawHook, model::is_file, network::RawNetwork,
     rules::RawRule, settings::RawSettings, units,
 };
-use agent_host_engine::policy::{ArtifactAccess, DirMode, DirQuota};
 use agent_host_models::Provider;
-use agent_host_types::{limits::Limits, tool::Effect, turn::Durability};
+use agent_host_types::{tool::Effect, turn::Durability};
 use agent_host_workflow::definition::WorkflowDefinition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
@@ -435,116 +441,6 @@ pub(super) struct RawOAuth {
     pub(super) redirect_port: Option<NonZeroU16>,
 }
 
-/// `[grants]`, and the lists of a `[[tool]]`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct GrantsSection {
-    /// Directories.
-    pub(super) dir: Option<Vec<RawDirGrant>>,
-    /// Hosts.
-    pub(super) http: Option<Vec<RawHttpGrant>>,
-    /// Environment variables.
-    pub(super) env: Option<Vec<RawEnvGrant>>,
-    /// Names of secrets.
-    pub(super) secrets: Option<Vec<String>>,
-    /// The artifacts of the session.
-    pub(super) artifacts: Option<RawArtifacts>,
-}
-
-/// `artifacts` in `[grants]` and in a `[[tool]]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum RawArtifacts {
-    /// No access.
-    None,
-    /// List and read.
-    ReadOnly,
-    /// List, read, store and delete.
-    ReadWrite,
-}
-
-impl RawArtifacts {
-    /// Returns the grant.
-    pub(super) fn access(self) -> Option<ArtifactAccess> {
-        match self {
-            Self::None => None,
-            Self::ReadOnly => Some(ArtifactAccess::ReadOnly),
-            Self::ReadWrite => Some(ArtifactAccess::ReadWrite),
-        }
-    }
-}
-
-/// `[[grants.dir]]` and `[[tool.dir]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct RawDirGrant {
-    /// The directory on the host.
-    pub(super) host: String,
-    /// Its path for guests; absent for `/workspace`.
-    pub(super) guest: Option<String>,
-    /// The mode; absent for read-only.
-    pub(super) mode: Option<DirMode>,
-    /// Globs of files that may be opened; none for all.
-    #[serde(default)]
-    pub(super) allow: Vec<String>,
-    /// Globs of files that are refused.
-    #[serde(default)]
-    pub(super) deny: Vec<String>,
-    /// Globs of files that guests do not see; absent for [`super::DEFAULT_MASK`].
-    pub(super) mask: Option<Vec<String>>,
-    /// Globs of files that may be written although programs of the user run them later, such as
-    /// `.github/workflows`.
-    #[serde(default)]
-    pub(super) allow_run_later: Vec<String>,
-    /// The quota of one call; absent for the limits of the call.
-    #[serde(default)]
-    pub(super) quota: DirQuota,
-}
-
-/// `[[grants.http]]` and `[[tool.http]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct RawHttpGrant {
-    /// A name, `*.` and a name, `*`, or an address.
-    pub(super) host: String,
-    /// `http` or `https`; absent for both.
-    pub(super) scheme: Option<String>,
-    /// The port; absent for the scheme's default.
-    pub(super) port: Option<u16>,
-    /// The methods; absent for every method.
-    pub(super) methods: Option<Vec<String>>,
-    /// The path, with all paths below it; absent for every path.
-    pub(super) path: Option<String>,
-}
-
-/// `[[grants.env]]` and `[[tool.env]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct RawEnvGrant {
-    /// The name.
-    pub(super) name: String,
-    /// The value.
-    pub(super) value: Option<String>,
-    /// True to take the value of the host's variable of this name.
-    #[serde(default)]
-    pub(super) from_host: bool,
-}
-
-/// `[[secret]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct SecretSection {
-    /// The name in `secret://NAME`.
-    pub(super) name: String,
-    /// `env:NAME`, `file:PATH` or `cmd:COMMAND`.
-    pub(super) from: String,
-    /// `SCHEME://HOST[:PORT]`, the only server that gets it.
-    pub(super) audience: String,
-    /// True if it may also be in a query.
-    #[serde(default)]
-    pub(super) in_query: bool,
-}
-
 /// `[sandbox]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -584,60 +480,4 @@ pub(super) enum RawPooling {
     Probe,
     /// Never.
     Off,
-}
-
-/// Defines [`LimitsSection`] with the fields of [`Limits`]; a name that is missing in either does
-/// not compile.
-macro_rules! raw_limits {
-    ($($name:ident $(in $unit:literal)?;)*) => {
-        /// `[limits]` and `[tool.limits]`: the fields of [`Limits`].
-        #[derive(
-            Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema,
-        )]
-        #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-        pub struct LimitsSection {
-            $(
-                #[doc = concat!("[`Limits::", stringify!($name), "`].")]
-                $(#[serde(deserialize_with = $unit)])?
-                pub(super) $name: Option<u64>,
-            )*
-        }
-
-        impl LimitsSection {
-            /// Returns these limits, with those of `base` for absent ones.
-            pub(super) fn over(self, base: &Limits) -> Limits {
-                Limits { $($name: self.$name.unwrap_or(base.$name),)* }
-            }
-
-            /// Returns the name, the value and the default of each limit.
-            pub(super) fn beside_defaults(
-                self,
-            ) -> impl Iterator<Item = (&'static str, Option<u64>, u64)> {
-                let default = Limits::default();
-                [$((stringify!($name), self.$name, default.$name),)*].into_iter()
-            }
-        }
-    };
-}
-
-raw_limits! {
-    deadline_ms in "units::milliseconds";
-    memory_bytes in "units::bytes";
-    table_elements;
-    instances;
-    memories;
-    tables;
-    max_transfer_bytes in "units::bytes";
-    open_resources;
-    output_bytes in "units::bytes";
-    stdio_bytes in "units::bytes";
-    random_bytes in "units::bytes";
-    http_header_bytes in "units::bytes";
-    http_request_bytes in "units::bytes";
-    http_response_bytes in "units::bytes";
-    http_requests;
-    http_connections;
-    http_timeout_ms in "units::milliseconds";
-    file_write_bytes in "units::bytes";
-    file_creates;
 }

@@ -7,59 +7,51 @@ mod budget;
 mod context;
 mod conversation;
 mod denied;
+mod end;
 mod figures;
+mod files;
 mod intro;
 mod keyed;
 mod recall;
 mod reply;
+mod settings;
 mod task;
 mod waiting;
 
 pub(super) use intro::UNTOLD;
+pub(super) use settings::prompts;
 
 use super::{configure, shell_quoted};
 use crate::{
-    args::{OutputFormat, PermissionPrompts, RunArgs},
+    args::{OutputFormat, RunArgs},
     exit::{Exit, Failure},
     signals::Stop,
-    terminal::{
-        LiveView, Terminal, TerminalUser, abandon_prompt, escape_line, full_text, json_text,
-        one_line,
-    },
+    terminal::{LiveView, Terminal, TerminalUser, abandon_prompt, json_text},
 };
-use agent_host_app::{Host, Overrides, key_variable};
+use agent_host_app::{Host, key_variable};
 use agent_host_engine::{
     BoxFuture,
     observer::{Observer, Observers},
-    schema::AnswerSchema,
     session::Session,
     stream::{StreamLine, StreamObserver, WriteLine},
-    turn::{Agent, Prompts, TurnContext, UntilEnd, UntilTool},
+    turn::{Agent, Prompts, TurnContext},
 };
 use agent_host_journal::SessionName;
 use agent_host_types::{
     id::Digest,
-    model::{Provenance, StopReason},
-    turn::{AgentInput, Durability, TurnEnd, TurnError, TurnReport},
+    model::Provenance,
+    turn::{AgentInput, TurnEnd, TurnReport},
 };
 use denied::DeniedCalls;
 use figures::Figures;
 use serde_json::json;
 use std::{
     collections::HashSet,
-    io::Read as _,
-    path::Path,
     sync::{Arc, Mutex},
     time::Duration,
 };
 use task::Task;
 use tokio_util::sync::CancellationToken;
-
-/// The maximum length of a failure in a note, in characters.
-const SHOWN_FAILURE: usize = 500;
-
-/// The maximum size of an `--output-schema` file, in bytes.
-const MAX_SCHEMA_BYTES: u64 = 1024 * 1024;
 
 /// The state of a run besides its session.
 struct Run<'a> {
@@ -96,7 +88,7 @@ pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, 
         Some(task::task(&args, terminal)?)
     };
     let context = context::custom_context(&args)?;
-    let mut config = configure(args.config.clone(), overrides(&args))?;
+    let mut config = configure(args.config.clone(), settings::overrides(&args))?;
     if terminal.can_ask() && prompts(&args, terminal) == Prompts::Ask {
         config.elicitor = Some(Arc::new(TerminalUser::new(*terminal)));
     }
@@ -127,27 +119,8 @@ pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, 
     if !args.quiet {
         intro::show(&host, &agent, &session, terminal);
     }
-    let mut view = LiveView::new(*terminal, args.output_format, args.quiet);
-    if !args.plain {
-        view = view.with_markdown();
-    }
-    if args.verbose {
-        view = view.with_reasoning();
-    }
-    if agent.workflow.is_some() {
-        view = view.with_nodes();
-    }
-    agent.settings.accepts_changed_workflow = args.accept_changed;
-    agent.settings.takes_some_decisions = true;
-    if args.durable {
-        agent.settings.durability = Durability::Strict;
-    }
-    agent.settings.until_tool = until_tool(&args).or(agent.settings.until_tool);
-    agent.settings.output_schema = args
-        .output_schema
-        .as_deref()
-        .map(output_schema)
-        .transpose()?;
+    settings::apply(&args, &mut agent.settings)?;
+    let view = settings::view(&args, &agent, terminal);
     let mut run = Run {
         host: &host,
         agent,
@@ -172,24 +145,6 @@ pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, 
         Task::Conversation(files) => {
             conversation::converse(&mut run, &mut session, files, &args).await
         }
-    }
-}
-
-/// Returns what the arguments change of the configuration, besides those of every command.
-fn overrides(args: &RunArgs) -> Overrides {
-    Overrides {
-        model: args.model.clone(),
-        effort: args.effort,
-        record: args.record.clone(),
-        system: args.system.clone(),
-        tools: args.tools.clone(),
-        max_turns: args.max_turns,
-        max_total_tokens: args.max_total_tokens,
-        max_usd: args.max_usd,
-        max_tool_calls: args.max_tool_calls,
-        allow: args.rules.allowed(),
-        deny: args.rules.deny.clone(),
-        ..Overrides::default()
     }
 }
 
@@ -246,62 +201,6 @@ fn check_model(
         session.id(),
         shell_quoted(&name)
     )))
-}
-
-/// Returns whether calls that need approval are asked about or denied.
-pub(super) fn prompts(args: &RunArgs, terminal: &Terminal) -> Prompts {
-    match args.permission_prompts {
-        Some(PermissionPrompts::None) => Prompts::Deny,
-        Some(PermissionPrompts::Later) => Prompts::Ask,
-        Some(PermissionPrompts::Ask) | None if terminal.can_ask() => Prompts::Ask,
-        // A caller that answers from another process can do so again.
-        None if reply::answers_session(args) => Prompts::Ask,
-        Some(PermissionPrompts::Ask) | None => Prompts::Deny,
-    }
-}
-
-fn until_tool(args: &RunArgs) -> Option<UntilTool> {
-    (!args.until_tool.is_empty()).then(|| UntilTool {
-        tools: args.until_tool.clone(),
-        end: if args.until_any_call {
-            UntilEnd::AnyCall
-        } else {
-            UntilEnd::FirstSuccess
-        },
-    })
-}
-
-fn output_schema(file: &Path) -> Result<Arc<AnswerSchema>, Failure> {
-    let fault = |why: &dyn std::fmt::Display| {
-        Failure::usage(format!(
-            "cannot use the output schema {}: {why}; it is a file with one JSON Schema",
-            file.display()
-        ))
-    };
-    let text = read_bounded(file, MAX_SCHEMA_BYTES).map_err(|error| fault(&error))?;
-    let schema: serde_json::Value = serde_json::from_str(&text).map_err(|error| fault(&error))?;
-    let schema = AnswerSchema::compile(&schema).map_err(|error| fault(&error))?;
-    Ok(Arc::new(schema))
-}
-
-/// Reads a UTF-8 file of at most `max_bytes`.
-fn read_bounded(file: &Path, max_bytes: u64) -> std::io::Result<String> {
-    let bytes = read_bytes(file, max_bytes)?;
-    String::from_utf8(bytes)
-        .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error.utf8_error()))
-}
-
-/// Reads a file of at most `max_bytes`.
-fn read_bytes(file: &Path, max_bytes: u64) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // Bounded while it is read: a pipe has no size, and a file may grow.
-    let mut bounded = std::fs::File::open(file)?.take(max_bytes + 1);
-    bounded.read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > max_bytes {
-        let why = format!("it has more than {max_bytes} bytes");
-        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, why));
-    }
-    Ok(bytes)
 }
 
 impl Run<'_> {
@@ -444,116 +343,5 @@ impl Run<'_> {
             "Stopping after what runs now; nothing else starts. A second SIGTERM stops that, too.",
         );
         turn.await
-    }
-
-    /// Prints the result of a run and returns its exit.
-    async fn finish(&self, session: &Session, mut report: TurnReport) -> Result<Exit, Failure> {
-        if let TurnEnd::Done {
-            result: Some(result),
-            ..
-        } = &mut report.end
-        {
-            *result = session.whole_result(result.clone()).await?;
-        }
-        if self.format == OutputFormat::Json {
-            let document = json!({ "session": session.id(), "outcome": report });
-            self.terminal.println(&json_text(&document));
-        }
-        match &report.end {
-            TurnEnd::Done {
-                text,
-                result,
-                output,
-            } => {
-                match (result, output) {
-                    (Some(result), _) => self.answer(&full_text(&result.output)),
-                    (None, _) if self.view.streams_text() => {}
-                    // The value alone, whatever the model wrote around it.
-                    (None, Some(value)) => self.answer(&value.to_string()),
-                    (None, None) if self.format == OutputFormat::Text => {
-                        self.view.print_answer(text);
-                    }
-                    (None, None) => {}
-                }
-                self.note_failed_nodes(&report);
-                match report.summary.stop_reason {
-                    Some(StopReason::MaxTokens) => self.terminal.note("The answer is cut off: the model reached its limit of tokens for one answer."),
-                    Some(StopReason::ContextWindow) => self.terminal.note("The answer is cut off: the conversation fills the model's window. Use a model with a larger one, or begin a new session."),
-                    _ => {}
-                }
-            }
-            TurnEnd::Halted { message } => {
-                self.answer(message);
-                self.terminal.note("A tool ended the run.");
-            }
-            TurnEnd::Refusal { text, .. } => {
-                if !self.view.streams_text() {
-                    self.answer(text);
-                }
-                self.terminal.note("The model declined to answer.");
-            }
-            TurnEnd::BudgetExceeded { budget, .. } => {
-                let text = budget::budget_text(budget, &self.resume);
-                self.terminal.note(&text);
-            }
-            TurnEnd::AwaitingConfirmation { continuation, .. }
-            | TurnEnd::AwaitingAnswer { continuation, .. }
-            | TurnEnd::PendingToolCalls { continuation, .. }
-            | TurnEnd::AwaitingChildren { continuation } => {
-                let text = waiting::waiting_text(continuation, &self.resume, "");
-                self.terminal.note(&text);
-            }
-            TurnEnd::NeedsMoreTurns => {
-                self.terminal.note(&format!(
-                    "Stopped before the next step; nothing is lost.\nTo go on: {}",
-                    self.resume
-                ));
-            }
-            TurnEnd::Cancelled => {
-                if self.in_conversation {
-                    self.terminal.note("Stopped.");
-                } else if !self.terminal.stdout_is_closed() {
-                    self.terminal
-                        .note(&format!("Stopped. The session is kept: {}", self.resume));
-                }
-                return Ok(self.stop.exit());
-            }
-            TurnEnd::Error { error } => {
-                let kept = if self.in_conversation || matches!(error, TurnError::Journal { .. }) {
-                    String::new()
-                } else {
-                    format!("\nThe session is kept: {}", self.resume)
-                };
-                let failure = Failure::new((&report.end).into(), format!("{error}{kept}"));
-                return Err(failure.documented());
-            }
-        }
-        if let Some(line) = self.figures.line(self.agent.settings.context.as_ref()) {
-            self.view.note_figures(&line);
-        }
-        match (Exit::from(&report.end), self.stopped()) {
-            // Stopped while awaiting the user: the request stays open, and a later run asks again.
-            (Exit::Waiting, Some(stopped)) => Ok(stopped),
-            (Exit::Done, _) if self.note_denied() => Ok(Exit::Unapproved),
-            (exit, _) => Ok(exit),
-        }
-    }
-
-    /// Says which nodes of a workflow failed although it went on.
-    fn note_failed_nodes(&self, report: &TurnReport) {
-        let workflow = report.summary.workflow.iter();
-        for (node, failure) in workflow.flat_map(|workflow| &workflow.failed) {
-            self.terminal.note(&format!(
-                "The node {} failed: {}",
-                escape_line(node),
-                one_line(&failure.to_string(), SHOWN_FAILURE)
-            ));
-        }
-    }
-
-    fn answer(&self, text: &str) {
-        if self.format == OutputFormat::Text {
-            self.terminal.println_untrusted(text);
-        }
     }
 }

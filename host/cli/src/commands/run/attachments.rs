@@ -1,6 +1,6 @@
 //! `--image` and `--file`: files attached to a prompt.
 
-use super::{read_bytes, task::MAX_PROMPT_BYTES};
+use super::{files::read_bytes, task::MAX_PROMPT_BYTES};
 use crate::exit::Failure;
 use agent_host_app::{Config, ModelConfig};
 use agent_host_types::{

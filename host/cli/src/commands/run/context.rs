@@ -1,6 +1,6 @@
 //! `--context-json`: what tools may know of the request.
 
-use super::read_bounded;
+use super::files::read_bounded;
 use crate::{args::RunArgs, exit::Failure};
 use agent_host_types::custom_context::{CustomContext, MAX_CONTEXT_BYTES};
 use std::{fmt::Display, path::Path};

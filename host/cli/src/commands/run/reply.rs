@@ -2,7 +2,7 @@
 //! process than the one that began to wait.
 
 use super::{
-    read_bounded,
+    files::read_bounded,
     waiting::{is_node, list, listed, with_paths},
 };
 use crate::{

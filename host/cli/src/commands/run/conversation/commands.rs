@@ -5,7 +5,7 @@ use crate::{
     args::{ApprovalsArgs, ApprovalsCommand, ExplainArgs},
     commands::{
         approvals, configure, explain,
-        run::{arguments, attachments, overrides},
+        run::{arguments, attachments, settings::overrides},
         sessions,
     },
     exit::{Exit, Failure},
