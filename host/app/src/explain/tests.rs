@@ -7,6 +7,7 @@ use agent_host_types::{
     output::ToolResultOutput,
 };
 use pretty_assertions::assert_eq;
+use std::collections::BTreeMap;
 
 fn entry(request: &str, grant: Option<&str>) -> AuditEntry {
     AuditEntry {
@@ -92,6 +93,7 @@ fn suggestion_of_repeated_denial_is_given_once() {
         call_id: CallId(format!("call-{seq}")),
         tool: tool.to_owned(),
         outcome: outcome.to_owned(),
+        hooks: Vec::new(),
         asked,
     };
     let calls = vec![
@@ -129,6 +131,7 @@ fn suggestion_of_repeated_denial_is_given_once() {
             calls: calls.to_vec(),
             suggestions,
             agents: Vec::new(),
+            verdicts: BTreeMap::new(),
         };
         assert_eq!(explanation, expected);
     }
