@@ -36,7 +36,7 @@ fn guarded() -> TestEnv {
         "/../../tests/guests/dist/guard.wasm"
     );
     env.write("guard.wasm", std::fs::read(guard).unwrap());
-    env.write("notes/people", "Ann is ann@example.com, Bob is out.\n");
+    env.write("notes/friends", "Ann is ann@example.com, Bob is out.\n");
     env.configure(CONFIG);
     env
 }
@@ -103,7 +103,7 @@ fn example_hook_masks_what_a_call_writes() {
 #[test]
 fn example_hook_masks_what_a_call_returns() {
     let env = guarded();
-    let call = ("read_file", json!({ "path": "notes/people" }));
+    let call = ("read_file", json!({ "path": "notes/friends" }));
     let (server, ran) = run(&env, call, &["go"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let result = &server.tool_results()[0];
@@ -139,7 +139,7 @@ fn example_hook_asks_about_a_path_with_dots() {
 #[test]
 fn example_hook_blocks_a_request_with_a_key() {
     let env = guarded();
-    let call = ("read_file", json!({ "path": "notes/people" }));
+    let call = ("read_file", json!({ "path": "notes/friends" }));
     let key = "What is this? -----BEGIN RSA PRIVATE KEY-----\nMIIEow";
     let (server, ran) = run(&env, call, &[key]);
     let reason = "the conversation has a private key; start a new session without it";

@@ -179,7 +179,7 @@ fn verdict_about_a_result_reaches_the_contract() {
     }
 }
 
-/// What a hook is given and returns unchanged is what the tool returned.
+/// A result that a hook returns unchanged equals that of the tool.
 #[test]
 fn every_result_survives_both_conversions() {
     let file = |data: FileData, filename: Option<&str>| {
