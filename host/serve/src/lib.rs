@@ -14,6 +14,7 @@ mod explain;
 mod health;
 mod input;
 mod openapi;
+mod page;
 mod problem;
 mod requests;
 mod routes;

@@ -4,6 +4,7 @@ use crate::{
     Service, artifacts, blobs, create, events, explain, health,
     input::{AnswerBody, MessageBody},
     openapi::{self, Operation},
+    page,
     problem::{Problem, ProblemCode},
     requests, sessions, tools,
 };
@@ -15,9 +16,10 @@ use axum::{
         FromRequestParts,
         rejection::{JsonRejection, PathRejection},
     },
+    response::IntoResponse as _,
     routing::{MethodRouter, delete, get, patch, post},
 };
-use http::{StatusCode, request::Parts};
+use http::{HeaderMap, Method, StatusCode, Uri, request::Parts};
 use serde::de::DeserializeOwned;
 
 /// The path of the API.
@@ -236,8 +238,11 @@ pub(crate) fn router(service: Service) -> Router {
                 Problem::not_found("this address has no such method"),
             )
         })
-        .fallback(async || {
-            Problem::not_found("there is nothing at this address; see /api/v1/openapi.json")
+        .fallback(async |method: Method, uri: Uri, headers: HeaderMap| {
+            page::file(&method, &uri, &headers).unwrap_or_else(|| {
+                let text = "there is nothing at this address; see /api/v1/openapi.json";
+                Problem::not_found(text).into_response()
+            })
         })
         .with_state(service)
 }
