@@ -73,7 +73,7 @@ fn intro(host: &Host, address: SocketAddr, terminal: &Terminal) {
     let tools = tool_names(host.registry());
     let reach = reach(host.registry()).join("\n  ");
     terminal.note(&escape(&format!(
-        "serving the page at http://{address}/ and the API at http://{address}{API}\nmodel: {}:{}\ntools: {tools}\nwhich may reach: {reach}",
+        "serving the API at http://{address}{API}, and the page at http://{address}/\nmodel: {}:{}\ntools: {tools}\nwhich may reach: {reach}",
         model.provider, model.model
     )));
 }
