@@ -17,11 +17,12 @@ use agent_host_types::{
     id::{CallId, SessionId},
     workflow::NodeOutput,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The requests of a session's calls to the gate, and the grants that would have allowed the denied ones.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Explanation {
     /// Every call that settled in this session, in order; of a fork, those after it was created.
     pub calls: Vec<ExplainedCall>,
@@ -36,7 +37,7 @@ pub struct Explanation {
 }
 
 /// A call and its requests.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainedCall {
     /// The call; that of an agent has the calls that started it before its own, each with a `/`.
     pub call_id: CallId,
@@ -59,7 +60,7 @@ pub struct ExplainedCall {
 }
 
 /// A suggested grant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Suggestion {
     /// Lines of `agent.toml`.
     pub toml: String,
