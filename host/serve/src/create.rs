@@ -132,7 +132,7 @@ impl Request {
             ));
         }
         if !began.has_ended && !service.runs.is_running(session) {
-            run_input(service, session, AgentInput::Continue).await?;
+            let _ = run_input(service, session, AgentInput::Continue).await?;
         }
         let seq = began.seq;
         Ok(Accepted { session, seq })
