@@ -31,7 +31,7 @@ const FILES: [PageFile; 3] = [
     ),
 ];
 
-/// What the page may load: its own files, the API, and the pictures that it makes of blobs. No text
+/// The policy of the page: it loads its own files, the API, and pictures that it makes of blobs. No text
 /// can become a script: strings are no code, and no sink takes them as HTML.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
                       connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \

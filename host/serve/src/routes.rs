@@ -194,6 +194,13 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::NotFound]),
         ),
         route(
+            "/sessions/{session}/changes",
+            get(requests::changes),
+            Operation::get("Compares the files that waiting calls would write with what they are.")
+                .returns::<requests::Changes>(200)
+                .fails(&[ProblemCode::NotFound]),
+        ),
+        route(
             "/sessions/{session}/requests/{request}/answer",
             post(requests::answer),
             Operation::post("Answers a request, once, and continues the session.")

@@ -5,7 +5,7 @@ import { bytes } from "./api";
 import { Items, useSession } from "./conversation";
 import { duration, visible } from "./format";
 import { LongText, OutputView } from "./output";
-import { Arguments } from "./request";
+import { Arguments, target } from "./request";
 import type { CallItem } from "./session";
 
 export function CallView({ session, call }: { session: string; call: CallItem }) {
@@ -105,7 +105,7 @@ export function outcome(call: CallItem): [string, string] {
 
 /// The argument that says what a call is about.
 function about(call: CallItem): string {
-  const values = Object.values(call.input ?? {}).filter((value) => typeof value === "string");
-  const [first] = values as string[];
-  return first === undefined ? "" : visible(first.split("\n")[0]!.slice(0, 120));
+  const input = call.input ?? {};
+  const name = target(input) ?? Object.keys(input).find((name) => typeof input[name] === "string");
+  return name === undefined ? "" : visible(String(input[name]).split("\n")[0]!.slice(0, 120));
 }

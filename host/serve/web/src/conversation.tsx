@@ -16,7 +16,7 @@ import type { AnswerForm, Continuation, SessionRow } from "./types";
 /// The items that are shown at first, from the end.
 const WINDOW = 120;
 
-/// Reads a session as it goes on. The result changes at most once for each frame.
+/// Follows a session. The result changes at most once for each frame.
 export function useSession(session: string): { model: Model; connection: Connection; error: ApiError | null } {
   const [model] = useState(newModel);
   const [, redraw] = useState(0);
@@ -59,6 +59,10 @@ export function Conversation({ session, row, refresh }: Props) {
   const [tab, setTab] = useState<"conversation" | "timeline" | "graph">("conversation");
   const [problem, setProblem] = useState("");
   const running = row?.running ?? model.running;
+  // The list has the state of the session, too.
+  useEffect(() => {
+    if (model.outcome !== null) void refresh();
+  }, [model.outcome, model.running, model.open?.request]);
   const act = async (what: () => Promise<unknown>) => {
     setProblem("");
     try {
@@ -303,6 +307,7 @@ function ItemView({ session, item }: { session: string; item: Item }) {
         </article>
       );
     case "reply":
+      if (item.text === "" && item.reasoning === "") return null;
       return (
         <article class="reply" aria-label="Answer" aria-busy={item.live}>
           {item.reasoning && (

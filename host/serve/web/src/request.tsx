@@ -1,17 +1,48 @@
 // What a session waits for: approvals, questions, and those of its agents.
 
-import { useState } from "preact/hooks";
+import { createContext } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
+import { get } from "./api";
 import { visible } from "./format";
 import { JsonView, LongText } from "./output";
-import type { AnswerForm, Awaiting, Continuation, Decision, JsonObject, PendingCall, Question } from "./types";
+import type { AnswerForm, Awaiting, Continuation, Decision, DiffRow, FileChange, JsonObject, PendingCall, Question } from "./types";
 
 type Send = (form: AnswerForm) => Promise<void>;
 
+/// The changes of files by the calls that would make them.
+const Changes = createContext<Map<string, FileChange>>(new Map());
+
 export function RequestView({ continuation, send }: { continuation: Continuation; send: Send }) {
+  const [changes, setChanges] = useState<Map<string, FileChange>>(new Map());
+  const { session } = continuation;
+  useEffect(() => {
+    get<{ changes: { call_id: string; change: FileChange }[] }>(`/sessions/${session}/changes`)
+      .then(({ changes }) => setChanges(new Map(changes.map(({ call_id, change }) => [call_id, change]))))
+      // The arguments are shown in any case.
+      .catch(() => {});
+  }, [session]);
   return (
     <section class="request" aria-label="Waiting for you" data-request={continuation.request}>
-      <Waiting awaiting={continuation.awaiting} send={send} />
+      <Changes.Provider value={changes}>
+        <Waiting awaiting={continuation.awaiting} send={send} />
+      </Changes.Provider>
     </section>
+  );
+}
+
+const SIGNS = { hunk: "", same: " ", removed: "-", added: "+" };
+
+function Diff({ rows }: { rows: DiffRow[] }) {
+  return (
+    <pre class="diff" tabIndex={0} aria-label="Change of the file">
+      {rows.map((row, index) => (
+        <span key={index} class={row.kind}>
+          {SIGNS[row.kind]}
+          {visible(row.text.replace(/\n$/, ""))}
+          {"\n"}
+        </span>
+      ))}
+    </pre>
   );
 }
 
@@ -47,6 +78,11 @@ function Waiting({ awaiting, send }: { awaiting: Awaiting; send: Send }) {
 
 /// The arguments that say what a call is about, the most telling one first.
 const TARGETS = ["path", "to", "url", "command", "query", "name"];
+
+/// The name of the argument that says what a call is about.
+export function target(input: JsonObject): string | undefined {
+  return TARGETS.find((name) => typeof input[name] === "string");
+}
 
 function Approvals({ calls, send }: { calls: PendingCall[]; send: Send }) {
   const [decided, setDecided] = useState<Map<string, Decision>>(new Map());
@@ -116,7 +152,10 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
   const [fault, setFault] = useState("");
   const { call_id } = call;
   const may = (kind: string) => call.decisions.includes(kind);
-  const target = TARGETS.find((name) => typeof call.input[name] === "string");
+  const about = target(call.input);
+  const change = useContext(Changes).get(call_id);
+  const compared = change?.kind === "compared" ? change : undefined;
+  const known = [...(compared?.shows ?? []), ...(about ? [about] : [])];
   const edit = () => {
     try {
       const input = JSON.parse(text) as JsonObject;
@@ -133,11 +172,13 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
         <span class={`badge ${call.effect}`}>{call.effect}</span>
         <span class="quiet grow">{place}</span>
       </header>
-      {target && <p class="target">{visible(String(call.input[target]))}</p>}
+      {about && <p class="target">{visible(String(call.input[about]))}</p>}
+      {compared && <Diff rows={compared.rows} />}
+      {change?.kind === "unread" && <p class="quiet">Nothing to compare with: {visible(change.reason)}</p>}
       {(call.executables ?? []).length > 0 && (
         <p class="warning">It may rewrite programs: {call.executables!.map(visible).join(", ")}</p>
       )}
-      <Arguments input={call.input} without={target ?? ""} />
+      <Arguments input={call.input} without={known} />
       <details>
         <summary>Exact JSON, and the rule</summary>
         <JsonView value={call.input} />
@@ -210,8 +251,8 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
 }
 
 /// The arguments for reading: text as text, and what replaces what as a comparison.
-export function Arguments({ input, without = "" }: { input: JsonObject; without?: string }) {
-  const rows = Object.entries(input).filter(([name]) => name !== without);
+export function Arguments({ input, without = [] }: { input: JsonObject; without?: string[] }) {
+  const rows = Object.entries(input).filter(([name]) => !without.includes(name));
   return (
     <dl class="arguments">
       {rows.map(([name, value]) => (

@@ -61,7 +61,7 @@ export interface Model {
   items: Item[];
   calls: Map<string, CallItem>;
   reply: ReplyItem | null;
-  /// What the session waits for.
+  /// The open request.
   open: Continuation | null;
   outcome: string | null;
   running: boolean;
@@ -248,7 +248,7 @@ function replied(model: Model, key: string, event: NonNullable<Line["event"]>): 
   item.usage = reply.usage;
   item.ms = event.duration_ms;
   if (reply.provenance) item.model = `${reply.provenance.provider}:${reply.provenance.model}`;
-  if (!model.reply && (item.text !== "" || item.reasoning !== "")) push(model, item);
+  if (!model.reply) push(model, item);
   model.reply = null;
   for (const requested of reply.tool_calls ?? []) {
     call(model, requested.id, requested.name, requested.input ?? { arguments: requested.raw_arguments });

@@ -88,6 +88,15 @@ export interface AnswerForm {
   children?: ({ call_id: string } & AnswerForm)[];
 }
 
+export interface DiffRow {
+  kind: "hunk" | "same" | "removed" | "added";
+  text: string;
+}
+
+export type FileChange =
+  | { kind: "compared"; rows: DiffRow[]; shows: string[] }
+  | { kind: "unread"; reason: string };
+
 export interface Usage {
   input_tokens: number;
   output_tokens: number;
