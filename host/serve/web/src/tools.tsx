@@ -20,7 +20,7 @@ export function Tools() {
     get<Grants>("/grants").then(setGrants).catch(failed);
   }, []);
   return (
-    <div class="tools">
+    <div class="tools" tabIndex={0} role="region" aria-label="Tools">
       <h1>Tools</h1>
       {problem && <p class="error" role="alert">{problem}</p>}
       <h2>What they may reach</h2>
