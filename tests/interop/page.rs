@@ -33,7 +33,7 @@ impl Browser {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{name}: {said}");
-        // Figures, for whoever looks at them with `--nocapture`.
+        // Figures, which `--nocapture` shows.
         eprint!("{said}");
     }
 }
@@ -103,7 +103,8 @@ fn question() {
         return;
     };
     let env = TestEnv::new();
-    let question = json!({"question": "Which?", "choices": ["red", "green", "blue"], "multiple": true});
+    let question =
+        json!({"question": "Which?", "choices": ["red", "green", "blue"], "multiple": true});
     let model = ChatServer::start(vec![
         Answer::calls(&[("ask_user", json!({"questions": [question]}))]),
         Answer::text("Noted."),

@@ -189,6 +189,9 @@ impl HttpModel {
             let asked = self.ask_fitted(request.as_ref(), capabilities, repairs_left > 0, deltas);
             let error = match asked.await {
                 Ok(mut reply) => {
+                    if hides_reasoning {
+                        reply.reasoning.clear();
+                    }
                     arguments.restore(&mut reply);
                     return Ok(reply);
                 }

@@ -54,6 +54,10 @@ impl ModelRequest {
 pub struct ModelReply {
     /// The text, possibly empty.
     pub text: String,
+    /// The reasoning that the provider shows, for readers of the journal; no model is shown it again.
+    /// `metadata` has the values that a provider requires back.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
     /// The calls, in the model's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,

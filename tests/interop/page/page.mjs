@@ -17,7 +17,7 @@ const browser = await chromium.launch({
   args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
 });
 
-/// What no page may cause, whatever a model or a tool says.
+/// The faults of all pages: no text of a model or a tool may cause one.
 const faults = [];
 
 async function open(hash = "", options = {}) {

@@ -106,6 +106,7 @@ impl Agent {
                 // What the provider sent is not what was said any more.
                 Verdict::Modify(modified) => Verdict::Modify(ModelReply {
                     usage: reply.usage,
+                    reasoning: String::new(),
                     raw: None,
                     ..modified
                 }),

@@ -87,6 +87,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             turn: 1,
             reply: ModelReply {
                 text: "I look.".to_owned(),
+                reasoning: "The file has it.".into(),
                 tool_calls: vec![ToolCall::parse(
                     call_id.clone(),
                     "read_file".to_owned(),

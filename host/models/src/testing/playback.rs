@@ -73,8 +73,22 @@ pub(crate) fn play<'a>(
         }
         decoder.finish()
     };
-    let reply = decode().map_err(|error| server.decode_error(&error));
-    (reply, shown.into_inner().unwrap())
+    let decoded = decode();
+    let shown = shown.into_inner().unwrap();
+    // The reply keeps the reasoning that was shown, so that cases name it once.
+    let reasoning = shown.iter().filter_map(|shown| match shown {
+        Shown::Reasoning(text) => Some(text.as_str()),
+        Shown::Text(_) => None,
+    });
+    let reasoning: String = reasoning.collect();
+    let reply = decoded.map(|reply| {
+        assert_eq!(reply.reasoning, reasoning);
+        ModelReply {
+            reasoning: String::new(),
+            ..reply
+        }
+    });
+    (reply.map_err(|error| server.decode_error(&error)), shown)
 }
 
 /// Plays a stream whole, cut in two at every byte, and byte by byte; all the same.

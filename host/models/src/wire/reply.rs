@@ -73,8 +73,8 @@ impl<'a> ReplyBuilder<'a> {
         Ok(())
     }
 
-    /// Emits reasoning. It is not part of the text; wires that send it back keep it in the
-    /// metadata.
+    /// Appends reasoning and emits it. It is not part of the text; wires that send it back keep it in
+    /// the metadata, too.
     pub(super) fn push_reasoning(
         &mut self,
         text: &str,
@@ -82,6 +82,7 @@ impl<'a> ReplyBuilder<'a> {
     ) -> Result<(), DecodeError> {
         if !text.is_empty() {
             self.count(text.len())?;
+            self.reply.reasoning.push_str(text);
             sink(ModelDelta::Reasoning(text));
         }
         Ok(())

@@ -314,6 +314,7 @@ fn workflow_events() -> Vec<Event> {
 fn conversation_events() -> Vec<Event> {
     let reply = ModelReply {
         text: "I look.".into(),
+        reasoning: String::new(),
         tool_calls: vec![ToolCall::parse(id(), "look".into(), "{}".into())],
         stop_reason: Some(StopReason::ToolUse),
         usage: usage(),

@@ -307,12 +307,17 @@ fn replied(reply: &ModelReply, discarded: Usage, duration_ms: u64) -> String {
         Some(model) => format!(" {}", model_name(model)),
         None => String::new(),
     };
-    let text = match reply.text.as_str() {
+    let said = |text: &str| match text {
         "" => String::new(),
         text => format!("{NEXT_LINE}{}", indent(text)),
     };
+    let reasoning = match said(&reply.reasoning) {
+        thought if thought.is_empty() => thought,
+        thought => format!("{NEXT_LINE}{DIM}reasoning:{thought}{DIM:#}"),
+    };
+    let text = said(&reply.text);
     format!(
-        "{BOLD}model{BOLD:#}{by} replied{calls} after {duration_ms} ms {DIM}({usage}){DIM:#}{text}"
+        "{BOLD}model{BOLD:#}{by} replied{calls} after {duration_ms} ms {DIM}({usage}){DIM:#}{reasoning}{text}"
     )
 }
 

@@ -73,6 +73,7 @@ fn pieces_form_text_and_calls() {
         builder.finish(Some(StopReason::ToolUse)).unwrap(),
         ModelReply {
             text: "Hello".to_owned(),
+            reasoning: "hm".to_owned(),
             tool_calls: vec![call],
             stop_reason: Some(StopReason::ToolUse),
             ..ModelReply::default()

@@ -179,6 +179,7 @@ fn unstreamed_message_is_a_reply() {
         decoder.finish().unwrap(),
         ModelReply {
             text: "Here.".to_owned(),
+            reasoning: "hm".to_owned(),
             tool_calls: vec![
                 call("toolu_a", "read", r#"{"path":"a"}"#),
                 call("toolu_b", "list", ""),
