@@ -183,3 +183,33 @@ fn server_and_key_come_from_agent_toml() {
     assert_eq!(of_kind(&shown.json_lines(), "model-replied").len(), 1);
     assert!(!shown.stdout.contains("from-a-file"), "{}", shown.stdout);
 }
+
+/// The journal and `sessions show` have the reasoning of a reply, and the next request does not;
+/// a setting leaves it out.
+#[test]
+fn reasoning_is_recorded_and_not_sent_back() {
+    let reply = |env: &TestEnv, index: usize| {
+        of_kind(&env.events(), "model-replied")[index]["reply"]["reasoning"].clone()
+    };
+    let env = TestEnv::new();
+    let server = ChatServer::start(vec![
+        Answer::reasoned("Greetings are\u{1b}[31m safe.", "Hello."),
+        Answer::text("Yes."),
+    ]);
+    ask(&env, &server, &["hi"]);
+    assert_eq!(reply(&env, 0), "Greetings are\u{1b}[31m safe.");
+    ask(&env, &server, &["--resume", "latest", "sure?"]);
+    let sent = json!(server.requests()[1]["messages"]).to_string();
+    assert!(!sent.contains("Greetings are"), "{sent}");
+    let shown = env.run(&["sessions", "show", "latest"]).stdout;
+    assert!(
+        shown.contains("reasoning:\n         Greetings are\\u{1b}[31m safe.\n         Hello."),
+        "{shown}"
+    );
+
+    let env = TestEnv::new();
+    env.configure("[settings]\nreasoning-summary = false\n");
+    let server = ChatServer::start(vec![Answer::reasoned("Hm.", "Hello.")]);
+    ask(&env, &server, &["hi"]);
+    assert_eq!(reply(&env, 0), Value::Null);
+}

@@ -91,6 +91,15 @@ impl Answer {
         ])
     }
 
+    /// A text reply after reasoning, in the field that most servers of open models send.
+    pub fn reasoned(reasoning: &str, text: &str) -> Self {
+        Self::stream(&[
+            json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "reasoning_content": reasoning } }] }),
+            json!({ "choices": [{ "index": 0, "delta": { "content": text } }] }),
+            json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] }),
+        ])
+    }
+
     /// A reply that calls tools: name and arguments.
     pub fn calls(calls: &[(&str, Value)]) -> Self {
         let calls: Vec<Value> = calls
