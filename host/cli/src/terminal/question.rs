@@ -105,6 +105,7 @@ mod tests {
             choices: vec!["red".to_owned(), "blue".to_owned()],
             free_text: false,
             multiple: false,
+            form: None,
         };
         let choice = |index| Answer::Choice { index };
         let cases = [

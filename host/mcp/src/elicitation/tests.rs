@@ -37,6 +37,7 @@ fn question(choices: &[&str], free_text: bool) -> Question {
         choices: choices.iter().map(|&choice| choice.to_owned()).collect(),
         free_text,
         multiple: false,
+        form: None,
     }
 }
 

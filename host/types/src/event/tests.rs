@@ -72,6 +72,7 @@ fn question() -> Question {
         choices: vec!["one".into()],
         free_text: true,
         multiple: false,
+        form: None,
     }
 }
 

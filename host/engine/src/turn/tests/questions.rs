@@ -24,6 +24,7 @@ fn question(prompt: &str) -> Question {
         choices: vec!["red".into(), "blue".into()],
         free_text: true,
         multiple: false,
+        form: None,
     }
 }
 
@@ -321,6 +322,7 @@ fn answer_must_fit_its_question() {
         choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
         free_text,
         multiple: false,
+        form: None,
     };
     let choice = |index| Answer::Choice { index };
     let table = [

@@ -40,6 +40,7 @@ fn which() -> Question {
         choices: Vec::new(),
         free_text: true,
         multiple: false,
+        form: None,
     }
 }
 

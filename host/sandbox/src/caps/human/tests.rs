@@ -90,6 +90,7 @@ fn question_after_effect_is_unavailable() {
             choices: Vec::new(),
             free_text: true,
             multiple: false,
+            form: None,
         };
         let mut human = HumanCtx {
             gate,
