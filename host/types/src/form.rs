@@ -189,10 +189,7 @@ impl Form {
                     .check(value)
                     .map_err(|why| format!("the field `{}` {why}", quoted(&field.name)))?,
                 None if field.required => {
-                    return Err(format!(
-                        "the field `{}` needs a value",
-                        quoted(&field.name)
-                    ));
+                    return Err(format!("the field `{}` needs a value", quoted(&field.name)));
                 }
                 None => {}
             }

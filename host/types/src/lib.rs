@@ -29,6 +29,7 @@ pub mod continuation;
 pub mod custom_context;
 pub mod event;
 pub mod failure;
+pub mod form;
 pub mod hook;
 pub mod id;
 pub mod json;

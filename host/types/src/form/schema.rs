@@ -14,6 +14,9 @@ use std::{collections::BTreeSet, fmt};
 /// The keywords of every field.
 const FIELD_KEYWORDS: [&str; 4] = ["type", "title", "description", "default"];
 
+/// The formats of a text that MCP has.
+const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
+
 /// The schema of a form.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,9 +74,7 @@ impl Form {
     /// The bound or the rule that it breaks, as a clause.
     pub fn parse(schema: &str) -> Result<Self, String> {
         if schema.len() > MAX_SCHEMA_BYTES {
-            return Err(format!(
-                "its schema has more than {MAX_SCHEMA_BYTES} bytes"
-            ));
+            return Err(format!("its schema has more than {MAX_SCHEMA_BYTES} bytes"));
         }
         let FormSchema {
             r#type,
@@ -113,7 +114,10 @@ impl Form {
 /// Returns an error of the parser, which may quote a name of any length.
 fn quoted_all(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    text.chars().take(200).flat_map(char::escape_debug).collect()
+    text.chars()
+        .take(200)
+        .flat_map(char::escape_debug)
+        .collect()
 }
 
 impl FormField {
@@ -144,7 +148,10 @@ impl FormField {
             kind,
         };
         let default = schema.get("default");
-        field.default = default.filter(|value| field.check(value).is_ok()).cloned();
+        let is_integer = matches!(field.kind, FieldKind::Integer(_));
+        field.default = default
+            .filter(|value| field.check(value).is_ok() && (!is_integer || value.is_i64()))
+            .cloned();
         Ok(field)
     }
 
@@ -230,12 +237,19 @@ fn kind(schema: &Map<String, Value>) -> Result<FieldKind, String> {
     };
     match kind {
         Some("string") => Ok(FieldKind::Text {
-            format: text(schema, "format")?,
+            format: format(schema)?,
             min_length: count(schema, "minLength")?,
             max_length: count(schema, "maxLength")?,
         }),
         Some("number") => range().map(FieldKind::Number),
-        Some("integer") => range().map(FieldKind::Integer),
+        Some("integer") => {
+            let range = range()?;
+            let bounds = [&range.minimum, &range.maximum];
+            match bounds.into_iter().flatten().all(Number::is_i64) {
+                true => Ok(FieldKind::Integer(range)),
+                false => Err("has a bound that is no integer of 64 bits".to_owned()),
+            }
+        }
         Some("boolean") => Ok(FieldKind::Boolean),
         _ => Err("is no string, number, integer or boolean".to_owned()),
     }
@@ -268,7 +282,12 @@ fn choices(schema: &Map<String, Value>) -> Result<Option<Vec<FieldChoice>>, Stri
         (None, Some(values)) => {
             let values = list(values)?.into_iter();
             values
-                .map(|value| choice(value.get("const"), value.get("title").and_then(Value::as_str)))
+                .map(|value| {
+                    choice(
+                        value.get("const"),
+                        value.get("title").and_then(Value::as_str),
+                    )
+                })
                 .collect::<Result<_, _>>()?
         }
         (None, None) => return Ok(None),
@@ -295,11 +314,21 @@ fn text(schema: &Map<String, Value>, key: &str) -> Result<Option<String>, String
     }
 }
 
+fn format(schema: &Map<String, Value>) -> Result<Option<String>, String> {
+    match text(schema, "format")? {
+        Some(format) if !FORMATS.contains(&format.as_str()) => Err(format!(
+            "has a `format` that is none of {}",
+            FORMATS.join(", ")
+        )),
+        format => Ok(format),
+    }
+}
+
 fn count(schema: &Map<String, Value>, key: &str) -> Result<Option<u64>, String> {
     match schema.get(key) {
         None => Ok(None),
         Some(value) => {
-            let count = value.as_u64();
+            let count = value.as_u64().filter(|count| *count <= u64::from(u32::MAX));
             count
                 .map(Some)
                 .ok_or_else(|| format!("has a `{key}` that is no count"))

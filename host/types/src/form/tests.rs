@@ -102,24 +102,63 @@ fn answer_is_checked_against_the_form() {
         (with("price", json!(0.5)), Ok(())),
         (with("count", json!(3.0)), Ok(())),
         (with("size", json!("s")), Ok(())),
-        (json!({ "name": "ann" }), Err("the field `count` needs a value")),
-        (with("name", json!("a")), Err("the field `name` takes a text of at least 2 characters")),
-        (with("name", json!("annie")), Err("the field `name` takes a text of at most 4 characters")),
+        (
+            json!({ "name": "ann" }),
+            Err("the field `count` needs a value"),
+        ),
+        (
+            with("name", json!("a")),
+            Err("the field `name` takes a text of at least 2 characters"),
+        ),
+        (
+            with("name", json!("annie")),
+            Err("the field `name` takes a text of at most 4 characters"),
+        ),
         (with("name", json!(1)), Err("the field `name` takes a text")),
         (
             with("name", json!("x".repeat(16_385))),
             Err("the field `name` takes a text of at most 16384 bytes"),
         ),
-        (with("count", json!(0)), Err("the field `count` takes a number of at least 1")),
-        (with("count", json!(10)), Err("the field `count` takes a number of at most 9")),
-        (with("count", json!(1.5)), Err("the field `count` takes a number without a fraction")),
-        (with("price", json!("1")), Err("the field `price` takes a number")),
-        (with("price", json!(0.4)), Err("the field `price` takes a number of at least 0.5")),
-        (with("gift", json!("yes")), Err("the field `gift` takes true or false")),
-        (with("size", json!("Small")), Err("the field `size` takes one of its 2 choices")),
-        (with("color", json!(["r"])), Err("the field `color` takes one of its 1 choices")),
-        (with("gift", Value::Null), Err("the field `gift` takes true or false")),
-        (with("\u{1b}[2J", json!(1)), Err("the form has no field `\\u{1b}[2J`")),
+        (
+            with("count", json!(0)),
+            Err("the field `count` takes a number of at least 1"),
+        ),
+        (
+            with("count", json!(10)),
+            Err("the field `count` takes a number of at most 9"),
+        ),
+        (
+            with("count", json!(1.5)),
+            Err("the field `count` takes a number without a fraction"),
+        ),
+        (
+            with("price", json!("1")),
+            Err("the field `price` takes a number"),
+        ),
+        (
+            with("price", json!(0.4)),
+            Err("the field `price` takes a number of at least 0.5"),
+        ),
+        (
+            with("gift", json!("yes")),
+            Err("the field `gift` takes true or false"),
+        ),
+        (
+            with("size", json!("Small")),
+            Err("the field `size` takes one of its 2 choices"),
+        ),
+        (
+            with("color", json!(["r"])),
+            Err("the field `color` takes one of its 1 choices"),
+        ),
+        (
+            with("gift", Value::Null),
+            Err("the field `gift` takes true or false"),
+        ),
+        (
+            with("\u{1b}[2J", json!(1)),
+            Err("the form has no field `\\u{1b}[2J`"),
+        ),
     ];
     for (values, expected) in cases {
         let checked = form.check(values.as_object().unwrap());
@@ -198,6 +237,14 @@ fn hostile_form_is_refused_with_the_reason() {
         (
             one(json!({ "type": "string", "minLength": -1 })),
             "its field `f` has a `minLength` that is no count",
+        ),
+        (
+            one(json!({ "type": "integer", "minimum": 0.5 })),
+            "its field `f` has a bound that is no integer of 64 bits",
+        ),
+        (
+            one(json!({ "type": "string", "format": "regex" })),
+            "its field `f` has a `format` that is none of email, uri, date, date-time",
         ),
         (
             one(json!({ "type": "number", "minimum": "0" })),
