@@ -245,7 +245,8 @@ fn kind(schema: &Map<String, Value>) -> Result<FieldKind, String> {
         Some("integer") => {
             let range = range()?;
             let bounds = [&range.minimum, &range.maximum];
-            match bounds.into_iter().flatten().all(Number::is_i64) {
+            let is_whole = bounds.into_iter().flatten().all(Number::is_i64);
+            match is_whole {
                 true => Ok(FieldKind::Integer(range)),
                 false => Err("has a bound that is no integer of 64 bits".to_owned()),
             }
