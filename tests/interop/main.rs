@@ -17,6 +17,7 @@ mod mcp_clients;
 mod mcp_conformance;
 mod mcp_servers;
 mod oracle;
+mod page;
 mod table;
 mod undeclared;
 mod wires;

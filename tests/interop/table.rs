@@ -15,10 +15,11 @@ const LISTS: [&str; 6] = [
 ];
 
 /// The lists of packages of npm.
-const PACKAGES: [&str; 3] = [
+const PACKAGES: [&str; 4] = [
     "wires/aimock/package.json",
     "mcp_conformance/package.json",
     "mcp_servers/package.json",
+    "page/package.json",
 ];
 
 /// Every pinned package as in the table: its name in backticks, and its version.

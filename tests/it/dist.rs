@@ -41,6 +41,7 @@ fn manifests_match_components_and_sources() {
         "tests/guests/dist",
         &[
             ("conformance", "conformance/rust"),
+            ("guard", "examples/guard"),
             ("mcp-suite", "mcp-suite"),
             ("probe", "probe"),
         ],
@@ -120,7 +121,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
         let path = directory.join(entry.file_name());
         let name = entry.file_name();
         if entry.file_type().unwrap().is_dir() {
-            if name != "tests" && name != "target" {
+            if name != "tests" && name != "target" && name != "dist" {
                 collect(&path, files);
             }
         } else if name != "README.md" {

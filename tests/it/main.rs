@@ -38,6 +38,7 @@ mod docs;
 mod explain;
 mod external;
 mod forms;
+mod hook_example;
 mod hooks;
 mod idempotency;
 mod inspect;

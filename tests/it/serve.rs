@@ -350,6 +350,93 @@ fn session_keeps_its_agent() {
     }
 }
 
+/// A request that is sent again under its key creates nothing, also after a restart of the server.
+#[test]
+fn session_is_created_once_for_its_key() {
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![Answer::text("One.")]);
+    let create = |server: &ApiServer, key: &str, body: &Value| {
+        let field = format!("Idempotency-Key: {key}\r\n");
+        server.request_with(TOKEN, "POST /sessions", &field, Some(&body.to_string()))
+    };
+    let picture = json!({"type": "bytes", "value": STANDARD.encode(png(8, 8))});
+    let part = json!({"type": "file", "media_type": "image/png", "data": picture});
+    let body = json!({"message": "look", "parts": [part]});
+    let server = ApiServer::start(&env, &model, &[]);
+    let first = create(&server, "key-1", &body);
+    assert_eq!(first.status, 201, "{first:?}");
+    let session = first.json()["session"].as_str().unwrap().to_owned();
+    server.events(&session, None).until("turn-ended");
+    assert_eq!(create(&server, "key-1", &body).json(), first.json());
+    server.end();
+
+    let server = ApiServer::start(&env, &model, &[]);
+    let again = create(&server, "key-1", &body);
+    assert_eq!((again.status, again.json()), (201, first.json()));
+    let reused = (422, "key-reused".to_owned());
+    let others = [
+        json!({"message": "look"}),
+        json!({"message": "Look", "parts": body["parts"]}),
+    ];
+    for other in others {
+        assert_eq!(create(&server, "key-1", &other).problem(), reused);
+    }
+    let long = "k".repeat(256);
+    let invalid = (400, "invalid-request".to_owned());
+    assert_eq!(create(&server, &long, &body).problem(), invalid);
+    assert_eq!(model.requests().len(), 1);
+    let list = server.get("/sessions").json();
+    assert_eq!(list["sessions"].as_array().unwrap().len(), 1);
+}
+
+/// The API says of a session what the commands say of it.
+#[test]
+fn session_is_named_explained_and_exported() {
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("read_file", json!({"path": "/etc/hostname"}))]),
+        Answer::text("Denied."),
+        Answer::text("Hello."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let session = server.create("read it");
+    server.events(&session, None).until("turn-ended");
+    let other = server.create("hi");
+    server.events(&other, None).until("turn-ended");
+
+    let name = |session: &str, name: &str| {
+        let body = json!({ "name": name }).to_string();
+        server.request(TOKEN, &format!("PATCH /sessions/{session}"), Some(&body))
+    };
+    assert_eq!(name(&session, "reading").status, 204);
+    assert_eq!(name(&other, "reading").problem().1, "not-found");
+    assert_eq!(name(&other, "latest").problem().1, "invalid-request");
+    let row = server.get(&format!("/sessions/{session}")).json();
+    assert_eq!(
+        (&row["name"], &row["model"]),
+        (&json!("reading"), &json!("openai-compat:m"))
+    );
+
+    let explained = server.get(&format!("/sessions/{session}/explain")).json();
+    let command = env.run(&["explain", &session, "--json"]);
+    let mut said: Value = serde_json::from_str(&command.stdout).unwrap();
+    said.as_object_mut().unwrap().remove("session");
+    assert_eq!(explained, said);
+    let exported = server.get(&format!("/sessions/{session}/export"));
+    assert!(exported.head.contains("content-type: application/jsonl"));
+    let command = env.run(&["sessions", "export", &session]);
+    assert_eq!(exported.body, command.stdout);
+    assert_eq!(
+        server.get(&format!("/sessions/{session}/artifacts")).json(),
+        json!({"artifacts": []})
+    );
+    let missing = server.get(&format!("/sessions/{session}/artifacts/plots/one.png"));
+    assert_eq!(missing.problem(), (404, "not-found".to_owned()));
+    let grants = server.get("/grants").json();
+    let components = grants["components"].as_array().unwrap();
+    assert!(components.iter().any(|row| row["component"] == "files"));
+}
+
 #[test]
 fn configuration_and_health_are_described() {
     let env = TestEnv::new();

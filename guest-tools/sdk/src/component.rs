@@ -5,6 +5,7 @@ use crate::bindings::{ToolCall, ToolDefinition, ToolResultOutput, types};
 use crate::{Call, Data, Effect, Output, Part, Tool};
 
 /// The component: an implementation of `agent:tool/tool` over a list of tools.
+#[cfg(target_family = "wasm")]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __export_component {
@@ -67,7 +68,7 @@ fn definition(tool: &Tool) -> ToolDefinition {
     }
 }
 
-fn lower(output: Output) -> ToolResultOutput {
+pub(crate) fn lower(output: Output) -> ToolResultOutput {
     match output {
         Output::Text(text) => ToolResultOutput::Text(text),
         Output::Json(value) => ToolResultOutput::Json(value.to_string()),

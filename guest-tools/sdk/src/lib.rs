@@ -47,18 +47,22 @@
 //! `effect = "read-only"`, `"idempotent"` or `"effectful"`. The host enforces it: a read-only tool
 //! gets read-only files and only GET and HEAD, and may run beside others and again.
 //!
+//! # Hooks
+//! A crate with a [`hook::Hook`] and [`export_hook!`] is a hook: it judges model calls and tool
+//! calls, and has no tools. It is named under `[[hook]]` of `agent.toml`.
+//!
 //! # Host functions
 //! [`progress::report`] shows the progress of a call, [`state`] is what the tools of a session
 //! share, and [`ask()`] and [`ask_form()`] ask the user. [`context`] is what the operator says of
 //! the request, [`artifacts`] are the files of the session, and [`control::halt`] ends the run. A
-//! component imports what it uses and nothing else, and its
-//! imports are its permission request. Files, clocks and randomness are `std`'s; [`workspace`]
-//! turns a path that a model wrote into the one to open. Outside WebAssembly, [`testing`] stands in
-//! for the host.
+//! component imports what it uses and nothing else, and its imports are its permission request.
+//! Files, clocks and randomness are `std`'s; [`workspace`] turns a path that a model wrote into the
+//! one to open. Outside WebAssembly, [`testing`] stands in for the host.
 
 pub mod artifacts;
 pub mod context;
 pub mod control;
+pub mod hook;
 pub mod progress;
 pub mod state;
 pub mod workspace;
@@ -69,10 +73,12 @@ mod output;
 mod prose;
 mod schema;
 
-#[cfg(target_family = "wasm")]
+#[cfg(any(target_family = "wasm", test))]
 mod bindings;
-#[cfg(target_family = "wasm")]
+#[cfg(any(target_family = "wasm", test))]
 mod component;
+#[cfg(any(target_family = "wasm", test))]
+mod hook_component;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 
@@ -117,10 +123,12 @@ pub mod __private {
     pub use schemars;
     pub use serde;
 
-    #[cfg(target_family = "wasm")]
-    pub use crate::bindings::generated;
+    #[cfg(any(target_family = "wasm", test))]
+    pub use crate::bindings::{generated, generated_hook};
     pub use crate::call::{Described, NoInput, run};
-    #[cfg(target_family = "wasm")]
+    #[cfg(any(target_family = "wasm", test))]
     pub use crate::component::{call, definitions};
+    #[cfg(any(target_family = "wasm", test))]
+    pub use crate::hook_component::{after_model, after_tool, before_model, before_tool};
     pub use crate::schema::{input_schema, output_schema};
 }

@@ -1,5 +1,5 @@
-//! Explains the requests of a session's calls to the gate, and the denied calls, from the journal,
-//! and suggests grants for the denied requests. Nothing is granted here: the operator copies the suggestions.
+//! Explains the requests of a session's calls to the gate, what hooks decided about the calls, and the
+//! denied calls, from the journal, and suggests grants for the denied requests. Nothing is granted here: the operator copies the suggestions.
 
 #[cfg(test)]
 mod tests;
@@ -13,13 +13,16 @@ use agent_host_journal::JournalStore;
 use agent_host_types::{
     accounting::AuditEntry,
     event::Event,
+    hook::{HookVerdict, VerdictKind},
     id::{CallId, SessionId},
     workflow::NodeOutput,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The requests of a session's calls to the gate, and the grants that would have allowed the denied ones.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Explanation {
     /// Every call that settled in this session, in order; of a fork, those after it was created.
     pub calls: Vec<ExplainedCall>,
@@ -28,10 +31,13 @@ pub struct Explanation {
     /// The agents' calls and sessions, which were not read yet.
     #[serde(skip)]
     agents: Vec<(CallId, SessionId)>,
+    /// The verdicts about calls that did not settle yet.
+    #[serde(skip)]
+    verdicts: BTreeMap<CallId, Vec<HookVerdict>>,
 }
 
 /// A call and its requests.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainedCall {
     /// The call; that of an agent has the calls that started it before its own, each with a `/`.
     pub call_id: CallId,
@@ -45,12 +51,16 @@ pub struct ExplainedCall {
     /// The change that would have run it, if a rule denied it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
+    /// The verdicts of hooks about it and its result that are no `pass`, in the order in which they
+    /// were given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookVerdict>,
     /// Its requests to the gate, in the order of the first of each.
     pub asked: Vec<AuditEntry>,
 }
 
 /// A suggested grant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Suggestion {
     /// Lines of `agent.toml`.
     pub toml: String,
@@ -100,14 +110,7 @@ impl Explanation {
                 audit,
                 rule,
                 ..
-            } => self.calls.push(ExplainedCall {
-                call_id,
-                tool,
-                outcome: output.tag().to_owned(),
-                rule,
-                remedy: None,
-                asked: audit,
-            }),
+            } => self.settle(call_id, tool, output.tag().to_owned(), rule, audit),
             Event::NodeSettled {
                 call_id,
                 tool,
@@ -115,24 +118,53 @@ impl Explanation {
                 audit,
                 rule,
                 ..
-            } => self.calls.push(ExplainedCall {
-                call_id,
-                tool,
-                outcome: outcome(&output),
-                rule,
-                remedy: None,
-                asked: audit,
-            }),
+            } => self.settle(call_id, tool, outcome(&output), rule, audit),
+            Event::CallReviewed {
+                call_id, review, ..
+            } => self.decide(call_id, review.verdicts),
+            Event::HookDecided {
+                call_id: Some(call_id),
+                verdict,
+            } => self.decide(call_id, [verdict]),
             // The requests before were made elsewhere: an imported file could suggest any grant.
             Event::SessionForked { .. } => {
                 self.calls.clear();
                 self.agents.clear();
+                self.verdicts.clear();
             }
             Event::AgentSpawned {
                 call_id, session, ..
             } => self.agents.push((call_id, session)),
             _ => {}
         }
+    }
+
+    /// Adds a call that settled.
+    fn settle(
+        &mut self,
+        call_id: CallId,
+        tool: String,
+        outcome: String,
+        rule: Option<String>,
+        asked: Vec<AuditEntry>,
+    ) {
+        let hooks = self.verdicts.remove(&call_id).unwrap_or_default();
+        self.calls.push(ExplainedCall {
+            call_id,
+            tool,
+            outcome,
+            rule,
+            remedy: None,
+            hooks,
+            asked,
+        });
+    }
+
+    /// Adds verdicts of hooks about a call that will settle.
+    fn decide(&mut self, call_id: CallId, verdicts: impl IntoIterator<Item = HookVerdict>) {
+        let decided = verdicts.into_iter();
+        let decided = decided.filter(|one| one.verdict != VerdictKind::Pass);
+        self.verdicts.entry(call_id).or_default().extend(decided);
     }
 
     /// Makes the suggestions, after the last event, for a configuration with these rules; `implied`
@@ -169,7 +201,7 @@ fn remedy(rule: &str, tool: &str, rules: &[CallRule]) -> String {
                 .to_owned()
         }
         None if rule.starts_with("hook.") => {
-            "a hook denied it, or asked for an approval that no one could give; `sessions show` has its verdict. Change its component or its [[hook]] in agent.toml"
+            "a hook denied it, or asked for an approval that no one could give; change its component or its [[hook]] in agent.toml"
                 .to_owned()
         }
         None if rule.starts_with("rule.") => "agent.toml has no such [[rule]] any more".to_owned(),

@@ -10,6 +10,8 @@ use agent_host_types::{
     id::{CallId, SessionId},
     output::ToolResultOutput,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use similar::{ChangeTag, TextDiff};
 use std::{sync::Arc, time::Duration};
@@ -31,7 +33,8 @@ const MAX_ROWS: usize = 500;
 const DIFF_TIME: Duration = Duration::from_millis(300);
 
 /// The change of a file that a call would make.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum FileChange {
     /// The file is a text, and this would be changed.
     Compared {
@@ -48,7 +51,8 @@ pub enum FileChange {
 }
 
 /// A row of a unified diff.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "kind", content = "text", rename_all = "kebab-case")]
 pub enum DiffRow {
     /// The position of the rows that follow.
     Hunk(String),

@@ -299,6 +299,13 @@ impl Host {
         self.start(system, None).await
     }
 
+    /// Returns the id of the session of a run under an idempotency key in this project.
+    #[must_use]
+    pub fn keyed_session_id(&self, key: &str) -> SessionId {
+        let form = json!(["run", project(&self.config), key]);
+        SessionId::from_hash(json_digest(&form).into_bytes())
+    }
+
     /// Returns the session of a run under an idempotency key in this project, and whether it began
     /// before; a new one, with a system prompt, where there is none.
     ///
@@ -309,8 +316,7 @@ impl Host {
         key: &str,
         system: Option<String>,
     ) -> Result<(Session, bool), HostError> {
-        let form = json!(["run", project(&self.config), key]);
-        let id = SessionId::from_hash(json_digest(&form).into_bytes());
+        let id = self.keyed_session_id(key);
         let journal = match self.store.open_session(id).await {
             Err(JournalError::NotFound(_)) => self.store.create(id).await?,
             opened => opened?,

@@ -53,7 +53,7 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Run the agent: on a prompt, on standard input, or in a conversation on the terminal.
     Run(Box<RunArgs>),
-    /// Call one tool of a component, without a model.
+    /// Call one tool of a component, without a model and without the hooks of the configuration.
     Call(CallArgs),
     /// Serve the tools to clients of the Model Context Protocol: over standard input and output, or
     /// over HTTP.
@@ -70,7 +70,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// List sessions, show one with every step, go on with it, copy it, or remove it.
     Sessions(SessionsArgs),
-    /// Show what a session's calls asked, what was denied, and the smallest grant for each denial.
+    /// Show what a session's calls asked, what hooks decided, what was denied, and the smallest grant
+    /// for each denial.
     Explain(ExplainArgs),
     /// List, check or draw the workflows of the configuration.
     Workflow(WorkflowArgs),

@@ -28,7 +28,7 @@ pub(crate) use question::{ask_question, choice_indexes, chosen};
 pub(crate) use result::{full_text, outcome_style, summary};
 pub(crate) use text::{
     audit_line, bytes, count, date, dollars, duration, fitted, json_lines, json_text, micros,
-    one_line, path_text, section, size_change, tool_name, truncated,
+    one_line, path_text, section, size_change, tool_name, truncated, verdict_line,
 };
 
 use crate::exit::Exit;

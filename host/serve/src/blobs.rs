@@ -8,7 +8,15 @@ use crate::{
 use agent_host_engine::session::referenced_blobs;
 use agent_host_types::id::Digest;
 use axum::{extract::State, response::IntoResponse};
-use http::header;
+use http::{HeaderName, header};
+
+/// The headers of bytes that a tool made: a browser never renders them.
+pub(crate) const DOWNLOAD: [(HeaderName, &str); 4] = [
+    (header::CONTENT_TYPE, "application/octet-stream"),
+    (header::CONTENT_DISPOSITION, "attachment"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::CONTENT_SECURITY_POLICY, "sandbox"),
+];
 
 /// Returns a blob of a session by its digest. A blob that another session has is not found.
 pub(crate) async fn read(
@@ -27,12 +35,5 @@ pub(crate) async fn read(
         return Err(missing());
     }
     let bytes = service.host.read_blob(digest).await?;
-    // A browser never renders what a tool made.
-    let headers = [
-        (header::CONTENT_TYPE, "application/octet-stream"),
-        (header::CONTENT_DISPOSITION, "attachment"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::CONTENT_SECURITY_POLICY, "sandbox"),
-    ];
-    Ok((headers, bytes))
+    Ok((DOWNLOAD, bytes))
 }

@@ -30,8 +30,8 @@ pub(crate) struct MessageBody {
 }
 
 impl MessageBody {
-    /// Returns the input of a turn.
-    pub(crate) fn into_input(self) -> Result<AgentInput, Problem> {
+    /// Returns the message.
+    pub(crate) fn into_message(self) -> Result<Message, Problem> {
         if self.message.trim().is_empty() && self.parts.is_empty() {
             return Err(Problem::invalid(
                 "the message is empty; give `message` a text",
@@ -52,7 +52,7 @@ impl MessageBody {
         if !self.message.is_empty() {
             content.push(ContentPart::Text { text: self.message });
         }
-        Ok(AgentInput::Message(Message::parts(Role::User, content)))
+        Ok(Message::parts(Role::User, content))
     }
 }
 

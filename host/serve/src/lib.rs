@@ -6,11 +6,15 @@
 //!   journal has one writer.
 //! - A problem is answered as `application/problem+json` (RFC 9457) with a stable `code`.
 
+mod artifacts;
 mod blobs;
+mod create;
 mod events;
+mod explain;
 mod health;
 mod input;
 mod openapi;
+mod page;
 mod problem;
 mod requests;
 mod routes;

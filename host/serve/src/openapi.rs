@@ -16,6 +16,7 @@ pub(crate) struct Operation {
     pub(crate) method: Method,
     summary: &'static str,
     query: Option<SchemaOf>,
+    header: Option<&'static str>,
     body: Option<SchemaOf>,
     status: u16,
     response: Response,
@@ -39,6 +40,7 @@ impl Operation {
             method,
             summary,
             query: None,
+            header: None,
             body: None,
             status: 200,
             response: Response::None,
@@ -54,6 +56,10 @@ impl Operation {
         Self::new(Method::POST, summary)
     }
 
+    pub(crate) fn patch(summary: &'static str) -> Self {
+        Self::new(Method::PATCH, summary)
+    }
+
     pub(crate) fn delete(summary: &'static str) -> Self {
         Self::new(Method::DELETE, summary)
     }
@@ -61,6 +67,12 @@ impl Operation {
     /// Sets the type of the query.
     pub(crate) fn query<T: JsonSchema>(mut self) -> Self {
         self.query = Some(T::json_schema);
+        self
+    }
+
+    /// Sets the name of a header that may be sent.
+    pub(crate) fn header(mut self, name: &'static str) -> Self {
+        self.header = Some(name);
         self
     }
 
@@ -88,9 +100,9 @@ impl Operation {
         self
     }
 
-    /// Sets the problems besides those of every route.
+    /// Adds problems to those of every route.
     pub(crate) fn fails(mut self, problems: &[ProblemCode]) -> Self {
-        self.problems = problems.to_vec();
+        self.problems.extend(problems);
         self
     }
 
@@ -106,6 +118,8 @@ impl Operation {
                 .map(|query| query_parameters(&query(read)))
                 .unwrap_or_default(),
         );
+        let header = |name| json!({"name": name, "in": "header", "required": false, "schema": {"type": "string"}});
+        parameters.extend(self.header.map(header));
         let content = match &self.response {
             Response::None => None,
             Response::Json(schema) => Some(json!({"application/json": {"schema": schema(write)}})),
@@ -183,7 +197,8 @@ pub(crate) fn document() -> Value {
     let mut write = settings().for_serialize().into_generator();
     let mut paths = Map::new();
     for route in routes() {
-        let path = format!("{API}{}", route.path);
+        // A parameter of several segments is one to OpenAPI.
+        let path = format!("{API}{}", route.path).replace("{*", "{");
         let method = route.operation.method.as_str().to_lowercase();
         let operation = route.operation.document(route.path, &mut read, &mut write);
         let methods = paths.entry(path).or_insert_with(|| json!({}));
@@ -214,7 +229,8 @@ pub(crate) fn document() -> Value {
 fn path_parameters(path: &str) -> Vec<Value> {
     let names = path
         .split('/')
-        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+        .map(|name| name.trim_start_matches('*'));
     names
         .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
         .collect()

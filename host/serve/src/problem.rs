@@ -30,6 +30,8 @@ pub enum ProblemCode {
     NotRunning,
     /// The input does not fit what the session waits for; a request takes one answer.
     NotWaiting,
+    /// The idempotency key is that of another request.
+    KeyReused,
     /// The server is about to end.
     ShuttingDown,
     /// The journal, or the host, failed.
@@ -46,6 +48,7 @@ impl ProblemCode {
             Self::SessionRunning | Self::SessionLocked | Self::NotRunning | Self::NotWaiting => {
                 StatusCode::CONFLICT
             }
+            Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }

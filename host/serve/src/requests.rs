@@ -7,7 +7,13 @@ use crate::{
     routes::{Path, json_body, session_id},
     sessions::{Accepted, run_input},
 };
-use agent_host_types::{continuation::Continuation, event::Event, id::SessionId, turn::TurnEnd};
+use agent_host_app::FileChange;
+use agent_host_types::{
+    continuation::{Awaiting, Continuation, PendingCall},
+    event::Event,
+    id::{CallId, SessionId},
+    turn::TurnEnd,
+};
 use axum::{Json, extract::State, extract::rejection::JsonRejection};
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -20,6 +26,23 @@ pub(crate) struct Requests {
     requests: Vec<Continuation>,
 }
 
+/// The changes that the calls of the open request would make to files. A call that is not here
+/// writes no text, or too much of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Changes {
+    /// The changes.
+    changes: Vec<CallChange>,
+}
+
+/// The change that a call would make to a file.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CallChange {
+    /// The call.
+    call_id: CallId,
+    /// The change.
+    change: FileChange,
+}
+
 /// Lists the open requests of a session.
 pub(crate) async fn list(
     State(service): State<Service>,
@@ -30,6 +53,42 @@ pub(crate) async fn list(
     Ok(Json(Requests {
         requests: open.into_iter().collect(),
     }))
+}
+
+/// Shows what the waiting calls would change, also those of agents. A file is read as the tool would
+/// read it.
+pub(crate) async fn changes(
+    State(service): State<Service>,
+    Path(session): Path<String>,
+) -> Result<Json<Changes>, Problem> {
+    let session = session_id(&session)?;
+    let open = open_request(&service, session).await?;
+    let mut calls = Vec::new();
+    if let Some(continuation) = open {
+        waiting_calls(continuation, &mut calls);
+    }
+    let registry = service.host.registry();
+    let mut changes = Vec::new();
+    for call in calls {
+        if let Some(change) = registry.file_change(&call.tool, &call.input).await {
+            let call_id = call.call_id;
+            changes.push(CallChange { call_id, change });
+        }
+    }
+    Ok(Json(Changes { changes }))
+}
+
+/// Collects the calls that wait for approval.
+fn waiting_calls(continuation: Continuation, calls: &mut Vec<PendingCall>) {
+    match continuation.awaiting {
+        Awaiting::Confirm { calls: waiting, .. } => calls.extend(waiting),
+        Awaiting::Children { children } => {
+            for child in children {
+                waiting_calls(child.continuation, calls);
+            }
+        }
+        Awaiting::Answer { .. } | Awaiting::External { .. } => {}
+    }
 }
 
 /// Answers a request and continues the session. A request takes one answer.

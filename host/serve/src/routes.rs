@@ -1,12 +1,14 @@
 //! The routes of the API: one table, which makes the router and the OpenAPI document.
 
 use crate::{
-    Service, blobs, events, health,
+    Service, artifacts, blobs, create, events, explain, health,
     input::{AnswerBody, MessageBody},
     openapi::{self, Operation},
+    page,
     problem::{Problem, ProblemCode},
     requests, sessions, tools,
 };
+use agent_host_app::Explanation;
 use agent_host_types::id::SessionId;
 use axum::{
     Json, Router,
@@ -14,9 +16,10 @@ use axum::{
         FromRequestParts,
         rejection::{JsonRejection, PathRejection},
     },
-    routing::{MethodRouter, delete, get, post},
+    response::IntoResponse as _,
+    routing::{MethodRouter, delete, get, patch, post},
 };
-use http::{StatusCode, request::Parts};
+use http::{HeaderMap, Method, StatusCode, Uri, request::Parts};
 use serde::de::DeserializeOwned;
 
 /// The path of the API.
@@ -65,6 +68,12 @@ pub(crate) fn routes() -> Vec<Route> {
             Operation::get("Lists the workflows.").returns::<tools::Workflows>(200),
         ),
         route(
+            "/grants",
+            get(explain::grants),
+            Operation::get("Lists what the tools may reach, as the policy enforces it.")
+                .returns::<explain::GrantList>(200),
+        ),
+        route(
             "/sessions",
             get(sessions::list),
             Operation::get("Lists sessions, the one that was written to last first.")
@@ -74,15 +83,13 @@ pub(crate) fn routes() -> Vec<Route> {
         ),
         route(
             "/sessions",
-            post(sessions::create),
+            post(create::create),
             Operation::post("Creates a session with its first message, and runs it.")
-                .takes::<sessions::CreateBody>()
+                .header(create::IDEMPOTENCY_KEY)
+                .takes::<create::CreateBody>()
                 .returns::<sessions::Accepted>(201)
-                .fails(&[
-                    ProblemCode::InvalidRequest,
-                    ProblemCode::NotFound,
-                    ProblemCode::ShuttingDown,
-                ]),
+                .fails(&BUSY)
+                .fails(&[ProblemCode::KeyReused]),
         ),
         route(
             "/sessions/{session}",
@@ -90,6 +97,14 @@ pub(crate) fn routes() -> Vec<Route> {
             Operation::get("Reads a session's row.")
                 .returns::<sessions::SessionRow>(200)
                 .fails(&[ProblemCode::NotFound]),
+        ),
+        route(
+            "/sessions/{session}",
+            patch(sessions::name),
+            Operation::patch("Names a session.")
+                .takes::<sessions::NameBody>()
+                .empty(204)
+                .fails(&[ProblemCode::InvalidRequest, ProblemCode::NotFound]),
         ),
         route(
             "/sessions/{session}",
@@ -144,10 +159,45 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::NotFound]),
         ),
         route(
+            "/sessions/{session}/explain",
+            get(explain::explain),
+            Operation::get("Explains what calls requested, and what would allow what was denied.")
+                .returns::<Explanation>(200)
+                .fails(&[ProblemCode::NotFound]),
+        ),
+        route(
+            "/sessions/{session}/artifacts",
+            get(artifacts::list),
+            Operation::get("Lists the artifacts of a session.")
+                .returns::<artifacts::ArtifactList>(200)
+                .fails(&[ProblemCode::NotFound]),
+        ),
+        route(
+            "/sessions/{session}/artifacts/{*name}",
+            get(artifacts::read),
+            Operation::get("Reads an artifact by its name.")
+                .streams("application/octet-stream")
+                .fails(&[ProblemCode::NotFound]),
+        ),
+        route(
+            "/sessions/{session}/export",
+            get(artifacts::export),
+            Operation::get("Exports a session as JSON lines, which `sessions import` reads.")
+                .streams("application/jsonl")
+                .fails(&[ProblemCode::NotFound]),
+        ),
+        route(
             "/sessions/{session}/requests",
             get(requests::list),
             Operation::get("Lists what the session waits for.")
                 .returns::<requests::Requests>(200)
+                .fails(&[ProblemCode::NotFound]),
+        ),
+        route(
+            "/sessions/{session}/changes",
+            get(requests::changes),
+            Operation::get("Compares the files that waiting calls would write with what they are.")
+                .returns::<requests::Changes>(200)
                 .fails(&[ProblemCode::NotFound]),
         ),
         route(
@@ -195,8 +245,11 @@ pub(crate) fn router(service: Service) -> Router {
                 Problem::not_found("this address has no such method"),
             )
         })
-        .fallback(async || {
-            Problem::not_found("there is nothing at this address; see /api/v1/openapi.json")
+        .fallback(async |method: Method, uri: Uri, headers: HeaderMap| {
+            page::file(&method, &uri, &headers).unwrap_or_else(|| {
+                let text = "there is nothing at this address; see /api/v1/openapi.json";
+                Problem::not_found(text).into_response()
+            })
         })
         .with_state(service)
 }

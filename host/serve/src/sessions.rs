@@ -1,22 +1,20 @@
-//! Sessions: list, read, create, continue, copy, cancel and delete.
+//! Sessions: list, read, name, continue, copy, cancel and delete.
 
 use crate::{
     Service,
     input::MessageBody,
     problem::{Problem, ProblemCode},
-    routes::{API, Path, json_body, session_id},
+    routes::{Path, json_body, session_id},
     runs::{self, Refused, Slot},
 };
-use agent_host_app::{HostError, workflow_drawings};
+use agent_host_app::workflow_drawings;
 use agent_host_engine::{
     session::Session,
     turn::{Agent, Prompts},
 };
-use agent_host_journal::SessionInfo;
+use agent_host_journal::{SessionInfo, SessionName};
 use agent_host_types::{
     id::SessionId,
-    output::ContentPart,
-    run::RunArguments,
     turn::{AgentInput, TurnEnd, TurnError},
 };
 use axum::{
@@ -25,9 +23,8 @@ use axum::{
         Query, State,
         rejection::{JsonRejection, QueryRejection},
     },
-    response::IntoResponse,
 };
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,33 +68,23 @@ pub(crate) struct SessionRow {
     last_ms: u64,
     /// The number of its events.
     events: u64,
+    /// The name that a user gave it.
+    name: Option<String>,
     /// The beginning of its first input; of a client's session, the client.
     title: Option<String>,
     /// The working directory in which it was started.
     directory: Option<String>,
     /// The `type` of the report of its last turn; absent until its first turn has ended.
     outcome: Option<String>,
+    /// The provider and the model that its last turn asked, as `provider:model`.
+    model: Option<String>,
+    /// The cost of its turns in millionths of a US dollar; absent if the price of some is not known.
+    cost_micros: Option<u64>,
     /// The session that started it, for one of an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<SessionId>,
     /// Whether it runs in this server.
     running: bool,
-}
-
-/// A new session.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct CreateBody {
-    /// The text of the first message.
-    #[serde(default)]
-    message: String,
-    /// Its files, as in a message.
-    #[serde(default)]
-    parts: Vec<ContentPart>,
-    /// The agent that it talks to [default: the one of the file's top level].
-    agent: Option<String>,
-    /// The workflow to run in place of a model.
-    workflow: Option<String>,
 }
 
 /// A copy of a session.
@@ -106,6 +93,14 @@ pub(crate) struct CreateBody {
 pub(crate) struct ForkBody {
     /// The last event to copy, at which a turn ended [default: all].
     at: Option<u64>,
+}
+
+/// A new name of a session.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NameBody {
+    /// The name: of at most 64 characters, and not that of another session of its directory.
+    name: String,
 }
 
 /// A session by its id.
@@ -126,9 +121,9 @@ pub(crate) struct Drawings {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Accepted {
     /// The session.
-    session: SessionId,
+    pub(crate) session: SessionId,
     /// The number of the first event of the run.
-    seq: u64,
+    pub(crate) seq: u64,
 }
 
 /// Lists sessions.
@@ -168,56 +163,6 @@ pub(crate) async fn read(
     Ok(Json(service.row(row)))
 }
 
-/// Creates a session with its first message, and runs it.
-pub(crate) async fn create(
-    State(service): State<Service>,
-    body: Result<Json<CreateBody>, JsonRejection>,
-) -> Result<impl IntoResponse, Problem> {
-    let CreateBody {
-        message,
-        parts,
-        agent,
-        workflow,
-    } = json_body(body)?;
-    let input = MessageBody { message, parts }.into_input()?;
-    let host = &service.host;
-    let arguments = RunArguments {
-        directory: Some(host.config().working_dir.display().to_string()),
-        agent: agent.clone(),
-        ..RunArguments::default()
-    };
-    let (agent, system) = match (workflow, agent) {
-        (Some(_), Some(_)) => {
-            return Err(Problem::invalid(
-                "a session has an `agent` or a `workflow`, not both",
-            ));
-        }
-        (Some(name), None) => {
-            let agent = host.workflow_agent(&name, Prompts::Ask);
-            (agent.map_err(|error| unknown(&error))?, None)
-        }
-        (None, Some(name)) => {
-            let agent = host.named_agent(&name, Prompts::Ask);
-            agent.map_err(|error| unknown(&error))?
-        }
-        (None, None) => (host.agent(Prompts::Ask), host.system_prompt(Prompts::Ask)),
-    };
-    let mut session = host.start_session_with(system).await?;
-    // A later message, from wherever it comes, is for the same agent.
-    let configured = session.configure_run(arguments);
-    configured.map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
-    let id = session.id();
-    let slot = service.reserve(id).await?;
-    let accepted = service.start(slot, agent, session, input).await?;
-    let location = HeaderValue::try_from(format!("{API}/sessions/{id}"))
-        .map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
-    Ok((
-        StatusCode::CREATED,
-        [(header::LOCATION, location)],
-        Json(accepted),
-    ))
-}
-
 /// Sends a message into a session, and runs it. What waited there is superseded.
 pub(crate) async fn send(
     State(service): State<Service>,
@@ -225,8 +170,8 @@ pub(crate) async fn send(
     body: Result<Json<MessageBody>, JsonRejection>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let session = session_id(&session)?;
-    let input = json_body(body)?.into_input()?;
-    run_input(&service, session, input).await
+    let message = json_body(body)?.into_message()?;
+    run_input(&service, session, AgentInput::Message(message)).await
 }
 
 /// Continues a session whose last turn did not end: one that was drained or interrupted.
@@ -235,6 +180,19 @@ pub(crate) async fn resume(
     Path(session): Path<String>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     run_input(&service, session_id(&session)?, AgentInput::Continue).await
+}
+
+/// Names a session.
+pub(crate) async fn name(
+    State(service): State<Service>,
+    Path(session): Path<String>,
+    body: Result<Json<NameBody>, JsonRejection>,
+) -> Result<StatusCode, Problem> {
+    let session = session_id(&session)?;
+    let NameBody { name } = json_body(body)?;
+    let name = SessionName::parse(&name).map_err(Problem::invalid)?;
+    service.host.name_session(session, name).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Cancels the run of a session: what runs is stopped, and each open call gets its result.
@@ -313,15 +271,18 @@ impl Service {
             started_ms: row.started_ms,
             last_ms: row.last_ms,
             events: row.events,
+            name: row.name,
             title: row.title,
             directory: row.directory,
             outcome: row.outcome,
+            model: row.model,
+            cost_micros: row.cost_micros,
             parent: row.parent,
             running: self.runs.is_running(row.id),
         }
     }
 
-    async fn reserve(&self, session: SessionId) -> Result<Slot, Problem> {
+    pub(crate) async fn reserve(&self, session: SessionId) -> Result<Slot, Problem> {
         let reserved = self.runs.reserve(session).await;
         reserved.map_err(|refused| match refused {
             Refused::Running => Problem::new(
@@ -335,7 +296,7 @@ impl Service {
         })
     }
 
-    async fn start(
+    pub(crate) async fn start(
         &self,
         slot: Slot,
         agent: Agent,
@@ -363,11 +324,6 @@ fn refused_input(end: &TurnEnd) -> Problem {
             format!("there was nothing to do: the turn ended as {}", end.kind()),
         ),
     }
-}
-
-/// Returns the problem of a name in a request that the configuration does not have.
-fn unknown(error: &HostError) -> Problem {
-    Problem::not_found(error.to_string())
 }
 
 fn no_session(session: SessionId) -> Problem {

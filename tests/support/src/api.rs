@@ -107,13 +107,24 @@ impl ApiServer {
 
     /// Sends a request, such as `GET /sessions`, below the path of the API.
     pub fn request(&self, token: &str, request: &str, body: Option<&str>) -> Response {
+        self.request_with(token, request, "", body)
+    }
+
+    /// Sends a request with further header fields, each of which ends its line.
+    pub fn request_with(
+        &self,
+        token: &str,
+        request: &str,
+        fields: &str,
+        body: Option<&str>,
+    ) -> Response {
         let (method, path) = request.split_once(' ').unwrap();
         let request = format!("{method} /api/v1{path}");
         let fields = match body {
-            Some(_) => "Content-Type: application/json\r\n",
-            None => "",
+            Some(_) => format!("{fields}Content-Type: application/json\r\n"),
+            None => fields.to_owned(),
         };
-        let mut stream = self.send(token, &request, fields, body.unwrap_or_default());
+        let mut stream = self.send(token, &request, &fields, body.unwrap_or_default());
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         let mut ends = answer.windows(4);

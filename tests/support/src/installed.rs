@@ -140,6 +140,21 @@ pub fn mcp_packages() -> Option<McpPackages> {
     usable(found, "the Model Context Protocol's packages")
 }
 
+/// The packages that drive a browser, as `page/package.json` names them, where Debian's Chromium is
+/// installed.
+pub fn browser_packages() -> Option<PathBuf> {
+    static PACKAGES: OnceLock<Installed> = OnceLock::new();
+    let programs = ["chromium-headless-shell", "chromium"];
+    let found = PACKAGES.get_or_init(|| {
+        let is_there = |name| Path::new("/usr/bin").join(name).exists();
+        if !programs.into_iter().any(is_there) {
+            return Err("there is no Chromium; `apt-get install chromium-headless-shell`".to_owned());
+        }
+        locked("page", "interop/page", None)
+    });
+    usable(found, "what drives a browser")
+}
+
 /// A file of this directory.
 pub fn here(path: &str) -> PathBuf {
     repository().join("tests").join(path)

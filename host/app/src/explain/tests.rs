@@ -2,11 +2,13 @@ use super::{ExplainedCall, Explanation, Suggestion};
 use agent_host_types::{
     accounting::{Accounting, AuditEntry, AuditVerdict},
     event::{EVENT_VERSION, Event, EventRecord},
-    id::{CallId, SessionId},
+    hook::{CallReview, HookPoint, HookVerdict, VerdictKind},
+    id::{CallId, Digest, SessionId},
     message::{Message, Role},
     output::ToolResultOutput,
 };
 use pretty_assertions::assert_eq;
+use std::collections::BTreeMap;
 
 fn entry(request: &str, grant: Option<&str>) -> AuditEntry {
     AuditEntry {
@@ -92,6 +94,7 @@ fn suggestion_of_repeated_denial_is_given_once() {
         call_id: CallId(format!("call-{seq}")),
         tool: tool.to_owned(),
         outcome: outcome.to_owned(),
+        hooks: Vec::new(),
         asked,
     };
     let calls = vec![
@@ -129,7 +132,60 @@ fn suggestion_of_repeated_denial_is_given_once() {
             calls: calls.to_vec(),
             suggestions,
             agents: Vec::new(),
+            verdicts: BTreeMap::new(),
         };
         assert_eq!(explanation, expected);
     }
+}
+
+/// A verdict belongs to the call that settles after it; of a fork, those before it are another
+/// session's.
+#[test]
+fn verdicts_of_hooks_are_those_of_their_call() {
+    let verdict = |point, verdict| HookVerdict {
+        hook: "guard".to_owned(),
+        point,
+        verdict,
+        reason: None,
+    };
+    let about = |call: &str, verdict| Event::HookDecided {
+        call_id: (!call.is_empty()).then(|| CallId(call.to_owned())),
+        verdict,
+    };
+    let masked = verdict(HookPoint::AfterTool, VerdictKind::Modify);
+    let asked = verdict(HookPoint::BeforeTool, VerdictKind::Ask);
+    let reviewed = Event::CallReviewed {
+        call_id: CallId("call-1".to_owned()),
+        tool: "t".to_owned(),
+        input_digest: Digest::of(b"{}"),
+        review: CallReview {
+            verdicts: vec![
+                verdict(HookPoint::BeforeTool, VerdictKind::Pass),
+                asked.clone(),
+            ],
+            ..CallReview::none()
+        },
+    };
+    let end = |seq| {
+        let output = ToolResultOutput::Text("done".to_owned());
+        settled(seq, "t", output, Vec::new()).event
+    };
+    let mut explanation = Explanation::default();
+    for event in [
+        about("call-2", masked.clone()),
+        Event::SessionForked {
+            from: SessionId::new(),
+            at: 0,
+        },
+        about("", verdict(HookPoint::AfterModel, VerdictKind::Retry)),
+        reviewed,
+        about("call-1", masked.clone()),
+        end(2),
+        end(1),
+    ] {
+        explanation.add(event);
+    }
+    let calls = explanation.calls.into_iter();
+    let hooks: Vec<Vec<HookVerdict>> = calls.map(|call| call.hooks).collect();
+    assert_eq!(hooks, [Vec::new(), vec![asked, masked]]);
 }

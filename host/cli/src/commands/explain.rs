@@ -1,5 +1,5 @@
-//! `agent-host explain`: prints what the calls of a session requested, the rules that denied calls,
-//! and the smallest grant that would have allowed each denied request.
+//! `agent-host explain`: prints what the calls of a session requested, what hooks decided about them,
+//! the rules that denied calls, and the smallest grant that would have allowed each denied request.
 
 use super::{configure, find_session, open_journal};
 use crate::{
@@ -7,6 +7,7 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{
         BOLD, DIM, Terminal, YELLOW, audit_line, escape, escape_line, json_text, tool_name,
+        verdict_line,
     },
 };
 use agent_host_app::{ExplainedCall, Explanation, Overrides, Suggestion};
@@ -33,7 +34,7 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
     }
     if calls
         .iter()
-        .all(|call| call.asked.is_empty() && call.rule.is_none())
+        .all(|call| call.asked.is_empty() && call.rule.is_none() && call.hooks.is_empty())
     {
         terminal.println(&format!(
             "No call of session {id} asked for a file or a request, so nothing was allowed or denied."
@@ -57,6 +58,9 @@ pub(super) async fn explain(args: ExplainArgs, terminal: &Terminal) -> Result<Ex
 const ADVICE: &str = "Grant only what you would hand to the tool's author. A [[tool]] with a list of its own takes the lines as \
                       [[tool.http]] or changes [[tool.dir]]. `--write` makes the grant of the current directory writable for once.";
 
+/// The characters of a hook's reason that are shown.
+const MAX_REASON: usize = 200;
+
 fn call_text(call: &ExplainedCall) -> String {
     let mut lines = vec![format!(
         "{BOLD}{}{BOLD:#} {DIM}({}, {}){DIM:#}",
@@ -75,6 +79,8 @@ fn call_text(call: &ExplainedCall) -> String {
     } else if call.asked.is_empty() {
         lines.push("asked for nothing".to_owned());
     }
+    let hooks = call.hooks.iter();
+    lines.extend(hooks.map(|verdict| format!("hook {}", verdict_line(verdict, MAX_REASON))));
     for entry in &call.asked {
         let ungrantable = entry.verdict == AuditVerdict::Denied && entry.grant.is_none();
         let more = if ungrantable {

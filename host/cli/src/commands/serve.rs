@@ -56,7 +56,7 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     if let Some(text) = &generated {
         // No client can connect without it.
         terminal.note(&format!(
-            "the token, made for this run alone: {text}\ntry it: curl -H 'Authorization: Bearer {text}' http://{address}{API}/sessions"
+            "open http://{address}/#token={text}\nor try it: curl -H 'Authorization: Bearer {text}' http://{address}{API}/sessions\nthe token is made for this run alone"
         ));
     }
     if let Some(warning) = exposure_warning(address) {
@@ -73,7 +73,7 @@ fn intro(host: &Host, address: SocketAddr, terminal: &Terminal) {
     let tools = tool_names(host.registry());
     let reach = reach(host.registry()).join("\n  ");
     terminal.note(&escape(&format!(
-        "serving the API at http://{address}{API}\nmodel: {}:{}\ntools: {tools}\nwhich may reach: {reach}",
+        "serving the API at http://{address}{API}, and the page at http://{address}/\nmodel: {}:{}\ntools: {tools}\nwhich may reach: {reach}",
         model.provider, model.model
     )));
 }

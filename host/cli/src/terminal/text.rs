@@ -1,10 +1,11 @@
-//! Formats sizes, times, paths, audit entries, and single lines of long text.
+//! Formats sizes, times, paths, audit entries, verdicts, and single lines of long text.
 
 use super::{BOLD, DIM, GREEN, YELLOW};
 use agent_host_engine::text::{escape_json, escape_line};
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
     context::CompactionStats,
+    hook::{HookVerdict, VerdictKind},
 };
 use std::{fmt, path::Path};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
@@ -154,6 +155,29 @@ pub(crate) fn audit_line(entry: &AuditEntry) -> String {
         "{style}{word}{style:#} {}{times} {DIM}by {}{DIM:#}",
         escape_line(&entry.request),
         escape_line(&entry.rule)
+    )
+}
+
+/// Returns a line with the hook, the point, the verdict, and at most `max` characters of its reason.
+pub(crate) fn verdict_line(of_hook: &HookVerdict, max: usize) -> String {
+    let HookVerdict {
+        hook,
+        point,
+        verdict,
+        reason,
+    } = of_hook;
+    let kind = match verdict {
+        VerdictKind::Pass => verdict.as_str().to_owned(),
+        _ => format!("{YELLOW}{}{YELLOW:#}", verdict.as_str()),
+    };
+    let reason = reason
+        .as_deref()
+        .map(|reason| format!(": {}", one_line(reason, max)));
+    format!(
+        "{} {} {kind}{}",
+        escape_line(hook),
+        point.as_str(),
+        reason.unwrap_or_default()
     )
 }
 

@@ -1,9 +1,9 @@
 //! The events of hooks: what they decided, and about what.
 
 use super::{NEXT_LINE, SHOWN_CHARACTERS};
-use crate::terminal::{DIM, YELLOW, escape_line, one_line, tool_name};
+use crate::terminal::{DIM, escape_line, one_line, tool_name, verdict_line};
 use agent_host_types::{
-    hook::{CallReview, HookVerdict, ReviewEnd, VerdictKind},
+    hook::{CallReview, HookVerdict, ReviewEnd},
     id::CallId,
 };
 use serde_json::json;
@@ -11,7 +11,8 @@ use serde_json::json;
 /// Returns the text of a review: the tool, each verdict, and the arguments that the hooks left.
 pub(super) fn review(tool: &str, review: &CallReview) -> String {
     let mut lines = vec![tool_name(tool)];
-    lines.extend(review.verdicts.iter().map(verdict));
+    let verdicts = review.verdicts.iter();
+    lines.extend(verdicts.map(|verdict| verdict_line(verdict, SHOWN_CHARACTERS)));
     if let Some(input) = &review.input {
         let input = one_line(&json!(input).to_string(), SHOWN_CHARACTERS);
         lines.push(format!("{DIM}the arguments are now{DIM:#} {input}"));
@@ -26,27 +27,6 @@ pub(super) fn review(tool: &str, review: &CallReview) -> String {
 /// Returns the text of a verdict about a request, a reply or a result.
 pub(super) fn decided(call_id: Option<&CallId>, of_hook: &HookVerdict) -> String {
     let about = call_id.map(|id| format!(" {DIM}({}){DIM:#}", escape_line(&id.0)));
-    format!("{}{}", verdict(of_hook), about.unwrap_or_default())
-}
-
-fn verdict(of_hook: &HookVerdict) -> String {
-    let HookVerdict {
-        hook,
-        point,
-        verdict,
-        reason,
-    } = of_hook;
-    let kind = match verdict {
-        VerdictKind::Pass => verdict.as_str().to_owned(),
-        _ => format!("{YELLOW}{}{YELLOW:#}", verdict.as_str()),
-    };
-    let reason = reason
-        .as_deref()
-        .map(|reason| format!(": {}", one_line(reason, SHOWN_CHARACTERS)));
-    format!(
-        "{} {} {kind}{}",
-        escape_line(hook),
-        point.as_str(),
-        reason.unwrap_or_default()
-    )
+    let verdict = verdict_line(of_hook, SHOWN_CHARACTERS);
+    format!("{verdict}{}", about.unwrap_or_default())
 }

@@ -1,0 +1,121 @@
+//! The artifacts of a session, and the session as a file.
+
+use crate::{
+    Service, blobs,
+    problem::Problem,
+    routes::{Path, session_id},
+};
+use agent_host_engine::{
+    artifact::{Artifact, ArtifactName},
+    journal::JournalError,
+};
+use agent_host_types::{
+    id::{CallId, Digest},
+    output::BlobRef,
+};
+use axum::{
+    Json,
+    body::Body,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, header};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::{
+    fs::File,
+    io::{self, BufWriter, Seek as _},
+};
+use tokio_util::io::ReaderStream;
+
+/// The artifacts of a session.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ArtifactList {
+    /// The artifacts, by name.
+    artifacts: Vec<ArtifactRow>,
+}
+
+/// An artifact.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ArtifactRow {
+    /// The name.
+    name: ArtifactName,
+    /// The media type, which agrees with the bytes.
+    media_type: String,
+    /// The digest of the bytes.
+    digest: Digest,
+    /// The number of bytes.
+    size: u64,
+    /// The call that returned or stored it; absent if the operator's program did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call_id: Option<CallId>,
+    /// The tool of the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+}
+
+/// Lists the artifacts.
+pub(crate) async fn list(
+    State(service): State<Service>,
+    Path(session): Path<String>,
+) -> Result<Json<ArtifactList>, Problem> {
+    let artifacts = service.host.artifacts(session_id(&session)?).await?;
+    let row = |(name, artifact): (ArtifactName, Artifact)| {
+        let BlobRef { digest, size } = artifact.blob;
+        ArtifactRow {
+            name,
+            media_type: artifact.media_type,
+            digest,
+            size,
+            call_id: artifact.call_id,
+            tool: artifact.tool,
+        }
+    };
+    Ok(Json(ArtifactList {
+        artifacts: artifacts.kept.into_iter().map(row).collect(),
+    }))
+}
+
+/// Reads an artifact by its name.
+pub(crate) async fn read(
+    State(service): State<Service>,
+    Path((session, name)): Path<(String, String)>,
+) -> Result<impl IntoResponse, Problem> {
+    let missing = || Problem::not_found("the session has no such artifact");
+    let name: ArtifactName = name.parse().map_err(|_| missing())?;
+    let artifacts = service.host.artifacts(session_id(&session)?).await?;
+    let artifact = artifacts.kept.get(&name).ok_or_else(missing)?;
+    let bytes = service.host.read_blob(artifact.blob.digest).await?;
+    Ok((blobs::DOWNLOAD, bytes))
+}
+
+/// Exports a session as the file that `agent-host sessions import` reads.
+pub(crate) async fn export(
+    State(service): State<Service>,
+    Path(session): Path<String>,
+) -> Result<Response, Problem> {
+    let session = session_id(&session)?;
+    // Not sent as it is written: a client that reads slowly would hold the journal.
+    let file = tempfile::tempfile().map_err(unwritten)?;
+    let out = file.try_clone().map_err(unwritten)?;
+    let out = Box::new(BufWriter::new(out));
+    service.host.store().export(session, out).await?;
+    let body = stream(file).map_err(unwritten)?;
+    let mut response = (blobs::DOWNLOAD, body).into_response();
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/jsonl"),
+    );
+    Ok(response)
+}
+
+fn stream(mut file: File) -> io::Result<Body> {
+    file.rewind()?;
+    let file = tokio::fs::File::from_std(file);
+    Ok(Body::from_stream(ReaderStream::new(file)))
+}
+
+fn unwritten(error: io::Error) -> Problem {
+    JournalError::storage(error).into()
+}

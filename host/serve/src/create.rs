@@ -1,0 +1,233 @@
+//! A new session, once for each idempotency key.
+
+use crate::{
+    Service,
+    input::MessageBody,
+    problem::{Problem, ProblemCode},
+    routes::{API, json_body},
+    sessions::{Accepted, run_input},
+};
+use agent_host_app::{Host, HostError};
+use agent_host_engine::{
+    journal::JournalError,
+    turn::{Agent, Prompts},
+};
+use agent_host_types::{
+    event::Event,
+    id::{Digest, SessionId},
+    message::Message,
+    output::{ContentPart, FileData, FilePart},
+    run::RunArguments,
+    turn::AgentInput,
+};
+use axum::{
+    Json,
+    extract::{State, rejection::JsonRejection},
+    response::IntoResponse,
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The header with the key under which a request is carried out once.
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// The longest key, in bytes.
+const MAX_KEY_BYTES: usize = 255;
+
+/// A new session.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateBody {
+    /// The text of the first message.
+    #[serde(default)]
+    message: String,
+    /// Its files, as in a message.
+    #[serde(default)]
+    parts: Vec<ContentPart>,
+    /// The agent that it talks to [default: the one of the file's top level].
+    agent: Option<String>,
+    /// The workflow to run in place of a model.
+    workflow: Option<String>,
+}
+
+/// Creates a session with its first message, and runs it. Under a key that was sent before, it is
+/// that session.
+pub(crate) async fn create(
+    State(service): State<Service>,
+    headers: HeaderMap,
+    body: Result<Json<CreateBody>, JsonRejection>,
+) -> Result<impl IntoResponse, Problem> {
+    let key = idempotency_key(&headers)?;
+    let CreateBody {
+        message,
+        parts,
+        agent,
+        workflow,
+    } = json_body(body)?;
+    let message = MessageBody { message, parts }.into_message()?;
+    if agent.is_some() && workflow.is_some() {
+        return Err(Problem::invalid(
+            "a session has an `agent` or a `workflow`, not both",
+        ));
+    }
+    let request = Request {
+        message,
+        agent,
+        workflow,
+    };
+    let accepted = match key {
+        Some(key) => request.run_once(&service, key).await?,
+        None => request.run(&service, None).await?,
+    };
+    let location = HeaderValue::try_from(format!("{API}/sessions/{}", accepted.session))
+        .map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
+    Ok((
+        StatusCode::CREATED,
+        [(header::LOCATION, location)],
+        Json(accepted),
+    ))
+}
+
+/// A valid request for a session.
+struct Request {
+    message: Message,
+    agent: Option<String>,
+    workflow: Option<String>,
+}
+
+impl Request {
+    /// Starts the session.
+    async fn run(self, service: &Service, key: Option<&str>) -> Result<Accepted, Problem> {
+        let host = &service.host;
+        let (agent, system) = self.agent(host)?;
+        let arguments = RunArguments {
+            directory: Some(host.config().working_dir.display().to_string()),
+            agent: self.agent,
+            ..RunArguments::default()
+        };
+        let mut session = match key {
+            Some(key) => host.keyed_session(key, system).await?.0,
+            None => host.start_session_with(system).await?,
+        };
+        // A later message, from wherever it comes, is for the same agent.
+        let configured = session.configure_run(arguments);
+        configured.map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
+        let slot = service.reserve(session.id()).await?;
+        let input = AgentInput::Message(self.message);
+        service.start(slot, agent, session, input).await
+    }
+
+    /// Starts the session of a key, or returns the one that began. One that was interrupted
+    /// continues.
+    async fn run_once(self, service: &Service, key: &str) -> Result<Accepted, Problem> {
+        let session = service.host.keyed_session_id(key);
+        let Some(began) = Began::read(service, session).await? else {
+            return self.run(service, Some(key)).await;
+        };
+        if !began.is_of(&self) {
+            return Err(Problem::new(
+                ProblemCode::KeyReused,
+                "another session was requested under this Idempotency-Key; give each request a key of its own",
+            ));
+        }
+        if !began.has_ended && !service.runs.is_running(session) {
+            let _ = run_input(service, session, AgentInput::Continue).await?;
+        }
+        let seq = began.seq;
+        Ok(Accepted { session, seq })
+    }
+
+    /// Returns the agent that is named, and its prompt.
+    fn agent(&self, host: &Host) -> Result<(Agent, Option<String>), Problem> {
+        let named = match (&self.workflow, &self.agent) {
+            (Some(name), _) => host
+                .workflow_agent(name, Prompts::Ask)
+                .map(|agent| (agent, None)),
+            (None, Some(name)) => host.named_agent(name, Prompts::Ask),
+            (None, None) => Ok((host.agent(Prompts::Ask), host.system_prompt(Prompts::Ask))),
+        };
+        named.map_err(|error: HostError| Problem::not_found(error.to_string()))
+    }
+}
+
+/// The beginning of a session that was requested before, from its journal.
+#[derive(Default)]
+struct Began {
+    /// The number of its first event.
+    seq: u64,
+    message: Option<Message>,
+    agent: Option<String>,
+    workflow: Option<String>,
+    has_ended: bool,
+}
+
+impl Began {
+    async fn read(service: &Service, session: SessionId) -> Result<Option<Self>, Problem> {
+        let mut began = Self::default();
+        let read = service.host.store().for_each_record(session, |record| {
+            began.has_ended = matches!(record.event, Event::TurnEnded { .. });
+            match record.event {
+                Event::RunConfigured { arguments } => began.agent = arguments.agent,
+                Event::WorkflowStarted { workflow, .. } => began.workflow = Some(workflow),
+                Event::InputReceived { message, .. } if began.message.is_none() => {
+                    began.message = Some(message);
+                }
+                _ => {}
+            }
+        });
+        match read.await {
+            Ok(()) => Ok(Some(began)),
+            Err(JournalError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether it was requested by an equal request. A workflow that was interrupted before its
+    /// start has no event of it.
+    fn is_of(&self, request: &Request) -> bool {
+        let has_message = |message: &Message| {
+            let recorded = message.content.iter().map(comparable);
+            recorded.eq(request.message.content.iter().map(comparable))
+        };
+        self.agent == request.agent
+            && (self.workflow.is_none() || self.workflow == request.workflow)
+            && self.message.as_ref().is_none_or(has_message)
+    }
+}
+
+/// A part of a message without the place of its bytes.
+#[derive(PartialEq, Eq)]
+enum Comparable<'a> {
+    Text(&'a str),
+    Url(&'a str),
+    Bytes(Digest, Option<&'a str>),
+}
+
+fn comparable(part: &ContentPart) -> Comparable<'_> {
+    let FilePart { data, filename, .. } = match part {
+        ContentPart::Text { text } => return Comparable::Text(text),
+        ContentPart::File(file) => file,
+    };
+    let digest = match data {
+        FileData::Url(url) => return Comparable::Url(url),
+        FileData::Bytes(bytes) => Digest::of(bytes),
+        FileData::Text(text) => Digest::of(text.as_bytes()),
+        FileData::Blob(blob) => blob.digest,
+    };
+    Comparable::Bytes(digest, filename.as_deref())
+}
+
+/// Returns the key of a request.
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+    let Some(key) = headers.get(IDEMPOTENCY_KEY) else {
+        return Ok(None);
+    };
+    let key = key.to_str().ok();
+    match key.filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len())) {
+        Some(key) => Ok(Some(key)),
+        None => Err(Problem::invalid(
+            "`Idempotency-Key` has 1 to 255 characters of ASCII",
+        )),
+    }
+}

@@ -1,0 +1,158 @@
+// Requests to the API. The token comes with the address, and stays in this tab.
+
+import { createParser } from "eventsource-parser";
+import type { Line } from "./types";
+
+const API = "/api/v1";
+const TOKEN = "agent-host-token";
+
+/// Heartbeats come every 15 s; a stream that misses two of them is dead.
+const SILENCE_MS = 35_000;
+const MAX_BACKOFF_MS = 15_000;
+
+/// A long session arrives faster than it is drawn; the page gets its turn at this interval.
+const BREATH_MS = 15;
+
+/// Takes the token out of the address, so that it is neither in the history nor in a bookmark.
+export function takeToken(): void {
+  const found = /^#token=([^&]+)/.exec(location.hash);
+  if (found?.[1]) {
+    setToken(decodeURIComponent(found[1]));
+    history.replaceState(null, "", "#/");
+  }
+}
+
+export function setToken(token: string): void {
+  sessionStorage.setItem(TOKEN, token);
+}
+
+export function hasToken(): boolean {
+  return sessionStorage.getItem(TOKEN) !== null;
+}
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+async function send(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+  const headers: Record<string, string> = {
+    Authorization: `Bearer ${sessionStorage.getItem(TOKEN) ?? ""}`,
+  };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const init: RequestInit = { method, headers, cache: "no-store" };
+  if (body !== undefined) init.body = JSON.stringify(body);
+  if (signal) init.signal = signal;
+  let response: Response;
+  try {
+    response = await fetch(API + path, init);
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(0, "unreachable", "The server does not answer. Is `agent-host serve` still running?");
+  }
+  if (response.ok) return response;
+  throw await problem(response);
+}
+
+async function problem(response: Response): Promise<ApiError> {
+  const type = response.headers.get("content-type") ?? "";
+  const text = await response.text();
+  if (type.startsWith("application/problem+json")) {
+    const { code, detail } = JSON.parse(text);
+    return new ApiError(response.status, code, detail);
+  }
+  if (response.status === 401) {
+    return new ApiError(401, "unauthorized", "The token is missing or wrong. Open the link that `agent-host serve` printed.");
+  }
+  return new ApiError(response.status, "refused", `${response.status}: ${text.slice(0, 300)}`);
+}
+
+export async function get<T>(path: string): Promise<T> {
+  return (await send("GET", path)).json() as Promise<T>;
+}
+
+export async function post<T>(path: string, body: unknown = {}): Promise<T> {
+  const response = await send("POST", path, body);
+  const text = await response.text();
+  return (text === "" ? undefined : JSON.parse(text)) as T;
+}
+
+export async function change(method: "PATCH" | "DELETE", path: string, body?: unknown): Promise<void> {
+  await send(method, path, body);
+}
+
+export async function bytes(path: string): Promise<ArrayBuffer> {
+  return (await send("GET", path)).arrayBuffer();
+}
+
+export type Connection = "connecting" | "open" | "lost";
+
+/// Reads the stream of a session until it is stopped. A connection that ends or falls silent is
+/// opened again behind the last event that was seen.
+export function watch(
+  session: string,
+  onLines: (lines: Line[]) => void,
+  onState: (state: Connection, error?: ApiError) => void,
+): () => void {
+  const stopped = new AbortController();
+  let from = 0;
+  let failures = 0;
+  const run = async () => {
+    while (!stopped.signal.aborted) {
+      onState(failures === 0 ? "connecting" : "lost");
+      const attempt = new AbortController();
+      const stop = () => attempt.abort();
+      stopped.signal.addEventListener("abort", stop);
+      let watchdog = setTimeout(stop, SILENCE_MS);
+      try {
+        const response = await send("GET", `/sessions/${session}/events?from=${from}`, undefined, attempt.signal);
+        onState("open");
+        failures = 0;
+        let lines: Line[] = [];
+        const parser = createParser({
+          onEvent(message) {
+            if (message.event === "heartbeat") return;
+            const line = JSON.parse(message.data) as Line;
+            if (message.id !== undefined) from = Number(message.id) + 1;
+            lines.push(line);
+          },
+        });
+        let since = performance.now();
+        const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+        for (;;) {
+          const { done, value } = await reader.read();
+          if (done) break;
+          clearTimeout(watchdog);
+          watchdog = setTimeout(stop, SILENCE_MS);
+          parser.feed(value);
+          if (lines.length > 0) {
+            onLines(lines);
+            lines = [];
+          }
+          if (performance.now() - since > BREATH_MS) {
+            await new Promise((done) => setTimeout(done));
+            since = performance.now();
+          }
+        }
+      } catch (error) {
+        if (error instanceof ApiError && [401, 403, 404].includes(error.status)) {
+          onState("lost", error);
+          return;
+        }
+      } finally {
+        clearTimeout(watchdog);
+        stopped.signal.removeEventListener("abort", stop);
+      }
+      failures += 1;
+      const wait = Math.min(MAX_BACKOFF_MS, 250 * 2 ** failures);
+      if (!stopped.signal.aborted) await new Promise((done) => setTimeout(done, wait * (0.5 + Math.random() / 2)));
+    }
+  };
+  void run();
+  return () => stopped.abort();
+}

@@ -1,0 +1,152 @@
+// The frame: the list of sessions beside what is open, and the keys that work everywhere.
+
+import { useCallback, useEffect, useState } from "preact/hooks";
+import { ApiError, get, hasToken, setToken } from "./api";
+import { Conversation } from "./conversation";
+import { Help } from "./help";
+import { NewSession } from "./new";
+import { SessionList } from "./list";
+import { applyTheme, theme, type Theme } from "./theme";
+import { Tools } from "./tools";
+import type { SessionRow } from "./types";
+
+/// Sessions change without this page; the list is read again at this interval.
+const REFRESH_MS = 4_000;
+
+interface Page {
+  sessions: SessionRow[];
+  next_offset?: number;
+}
+
+export function App() {
+  const [hash, setHash] = useState(location.hash);
+  const [sessions, setSessions] = useState<SessionRow[]>([]);
+  const [limit, setLimit] = useState(100);
+  const [more, setMore] = useState(false);
+  const [problem, setProblem] = useState<ApiError | null>(null);
+  const [help, setHelp] = useState(false);
+
+  const refresh = useCallback(async () => {
+    try {
+      const page = await get<Page>(`/sessions?limit=${limit}`);
+      setSessions(page.sessions);
+      setMore(page.next_offset !== undefined);
+      setProblem(null);
+    } catch (error) {
+      setProblem(error as ApiError);
+    }
+  }, [limit]);
+
+  useEffect(() => {
+    const changed = () => setHash(location.hash);
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  useEffect(() => {
+    void refresh();
+    const timer = setInterval(() => {
+      if (!document.hidden) void refresh();
+    }, REFRESH_MS);
+    return () => clearInterval(timer);
+  }, [refresh]);
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      const typing = (event.target as HTMLElement).closest("input, textarea, select");
+      if (event.key === "Escape") setHelp(false);
+      if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+      const go: Record<string, () => void> = {
+        "?": () => setHelp((shown) => !shown),
+        n: () => (location.hash = "#/"),
+        t: () => (location.hash = "#/tools"),
+        "/": () => document.querySelector<HTMLElement>("#search")?.focus(),
+        m: () => document.querySelector<HTMLElement>("#message")?.focus(),
+      };
+      const action = go[event.key];
+      if (action) {
+        event.preventDefault();
+        action();
+      }
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, []);
+
+  if (!hasToken() || problem?.status === 401) return <SignIn problem={problem} retry={refresh} />;
+  const session = /^#\/s\/([0-9a-f-]+)/.exec(hash)?.[1];
+  return (
+    <div class={`frame ${hash.length > 2 ? "has-open" : ""}`}>
+      <nav aria-label="Sessions">
+        <header>
+          <a href="#/" class="brand">
+            agent-host
+          </a>
+          <a href="#/tools">Tools</a>
+          <ThemeButton />
+          <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
+            ?
+          </button>
+        </header>
+        <SessionList sessions={sessions} open={session ?? ""} more={more} showMore={() => setLimit(Math.min(500, limit + 200))} />
+      </nav>
+      <main>
+        {problem && (
+          <p class="banner error" role="alert">
+            {problem.message}
+          </p>
+        )}
+        {session ? (
+          <Conversation key={session} session={session} row={sessions.find((row) => row.session === session)} refresh={refresh} />
+        ) : hash === "#/tools" ? (
+          <Tools />
+        ) : (
+          <NewSession refresh={refresh} />
+        )}
+      </main>
+      {help && <Help close={() => setHelp(false)} />}
+    </div>
+  );
+}
+
+function ThemeButton() {
+  const [chosen, setChosen] = useState<Theme>(theme());
+  const next: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
+  return (
+    <button
+      type="button"
+      class="quiet"
+      aria-label={`Theme: ${chosen}`}
+      title={`Theme: ${chosen}`}
+      onClick={() => {
+        applyTheme(next[chosen]);
+        setChosen(next[chosen]);
+      }}
+    >
+      {{ system: "◐", light: "☀", dark: "☾" }[chosen]}
+    </button>
+  );
+}
+
+function SignIn({ problem, retry }: { problem: ApiError | null; retry: () => Promise<void> }) {
+  const [token, type] = useState("");
+  return (
+    <main class="sign-in">
+      <h1>agent-host</h1>
+      <p>Open the link that <code>agent-host serve</code> printed, or enter its token.</p>
+      <form
+        class="row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setToken(token.trim());
+          void retry();
+        }}
+      >
+        <label class="grow">
+          Token
+          <input type="password" value={token} autocomplete="off" onInput={(event) => type(event.currentTarget.value)} />
+        </label>
+        <button class="primary">Open</button>
+      </form>
+      {problem && hasToken() && <p class="error" role="alert">{problem.message}</p>}
+    </main>
+  );
+}

@@ -1,0 +1,111 @@
+// A call, its result, and the session of the agent that it started.
+
+import { useState } from "preact/hooks";
+import { bytes } from "./api";
+import { Items, useSession } from "./conversation";
+import { duration, visible } from "./format";
+import { LongText, OutputView } from "./output";
+import { Arguments, target } from "./request";
+import type { CallItem } from "./session";
+
+export function CallView({ session, call }: { session: string; call: CallItem }) {
+  const [open, setOpen] = useState(false);
+  const [state, kind] = outcome(call);
+  return (
+    <details class={`call ${kind}`} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <span class={`dot ${kind}`} aria-hidden="true" />
+        <code>{visible(call.tool)}</code>
+        <span class="about">{about(call)}</span>
+        <span class="quiet">
+          {state}
+          {call.ms !== undefined && ` · ${duration(call.ms)}`}
+        </span>
+      </summary>
+      {open && <Opened session={session} call={call} />}
+    </details>
+  );
+}
+
+function Opened({ session, call }: { session: string; call: CallItem }) {
+  return (
+    <div class="opened">
+      <p class="quiet">
+        {call.effect && <span class={`badge ${call.effect}`}>{call.effect}</span>}
+        {call.rule && ` rule ${visible(call.rule)}`}
+      </p>
+      {call.input && <Arguments input={call.input} />}
+      {call.child && <Agent session={call.child} />}
+      {call.output && <OutputView session={session} output={call.output} />}
+      {call.whole && <Whole session={session} digest={call.whole} />}
+      {call.audit.length > 0 && (
+        <ul class="audit" aria-label="What it asked for">
+          {call.audit.map((entry, index) => (
+            <li key={index} class={entry.verdict}>
+              {entry.verdict} <code>{visible(entry.request)}</code>
+              {entry.count > 1 && ` ×${entry.count}`} <span class="quiet">{visible(entry.rule)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {call.stdio && (
+        <details>
+          <summary>Its output streams</summary>
+          <LongText text={call.stdio} />
+        </details>
+      )}
+    </div>
+  );
+}
+
+/// The session of an agent, nested.
+function Agent({ session }: { session: string }) {
+  const { model, error } = useSession(session);
+  return (
+    <div class="agent">
+      {error ? <p class="error">{error.message}</p> : <Items session={session} model={{ ...model, open: null }} send={async () => {}} />}
+    </div>
+  );
+}
+
+function Whole({ session, digest }: { session: string; digest: string }) {
+  const [text, setText] = useState<string | null>(null);
+  const [problem, setProblem] = useState("");
+  const load = () =>
+    bytes(`/sessions/${session}/blobs/${digest}`)
+      .then((data) => setText(new TextDecoder().decode(data)))
+      .catch((error: Error) => setProblem(error.message));
+  if (problem) return <p class="error">{problem}</p>;
+  if (text !== null) return <LongText text={text} />;
+  return (
+    <button type="button" class="quiet" onClick={() => void load()}>
+      Load the whole result
+    </button>
+  );
+}
+
+/// How a call ended in a word, and its kind for the colour.
+export function outcome(call: CallItem): [string, string] {
+  if (call.state !== "ended") {
+    const progress = call.progress;
+    if (!progress) return [call.state, call.state];
+    const share = progress.fraction === undefined ? "" : ` ${Math.round(progress.fraction * 100)} %`;
+    return [`${visible(progress.message)}${share}`, "running"];
+  }
+  switch (call.output?.type) {
+    case "execution-denied":
+      return ["denied", "denied"];
+    case "error-text":
+    case "error-json":
+      return ["failed", "failed"];
+    default:
+      return ["done", "done"];
+  }
+}
+
+/// The argument that says what a call is about.
+function about(call: CallItem): string {
+  const input = call.input ?? {};
+  const name = target(input) ?? Object.keys(input).find((name) => typeof input[name] === "string");
+  return name === undefined ? "" : visible(String(input[name]).split("\n")[0]!.slice(0, 120));
+}

@@ -1,0 +1,336 @@
+// A session: its conversation, what it waits for, and the field for the next message.
+
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { ApiError, bytes, change, get, post, watch, type Connection } from "./api";
+import { Composer } from "./composer";
+import { count, cost, duration, visible } from "./format";
+import { CallView } from "./call";
+import { Markdown } from "./markdown";
+import { Parts } from "./output";
+import { RequestView } from "./request";
+import { apply, newModel, type Item, type Model } from "./session";
+import { Timeline } from "./timeline";
+import { title } from "./list";
+import type { AnswerForm, Continuation, SessionRow } from "./types";
+
+/// The items that are shown at first, from the end.
+const WINDOW = 120;
+
+/// Follows a session. The result changes at most once for each frame.
+export function useSession(session: string): { model: Model; connection: Connection; error: ApiError | null } {
+  const [model] = useState(newModel);
+  const [, redraw] = useState(0);
+  const [connection, setConnection] = useState<Connection>("connecting");
+  const [error, setError] = useState<ApiError | null>(null);
+  useEffect(() => {
+    let frame = 0;
+    const stop = watch(
+      session,
+      (lines) => {
+        apply(model, lines);
+        if (frame === 0) {
+          frame = requestAnimationFrame(() => {
+            frame = 0;
+            redraw(model.version);
+          });
+        }
+      },
+      (state, problem) => {
+        setConnection(state);
+        setError(problem ?? null);
+      },
+    );
+    return () => {
+      stop();
+      cancelAnimationFrame(frame);
+    };
+  }, [session, model]);
+  return { model, connection, error };
+}
+
+interface Props {
+  session: string;
+  row: SessionRow | undefined;
+  refresh: () => Promise<void>;
+}
+
+export function Conversation({ session, row, refresh }: Props) {
+  const { model, connection, error } = useSession(session);
+  const [tab, setTab] = useState<"conversation" | "timeline" | "graph">("conversation");
+  const [problem, setProblem] = useState("");
+  const running = row?.running ?? model.running;
+  // The list has the state of the session, too.
+  useEffect(() => {
+    if (model.outcome !== null) void refresh();
+  }, [model.outcome, model.running, model.open?.request]);
+  const act = async (what: () => Promise<unknown>) => {
+    setProblem("");
+    try {
+      await what();
+      await refresh();
+    } catch (error) {
+      setProblem((error as Error).message);
+    }
+  };
+  if (error) {
+    return (
+      <p class="banner error" role="alert">
+        {error.message} <a href="#/">Back</a>
+      </p>
+    );
+  }
+  return (
+    <div class="session">
+      <header>
+        <a href="#/" class="back" aria-label="Back to the sessions">
+          ←
+        </a>
+        <Name session={session} row={row} act={act} />
+        <span class="quiet facts">
+          {connection === "lost" && <span class="warning">connecting again… </span>}
+          {row?.model && `${visible(row.model)} `}
+          {row?.cost_micros ? cost(row.cost_micros) : ""}
+        </span>
+        <div class="actions">
+          {(["conversation", "timeline", "graph"] as const).map((name) => (
+            <button key={name} type="button" class="quiet" aria-pressed={tab === name} onClick={() => setTab(name)}>
+              {name[0]!.toUpperCase() + name.slice(1)}
+            </button>
+          ))}
+          {model.running && (
+            <button type="button" onClick={() => void act(() => post(`/sessions/${session}/cancel`))}>
+              Stop
+            </button>
+          )}
+          <More session={session} running={running} outcome={model.outcome} act={act} />
+        </div>
+      </header>
+      {problem && (
+        <p class="banner error" role="alert">
+          {problem}
+        </p>
+      )}
+      {tab === "timeline" ? (
+        <Timeline model={model} />
+      ) : tab === "graph" ? (
+        <Graph session={session} version={model.version} />
+      ) : (
+        <Items session={session} model={model} send={(form) => answer(session, model.open, form)} />
+      )}
+      <Composer
+        label={model.open ? "Say something else instead" : "Message"}
+        button="Send"
+        disabled={model.running && row?.running !== false ? "It is running." : ""}
+        send={async (draft) => {
+          await post(`/sessions/${session}/messages`, draft);
+        }}
+      />
+    </div>
+  );
+}
+
+/// Answers what a session waits for.
+async function answer(session: string, open: Continuation | null, form: AnswerForm): Promise<void> {
+  if (!open) throw new Error("It was answered already.");
+  const number = open.request.slice(open.request.lastIndexOf("/") + 1);
+  await post(`/sessions/${session}/requests/${number}/answer`, { continuation: open, ...form });
+}
+
+type Act = (what: () => Promise<unknown>) => Promise<void>;
+
+function Name({ session, row, act }: { session: string; row: SessionRow | undefined; act: Act }) {
+  const [name, setName] = useState<string | null>(null);
+  if (name === null) {
+    return (
+      <h1 class="grow">
+        {row ? title(row) : `Session ${session.slice(-8)}`}{" "}
+        <button type="button" class="quiet" aria-label="Rename" title="Rename" onClick={() => setName(row?.name ?? "")}>
+          ✎
+        </button>
+      </h1>
+    );
+  }
+  return (
+    <form
+      class="row grow"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void act(() => change("PATCH", `/sessions/${session}`, { name })).then(() => setName(null));
+      }}
+    >
+      <input aria-label="Name" value={name} autoFocus onInput={(event) => setName(event.currentTarget.value)} />
+      <button>Save</button>
+      <button type="button" class="quiet" onClick={() => setName(null)}>
+        Cancel
+      </button>
+    </form>
+  );
+}
+
+function More(props: { session: string; running: boolean; outcome: string | null; act: Act }) {
+  const { session, running, outcome, act } = props;
+  const [sure, setSure] = useState(false);
+  const path = `/sessions/${session}`;
+  const save = async () => {
+    const made = URL.createObjectURL(new Blob([await bytes(`${path}/export`)]));
+    const link = document.createElement("a");
+    link.href = made;
+    link.download = `${session}.jsonl`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(made), 10_000);
+  };
+  return (
+    <details class="menu">
+      <summary>More</summary>
+      <div>
+        {!running && (outcome === "needs-more-turns" || outcome === null) && (
+          <button type="button" onClick={() => void act(() => post(`${path}/resume`))}>
+            Resume
+          </button>
+        )}
+        <button
+          type="button"
+          onClick={() =>
+            void act(async () => {
+              const copy = await post<{ session: string }>(`${path}/fork`);
+              location.hash = `#/s/${copy.session}`;
+            })
+          }
+        >
+          Copy into a new session
+        </button>
+        <button type="button" onClick={() => void act(save)}>
+          Export
+        </button>
+        {sure ? (
+          <button
+            type="button"
+            class="danger"
+            onClick={() =>
+              void act(async () => {
+                await change("DELETE", path);
+                location.hash = "#/";
+              })
+            }
+          >
+            Delete for ever
+          </button>
+        ) : (
+          <button type="button" disabled={running} onClick={() => setSure(true)}>
+            Delete…
+          </button>
+        )}
+      </div>
+    </details>
+  );
+}
+
+function Graph({ session, version }: { session: string; version: number }) {
+  const [drawings, setDrawings] = useState<string[] | null>(null);
+  useEffect(() => {
+    get<{ drawings: string[] }>(`/sessions/${session}/graph`)
+      .then(({ drawings }) => setDrawings(drawings))
+      .catch(() => setDrawings([]));
+  }, [session, version]);
+  return (
+    <div class="items">
+      {drawings?.length === 0 && <p class="quiet">No workflow ran in this session.</p>}
+      {drawings?.map((drawing, index) => (
+        <pre key={index} class="drawing" tabIndex={0}>
+          {visible(drawing)}
+        </pre>
+      ))}
+    </div>
+  );
+}
+
+interface ItemsProps {
+  session: string;
+  model: Model;
+  send: (form: AnswerForm) => Promise<void>;
+}
+
+export function Items({ session, model, send }: ItemsProps) {
+  const [shown, setShown] = useState(WINDOW);
+  const box = useRef<HTMLDivElement>(null);
+  const follows = useRef(true);
+  useLayoutEffect(() => {
+    if (follows.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+  });
+  const first = Math.max(0, model.items.length - shown);
+  return (
+    <div
+      class="items"
+      ref={box}
+      tabIndex={0}
+      role="log"
+      aria-label="Conversation"
+      onScroll={(event) => {
+        const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
+        follows.current = scrollHeight - scrollTop - clientHeight < 60;
+      }}
+    >
+      {first > 0 && (
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => {
+            follows.current = false;
+            setShown(shown + WINDOW);
+          }}
+        >
+          Show {Math.min(first, WINDOW)} of {count(first)} earlier items
+        </button>
+      )}
+      {model.items.slice(first).map((item) => (
+        <ItemView key={item.key} session={session} item={item} />
+      ))}
+      {model.open && <RequestView key={model.open.request} continuation={model.open} send={send} />}
+      {model.running && !model.open && (
+        <p class="quiet working" role="status">
+          Working…
+        </p>
+      )}
+    </div>
+  );
+}
+
+function ItemView({ session, item }: { session: string; item: Item }) {
+  switch (item.kind) {
+    case "input":
+      return (
+        <article class="input" aria-label="You">
+          {item.parts.map((part, index) =>
+            part.type === "text" ? <p key={index}>{visible(part.text)}</p> : <Parts key={index} session={session} parts={[part]} />,
+          )}
+          {item.by && <p class="quiet">by {visible(item.by)}</p>}
+        </article>
+      );
+    case "reply":
+      if (item.text === "" && item.reasoning === "") return null;
+      return (
+        <article class="reply" aria-label="Answer" aria-busy={item.live}>
+          {item.reasoning && (
+            <details class="reasoning">
+              <summary>Reasoning</summary>
+              <p>{visible(item.reasoning)}</p>
+            </details>
+          )}
+          <Markdown text={item.text} />
+        </article>
+      );
+    case "call":
+      return <CallView session={session} call={item} />;
+    case "note":
+      return <p class={`note ${item.tone}`}>{visible(item.text)}</p>;
+    case "end": {
+      const { input_tokens, output_tokens, cost_micros } = item.usage;
+      const money = cost_micros === undefined ? "" : ` · ${cost(cost_micros)}`;
+      return (
+        <p class="figures">
+          {count(input_tokens)} tokens in, {count(output_tokens)} out{money} · {duration(item.ms)}
+        </p>
+      );
+    }
+  }
+}

@@ -1,0 +1,129 @@
+// Markdown as elements, from the parser's tokens. HTML in it is text, and images are links.
+
+import { lexer, type Token, type Tokens } from "marked";
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import { visible } from "./format";
+
+export function Markdown({ text }: { text: string }) {
+  const tokens = useMemo(() => lexer(visible(text)), [text]);
+  return <div class="markdown">{blocks(tokens)}</div>;
+}
+
+function blocks(tokens: Token[]): ComponentChildren {
+  return tokens.map((token, index) => <Block key={index} token={token} />);
+}
+
+function Block({ token }: { token: Token }): ComponentChildren {
+  switch (token.type) {
+    case "space":
+    case "def":
+      return null;
+    case "heading": {
+      // The page has one heading of its own above them.
+      const Tag = `h${Math.min(6, (token as Tokens.Heading).depth + 2)}` as "h3";
+      return <Tag>{inline(token.tokens)}</Tag>;
+    }
+    case "paragraph":
+      return <p>{inline(token.tokens)}</p>;
+    case "blockquote":
+      return <blockquote>{blocks(token.tokens ?? [])}</blockquote>;
+    case "hr":
+      return <hr />;
+    case "code":
+      return <Code text={(token as Tokens.Code).text} language={(token as Tokens.Code).lang ?? ""} />;
+    case "list": {
+      const list = token as Tokens.List;
+      const items = list.items.map((item, index) => (
+        <li key={index}>
+          {item.task && <input type="checkbox" checked={item.checked ?? false} disabled aria-label="task" />}
+          {blocks(item.tokens)}
+        </li>
+      ));
+      return list.ordered ? <ol start={Number(list.start) || 1}>{items}</ol> : <ul>{items}</ul>;
+    }
+    case "table":
+      return <Table table={token as Tokens.Table} />;
+    case "text":
+      return token.tokens ? <>{inline(token.tokens)}</> : <>{plain(token)}</>;
+    default:
+      return <p>{plain(token)}</p>;
+  }
+}
+
+function Table({ table }: { table: Tokens.Table }) {
+  const cells = (row: Tokens.TableCell[], Tag: "td" | "th") =>
+    row.map((cell, index) => (
+      <Tag key={index} class={cell.align ? `align-${cell.align}` : ""}>
+        {inline(cell.tokens)}
+      </Tag>
+    ));
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="table">
+      <table>
+        <thead>
+          <tr>{cells(table.header, "th")}</tr>
+        </thead>
+        <tbody>
+          {table.rows.map((row, index) => (
+            <tr key={index}>{cells(row, "td")}</tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+export function Code({ text, language = "" }: { text: string; language?: string }) {
+  return (
+    <pre tabIndex={0} data-language={language || undefined}>
+      <code>{text}</code>
+    </pre>
+  );
+}
+
+function inline(tokens: Token[] | undefined): ComponentChildren {
+  return (tokens ?? []).map((token, index) => <Inline key={index} token={token} />);
+}
+
+function Inline({ token }: { token: Token }): ComponentChildren {
+  switch (token.type) {
+    case "strong":
+      return <strong>{inline(token.tokens)}</strong>;
+    case "em":
+      return <em>{inline(token.tokens)}</em>;
+    case "del":
+      return <del>{inline(token.tokens)}</del>;
+    case "codespan":
+      return <code>{(token as Tokens.Codespan).text}</code>;
+    case "br":
+      return <br />;
+    case "link":
+      return <Link href={(token as Tokens.Link).href}>{inline(token.tokens)}</Link>;
+    case "image":
+      return <Link href={(token as Tokens.Image).href}>{(token as Tokens.Image).text || "image"}</Link>;
+    default:
+      return token.type === "text" && token.tokens ? <>{inline(token.tokens)}</> : <>{plain(token)}</>;
+  }
+}
+
+/// The text of a token. The parser escapes nothing, but the source of an escape has a backslash.
+function plain(token: Token): string {
+  return "text" in token && token.type !== "html" ? String(token.text) : token.raw;
+}
+
+/// A link to the web or to a mailbox, which shows where it leads; any other is its text.
+export function Link({ href, children }: { href: string; children: ComponentChildren }) {
+  let url: URL;
+  try {
+    url = new URL(href);
+  } catch {
+    return <>{children}</>;
+  }
+  if (!["http:", "https:", "mailto:"].includes(url.protocol)) return <>{children}</>;
+  return (
+    <a href={url.href} title={url.href} target="_blank" rel="noopener noreferrer">
+      {children}
+    </a>
+  );
+}

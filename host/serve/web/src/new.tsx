@@ -1,0 +1,62 @@
+// A new session.
+
+import { useEffect, useState } from "preact/hooks";
+import { get, post } from "./api";
+import { Composer } from "./composer";
+import { visible } from "./format";
+
+interface Named {
+  name: string;
+  description: string;
+}
+
+export function NewSession({ refresh }: { refresh: () => Promise<void> }) {
+  const [agents, setAgents] = useState<Named[]>([]);
+  const [workflows, setWorkflows] = useState<(Named & { faults: string[] })[]>([]);
+  const [model, setModel] = useState("");
+  const [chosen, setChosen] = useState("");
+  useEffect(() => {
+    void get<{ agents: Named[] }>("/agents").then(({ agents }) => setAgents(agents)).catch(() => {});
+    void get<{ workflows: (Named & { faults: string[] })[] }>("/workflows").then(({ workflows }) => setWorkflows(workflows)).catch(() => {});
+    void get<{ model: { provider: string; model: string } }>("/health")
+      .then(({ model }) => setModel(`${model.provider}:${model.model}`))
+      .catch(() => {});
+  }, []);
+  const [kind, name] = chosen === "" ? ["", ""] : [chosen.slice(0, chosen.indexOf(":")), chosen.slice(chosen.indexOf(":") + 1)];
+  const about = [...agents, ...workflows].find((known) => known.name === name);
+  return (
+    <div class="new">
+      <h1>New session</h1>
+      {model && <p class="quiet">Model {visible(model)}</p>}
+      <Composer
+        label="What is to be done?"
+        button="Start"
+        send={async (draft) => {
+          const made = await post<{ session: string }>("/sessions", { ...draft, ...(kind ? { [kind]: name } : {}) });
+          await refresh();
+          location.hash = `#/s/${made.session}`;
+        }}
+      >
+        {agents.length + workflows.length > 0 && (
+          <label class="row">
+            With
+            <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
+              <option value="">the default agent</option>
+              {agents.map((agent) => (
+                <option key={agent.name} value={`agent:${agent.name}`}>
+                  agent {visible(agent.name)}
+                </option>
+              ))}
+              {workflows.map((workflow) => (
+                <option key={workflow.name} value={`workflow:${workflow.name}`} disabled={workflow.faults.length > 0}>
+                  workflow {visible(workflow.name)}
+                </option>
+              ))}
+            </select>
+            {about && <span class="quiet">{visible(about.description)}</span>}
+          </label>
+        )}
+      </Composer>
+    </div>
+  );
+}

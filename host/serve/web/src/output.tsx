@@ -1,0 +1,138 @@
+// Results of calls and the files in messages.
+
+import { useEffect, useState } from "preact/hooks";
+import { bytes } from "./api";
+import { size, visible } from "./format";
+import { Code } from "./markdown";
+import type { FileData, Json, Output, Part } from "./types";
+
+/// Text beyond this is shown on request, so that a long result does not hold up the page.
+const LONG = 4_000;
+
+/// The types that a browser shows as pictures without running anything in them.
+const PICTURES: [string, number[]][] = [
+  ["image/png", [0x89, 0x50, 0x4e, 0x47]],
+  ["image/jpeg", [0xff, 0xd8, 0xff]],
+  ["image/gif", [0x47, 0x49, 0x46, 0x38]],
+];
+
+export function LongText({ text, language }: { text: string; language?: string }) {
+  const [shown, setShown] = useState(LONG);
+  const rest = text.length - shown;
+  return (
+    <>
+      <Code text={visible(text.slice(0, shown))} {...(language ? { language } : {})} />
+      {rest > 0 && (
+        <button type="button" class="quiet" onClick={() => setShown(shown + 16 * LONG)}>
+          Show more ({size(rest)} left)
+        </button>
+      )}
+    </>
+  );
+}
+
+export function JsonView({ value }: { value: Json }) {
+  return <LongText text={JSON.stringify(value, null, 2)} language="json" />;
+}
+
+export function OutputView({ session, output }: { session: string; output: Output }) {
+  switch (output.type) {
+    case "text":
+      return <LongText text={output.value} />;
+    case "error-text":
+      return (
+        <div class="failed">
+          <LongText text={output.value} />
+        </div>
+      );
+    case "json":
+      return <JsonView value={output.value} />;
+    case "error-json":
+      return (
+        <div class="failed">
+          <JsonView value={output.value} />
+        </div>
+      );
+    case "execution-denied":
+      return <p class="denied">Denied{output.reason ? `: ${visible(output.reason)}` : "."}</p>;
+    case "content":
+      return <Parts session={session} parts={output.value} />;
+  }
+}
+
+export function Parts({ session, parts }: { session: string; parts: Part[] }) {
+  return (
+    <>
+      {parts.map((part, index) =>
+        part.type === "text" ? (
+          <LongText key={index} text={part.text} />
+        ) : (
+          <File key={index} session={session} type={part.media_type} data={part.data} name={part.filename ?? ""} />
+        ),
+      )}
+    </>
+  );
+}
+
+function File(props: { session: string; type: string; data: FileData; name: string }) {
+  const { session, type, data, name } = props;
+  const label = visible(name || type);
+  if (data.type === "blob") {
+    const { digest, size } = data.value;
+    return <BlobFile session={session} digest={digest} bytes={size} label={label} wanted={type.startsWith("image/")} />;
+  }
+  if (data.type === "text") return <LongText text={data.value} />;
+  return <p class="file">{data.type === "url" ? `${label}: ${visible(data.value)}` : label}</p>;
+}
+
+/// A file of the journal: a picture is shown, anything else can be saved. Its first bytes decide, and
+/// not what a tool says of it.
+function BlobFile(props: { session: string; digest: string; bytes: number; label: string; wanted: boolean }) {
+  const { session, digest, label, wanted } = props;
+  const [url, setUrl] = useState<string | null>(null);
+  const [problem, setProblem] = useState("");
+  const path = `/sessions/${session}/blobs/${digest}`;
+  useEffect(() => {
+    let made: string | null = null;
+    let gone = false;
+    const load = async () => {
+      const data = await bytes(path);
+      const type = pictureType(new Uint8Array(data));
+      if (!type || gone) return;
+      made = URL.createObjectURL(new Blob([data], { type }));
+      setUrl(made);
+    };
+    if (wanted) load().catch((error: Error) => setProblem(error.message));
+    return () => {
+      gone = true;
+      if (made) URL.revokeObjectURL(made);
+    };
+  }, [path, wanted]);
+  const save = async () => {
+    const made = URL.createObjectURL(new Blob([await bytes(path)], { type: "application/octet-stream" }));
+    const link = document.createElement("a");
+    link.href = made;
+    link.download = label.replace(/[^\w.-]+/g, "_").slice(0, 100) || "file";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(made), 10_000);
+  };
+  return (
+    <figure class="file">
+      {url && <img src={url} alt={label} />}
+      <figcaption>
+        {label}, {size(props.bytes)}{" "}
+        <button type="button" class="quiet" onClick={() => void save().catch((error: Error) => setProblem(error.message))}>
+          Save
+        </button>
+        {problem && <span class="error"> {problem}</span>}
+      </figcaption>
+    </figure>
+  );
+}
+
+function pictureType(data: Uint8Array): string | null {
+  const is = (at: number, text: string) => [...text].every((char, index) => data[at + index] === char.charCodeAt(0));
+  if (is(0, "RIFF") && is(8, "WEBP")) return "image/webp";
+  const found = PICTURES.find(([, magic]) => magic.every((byte, index) => data[index] === byte));
+  return found?.[0] ?? null;
+}

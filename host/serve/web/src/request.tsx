@@ -1,0 +1,335 @@
+// What a session waits for: approvals, questions, and those of its agents.
+
+import { createContext } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
+import { get } from "./api";
+import { visible } from "./format";
+import { JsonView, LongText } from "./output";
+import type { AnswerForm, Awaiting, Continuation, Decision, DiffRow, FileChange, JsonObject, PendingCall, Question } from "./types";
+
+type Send = (form: AnswerForm) => Promise<void>;
+
+/// The changes of files by the calls that would make them.
+const Changes = createContext<Map<string, FileChange>>(new Map());
+
+export function RequestView({ continuation, send }: { continuation: Continuation; send: Send }) {
+  const [changes, setChanges] = useState<Map<string, FileChange>>(new Map());
+  const { session } = continuation;
+  useEffect(() => {
+    get<{ changes: { call_id: string; change: FileChange }[] }>(`/sessions/${session}/changes`)
+      .then(({ changes }) => setChanges(new Map(changes.map(({ call_id, change }) => [call_id, change]))))
+      // The arguments are shown in any case.
+      .catch(() => {});
+  }, [session]);
+  return (
+    <section class="request" aria-label="Waiting for you" data-request={continuation.request}>
+      <Changes.Provider value={changes}>
+        <Waiting awaiting={continuation.awaiting} send={send} />
+      </Changes.Provider>
+    </section>
+  );
+}
+
+const SIGNS = { hunk: "", same: " ", removed: "-", added: "+" };
+
+function Diff({ rows }: { rows: DiffRow[] }) {
+  return (
+    <pre class="diff" tabIndex={0} aria-label="Change of the file">
+      {rows.map((row, index) => (
+        <span key={index} class={row.kind}>
+          {SIGNS[row.kind]}
+          {visible(row.text.replace(/\n$/, ""))}
+          {"\n"}
+        </span>
+      ))}
+    </pre>
+  );
+}
+
+function Waiting({ awaiting, send }: { awaiting: Awaiting; send: Send }) {
+  switch (awaiting.kind) {
+    case "confirm":
+      return <Approvals calls={awaiting.calls} send={send} />;
+    case "answer":
+      return <QuestionView tool={awaiting.tool} question={awaiting.question} send={send} />;
+    case "external":
+      return (
+        <p>
+          {awaiting.calls.length === 1 ? "A call runs" : `${awaiting.calls.length} calls run`} outside of this host. Its
+          result comes over the API.
+        </p>
+      );
+    case "children":
+      return (
+        <>
+          {awaiting.children.map((child) => (
+            <fieldset key={child.call_id}>
+              <legend>Agent {visible(child.agent)}</legend>
+              <Waiting
+                awaiting={child.continuation.awaiting}
+                send={(form) => send({ children: [{ call_id: child.call_id, ...form }] })}
+              />
+            </fieldset>
+          ))}
+        </>
+      );
+  }
+}
+
+/// The arguments that say what a call is about, the most telling one first.
+const TARGETS = ["path", "to", "url", "command", "query", "name"];
+
+/// The name of the argument that says what a call is about.
+export function target(input: JsonObject): string | undefined {
+  return TARGETS.find((name) => typeof input[name] === "string");
+}
+
+function Approvals({ calls, send }: { calls: PendingCall[]; send: Send }) {
+  const [decided, setDecided] = useState<Map<string, Decision>>(new Map());
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  const submit = async (all: Map<string, Decision>) => {
+    setDecided(all);
+    const decisions = calls.flatMap((call) => all.get(call.call_id) ?? []);
+    if (decisions.length < calls.length) return;
+    setBusy(true);
+    try {
+      await send({ decisions });
+    } catch (error) {
+      setProblem((error as Error).message);
+      setDecided(new Map());
+    } finally {
+      setBusy(false);
+    }
+  };
+  const decide = (decision: Decision) => submit(new Map(decided).set(decision.call_id, decision));
+  const approveAll = () => submit(new Map(calls.map(({ call_id }) => [call_id, { type: "approve", call_id }])));
+  const open = calls.filter((call) => !decided.has(call.call_id));
+  return (
+    <>
+      {calls.length > 1 && (
+        <p>
+          <strong>{calls.length} calls</strong> wait for approval.{" "}
+          <button type="button" disabled={busy} onClick={() => void approveAll()}>
+            Approve all
+          </button>
+        </p>
+      )}
+      {calls.map((call, index) => (
+        <ApprovalView
+          key={call.call_id}
+          call={call}
+          place={calls.length > 1 ? `${index + 1} of ${calls.length}` : ""}
+          decision={decided.get(call.call_id)}
+          busy={busy}
+          decide={decide}
+          again={() => {
+            const rest = new Map(decided);
+            rest.delete(call.call_id);
+            setDecided(rest);
+          }}
+        />
+      ))}
+      {calls.length > 1 && open.length > 0 && decided.size > 0 && <p class="quiet">{open.length} left to decide.</p>}
+      {problem && <p class="error" role="alert">{problem}</p>}
+    </>
+  );
+}
+
+interface ApprovalProps {
+  call: PendingCall;
+  place: string;
+  decision: Decision | undefined;
+  busy: boolean;
+  decide: (decision: Decision) => void;
+  again: () => void;
+}
+
+function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalProps) {
+  const [mode, setMode] = useState<"" | "deny" | "edit">("");
+  const [reason, setReason] = useState("");
+  const [text, setText] = useState(() => JSON.stringify(call.input, null, 2));
+  const [fault, setFault] = useState("");
+  const { call_id } = call;
+  const may = (kind: string) => call.decisions.includes(kind);
+  const about = target(call.input);
+  const change = useContext(Changes).get(call_id);
+  const compared = change?.kind === "compared" ? change : undefined;
+  const known = [...(compared?.shows ?? []), ...(about ? [about] : [])];
+  const edit = () => {
+    try {
+      const input = JSON.parse(text) as JsonObject;
+      if (typeof input !== "object" || input === null || Array.isArray(input)) throw new Error("it is no object");
+      decide({ type: "edit", call_id, input });
+    } catch (error) {
+      setFault(`The arguments are no JSON object: ${(error as Error).message}`);
+    }
+  };
+  return (
+    <article class="approval" aria-label={`Approve ${call.tool}?`}>
+      <header>
+        <strong>{visible(call.title ?? call.tool)}</strong> {call.title && <code>{call.tool}</code>}
+        <span class={`badge ${call.effect}`}>{call.effect}</span>
+        <span class="quiet grow">{place}</span>
+      </header>
+      {about && <p class="target">{visible(String(call.input[about]))}</p>}
+      {compared && <Diff rows={compared.rows} />}
+      {change?.kind === "unread" && <p class="quiet">Nothing to compare with: {visible(change.reason)}</p>}
+      {(call.executables ?? []).length > 0 && (
+        <p class="warning">It may rewrite programs: {call.executables!.map(visible).join(", ")}</p>
+      )}
+      <Arguments input={call.input} without={known} />
+      <details>
+        <summary>Exact JSON, and the rule</summary>
+        <JsonView value={call.input} />
+        <p class="quiet">Asked by the rule {visible(call.rule)}.</p>
+      </details>
+      {decision ? (
+        <p>
+          <span class="quiet">Decided: {decision.type}.</span>{" "}
+          <button type="button" class="quiet" disabled={busy} onClick={again}>
+            Change
+          </button>
+        </p>
+      ) : (
+        <div class="actions">
+          {may("approve") && (
+            <>
+              <button type="button" class="primary" disabled={busy} onClick={() => decide({ type: "approve", call_id })}>
+                Approve
+              </button>
+              <button
+                type="button"
+                disabled={busy}
+                onClick={() => decide({ type: "approve", call_id, remember: { what: "tool", scope: "session" } })}
+              >
+                Approve {call.tool} for this session
+              </button>
+            </>
+          )}
+          {may("edit") && (
+            <button type="button" disabled={busy} aria-expanded={mode === "edit"} onClick={() => setMode(mode === "edit" ? "" : "edit")}>
+              Edit…
+            </button>
+          )}
+          {may("reject") && (
+            <button type="button" disabled={busy} aria-expanded={mode === "deny"} onClick={() => setMode(mode === "deny" ? "" : "deny")}>
+              Deny…
+            </button>
+          )}
+        </div>
+      )}
+      {!decision && mode === "deny" && (
+        <form
+          class="row"
+          onSubmit={(event) => {
+            event.preventDefault();
+            decide({ type: "reject", call_id, ...(reason ? { reason } : {}) });
+          }}
+        >
+          <label class="grow">
+            Reason, for the model (optional)
+            <input value={reason} onInput={(event) => setReason(event.currentTarget.value)} autoFocus />
+          </label>
+          <button disabled={busy}>Deny</button>
+        </form>
+      )}
+      {!decision && mode === "edit" && (
+        <div>
+          <label>
+            Arguments
+            <textarea rows={8} spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+          </label>
+          {fault && <p class="error" role="alert">{fault}</p>}
+          <button type="button" disabled={busy} onClick={edit}>
+            Approve these arguments
+          </button>
+        </div>
+      )}
+    </article>
+  );
+}
+
+/// The arguments for reading: text as text, and what replaces what as a comparison.
+export function Arguments({ input, without = [] }: { input: JsonObject; without?: string[] }) {
+  const rows = Object.entries(input).filter(([name]) => !without.includes(name));
+  return (
+    <dl class="arguments">
+      {rows.map(([name, value]) => (
+        <div key={name} class={/^old/.test(name) ? "removed" : /^new/.test(name) ? "added" : ""}>
+          <dt>{visible(name)}</dt>
+          <dd>{typeof value === "string" ? <LongText text={value} /> : <JsonView value={value} />}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function QuestionView({ tool, question, send }: { tool: string; question: Question; send: Send }) {
+  const choices = question.choices ?? [];
+  const [picked, setPicked] = useState<number[]>([]);
+  const [text, setText] = useState("");
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  const give = async (form: AnswerForm) => {
+    setBusy(true);
+    try {
+      await send(form);
+    } catch (error) {
+      setProblem((error as Error).message);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const answer = () => {
+    if (text !== "") return give({ answer: { type: "text", text } });
+    if (question.multiple) return give({ answer: { type: "choices", indexes: picked } });
+    const [index] = picked;
+    return index === undefined ? Promise.resolve() : give({ answer: { type: "choice", index } });
+  };
+  const mayWrite = question.free_text || choices.length === 0;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void answer();
+      }}
+    >
+      <fieldset disabled={busy}>
+        <legend>
+          <code>{tool}</code> asks
+        </legend>
+        <p class="prompt">{visible(question.prompt)}</p>
+        {choices.map((choice, index) => (
+          <label key={index} class="choice">
+            <input
+              type={question.multiple ? "checkbox" : "radio"}
+              name="choice"
+              checked={picked.includes(index)}
+              onChange={(event) => {
+                const others = question.multiple ? picked.filter((other) => other !== index) : [];
+                setPicked(event.currentTarget.checked ? [...others, index].sort((a, b) => a - b) : others);
+              }}
+            />
+            {visible(choice)}
+          </label>
+        ))}
+        {mayWrite && (
+          <label>
+            {choices.length > 0 ? "Or in your own words" : "Answer"}
+            <input value={text} onInput={(event) => setText(event.currentTarget.value)} />
+          </label>
+        )}
+        <div class="actions">
+          <button class="primary" disabled={text === "" && picked.length === 0 && !question.multiple}>
+            Answer
+          </button>
+          <button type="button" onClick={() => void give({ answer: { type: "cancelled" } })}>
+            Decline
+          </button>
+        </div>
+        {problem && <p class="error" role="alert">{problem}</p>}
+      </fieldset>
+    </form>
+  );
+}

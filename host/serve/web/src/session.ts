@@ -1,0 +1,294 @@
+// A session as a list of items, from the lines of its stream. Lines only ever add to it.
+
+import type { AuditEntry, Continuation, JsonObject, Line, Output, Part, Usage } from "./types";
+
+export type Item = InputItem | ReplyItem | CallItem | NoteItem | EndItem;
+
+interface Base {
+  /// Unique in the session, and stable.
+  key: string;
+}
+
+export interface InputItem extends Base {
+  kind: "input";
+  parts: Part[];
+  by?: string;
+}
+
+export interface ReplyItem extends Base {
+  kind: "reply";
+  text: string;
+  reasoning: string;
+  /// Whether the text still arrives.
+  live: boolean;
+  model?: string;
+  usage?: Usage;
+  ms?: number;
+}
+
+export interface CallItem extends Base {
+  kind: "call";
+  id: string;
+  tool: string;
+  input: JsonObject | null;
+  state: "requested" | "waiting" | "running" | "ended" | "skipped";
+  effect?: string;
+  rule?: string;
+  output?: Output;
+  /// The digest of the whole result, where `output` is a preview.
+  whole?: string;
+  ms?: number;
+  progress?: { message: string; fraction?: number };
+  audit: AuditEntry[];
+  /// The session of the agent.
+  child?: string;
+  stdio?: string;
+}
+
+export interface NoteItem extends Base {
+  kind: "note";
+  text: string;
+  tone: "quiet" | "warning" | "error";
+}
+
+export interface EndItem extends Base {
+  kind: "end";
+  usage: Usage;
+  ms: number;
+}
+
+export interface Model {
+  items: Item[];
+  calls: Map<string, CallItem>;
+  reply: ReplyItem | null;
+  /// The open request.
+  open: Continuation | null;
+  outcome: string | null;
+  running: boolean;
+  name: string;
+  /// The number of changes; the view reads the model again when it grows.
+  version: number;
+}
+
+export function newModel(): Model {
+  return { items: [], calls: new Map(), reply: null, open: null, outcome: null, running: false, name: "", version: 0 };
+}
+
+export function apply(model: Model, lines: Line[]): void {
+  for (const line of lines) {
+    // What agents do is read from their own sessions.
+    if (line.path && line.path.length > 0) continue;
+    if (line.event) record(model, line.seq ?? 0, line.event);
+    else if (line.live) live(model, line);
+  }
+  model.version += 1;
+}
+
+function push<T extends Item>(model: Model, item: T): T {
+  model.items.push(item);
+  return item;
+}
+
+function note(model: Model, key: string, text: string, tone: NoteItem["tone"] = "quiet"): void {
+  push(model, { kind: "note", key, text, tone });
+}
+
+function call(model: Model, id: string, tool: string, input: JsonObject | null): CallItem {
+  const known = model.calls.get(id);
+  if (known) {
+    if (input) known.input = input;
+    return known;
+  }
+  const item: CallItem = { kind: "call", key: `call-${id}`, id, tool, input, state: "requested", audit: [] };
+  model.calls.set(id, item);
+  return push(model, item);
+}
+
+function replying(model: Model): ReplyItem {
+  model.reply ??= push(model, { kind: "reply", key: `live-${model.items.length}`, text: "", reasoning: "", live: true });
+  return model.reply;
+}
+
+function live(model: Model, line: Line): void {
+  switch (line.live) {
+    case "text":
+      replying(model).text += line.text;
+      break;
+    case "reasoning":
+      replying(model).reasoning += line.text;
+      break;
+    case "restarted":
+      if (model.reply) model.reply.text = "";
+      break;
+    case "waiting":
+      note(model, `wait-${model.items.length}`, `${line.error} Trying again in ${Math.round(line.wait_ms / 1000)} s.`, "warning");
+      break;
+    case "note":
+      note(model, `note-${model.items.length}`, line.text);
+      break;
+    case "call-progress": {
+      const running = model.calls.get(line.call_id);
+      if (running) running.progress = { message: line.message, fraction: line.fraction };
+      break;
+    }
+  }
+}
+
+function record(model: Model, seq: number, event: NonNullable<Line["event"]>): void {
+  const key = `event-${seq}`;
+  const ends = event.kind === "turn-ended";
+  if (!ends && !["approval-revoked", "session-forked", "context-set"].includes(event.kind)) {
+    model.running = true;
+    model.open = null;
+  }
+  switch (event.kind) {
+    case "session-forked":
+      note(model, key, "Copied from another session.");
+      break;
+    case "input-received":
+      push(model, { kind: "input", key, parts: event.message.content ?? [], ...(event.by ? { by: event.by } : {}) });
+      break;
+    case "model-requested":
+      model.reply = null;
+      break;
+    case "model-replied":
+      replied(model, key, event);
+      break;
+    case "call-received":
+    case "call-intended": {
+      const item = call(model, event.call_id, event.tool, event.input);
+      item.state = "running";
+      if (event.effect) item.effect = event.effect;
+      if (event.rule) item.rule = event.rule;
+      break;
+    }
+    case "node-intended": {
+      const of = event.iteration === undefined ? event.node : `${event.node}[${event.iteration}]`;
+      const item = call(model, event.call_id, `${of} · ${event.tool}`, event.input ?? null);
+      item.state = "running";
+      item.effect = event.effect;
+      break;
+    }
+    case "call-settled":
+      settled(call(model, event.call_id, event.tool, null), event, event.output);
+      break;
+    case "node-settled": {
+      const { output, error, text } = event.output;
+      const shown: Output = output ?? (error ? { type: "error-text", value: error.message } : { type: "text", value: text });
+      settled(call(model, event.call_id, `${event.node} · ${event.tool}`, null), event, shown);
+      break;
+    }
+    case "node-skipped":
+      note(model, key, `Node ${event.node} was skipped.`);
+      break;
+    case "agent-spawned":
+      call(model, event.call_id, event.agent, null).child = event.session;
+      break;
+    case "approval-requested":
+    case "calls-dispatched":
+      for (const waiting of event.calls) {
+        const item = call(model, waiting.call_id, waiting.tool, waiting.input);
+        item.state = "waiting";
+        item.effect = waiting.effect;
+      }
+      break;
+    case "question-asked":
+      call(model, event.call_id, event.tool, null).state = "waiting";
+      break;
+    case "answer-received":
+      note(model, key, event.answer.type === "cancelled" ? "You declined to answer." : "You answered the question.");
+      break;
+    case "decision-recorded": {
+      const words = event.decisions.map((decision: { type: string }) => DECIDED[decision.type] ?? decision.type);
+      const by = event.by === undefined ? "You" : event.by;
+      note(model, key, `${by} ${[...new Set(words)].join(", ")} ${words.length === 1 ? "the call" : `${words.length} calls`}.`);
+      break;
+    }
+    case "approval-remembered":
+      note(model, key, `Approval of ${event.rule.tool} is remembered for this ${event.scope}.`);
+      break;
+    case "hook-decided":
+      note(model, key, `Hook ${event.verdict.hook ?? ""} decided: ${event.verdict.verdict?.kind ?? event.verdict.kind ?? "changed it"}.`, "warning");
+      break;
+    case "results-referenced":
+    case "history-summarised":
+      note(model, key, "The conversation was shortened to fit the model's window.");
+      break;
+    case "turn-interrupted":
+      note(model, key, "The program ended during this turn.", "warning");
+      break;
+    case "repair-requested":
+      note(model, key, "The answer did not fit its schema; the model was asked again.", "warning");
+      break;
+    case "artifact-stored":
+      note(model, key, `Stored ${event.name}.`);
+      break;
+    case "workflow-started":
+      note(model, key, `Workflow ${event.workflow} started.`);
+      break;
+    case "turn-ended":
+      ended(model, key, event.outcome);
+      break;
+  }
+}
+
+const DECIDED: Record<string, string> = {
+  approve: "approved",
+  edit: "changed and approved",
+  reject: "denied",
+  respond: "answered",
+};
+
+function replied(model: Model, key: string, event: NonNullable<Line["event"]>): void {
+  const reply = event.reply;
+  const item = model.reply ?? { kind: "reply" as const, key, text: "", reasoning: "", live: false };
+  item.text = reply.text;
+  item.reasoning = reply.reasoning ?? item.reasoning;
+  item.live = false;
+  item.usage = reply.usage;
+  item.ms = event.duration_ms;
+  if (reply.provenance) item.model = `${reply.provenance.provider}:${reply.provenance.model}`;
+  if (!model.reply) push(model, item);
+  model.reply = null;
+  for (const requested of reply.tool_calls ?? []) {
+    call(model, requested.id, requested.name, requested.input ?? { arguments: requested.raw_arguments });
+  }
+}
+
+function settled(item: CallItem, event: NonNullable<Line["event"]>, output: Output): void {
+  item.state = "ended";
+  item.output = output;
+  item.ms = event.accounting.wall_us / 1000;
+  item.audit = event.audit ?? [];
+  if (event.rule) item.rule = event.rule;
+  if (event.whole) item.whole = event.whole.digest;
+  if (event.accounting.stdio) item.stdio = event.accounting.stdio;
+  delete item.progress;
+}
+
+function ended(model: Model, key: string, outcome: any): void {
+  model.outcome = outcome.type;
+  model.reply = null;
+  model.open = outcome.continuation ?? null;
+  model.running = outcome.type === "needs-more-turns";
+  switch (outcome.type) {
+    case "halted":
+      note(model, key, outcome.message || "A tool ended the run.", "warning");
+      break;
+    case "refusal":
+      note(model, key, outcome.text || "The model declined to answer.", "warning");
+      break;
+    case "cancelled":
+      note(model, key, "Stopped.");
+      break;
+    case "budget-exceeded":
+      note(model, key, `The budget is used up: ${JSON.stringify(outcome.budget)}`, "error");
+      break;
+    case "error":
+      note(model, key, outcome.error.message ?? `The turn failed: ${outcome.error.kind ?? outcome.error.type}`, "error");
+      break;
+  }
+  if (outcome.type === "done") {
+    push(model, { kind: "end", key: `${key}-end`, usage: outcome.summary.total_usage, ms: outcome.summary.duration_ms });
+  }
+}

@@ -1,0 +1,46 @@
+// The tools, and what they may reach.
+
+import { useEffect, useState } from "preact/hooks";
+import { get } from "./api";
+import { visible } from "./format";
+import type { Tool } from "./types";
+
+interface Grants {
+  reach: string[];
+  components: { component: string; grants: string[] }[];
+}
+
+export function Tools() {
+  const [tools, setTools] = useState<Tool[]>([]);
+  const [grants, setGrants] = useState<Grants>({ reach: [], components: [] });
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    const failed = (error: Error) => setProblem(error.message);
+    get<{ tools: Tool[] }>("/tools").then(({ tools }) => setTools(tools)).catch(failed);
+    get<Grants>("/grants").then(setGrants).catch(failed);
+  }, []);
+  return (
+    <div class="tools" tabIndex={0} role="region" aria-label="Tools">
+      <h1>Tools</h1>
+      {problem && <p class="error" role="alert">{problem}</p>}
+      <h2>What they may reach</h2>
+      <ul class="plain">
+        {grants.components.map(({ component, grants }) => (
+          <li key={component}>
+            <code>{visible(component)}</code> {grants.map(visible).join("; ")}
+          </li>
+        ))}
+      </ul>
+      <h2>{tools.length} tools</h2>
+      <ul class="plain">
+        {tools.map((tool) => (
+          <li key={tool.name}>
+            <strong>{visible(tool.title ?? tool.name)}</strong> {tool.title && <code>{tool.name}</code>}{" "}
+            <span class={`badge ${tool.effect}`}>{tool.effect}</span>
+            <p class="description">{visible(tool.description)}</p>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,128 @@
+// The parts of the API's values that the page reads. `GET /api/v1/openapi.json` has all of them.
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+export interface SessionRow {
+  session: string;
+  name: string | null;
+  title: string | null;
+  directory: string | null;
+  outcome: string | null;
+  model: string | null;
+  cost_micros: number | null;
+  started_ms: number;
+  last_ms: number;
+  events: number;
+  running: boolean;
+}
+
+export type FileData =
+  | { type: "bytes" | "url" | "text"; value: string }
+  | { type: "blob"; value: { digest: string; size: number } };
+
+export type Part =
+  | { type: "text"; text: string }
+  | { type: "file"; media_type: string; data: FileData; filename?: string };
+
+export type Output =
+  | { type: "text" | "error-text"; value: string }
+  | { type: "json" | "error-json"; value: Json }
+  | { type: "content"; value: Part[] }
+  | { type: "execution-denied"; reason?: string };
+
+export interface PendingCall {
+  call_id: string;
+  tool: string;
+  title?: string;
+  effect: string;
+  input: JsonObject;
+  executables?: string[];
+  rule: string;
+  decisions: string[];
+}
+
+export interface Question {
+  prompt: string;
+  choices?: string[];
+  free_text: boolean;
+  multiple?: boolean;
+}
+
+export type Awaiting =
+  | { kind: "confirm"; index: number; calls: PendingCall[] }
+  | { kind: "answer"; call_id: string; tool: string; question: Question }
+  | { kind: "external"; calls: PendingCall[] }
+  | { kind: "children"; children: WaitingChild[] };
+
+export interface WaitingChild {
+  call_id: string;
+  agent: string;
+  continuation: Continuation;
+}
+
+export interface Continuation {
+  session: string;
+  request: string;
+  awaiting: Awaiting;
+  expires_at_ms?: number;
+}
+
+export type Remember = { what: "tool" | "arguments"; scope: "session" };
+
+export type Decision =
+  | { type: "approve"; call_id: string; remember?: Remember }
+  | { type: "edit"; call_id: string; input: JsonObject }
+  | { type: "reject"; call_id: string; reason?: string };
+
+export type Answer =
+  | { type: "text"; text: string }
+  | { type: "choice"; index: number }
+  | { type: "choices"; indexes: number[] }
+  | { type: "cancelled" };
+
+/// An answer to a request: exactly one of its fields.
+export interface AnswerForm {
+  decisions?: Decision[];
+  answer?: Answer;
+  children?: ({ call_id: string } & AnswerForm)[];
+}
+
+export interface DiffRow {
+  kind: "hunk" | "same" | "removed" | "added";
+  text: string;
+}
+
+export type FileChange =
+  | { kind: "compared"; rows: DiffRow[]; shows: string[] }
+  | { kind: "unread"; reason: string };
+
+export interface Usage {
+  input_tokens: number;
+  output_tokens: number;
+  cost_micros?: number;
+}
+
+export interface AuditEntry {
+  request: string;
+  verdict: "allowed" | "denied";
+  rule: string;
+  count: number;
+}
+
+export interface Tool {
+  name: string;
+  title?: string;
+  description: string;
+  effect: string;
+}
+
+/// A line of a session's stream: an event of its journal, or something live.
+export interface Line {
+  seq?: number;
+  at_ms?: number;
+  event?: { kind: string } & { [key: string]: any };
+  live?: string;
+  path?: string[];
+  [key: string]: any;
+}

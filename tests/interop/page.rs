@@ -1,0 +1,165 @@
+//! The page of `agent-host serve` in a browser. `page/page.mjs` has what a user does there; the
+//! tests here have the model, the server and the end of it.
+
+use agent_host_test_support::{
+    TestEnv,
+    api::{ApiServer, TOKEN},
+    chat::{Answer, ChatServer},
+    installed::{browser_packages, here},
+    of_kind,
+};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+use std::{fs, path::PathBuf, process::Command};
+
+/// A browser, and the packages that drive it.
+struct Browser {
+    packages: PathBuf,
+}
+
+impl Browser {
+    fn find() -> Option<Self> {
+        let packages = browser_packages()?;
+        Some(Self { packages })
+    }
+
+    /// Does what the script has under a name, and fails where it fails.
+    fn run(&self, server: &ApiServer, name: &str, argument: &str) {
+        let output = Command::new("node")
+            .arg(here("interop/page/page.mjs"))
+            .args([name, &format!("http://{}", server.address), TOKEN, argument])
+            .env("PAGE_PACKAGES", &self.packages)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {said}");
+        // Figures, for whoever looks at them with `--nocapture`.
+        eprint!("{said}");
+    }
+}
+
+/// Text that would run, load or deceive if any part of it were taken for markup.
+const HOSTILE: &str = "# Done <img src=x onerror=alert(1)>\n\n<script>alert(2)</script>\n\n\
+    [a](javascript:alert(3)) [b](https://example.com/b) ![c](https://example.com/c.png) \
+    \u{202e}reversed\u{200b}\u{7}\n\n| a | b |\n|---|---|\n| <b>x</b> | `y` |\n";
+
+/// A message is sent, the answer streams, a lost connection loses nothing, its Markdown is elements and nothing of it runs, and the
+/// page has no serious fault of accessibility in either theme.
+#[test]
+fn conversation() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.write("note.txt", "<script>alert(4)</script>");
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("read_file", json!({"path": "note.txt"}))]),
+        Answer::text(HOSTILE),
+        Answer::text("You are welcome."),
+        Answer::text("Yes."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "conversation", "");
+    assert_eq!(of_kind(&env.events(), "input-received").len(), 3);
+}
+
+/// An approval is shown with what it changes, answered in one window and closed in both; the second
+/// is denied with a reason, the third edited.
+#[test]
+fn approvals() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.write("a.txt", "one\ntwo\n");
+    let write = |path: &str| {
+        let input = json!({"path": path, "content": "one\nthree\n"});
+        Answer::calls(&[("write_file", input)])
+    };
+    let model = ChatServer::start(vec![
+        write("a.txt"),
+        write("b.txt"),
+        write("c.txt"),
+        Answer::text("Written."),
+    ]);
+    let server = ApiServer::start(&env, &model, &["--write"]);
+    browser.run(&server, "approvals", "");
+    let read = |name: &str| fs::read_to_string(env.work().join(name)).ok();
+    assert_eq!(read("a.txt").as_deref(), Some("one\nthree\n"));
+    assert_eq!(read("b.txt"), None);
+    assert_eq!(read("c.txt").as_deref(), Some("edited"));
+    let events = env.events();
+    let decisions = of_kind(&events, "decision-recorded");
+    assert_eq!(
+        decisions[1]["decisions"][0],
+        json!({"type": "reject", "call_id": "call-2", "reason": "not there"})
+    );
+}
+
+/// A question of the model is answered by several of its choices.
+#[test]
+fn question() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let question = json!({"question": "Which?", "choices": ["red", "green", "blue"], "multiple": true});
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("ask_user", json!({"questions": [question]}))]),
+        Answer::text("Noted."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "question", "");
+    let events = env.events();
+    let answers = of_kind(&events, "answer-received");
+    assert_eq!(
+        answers[0]["answer"],
+        json!({"type": "choices", "indexes": [0, 2]})
+    );
+}
+
+/// A session is named, copied, exported and deleted.
+#[test]
+fn management() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![Answer::text("Hello.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "management", "");
+    let rows = server.get("/sessions").json();
+    let names: Vec<_> = rows["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["name"].clone())
+        .collect();
+    assert_eq!(names, [json!(null)]);
+}
+
+/// A session of 10,000 calls shows its end first. The script says how long the main thread was
+/// busy at most.
+#[test]
+fn long_session() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let mut messages = vec![json!({"role": "user", "content": "Count."})];
+    for number in 0..10_000 {
+        let id = format!("call_{number}");
+        let call = json!({"id": id, "type": "function",
+            "function": {"name": "count", "arguments": format!("{{\"n\":{number}}}")}});
+        messages.push(json!({"role": "assistant", "tool_calls": [call]}));
+        messages.push(json!({"role": "tool", "tool_call_id": id, "content": number.to_string()}));
+    }
+    messages.push(json!({"role": "assistant", "content": "The end."}));
+    env.write("messages.json", &json!(messages).to_string());
+    let imported = env.run(&["sessions", "import", "messages.json"]);
+    let session = imported.stdout.trim().to_owned();
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    let model = ChatServer::start(Vec::new());
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "long-session", &session);
+}
