@@ -3,7 +3,7 @@
 import { visible } from "./format";
 import type { FieldKind, FormField, Json, JsonObject } from "./types";
 
-/// What each field shows at first: its default.
+/// The text of each field at first: its default.
 export function initial(fields: FormField[]): string[] {
   return fields.map((field) => (field.default === undefined || field.default === null ? "" : String(field.default)));
 }
