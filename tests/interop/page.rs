@@ -103,7 +103,8 @@ fn question() {
         return;
     };
     let env = TestEnv::new();
-    let question = json!({"question": "Which?", "choices": ["red", "green", "blue"], "multiple": true});
+    let question =
+        json!({"question": "Which?", "choices": ["red", "green", "blue"], "multiple": true});
     let model = ChatServer::start(vec![
         Answer::calls(&[("ask_user", json!({"questions": [question]}))]),
         Answer::text("Noted."),

@@ -148,7 +148,9 @@ pub fn browser_packages() -> Option<PathBuf> {
     let found = PACKAGES.get_or_init(|| {
         let is_there = |name| Path::new("/usr/bin").join(name).exists();
         if !programs.into_iter().any(is_there) {
-            return Err("there is no Chromium; `apt-get install chromium-headless-shell`".to_owned());
+            return Err(
+                "there is no Chromium; `apt-get install chromium-headless-shell`".to_owned(),
+            );
         }
         locked("page", "interop/page", None)
     });
