@@ -37,6 +37,7 @@ mod dist;
 mod docs;
 mod explain;
 mod external;
+mod forms;
 mod hook_example;
 mod hooks;
 mod idempotency;

@@ -3,6 +3,7 @@
 //! escaped.
 
 mod elicitation;
+mod form;
 mod input;
 mod live;
 mod markdown;

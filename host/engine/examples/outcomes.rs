@@ -70,6 +70,7 @@ impl ToolRunner for Tools {
                     choices: vec!["window".into(), "aisle".into()],
                     free_text: false,
                     multiple: false,
+                    form: None,
                 },
                 answered_by: AnsweredBy::Result,
                 accounting: Accounting::default(),

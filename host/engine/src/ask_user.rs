@@ -89,6 +89,7 @@ fn ask(invocation: &Invocation) -> RunEnd {
                 choices: open.choices.clone(),
                 free_text: open.free_text,
                 multiple: open.multiple,
+                form: None,
             },
             answered_by: AnsweredBy::Rerun,
             accounting: Accounting::default(),

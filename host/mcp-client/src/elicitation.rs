@@ -1,21 +1,16 @@
 //! Questions of a server to the user (`elicitation/create`): bounded forms of primitive fields, and
 //! addresses that the user opens. Every text in them is the server's.
 
-use agent_host_engine::{BoxFuture, schema::AnswerSchema};
+use agent_host_engine::BoxFuture;
+use agent_host_types::form::{FormField, MAX_FIELDS};
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
 use serde_json::{Map, Value};
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 /// The maximum length of a message, in bytes; that of a tool's question.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 
-/// The maximum of fields of a form; each is a prompt.
-const MAX_FIELDS: usize = 32;
-
-/// The maximum of choices of a field.
-const MAX_CHOICES: usize = 64;
-
-/// The maximum length of a title, a description, a choice or an address, in bytes.
+/// The maximum length of an address, in bytes.
 const MAX_TEXT_BYTES: usize = 2 * 1024;
 
 /// Asks the user on behalf of servers.
@@ -39,7 +34,7 @@ pub struct Elicitation {
 #[derive(Debug)]
 pub enum ElicitationKind {
     /// A form.
-    Form(Vec<Field>),
+    Form(Vec<FormField>),
     /// An `http` or `https` address that the user is to open; the answer goes elsewhere.
     Url(String),
 }
@@ -53,182 +48,6 @@ pub enum ElicitationAnswer {
     Decline,
     /// The user made no choice.
     Cancel,
-}
-
-/// A field of a form.
-#[derive(Debug)]
-pub struct Field {
-    /// The key of the value.
-    pub name: String,
-    /// The title, if it has one.
-    pub title: Option<String>,
-    /// The description, if it has one.
-    pub description: Option<String>,
-    /// Whether the form needs a value.
-    pub required: bool,
-    /// The value of an empty answer.
-    pub default: Option<Value>,
-    /// The kind of value.
-    pub kind: FieldKind,
-    schema: Arc<AnswerSchema>,
-}
-
-/// The kind of a field's value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FieldKind {
-    /// A text; the format that the server names, such as `email`.
-    Text(Option<String>),
-    /// A number.
-    Number,
-    /// A number without a fraction.
-    Integer,
-    /// Yes or no.
-    Boolean,
-    /// One of these.
-    One(Vec<Choice>),
-    /// Any of these.
-    Many(Vec<Choice>),
-}
-
-/// A choice of a field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// The value that is sent.
-    pub value: String,
-    /// The text for the user.
-    pub title: String,
-}
-
-impl Field {
-    /// Parses what the user typed: a number of a choice, several with commas between them, `y` or
-    /// `n`, a number, or text. Nothing typed is the default, or no value.
-    ///
-    /// # Errors
-    /// The reason why it is no value of the field, as a sentence that may quote the server.
-    pub fn parse(&self, typed: &str) -> Result<Option<Value>, String> {
-        let typed = typed.trim();
-        let value = match (typed, &self.default) {
-            ("", Some(default)) => default.clone(),
-            ("", None) if self.required => return Err("A value is required.".to_owned()),
-            ("", None) => return Ok(None),
-            _ => self.kind.parse(typed)?,
-        };
-        let checked = self.schema.parse(&value.to_string());
-        checked.map(Some).map_err(|error| error.to_string())
-    }
-
-    fn new(name: &str, schema: &Value, required: bool) -> Result<Self, String> {
-        let text = |key: &str| {
-            let text = schema.get(key).and_then(Value::as_str);
-            text.map(bounded).transpose()
-        };
-        let kind = FieldKind::of(schema)?;
-        let compiled = AnswerSchema::compile(schema).map_err(|error| error.to_string())?;
-        let default = schema.get("default").filter(|default| {
-            // One that does not fit would be refused as an answer.
-            compiled.parse(&default.to_string()).is_ok()
-        });
-        Ok(Self {
-            name: bounded(name)?,
-            title: text("title")?,
-            description: text("description")?,
-            required,
-            default: default.cloned(),
-            kind,
-            schema: Arc::new(compiled),
-        })
-    }
-}
-
-impl FieldKind {
-    fn of(schema: &Value) -> Result<Self, String> {
-        let kind = schema.get("type").and_then(Value::as_str);
-        if kind == Some("array") {
-            let items = schema.get("items").unwrap_or(&Value::Null);
-            let choices = choices(items)?.ok_or("a list without choices")?;
-            return Ok(Self::Many(choices));
-        }
-        if let Some(choices) = choices(schema)? {
-            return Ok(Self::One(choices));
-        }
-        match kind {
-            Some("string") => {
-                let format = schema.get("format").and_then(Value::as_str);
-                Ok(Self::Text(format.map(bounded).transpose()?))
-            }
-            Some("number") => Ok(Self::Number),
-            Some("integer") => Ok(Self::Integer),
-            Some("boolean") => Ok(Self::Boolean),
-            _ => Err("a field of an unknown type".to_owned()),
-        }
-    }
-
-    fn parse(&self, typed: &str) -> Result<Value, String> {
-        match self {
-            Self::Text(_) => Ok(typed.into()),
-            Self::Number | Self::Integer => match serde_json::from_str(typed) {
-                Ok(Value::Number(number)) => Ok(Value::Number(number)),
-                _ => Err("Type a number, such as 12.".to_owned()),
-            },
-            Self::Boolean => match typed.to_ascii_lowercase().as_str() {
-                "y" | "yes" | "true" => Ok(true.into()),
-                "n" | "no" | "false" => Ok(false.into()),
-                _ => Err("Type y or n.".to_owned()),
-            },
-            Self::One(choices) => chosen(choices, typed),
-            Self::Many(choices) => {
-                let each = typed.split(',').map(|one| chosen(choices, one.trim()));
-                each.collect::<Result<Vec<_>, _>>().map(Value::Array)
-            }
-        }
-    }
-}
-
-/// Returns the choice of a number, counted from 1.
-fn chosen(choices: &[Choice], typed: &str) -> Result<Value, String> {
-    let index = typed.parse::<usize>().ok();
-    let choice = index.and_then(|number| choices.get(number.checked_sub(1)?));
-    choice
-        .map(|choice| choice.value.as_str().into())
-        .ok_or_else(|| format!("Type the number of a choice, 1 to {}.", choices.len()))
-}
-
-/// Returns the choices of a schema: `enum` with or without `enumNames`, or titled constants.
-fn choices(schema: &Value) -> Result<Option<Vec<Choice>>, String> {
-    let titled = schema.get("oneOf").or_else(|| schema.get("anyOf"));
-    let titled = titled.and_then(Value::as_array);
-    let pairs: Vec<(Option<&str>, Option<&str>)> =
-        if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-            let names = schema.get("enumNames").and_then(Value::as_array);
-            let name = |index: usize| names.and_then(|names| names.get(index)?.as_str());
-            let values = values.iter().enumerate();
-            values
-                .map(|(index, value)| (value.as_str(), name(index)))
-                .collect()
-        } else if let Some(values) = titled {
-            let values = values.iter();
-            values
-                .map(|value| {
-                    let (value, title) = (value.get("const"), value.get("title"));
-                    (value.and_then(Value::as_str), title.and_then(Value::as_str))
-                })
-                .collect()
-        } else {
-            return Ok(None);
-        };
-    if pairs.is_empty() || pairs.len() > MAX_CHOICES {
-        return Err(format!("a field has not 1 to {MAX_CHOICES} choices"));
-    }
-    let choice = |(value, title): (Option<&str>, Option<&str>)| {
-        let value = bounded(value.ok_or("a choice is no text")?)?;
-        let title = title.map(bounded).transpose()?;
-        Ok(Choice {
-            title: title.unwrap_or_else(|| value.clone()),
-            value,
-        })
-    };
-    let choices: Result<_, String> = pairs.into_iter().map(choice).collect();
-    choices.map(Some)
 }
 
 fn bounded(text: &str) -> Result<String, String> {
@@ -269,7 +88,7 @@ impl Elicitation {
 }
 
 /// Returns the fields in the server's order.
-fn fields(schema: &ElicitationSchema) -> Result<Vec<Field>, String> {
+fn fields(schema: &ElicitationSchema) -> Result<Vec<FormField>, String> {
     if schema.properties.len() > MAX_FIELDS {
         return Err(format!("its form has more than {MAX_FIELDS} fields"));
     }
@@ -283,7 +102,8 @@ fn fields(schema: &ElicitationSchema) -> Result<Vec<Field>, String> {
     definitions
         .map(|(name, definition)| {
             let definition = serde_json::to_value(definition).map_err(|error| error.to_string())?;
-            Field::new(name, &definition, required.contains(name))
+            let field = FormField::from_schema(name, &definition, required.contains(name));
+            field.map_err(|why| format!("a field of its form {why}"))
         })
         .collect()
 }

@@ -27,9 +27,7 @@ mod supervisor;
 mod tests;
 
 pub use config::{Endpoint, Reach, ServerCommand, ServerConfig, Supervisor};
-pub use elicitation::{
-    Choice, Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, Field, FieldKind,
-};
+pub use elicitation::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor};
 pub use error::ConnectError;
 pub use features::{Count, Features};
 pub use headers::{check_header_name, check_header_value};

@@ -8,6 +8,7 @@ use agent_host_engine::turn::{CallPreview, QuestionPreview};
 use agent_host_types::{
     approval::Decision,
     continuation::PendingCall,
+    form::Form,
     question::{Answer, Question},
     tool::DecisionKind,
 };
@@ -108,6 +109,12 @@ pub(crate) fn answer(question: &Question, reply: &ElicitResult) -> Answer {
     if reply.action != ElicitationAction::Accept {
         return Answer::Cancelled;
     }
+    if question.form.is_some() {
+        let fields = reply.content.as_ref().and_then(Value::as_object);
+        let answer = fields.cloned().map(|fields| Answer::Fields { fields });
+        let answer = answer.filter(|answer| question.check(answer).is_ok());
+        return answer.unwrap_or(Answer::Cancelled);
+    }
     // If both fields are filled in, the text is more specific.
     let text = field(reply, TEXT).filter(|text| !text.is_empty());
     if let Some(text) = text.filter(|_| takes_text(question)) {
@@ -151,6 +158,9 @@ fn decision_schema(call: &PendingCall) -> ElicitationSchema {
 }
 
 fn answer_schema(question: &Question) -> ElicitationSchema {
+    if let Some(form) = &question.form {
+        return form_schema(form);
+    }
     let mut choices: Vec<String> = Vec::new();
     for choice in &question.choices {
         // A form's values must differ; of equal choices the first is offered.
@@ -174,6 +184,26 @@ fn answer_schema(question: &Question) -> ElicitationSchema {
             .optional_string(TEXT),
     };
     form.build_unchecked()
+}
+
+/// Returns a tool's form in the protocol's form.
+fn form_schema(form: &Form) -> ElicitationSchema {
+    let mut schema = ElicitationSchema::builder();
+    let mut order = Vec::new();
+    for field in form.fields() {
+        // Each kind of field is one of the protocol's.
+        let Ok(definition) = serde_json::from_value(field.schema()) else {
+            continue;
+        };
+        order.push(field.name.clone());
+        schema = match field.required {
+            true => schema.required_property(&field.name, definition),
+            false => schema.property(&field.name, definition),
+        };
+    }
+    let mut schema = schema.build_unchecked();
+    schema.property_order = Some(order);
+    schema
 }
 
 /// Returns the reply of a user who cannot be asked or whose client is gone.

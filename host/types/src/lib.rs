@@ -4,7 +4,7 @@
 //! - [`message`], [`output`], [`model`], [`tool`]: the data sent to and returned by models and
 //!   tools; [`media`]: media types of files.
 //! - [`event`]: the journal's records; [`turn`], [`approval`], [`continuation`], [`question`]: the
-//!   input and the report of a turn.
+//!   input and the report of a turn; [`form`]: the fields of questions.
 //! - [`artifact`]: names of artifacts; [`custom_context`]: what the operator's program says of a session's request.
 //! - [`budget`], [`context`], [`limits`], [`accounting`], [`json`]: bounds, and the usage that they
 //!   bound.
@@ -29,6 +29,7 @@ pub mod continuation;
 pub mod custom_context;
 pub mod event;
 pub mod failure;
+pub mod form;
 pub mod hook;
 pub mod id;
 pub mod json;

@@ -3,17 +3,18 @@
 use crate::{
     accounting::{Accounting, AuditEntry},
     failure::ToolFailure,
+    form::Form,
     output::ToolResultOutput,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The most questions of one call. Each answer costs another run of the call from its start.
 pub const MAX_QUESTIONS: usize = 16;
 
-/// A question of a call to the user.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A question of a call to the user: a text with choices, or a form.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// The text of the question.
@@ -21,11 +22,15 @@ pub struct Question {
     /// The choices; may be empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
-    /// Whether the answer may be free text. Without choices it may in any case.
+    /// Whether the answer may be free text. Without choices and a form it may in any case.
     pub free_text: bool,
     /// Whether the answer may be several of the choices.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub multiple: bool,
+    /// The fields to fill in; a question with a form has no choices. Absent in requests of version 3
+    /// and older.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
 }
 
 /// The user's answer to a question.
@@ -46,6 +51,11 @@ pub enum Answer {
     Choices {
         /// The indexes of the choices, from 0.
         indexes: Vec<u32>,
+    },
+    /// The values of a form.
+    Fields {
+        /// The values by the names of their fields.
+        fields: Map<String, Value>,
     },
     /// The user declined to answer.
     Cancelled,
@@ -102,6 +112,20 @@ pub enum AnswerError {
         /// The number of choices.
         choices: usize,
     },
+    /// An answer of another kind to a form.
+    #[error(
+        "the question is a form; its answer is `{{\"type\": \"fields\", \"fields\": {{...}}}}` with the values of its fields"
+    )]
+    NotFields,
+    /// The values of a form where none is asked for.
+    #[error("the question is no form; it allows a text or one of its {choices} choices")]
+    NoForm {
+        /// The number of choices.
+        choices: usize,
+    },
+    /// Values that do not fit the form.
+    #[error("{0}")]
+    Field(String),
     /// Several choices where one is allowed.
     #[error("the question allows one of its {choices} choices")]
     NotMultiple {
@@ -120,7 +144,7 @@ pub enum AnswerError {
 
 impl Question {
     /// Checks the bounds of the question: a prompt of at most 4 KiB that is not blank, and at most
-    /// 32 choices of 512 bytes.
+    /// 32 choices of 512 bytes, or a form. A form is bounded by its construction.
     ///
     /// # Errors
     /// `invalid-output`, naming the bound.
@@ -137,6 +161,8 @@ impl Question {
             .any(|choice| choice.len() > MAX_CHOICE_BYTES)
         {
             format!("one of its choices has more than {MAX_CHOICE_BYTES} bytes")
+        } else if self.form.is_some() && (self.free_text || !self.choices.is_empty()) {
+            "it has a form, and allows another answer, too".to_owned()
         } else {
             return Ok(());
         };
@@ -153,6 +179,11 @@ impl Question {
         let choices = self.choices.len();
         match answer {
             Answer::Cancelled => Ok(()),
+            Answer::Fields { fields } => match &self.form {
+                Some(form) => form.check(fields).map_err(AnswerError::Field),
+                None => Err(AnswerError::NoForm { choices }),
+            },
+            _ if self.form.is_some() => Err(AnswerError::NotFields),
             Answer::Text { .. } if self.free_text || choices == 0 => Ok(()),
             Answer::Text { .. } => Err(AnswerError::NoFreeText { choices }),
             Answer::Choice { index } => self.check_choice(*index),
@@ -185,7 +216,8 @@ impl Question {
         }
     }
 
-    /// Returns the answer in words: a text, or a list of them; `null` if the user declined.
+    /// Returns the answer in words: a text, a list of them, or the values of a form; `null` if the
+    /// user declined.
     #[must_use]
     pub fn value(&self, answer: &Answer) -> Value {
         let choice = |index: &u32| self.choice(*index).unwrap_or_default().into();
@@ -195,6 +227,7 @@ impl Question {
             Answer::Choices { indexes } => {
                 indexes.iter().map(choice).collect::<Vec<Value>>().into()
             }
+            Answer::Fields { fields } => fields.clone().into(),
             Answer::Cancelled => Value::Null,
         }
     }

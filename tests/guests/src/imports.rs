@@ -102,6 +102,17 @@ pub const ASK: Import = Import {
     signature: "(param i32 i32 i32 i32 i32 i32 i32)",
 };
 
+/// `agent:tool/human.ask-form`. Takes a prompt, a schema, and an address for the answer.
+pub const ASK_FORM: Import = Import {
+    interfaces: &[r#"(import "agent:tool/human@0.1.0" (instance $human
+        (type $f (variant (case "fields" string) (case "cancelled") (case "unavailable")))
+        (export "form-answer" (type $form-answer (eq $f)))
+        (export "ask-form" (func (param "prompt" string) (param "schema" string) (result $form-answer)))))"#],
+    function: r#"$human "ask-form""#,
+    name: "ask-form",
+    signature: "(param i32 i32 i32 i32 i32)",
+};
+
 /// `wasi:cli/exit.exit`.
 pub const EXIT: Import = Import {
     interfaces: &[r#"(import "wasi:cli/exit@0.2.6" (instance $exit

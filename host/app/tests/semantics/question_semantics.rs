@@ -27,6 +27,7 @@ pub(super) fn which() -> Question {
         choices: Vec::new(),
         free_text: true,
         multiple: false,
+        form: None,
     }
 }
 

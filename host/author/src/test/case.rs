@@ -163,9 +163,10 @@ fn context(table: toml::Table) -> Result<CustomContext, ConfigError> {
         .map_err(|why| case_error!("`context` cannot be used: {why}", "make it smaller"))
 }
 
-/// Parses an answer: a string, the index of a choice, indexes of several, or `{ cancelled = true }`.
-fn answer(value: &toml::Value) -> Result<Answer, ConfigError> {
-    let parsed = match value {
+/// Parses an answer: a string, the index of a choice, indexes of several, `{ fields = { ... } }` for
+/// a form, or `{ cancelled = true }`.
+fn answer(given: &toml::Value) -> Result<Answer, ConfigError> {
+    let parsed = match given {
         toml::Value::String(text) => Some(Answer::Text { text: text.clone() }),
         toml::Value::Integer(index) => {
             let index = u32::try_from(*index).ok();
@@ -180,15 +181,24 @@ fn answer(value: &toml::Value) -> Result<Answer, ConfigError> {
             indexes.map(|indexes| Answer::Choices { indexes })
         }
         toml::Value::Table(table) => {
-            let cancelled = table.get("cancelled") == Some(&toml::Value::Boolean(true));
-            (cancelled && table.len() == 1).then_some(Answer::Cancelled)
+            let mut entries = table.iter();
+            match (
+                entries.next().map(|(key, value)| (key.as_str(), value)),
+                entries.next(),
+            ) {
+                (Some(("cancelled", toml::Value::Boolean(true))), None) => Some(Answer::Cancelled),
+                (Some(("fields", toml::Value::Table(fields))), None) => Some(Answer::Fields {
+                    fields: value::from_table(fields.clone())?,
+                }),
+                _ => None,
+            }
         }
         _ => None,
     };
     parsed.ok_or_else(|| {
         case_error!(
-            "`{value}` is no answer",
-            "write the words in quotes, the number of a choice (from 0), or `{{ cancelled = true }}`"
+            "`{given}` is no answer",
+            "write the words in quotes, the number of a choice (from 0), `{{ fields = {{ NAME = VALUE }} }}` for a form, or `{{ cancelled = true }}`"
         )
     })
 }

@@ -93,7 +93,7 @@ pub(crate) struct RunArgs {
     pub(crate) name: Option<String>,
     /// With `--resume`: decide about a call that waits: `CALL=approve`, `CALL=reject:REASON`,
     /// `CALL=edit:JSON` or `CALL=respond:TEXT`; a question is answered with `respond`,
-    /// `choice:NUMBER` or `reject`. Repeatable.
+    /// `choice:NUMBER`, `fields:JSON` (a form) or `reject`. Repeatable.
     #[arg(long, value_name = "CALL=DECISION", requires = "resume", conflicts_with_all = ["prompt", "submit"])]
     pub(crate) decide: Vec<String>,
     /// With `--resume`: the results of calls that ran outside, as a JSON file.

@@ -1,15 +1,22 @@
 //! Asks the user a tool's question. The tool may give the answer any effect, so the question is a
 //! security prompt.
 
-use super::{BOLD, Terminal, YELLOW, answer as read_answer};
+use super::{
+    BOLD, Terminal, YELLOW, answer as read_answer,
+    form::{FormPrompt, counted},
+    tool_name,
+};
 use agent_host_engine::turn::QuestionPreview;
-use agent_host_types::question::{Answer, Question};
+use agent_host_types::{
+    form::Form,
+    question::{Answer, Question},
+};
 
 /// The columns of a choice's number, beside its frame.
 const NUMBER_COLUMNS: usize = 5;
 
-/// Shows a call's question and reads the answer: the number of a choice, or free text where it is
-/// allowed. `None` means later.
+/// Shows a call's question and reads the answer: the number of a choice, free text where it is
+/// allowed, or the fields of a form. `None` means later.
 pub(crate) fn ask_question(terminal: &Terminal, tool: &str, question: &Question) -> Option<Answer> {
     let columns = terminal.columns().saturating_sub(NUMBER_COLUMNS);
     let QuestionPreview {
@@ -19,6 +26,14 @@ pub(crate) fn ask_question(terminal: &Terminal, tool: &str, question: &Question)
         below,
     } = QuestionPreview::new(tool, question, columns);
     let mut ask = format!("\n{YELLOW}{asks}{YELLOW:#}\n{prompt}\n");
+    if let Some(form) = &question.form {
+        return ask_form(
+            terminal,
+            tool,
+            &format!("{ask}{BOLD}{below}{BOLD:#} "),
+            form,
+        );
+    }
     for (index, choice) in choices.iter().enumerate() {
         ask.push_str(&numbered(index + 1, choice));
     }
@@ -48,6 +63,22 @@ pub(crate) fn ask_question(terminal: &Terminal, tool: &str, question: &Question)
                 }
             }
         }
+    }
+}
+
+/// Reads the fields of a form.
+fn ask_form(terminal: &Terminal, tool: &str, ask: &str, form: &Form) -> Option<Answer> {
+    let prompt = FormPrompt {
+        question: &format!("{ask}{}", counted(form.fields())),
+        send: &format!("Send it to the tool {}?", tool_name(tool)),
+        refusals: &[
+            ("c", "cancel", Some(Answer::Cancelled)),
+            ("l", "answer later", None),
+        ],
+    };
+    match prompt.fill_in(terminal, form.fields())? {
+        Ok(fields) => Some(Answer::Fields { fields }),
+        Err(refusal) => refusal,
     }
 }
 
@@ -105,6 +136,7 @@ mod tests {
             choices: vec!["red".to_owned(), "blue".to_owned()],
             free_text: false,
             multiple: false,
+            form: None,
         };
         let choice = |index| Answer::Choice { index };
         let cases = [

@@ -35,6 +35,7 @@ fn which() -> Question {
         choices: vec!["red".into(), "blue".into()],
         free_text: false,
         multiple: true,
+        form: None,
     }
 }
 
@@ -44,6 +45,7 @@ fn why() -> Question {
         choices: Vec::new(),
         free_text: true,
         multiple: false,
+        form: None,
     }
 }
 

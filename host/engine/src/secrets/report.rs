@@ -37,6 +37,9 @@ impl Secrets {
         self.string(&mut question.prompt);
         let choices = &mut question.choices;
         choices.iter_mut().for_each(|choice| self.string(choice));
+        if let Some(form) = &mut question.form {
+            form.redact(|text| self.string(text));
+        }
     }
 
     /// Checks a result. On failure the result is redacted and the failure is that of the redacted

@@ -282,6 +282,7 @@ fn question() -> Question {
         choices: vec!["a".to_owned(), "b".to_owned()],
         free_text: true,
         multiple: false,
+        form: None,
     }
 }
 

@@ -1,12 +1,13 @@
-use super::{Elicitation, ElicitationKind, Field, FieldKind, MAX_CHOICES, MAX_FIELDS};
+use super::{Elicitation, ElicitationKind};
+use agent_host_types::form::{FieldKind, FormField, MAX_FIELD_CHOICES, MAX_FIELDS};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
 
-fn form(properties: &Value, required: &[&str]) -> Result<Vec<Field>, String> {
+fn form(properties: &Value, required: &[&str]) -> Result<Vec<FormField>, String> {
     form_of_text(&properties.to_string(), required)
 }
 
-fn form_of_text(properties: &str, required: &[&str]) -> Result<Vec<Field>, String> {
+fn form_of_text(properties: &str, required: &[&str]) -> Result<Vec<FormField>, String> {
     let required = json!(required);
     let params = format!(
         r#"{{"mode": "form", "message": "Who?", "requestedSchema":
@@ -20,7 +21,7 @@ fn form_of_text(properties: &str, required: &[&str]) -> Result<Vec<Field>, Strin
     }
 }
 
-fn field(schema: &Value, required: &[&str]) -> Field {
+fn field(schema: &Value, required: &[&str]) -> FormField {
     form(&json!({ "f": schema }), required).unwrap().remove(0)
 }
 
@@ -86,13 +87,12 @@ fn fields_keep_the_order_and_titles_of_the_server() {
         .iter()
         .map(|field| (field.name.as_str(), field.required, field.kind.clone()))
         .collect();
-    assert_eq!(
-        seen,
-        [
-            ("b", true, FieldKind::Text(Some("email".to_owned()))),
-            ("a", false, FieldKind::Boolean),
-        ]
-    );
+    let text = FieldKind::Text {
+        format: Some("email".to_owned()),
+        min_length: None,
+        max_length: None,
+    };
+    assert_eq!(seen, [("b", true, text), ("a", false, FieldKind::Boolean),]);
     assert_eq!(fields[0].title.as_deref(), Some("B"));
     assert_eq!(fields[0].description.as_deref(), Some("the b"));
     assert_eq!(fields[1].default, Some(json!(true)));
@@ -103,7 +103,9 @@ fn form_beyond_a_bound_is_refused() {
     let many: Map<String, Value> = (0..=MAX_FIELDS)
         .map(|index| (index.to_string(), json!({ "type": "boolean" })))
         .collect();
-    let choices: Vec<String> = (0..=MAX_CHOICES).map(|index| index.to_string()).collect();
+    let choices: Vec<String> = (0..=MAX_FIELD_CHOICES)
+        .map(|index| index.to_string())
+        .collect();
     let long = "x".repeat(2049);
     let cases = [
         (Value::Object(many), "more than 32 fields"),

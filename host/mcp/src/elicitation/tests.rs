@@ -7,6 +7,7 @@ use super::{Prompt, answer, decision, no_reply, parse};
 use agent_host_types::{
     approval::Decision,
     continuation::PendingCall,
+    form::Form,
     id::{CallId, Digest},
     question::{Answer, Question},
     tool::{DecisionKind, Effect},
@@ -37,6 +38,7 @@ fn question(choices: &[&str], free_text: bool) -> Question {
         choices: choices.iter().map(|&choice| choice.to_owned()).collect(),
         free_text,
         multiple: false,
+        form: None,
     }
 }
 
@@ -251,5 +253,50 @@ fn malformed_reply_is_not_parsed() {
         json!({ "action": "maybe" }),
     ] {
         assert_eq!(parse(&value), None, "{value}");
+    }
+}
+
+/// Each field is in the client's form, in the tool's order; values that do not fit are no answer.
+#[test]
+fn form_of_a_tool_becomes_one_of_the_protocol() {
+    let fields = r#"{
+        "z": { "type": "string", "title": "Z", "description": "The z.", "format": "date-time",
+               "minLength": 1, "maxLength": 40, "default": "now" },
+        "i": { "type": "integer", "minimum": 1, "maximum": 9, "default": 2 },
+        "n": { "type": "number", "minimum": 0.5, "maximum": 1.5, "default": 1.25 },
+        "b": { "type": "boolean", "default": true },
+        "e": { "type": "string", "enum": ["r", "g"], "default": "g" },
+        "t": { "type": "string", "oneOf": [{ "const": "r", "title": "Red" }] }
+    }"#;
+    let schema = format!(r#"{{"type": "object", "properties": {fields}, "required": ["i", "e"]}}"#);
+    let question = Question {
+        prompt: "Which?".to_owned(),
+        form: Some(Form::parse(&schema).unwrap()),
+        ..Question::default()
+    };
+    let asked = Prompt::Question {
+        tool: "paint".to_owned(),
+        question: question.clone(),
+    };
+    let shown = serde_json::to_string(&asked.form()).unwrap();
+    let positions =
+        ["z", "i", "n", "b", "e", "t"].map(|name| shown.find(&format!("\"{name}\":{{")));
+    assert!(positions.is_sorted() && positions[0].is_some(), "{shown}");
+    let requested: Value = serde_json::from_str(&schema).unwrap();
+    assert_eq!(form(&asked)["requestedSchema"], requested);
+    let fits = json!({ "i": 3, "e": "r" });
+    let given = Answer::Fields {
+        fields: fits.as_object().cloned().unwrap(),
+    };
+    let cases = [
+        ("accept", fits.clone(), given),
+        ("accept", json!({ "i": 0, "e": "r" }), Answer::Cancelled),
+        ("accept", json!({ "e": "r" }), Answer::Cancelled),
+        ("accept", Value::Null, Answer::Cancelled),
+        ("decline", fits, Answer::Cancelled),
+    ];
+    for (action, content, expected) in cases {
+        let given = answer(&question, &reply(action, content.clone()));
+        assert_eq!(given, expected, "{action} {content}");
     }
 }

@@ -12,9 +12,11 @@ use crate::{
 };
 use agent_host_engine::secrets::Secrets;
 use agent_host_types::{
+    form::Form,
     question::{Answer, AnsweredQuestion, Question},
     tool::Effect,
 };
+use serde_json::Value;
 use std::sync::Arc;
 
 /// The questions of one call.
@@ -28,10 +30,15 @@ pub(crate) struct HumanCtx {
 }
 
 impl HumanCtx {
-    fn answer(&mut self, question: Question) -> Result<WitAnswer, Unwind> {
+    /// Returns the answer of an earlier run; `None` if no user can be asked.
+    fn answer(&mut self, mut question: Question) -> Result<Option<Answer>, Unwind> {
+        // Redacted like the journaled question with which it is compared. Other tools' secrets
+        // stay: two questions that become equal by their marks would tell the guest what is in
+        // them.
+        self.granted.question(&mut question);
         if let Some(earlier) = self.answers.next() {
             return if earlier.question == question {
-                Ok(to_wit(earlier.answer))
+                Ok(Some(earlier.answer))
             } else {
                 Err(Unwind::QuestionChanged)
             };
@@ -40,41 +47,49 @@ impl HumanCtx {
         // question.
         let is_bound = self.gate.effect == Effect::Effectful && self.gate.is_dirty();
         if !self.can_ask || is_bound {
-            return Ok(WitAnswer::Unavailable);
+            return Ok(None);
         }
         Err(Unwind::Asked(question))
     }
 }
 
-fn to_wit(answer: Answer) -> WitAnswer {
-    match answer {
-        Answer::Text { text } => WitAnswer::Text(text),
-        Answer::Choice { index } => WitAnswer::Choice(index),
-        Answer::Choices { mut indexes } => {
-            indexes.sort_unstable();
-            indexes.dedup();
-            WitAnswer::Choices(indexes)
-        }
-        Answer::Cancelled => WitAnswer::Cancelled,
-    }
-}
-
 impl human::Host for HumanCtx {
     async fn ask(&mut self, question: WitQuestion) -> wasmtime::Result<WitAnswer> {
-        let mut question = Question {
+        let answer = self.answer(Question {
             prompt: question.prompt,
             choices: question.choices,
             free_text: question.free_text,
             multiple: question.multiple,
-        };
-        // Redacted like the journaled question with which it is compared. Other tools' secrets
-        // stay: two questions that become equal by their marks would tell the guest what is in
-        // them.
-        self.granted.question(&mut question);
-        Ok(self.answer(question)?)
+            form: None,
+        })?;
+        Ok(match answer {
+            None => WitAnswer::Unavailable,
+            Some(Answer::Text { text }) => WitAnswer::Text(text),
+            Some(Answer::Choice { index }) => WitAnswer::Choice(index),
+            Some(Answer::Choices { mut indexes }) => {
+                indexes.sort_unstable();
+                indexes.dedup();
+                WitAnswer::Choices(indexes)
+            }
+            // A question without a form allows no fields.
+            Some(Answer::Fields { .. } | Answer::Cancelled) => WitAnswer::Cancelled,
+        })
     }
 
-    async fn ask_form(&mut self, _: String, _: String) -> wasmtime::Result<FormAnswer> {
-        Ok(FormAnswer::Unavailable)
+    async fn ask_form(&mut self, prompt: String, schema: String) -> wasmtime::Result<FormAnswer> {
+        let form = Form::parse(&schema).map_err(Unwind::InvalidForm)?;
+        let answer = self.answer(Question {
+            prompt,
+            form: Some(form),
+            ..Question::default()
+        })?;
+        Ok(match answer {
+            None => FormAnswer::Unavailable,
+            Some(Answer::Fields { fields }) => {
+                FormAnswer::Fields(Value::Object(fields).to_string())
+            }
+            // A form allows nothing else.
+            Some(_) => FormAnswer::Cancelled,
+        })
     }
 }

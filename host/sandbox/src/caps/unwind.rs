@@ -17,6 +17,9 @@ pub(crate) enum Unwind {
     /// The call asks the user, which is not a failure.
     #[error("the call asked a question")]
     Asked(Question),
+    /// With the rule that the form breaks.
+    #[error("the call asked with a form that cannot be shown: {0}")]
+    InvalidForm(String),
     #[error("the call asked something else than in its first run")]
     QuestionChanged,
     /// With the parser's message.

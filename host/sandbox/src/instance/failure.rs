@@ -138,6 +138,9 @@ fn of_unwind(unwind: &Unwind, limits: &Limits) -> ToolFailure {
         Unwind::Asked(_) => ToolFailure::invalid_output(
             "The tool asked the user a question where none can be asked.",
         ),
+        Unwind::InvalidForm(why) => ToolFailure::invalid_output(format!(
+            "The tool asked with a form that cannot be shown: {why}; a form is a JSON Schema of one object with flat fields."
+        )),
         Unwind::QuestionChanged => ToolFailure::invalid_output(
             "The tool was run again with the user's answer, and asked something else than before; a tool that asks must ask the same again.",
         ),

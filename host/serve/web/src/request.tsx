@@ -3,6 +3,7 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import { get } from "./api";
+import { FormFields, initial, values } from "./form";
 import { visible } from "./format";
 import { JsonView, LongText } from "./output";
 import type { AnswerForm, Awaiting, Continuation, Decision, DiffRow, FileChange, JsonObject, PendingCall, Question } from "./types";
@@ -269,6 +270,8 @@ function QuestionView({ tool, question, send }: { tool: string; question: Questi
   const choices = question.choices ?? [];
   const [picked, setPicked] = useState<number[]>([]);
   const [text, setText] = useState("");
+  const fields = question.form;
+  const [typed, setTyped] = useState(() => initial(fields ?? []));
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   const give = async (form: AnswerForm) => {
@@ -282,12 +285,13 @@ function QuestionView({ tool, question, send }: { tool: string; question: Questi
     }
   };
   const answer = () => {
+    if (fields) return give({ answer: { type: "fields", fields: values(fields, typed) } });
     if (text !== "") return give({ answer: { type: "text", text } });
     if (question.multiple) return give({ answer: { type: "choices", indexes: picked } });
     const [index] = picked;
     return index === undefined ? Promise.resolve() : give({ answer: { type: "choice", index } });
   };
-  const mayWrite = question.free_text || choices.length === 0;
+  const mayWrite = !fields && (question.free_text || choices.length === 0);
   return (
     <form
       onSubmit={(event) => {
@@ -314,6 +318,7 @@ function QuestionView({ tool, question, send }: { tool: string; question: Questi
             {visible(choice)}
           </label>
         ))}
+        {fields && <FormFields fields={fields} typed={typed} set={setTyped} />}
         {mayWrite && (
           <label>
             {choices.length > 0 ? "Or in your own words" : "Answer"}
@@ -321,7 +326,7 @@ function QuestionView({ tool, question, send }: { tool: string; question: Questi
           </label>
         )}
         <div class="actions">
-          <button class="primary" disabled={text === "" && picked.length === 0 && !question.multiple}>
+          <button class="primary" disabled={!fields && text === "" && picked.length === 0 && !question.multiple}>
             Answer
           </button>
           <button type="button" onClick={() => void give({ answer: { type: "cancelled" } })}>

@@ -47,7 +47,23 @@ export interface Question {
   choices?: string[];
   free_text: boolean;
   multiple?: boolean;
+  form?: FormField[];
 }
+
+export interface FormField {
+  name: string;
+  title?: string;
+  description?: string;
+  required?: boolean;
+  default?: Json;
+  kind: FieldKind;
+}
+
+export type FieldKind =
+  | { type: "text"; format?: string; min_length?: number; max_length?: number }
+  | { type: "number" | "integer"; minimum?: number; maximum?: number }
+  | { type: "boolean" }
+  | { type: "one"; choices: { value: string; title?: string }[] };
 
 export type Awaiting =
   | { kind: "confirm"; index: number; calls: PendingCall[] }
@@ -79,6 +95,7 @@ export type Answer =
   | { type: "text"; text: string }
   | { type: "choice"; index: number }
   | { type: "choices"; indexes: number[] }
+  | { type: "fields"; fields: JsonObject }
   | { type: "cancelled" };
 
 /// An answer to a request: exactly one of its fields.

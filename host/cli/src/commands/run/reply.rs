@@ -31,6 +31,7 @@ enum DecisionArg {
     Edit(Map<String, Value>),
     Respond(String),
     Choice(Vec<u32>),
+    Fields(Map<String, Value>),
 }
 
 /// True if the arguments answer a waiting session.
@@ -173,12 +174,12 @@ fn name_only_call(words: &mut [(CallId, DecisionArg)], child: &WaitingChild, pat
     }
 }
 
-/// Parses `CALL=approve`, `CALL=reject[:REASON]`, `CALL=edit:JSON`, `CALL=respond:TEXT` or
-/// `CALL=choice:NUMBER`.
+/// Parses `CALL=approve`, `CALL=reject[:REASON]`, `CALL=edit:JSON`, `CALL=respond:TEXT`,
+/// `CALL=choice:NUMBER` or `CALL=fields:JSON`.
 fn parse(text: &str) -> Result<(CallId, DecisionArg), Failure> {
     let refuse = |why: &str| {
         Failure::usage(format!(
-            "`--decide {}` {why}; write CALL=approve, CALL=reject:REASON, CALL=edit:JSON, CALL=respond:TEXT or CALL=choice:NUMBER",
+            "`--decide {}` {why}; write CALL=approve, CALL=reject:REASON, CALL=edit:JSON, CALL=respond:TEXT, CALL=choice:NUMBER or CALL=fields:JSON",
             one_line(text, 200)
         ))
     };
@@ -195,6 +196,11 @@ fn parse(text: &str) -> Result<(CallId, DecisionArg), Failure> {
         ("edit", Some(arguments)) => {
             DecisionArg::Edit(serde_json::from_str(arguments).map_err(|error| {
                 refuse(&format!("has arguments that are no JSON object ({error})"))
+            })?)
+        }
+        ("fields", Some(values)) => {
+            DecisionArg::Fields(serde_json::from_str(values).map_err(|error| {
+                refuse(&format!("has fields that are no JSON object ({error})"))
             })?)
         }
         ("respond", Some(text)) => DecisionArg::Respond(text.to_owned()),
@@ -230,9 +236,9 @@ fn decisions(
             DecisionArg::Reject(reason) => Decision::Reject { call_id, reason },
             DecisionArg::Edit(input) => Decision::Edit { call_id, input },
             DecisionArg::Respond(text) => Decision::Respond { call_id, text },
-            DecisionArg::Choice(_) => {
+            DecisionArg::Choice(_) | DecisionArg::Fields(_) => {
                 return Err(Failure::usage(format!(
-                    "call {} waits for a decision, and a choice is the answer to a question",
+                    "call {} waits for a decision, and a choice or fields are the answer to a question",
                     escape_line(&call_id.0)
                 )));
             }
@@ -275,9 +281,10 @@ fn answer(
     match word {
         DecisionArg::Respond(text) => Ok(Answer::Text { text }),
         DecisionArg::Choice(indexes) => Ok(chosen(indexes)),
+        DecisionArg::Fields(fields) => Ok(Answer::Fields { fields }),
         DecisionArg::Reject(None) => Ok(Answer::Cancelled),
         DecisionArg::Reject(Some(_)) | DecisionArg::Approve | DecisionArg::Edit(_) => Err(refuse(
-            "A question is answered with `respond:TEXT`, `choice:NUMBER` or `reject`.",
+            "A question is answered with `respond:TEXT`, `choice:NUMBER`, `fields:JSON` for a form, or `reject`.",
         )),
     }
 }
@@ -306,6 +313,7 @@ mod tests {
             .as_object()
             .cloned()
             .unwrap_or_default();
+        let fields = json!({"a": 1}).as_object().cloned().unwrap_or_default();
         let cases = [
             ("c1=approve", Some(DecisionArg::Approve)),
             ("c1=reject", Some(DecisionArg::Reject(None))),
@@ -322,6 +330,9 @@ mod tests {
             ("c1=choice:2, 1", Some(DecisionArg::Choice(vec![1, 0]))),
             ("c1=choice:2,", None),
             ("c1=choice:0", None),
+            (r#"c1=fields:{"a":1}"#, Some(DecisionArg::Fields(fields))),
+            ("c1=fields:[1]", None),
+            ("c1=fields", None),
             ("c1=edit:[1]", None),
             ("c1=edit", None),
             ("c1=approve:yes", None),

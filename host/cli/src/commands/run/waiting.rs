@@ -6,6 +6,7 @@ use crate::{
 };
 use agent_host_types::{
     continuation::{Awaiting, Continuation, PendingCall, WaitingChild},
+    form::{FieldKind, Form, FormField},
     question::Question,
     tool::DecisionKind,
 };
@@ -110,6 +111,13 @@ fn decide_text(calls: &[PendingCall], resume: &str, path: &str) -> String {
 }
 
 fn answer_text(id: &str, question: &Question, resume: &str) -> String {
+    if let Some(form) = &question.form {
+        return format!(
+            "Its form has the fields {}.\nTo answer anywhere: {resume} --decide {}\nIn place of `fields:JSON` stands a JSON object of the fields after `fields:`, or reject.",
+            fields_text(form),
+            argument(id, "fields:JSON")
+        );
+    }
     let several = match question.multiple {
         true => "choice:NUMBER[,NUMBER]",
         false => "choice:NUMBER",
@@ -123,6 +131,26 @@ fn answer_text(id: &str, question: &Question, resume: &str) -> String {
         "To answer anywhere: {resume} --decide {}\nIn place of `{first}` may stand {others}.",
         argument(id, first)
     )
+}
+
+/// Lists the fields of a form, each with its type and whether it is required.
+fn fields_text(form: &Form) -> String {
+    let field = |field: &FormField| {
+        let kind = match &field.kind {
+            FieldKind::Text { .. } => "text".to_owned(),
+            FieldKind::Number(_) => "number".to_owned(),
+            FieldKind::Integer(_) => "integer".to_owned(),
+            FieldKind::Boolean => "true or false".to_owned(),
+            FieldKind::One { choices } | FieldKind::Many { choices, .. } => {
+                let values = choices.iter().map(|choice| one_line(&choice.value, 80));
+                values.collect::<Vec<_>>().join(" or ")
+            }
+        };
+        let required = if field.required { ", required" } else { "" };
+        format!("{} ({kind}{required})", one_line(&field.name, 80))
+    };
+    let fields: Vec<_> = form.fields().iter().map(field).collect();
+    fields.join(", ")
 }
 
 /// Returns the value of `--decide` for a call. The id of a call is a model's, and may have

@@ -146,6 +146,7 @@ fn event(event: &Event) -> String {
                     let numbers = indexes.iter().map(|index| (index + 1).to_string());
                     format!("choices {}", numbers.collect::<Vec<_>>().join(", "))
                 }
+                Answer::Fields { fields } => indent(&json!(fields).to_string()),
                 Answer::Cancelled => "none".to_owned(),
             };
             ("answered", answer)

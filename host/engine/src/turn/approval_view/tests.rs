@@ -88,6 +88,7 @@ fn question_preview_cannot_imitate_the_host() {
             choices: vec![lie.to_owned()],
             free_text: true,
             multiple: false,
+            form: None,
         };
         let shown = QuestionPreview::new("wipe", &question, 80);
         assert_eq!(
@@ -112,6 +113,7 @@ fn long_question_is_cut() {
         choices: Vec::new(),
         free_text: true,
         multiple: false,
+        form: None,
     };
     let shown = QuestionPreview::new("wipe", &question, 80).to_string();
     let rows: Vec<&str> = shown.lines().collect();

@@ -260,6 +260,7 @@ fn asks(answered_by: AnsweredBy) -> impl Fn(Invocation) -> RunEnd + Send + Sync 
                     choices: vec!["red".into(), "blue".into()],
                     free_text: false,
                     multiple: false,
+                    form: None,
                 },
                 answered_by,
                 accounting: Accounting::default(),

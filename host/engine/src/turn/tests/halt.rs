@@ -163,6 +163,7 @@ async fn halt_leaves_no_question_and_no_dispatched_call() {
                 choices: Vec::new(),
                 free_text: true,
                 multiple: false,
+                form: None,
             },
             answered_by: AnsweredBy::Rerun,
             accounting: agent_host_types::accounting::Accounting::default(),

@@ -240,6 +240,7 @@ async fn cancelled_call_keeps_its_audit_and_accounting() {
                             choices: Vec::new(),
                             free_text: true,
                             multiple: false,
+                            form: None,
                         },
                         answered_by: AnsweredBy::Rerun,
                         accounting,

@@ -9,6 +9,7 @@ use agent_host_types::{
     accounting::Accounting,
     approval::Decision,
     continuation::{Awaiting, Continuation},
+    form::Form,
     id::CallId,
     output::ToolResultOutput,
     question::{Answer, AnsweredBy, AnsweredQuestion, MAX_QUESTIONS, PendingQuestion, Question},
@@ -16,7 +17,7 @@ use agent_host_types::{
     turn::{AgentInput, TurnEnd, TurnReport},
 };
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn question(prompt: &str) -> Question {
     Question {
@@ -24,6 +25,7 @@ fn question(prompt: &str) -> Question {
         choices: vec!["red".into(), "blue".into()],
         free_text: true,
         multiple: false,
+        form: None,
     }
 }
 
@@ -321,10 +323,12 @@ fn answer_must_fit_its_question() {
         choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
         free_text,
         multiple: false,
+        form: None,
     };
     let choice = |index| Answer::Choice { index };
     let table = [
         (ask(&[], false), words("x"), true),
+        (ask(&[], true), fields(&json!({})), false),
         (ask(&["a"], false), words("a"), false),
         (ask(&["a"], true), words("x"), true),
         (ask(&["a"], false), choice(0), true),
@@ -339,6 +343,76 @@ fn answer_must_fit_its_question() {
             "{question:?} {answer:?}"
         );
     }
+}
+
+fn form() -> Question {
+    let schema = r#"{"type": "object", "required": ["age"], "properties": {
+        "age": {"type": "integer", "minimum": 1}, "name": {"type": "string"}}}"#;
+    Question {
+        prompt: "Who?".into(),
+        form: Form::parse(schema).ok(),
+        ..Question::default()
+    }
+}
+
+fn fields(fields: &Value) -> Answer {
+    Answer::Fields {
+        fields: fields.as_object().cloned().unwrap_or_default(),
+    }
+}
+
+/// A form is journaled with its answer; a wrong answer is refused, and the form stays open.
+#[tokio::test]
+async fn form_is_answered_with_its_fields() {
+    let asking = || {
+        tool("fill", Effect::ReadOnly, Approval::ByEffect).ends(|invocation| {
+            match invocation.answers.first() {
+                Some(answered) => CallReport::of(ToolResultOutput::json(json!(answered))).into(),
+                None => RunEnd::Asked(PendingQuestion {
+                    question: form(),
+                    answered_by: AnsweredBy::Rerun,
+                    accounting: Accounting::default(),
+                    audit: Vec::new(),
+                }),
+            }
+        })
+    };
+    let mut bench = Bench::with(vec![calls(&[("a", "fill", "")])], vec![asking()]);
+    let continuation = awaited(bench.say("go").await);
+    let mut bench = Bench::resume(&bench.journal, Vec::new(), vec![asking()]).await;
+    assert_eq!(
+        awaited(bench.turn(AgentInput::Continue).await),
+        continuation
+    );
+    let not_fields = "the question is a form; its answer is `{\"type\": \"fields\", \"fields\": {...}}` with the values of its fields";
+    let refused = [
+        (words("7"), not_fields),
+        (Answer::Choice { index: 0 }, not_fields),
+        (fields(&json!({})), "the field `age` needs a value"),
+        (
+            fields(&json!({"age": 0})),
+            "the field `age` takes a number of at least 1",
+        ),
+        (
+            fields(&json!({"age": 1, "x": 1})),
+            "the form has no field `x`",
+        ),
+    ];
+    let state = bench.session.state().clone();
+    for (answer, why) in refused {
+        let message = refusal(bench.answer(&continuation, answer).await);
+        assert_eq!(message, format!("this answer cannot be given: {why}"));
+        assert_eq!(*bench.session.state(), state);
+    }
+    let given = fields(&json!({"age": 7}));
+    let outcome = bench.answer(&continuation, given.clone()).await;
+    assert_eq!(kind(&outcome), "needs-more-turns");
+    let answered = AnsweredQuestion {
+        question: form(),
+        answer: given,
+    };
+    let result = ToolResultOutput::json(json!(answered));
+    assert_eq!(bench.results(), pairs([("a", result)]));
 }
 
 /// If no one can be asked, the call is denied and the turn continues.
@@ -373,7 +447,7 @@ async fn questions_are_bounded() {
 #[tokio::test]
 async fn question_that_cannot_be_shown_is_refused() {
     type Spoil = fn(&mut Question);
-    let spoil: [(Spoil, &str); 4] = [
+    let spoil: [(Spoil, &str); 5] = [
         (|question| question.prompt = " ".into(), "it has no prompt"),
         (
             |question| question.prompt = "x".repeat(4097),
@@ -386,6 +460,10 @@ async fn question_that_cannot_be_shown_is_refused() {
         (
             |question| question.choices = vec!["x".repeat(513)],
             "one of its choices has more than 512 bytes",
+        ),
+        (
+            |question| question.form = form().form,
+            "it has a form, and allows another answer, too",
         ),
     ];
     for (spoil, why) in spoil {

@@ -3,10 +3,11 @@
 use super::sandbox;
 use crate::{
     Call, CallContext,
-    guests::{ASK, ASKS, CONTEXT_GET, Guest, HALT, STATE_GET, STATE_MERGE},
+    guests::{ASK, ASK_FORM, ASKS, CONTEXT_GET, Guest, HALT, STATE_GET, STATE_MERGE},
 };
 use agent_host_engine::tool::{RunEnd, SessionChange};
 use agent_host_types::{
+    form::Form,
     id::CallId,
     limits::Limits,
     output::ToolResultOutput,
@@ -40,6 +41,7 @@ fn which() -> Question {
         choices: Vec::new(),
         free_text: true,
         multiple: false,
+        form: None,
     }
 }
 
@@ -88,6 +90,84 @@ async fn question_ends_the_call_and_the_rerun_gets_the_answer() {
     for (context, expected) in table {
         let report = run(&guest, context).await.settled().unwrap();
         assert_eq!(report.output, expected);
+    }
+}
+
+/// Asks `Who?` with a schema of a length, and returns the kind of the answer and its fields.
+fn asks_form(schema: &str) -> String {
+    format!(
+        "(i32.store8 (i32.const 512) (i32.const 87)) (i32.store8 (i32.const 513) (i32.const 104))
+        (i32.store8 (i32.const 514) (i32.const 111)) (i32.store8 (i32.const 515) (i32.const 63))
+        (call $ask-form (i32.const 512) (i32.const 4) (i32.const 600) (i32.const {})
+            (i32.const 32))
+        (i32.store (i32.const 16) (i32.const 0))
+        (if (i32.load8_u (i32.const 32)) (then
+            (i32.store8 (i32.const 516) (i32.add (i32.const 48) (i32.load8_u (i32.const 32))))
+            (i32.store (i32.const 36) (i32.const 516)) (i32.store (i32.const 40) (i32.const 1))))
+        (i32.store (i32.const 20) (i32.load (i32.const 36)))
+        (i32.store (i32.const 24) (i32.load (i32.const 40)))
+        (i32.const 16)",
+        schema.len()
+    )
+}
+
+/// A form takes the way of a question. One that cannot be shown is an error of the tool, whether or
+/// not the user can be asked.
+#[tokio::test]
+async fn form_ends_the_call_and_the_rerun_gets_the_fields() {
+    let schema = r#"{"type":"object","properties":{"age":{"type":"integer"}}}"#;
+    let question = Question {
+        prompt: "Who?".to_owned(),
+        form: Form::parse(schema).ok(),
+        ..Question::default()
+    };
+    let fields = json!({ "age": 7 }).as_object().cloned().unwrap_or_default();
+    let context = |can_ask, answer: Option<&Answer>| CallContext {
+        can_ask,
+        answers: Vec::from_iter(answer.map(|answer| AnsweredQuestion {
+            question: question.clone(),
+            answer: answer.clone(),
+        })),
+        ..CallContext::default()
+    };
+    let call = |schema: &'static str, context| async move {
+        let code = asks_form(schema);
+        let data = schema.replace('"', "\\22");
+        let core = format!("(data (i32.const 600) \"{data}\")");
+        let guest = Guest {
+            imports: &[ASK_FORM],
+            core: &core,
+            ..Guest::running(&code)
+        };
+        run(&guest, context).await
+    };
+    let RunEnd::Asked(asked) = call(schema, context(true, None)).await else {
+        panic!("it asks");
+    };
+    assert_eq!(
+        (&asked.question, asked.answered_by),
+        (&question, AnsweredBy::Rerun)
+    );
+    let refused = "The tool asked with a form that cannot be shown: its field `a` is no string, number, integer or boolean; a form is a JSON Schema of one object with flat fields.";
+    let refused =
+        ToolResultOutput::error_json(json!({"code": "invalid-output", "message": refused}));
+    let changed = "The tool was run again with the user's answer, and asked something else than before; a tool that asks must ask the same again.";
+    let changed =
+        ToolResultOutput::error_json(json!({"code": "invalid-output", "message": changed}));
+    let nested = r#"{"type":"object","properties":{"a":{"type":"object"}}}"#;
+    let other = r#"{"type":"object","properties":{"age":{"type":"number"}}}"#;
+    let given = Answer::Fields { fields };
+    let table = [
+        (schema, context(true, Some(&given)), text("{\"age\":7}")),
+        (schema, context(true, Some(&Answer::Cancelled)), text("1")),
+        (schema, context(false, None), text("2")),
+        (other, context(true, Some(&given)), changed),
+        (nested, context(true, None), refused.clone()),
+        (nested, context(false, None), refused),
+    ];
+    for (schema, context, expected) in table {
+        let report = call(schema, context).await.settled().unwrap();
+        assert_eq!(report.output, expected, "{schema}");
     }
 }
 

@@ -167,6 +167,7 @@ fn question(prompt: &str) -> Question {
         choices: Vec::new(),
         free_text: true,
         multiple: false,
+        form: None,
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{HumanCtx, WitAnswer};
+use super::HumanCtx;
 use crate::{caps::unwind::Unwind, gate::Gate};
 use agent_host_engine::policy::{
     DirGrant, DirMode, DirQuota, FileOp, Grants, HttpGrant, HttpRequest, PathRules,
@@ -90,6 +90,7 @@ fn question_after_effect_is_unavailable() {
             choices: Vec::new(),
             free_text: true,
             multiple: false,
+            form: None,
         };
         let mut human = HumanCtx {
             gate,
@@ -99,7 +100,7 @@ fn question_after_effect_is_unavailable() {
         };
         match human.answer(question) {
             Err(Unwind::Asked(_)) => assert!(asks, "{index}"),
-            Ok(WitAnswer::Unavailable) => assert!(!asks, "{index}"),
+            Ok(None) => assert!(!asks, "{index}"),
             other => panic!("{index}: {other:?}"),
         }
     }

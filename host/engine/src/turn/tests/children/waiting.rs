@@ -187,6 +187,7 @@ async fn question_of_a_grandchild_is_answered_through_both() {
         choices: Vec::new(),
         free_text: true,
         multiple: false,
+        form: None,
     };
     let asked = question.clone();
     let ask = tool("ask", Effect::ReadOnly, Approval::Never).ends(move |_| {

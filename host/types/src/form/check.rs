@@ -1,0 +1,114 @@
+//! The check of a value against its field.
+
+use super::{FieldChoice, FieldKind, FormField, MAX_ANSWER_BYTES, NumberRange};
+use serde_json::{Number, Value};
+use std::{cmp::Ordering, collections::BTreeSet};
+
+impl FormField {
+    /// Checks that a value fits the field.
+    ///
+    /// # Errors
+    /// The reason why it does not, as a clause that follows the name of the field.
+    pub fn check(&self, value: &Value) -> Result<(), String> {
+        match (&self.kind, value) {
+            (
+                FieldKind::Text {
+                    min_length,
+                    max_length,
+                    ..
+                },
+                Value::String(text),
+            ) => check_text(text, *min_length, *max_length),
+            (FieldKind::Text { .. }, _) => Err("takes a text".to_owned()),
+            (FieldKind::Number(range), Value::Number(number)) => range.check(number),
+            (FieldKind::Number(_), _) => Err("takes a number".to_owned()),
+            (FieldKind::Integer(range), Value::Number(number)) if is_whole(number) => {
+                range.check(number)
+            }
+            (FieldKind::Integer(_), _) => Err("takes a number without a fraction".to_owned()),
+            (FieldKind::Boolean, Value::Bool(_)) => Ok(()),
+            (FieldKind::Boolean, _) => Err("takes true or false".to_owned()),
+            (FieldKind::One { choices }, value) => check_choice(choices, value),
+            (
+                FieldKind::Many {
+                    choices,
+                    min_items,
+                    max_items,
+                },
+                Value::Array(values),
+            ) => {
+                values
+                    .iter()
+                    .try_for_each(|value| check_choice(choices, value))?;
+                check_count(values, *min_items, *max_items)
+            }
+            (FieldKind::Many { .. }, _) => Err("takes a list of its choices".to_owned()),
+        }
+    }
+}
+
+impl NumberRange {
+    fn check(&self, number: &Number) -> Result<(), String> {
+        if let Some(minimum) = &self.minimum
+            && compare(number, minimum) == Some(Ordering::Less)
+        {
+            return Err(format!("takes a number of at least {minimum}"));
+        }
+        if let Some(maximum) = &self.maximum
+            && compare(number, maximum) == Some(Ordering::Greater)
+        {
+            return Err(format!("takes a number of at most {maximum}"));
+        }
+        Ok(())
+    }
+}
+
+/// Compares exactly if both are integers.
+fn compare(left: &Number, right: &Number) -> Option<Ordering> {
+    match (left.as_i128(), right.as_i128()) {
+        (Some(left), Some(right)) => Some(left.cmp(&right)),
+        _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
+    }
+}
+
+/// Whether a number is an integer by JSON Schema, for which 3.0 is one.
+fn is_whole(number: &Number) -> bool {
+    number.as_i128().is_some() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
+}
+
+fn check_text(text: &str, least: Option<u64>, most: Option<u64>) -> Result<(), String> {
+    if text.len() > MAX_ANSWER_BYTES {
+        return Err(format!("takes a text of at most {MAX_ANSWER_BYTES} bytes"));
+    }
+    let count = text.chars().count() as u64;
+    match (least, most) {
+        (Some(least), _) if count < least => {
+            Err(format!("takes a text of at least {least} characters"))
+        }
+        (_, Some(most)) if count > most => {
+            Err(format!("takes a text of at most {most} characters"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_choice(choices: &[FieldChoice], value: &Value) -> Result<(), String> {
+    let is_known = |text: &str| choices.iter().any(|choice| choice.value == text);
+    match value.as_str().is_some_and(is_known) {
+        true => Ok(()),
+        false => Err(format!("takes one of its {} choices", choices.len())),
+    }
+}
+
+fn check_count(values: &[Value], least: Option<u64>, most: Option<u64>) -> Result<(), String> {
+    let count = values.len() as u64;
+    let different: BTreeSet<_> = values.iter().filter_map(Value::as_str).collect();
+    if different.len() < values.len() {
+        return Err("takes each of its choices once".to_owned());
+    }
+    match (least, most) {
+        (Some(least), _) if count < least => Err(format!("takes at least {least} choices")),
+        (_, Some(most)) if count > most => Err(format!("takes at most {most} choices")),
+        _ => Ok(()),
+    }
+}
