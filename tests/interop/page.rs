@@ -33,8 +33,6 @@ impl Browser {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{name}: {said}");
-        // Figures, which `--nocapture` shows.
-        eprint!("{said}");
     }
 }
 
@@ -139,8 +137,8 @@ fn management() {
     assert_eq!(names, [json!(null)]);
 }
 
-/// A session of 10,000 calls shows its end first. The script says how long the main thread was
-/// busy at most.
+/// A session of 10,000 calls shows its end first; the script prints the longest task of the
+/// main thread.
 #[test]
 fn long_session() {
     let Some(browser) = Browser::find() else {
@@ -156,7 +154,7 @@ fn long_session() {
         messages.push(json!({"role": "tool", "tool_call_id": id, "content": number.to_string()}));
     }
     messages.push(json!({"role": "assistant", "content": "The end."}));
-    env.write("messages.json", &json!(messages).to_string());
+    env.write("messages.json", json!(messages).to_string());
     let imported = env.run(&["sessions", "import", "messages.json"]);
     let session = imported.stdout.trim().to_owned();
     assert_eq!(imported.code, Some(0), "{imported:?}");
