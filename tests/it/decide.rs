@@ -147,7 +147,7 @@ fn mismatched_input_changes_nothing() {
         ),
         (
             &["call_0=choice:1", "call_1=approve"],
-            "a choice is the answer to a question",
+            "a choice or fields are the answer to a question",
         ),
         (&["call_1=approve", "call_0=edit"], "is no decision"),
         (

@@ -149,7 +149,7 @@ fn form_can_be_rejected() {
 fn form_is_filled_in_on_the_terminal() {
     let (env, server) = (env(), server(&schema()));
     // Begins; a number that is too large; no gift; the default; a choice; edits; sends.
-    let keys = "a\n10\n3\n\n\n3\n2\ne\n4\ny\nhi\n1\ns\n";
+    let keys = "a\n10\n3\n\n\n3\n2\ne\na\n4\ny\nhi\n1\ns\n";
     let ran = on_a_terminal(&env, &server, "run --model openai-compat:m go", keys);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let shown = plain(&ran.stdout);
@@ -226,7 +226,7 @@ fn form_that_cannot_be_shown_is_refused() {
             let message = format!(
                 "The tool asked with a form that cannot be shown: {why}; a form is a JSON Schema of one object with flat fields."
             );
-            json!({ "code": "invalid-output", "message": message })
+            json!({ "error": { "code": "invalid-output", "message": message } })
         });
         assert_eq!(result(&server), expected);
         assert_eq!(of_kind(&env.events(), "question-asked").len(), 0);
@@ -266,7 +266,6 @@ fn form_is_shown_and_answered_over_the_api() {
 #[test]
 fn form_goes_through_the_mcp_client() {
     let env = env();
-    let args = ["--tool", "suite.wasm"];
     let filled = json!({ "count": 3, "size": "m" });
     let cases = [
         (json!({ "action": "accept", "content": filled }), filled),
@@ -278,7 +277,7 @@ fn form_goes_through_the_mcp_client() {
         ),
     ];
     for (reply, expected) in cases {
-        let mut client = Client::start(&env, &args, json!({ "elicitation": { "form": {} } }));
+        let mut client = Client::start(&env, &[], json!({ "elicitation": { "form": {} } }));
         let input = json!({ "prompt": PROMPT, "schema": schema() });
         client.send(&call(1, "fill_form", input));
         let mut asked = client.next();
