@@ -40,8 +40,15 @@ export class ApiError extends Error {
   }
 }
 
-async function send(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+async function send(
+  method: string,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+  more: Record<string, string> = {},
+): Promise<Response> {
   const headers: Record<string, string> = {
+    ...more,
     Authorization: `Bearer ${sessionStorage.getItem(TOKEN) ?? ""}`,
   };
   if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -76,8 +83,9 @@ export async function get<T>(path: string): Promise<T> {
   return (await send("GET", path)).json() as Promise<T>;
 }
 
-export async function post<T>(path: string, body: unknown = {}): Promise<T> {
-  const response = await send("POST", path, body);
+/// Posts a body. A request with a key is carried out once, however often it is sent.
+export async function post<T>(path: string, body: unknown = {}, key?: string): Promise<T> {
+  const response = await send("POST", path, body, undefined, key ? { "Idempotency-Key": key } : {});
   const text = await response.text();
   return (text === "" ? undefined : JSON.parse(text)) as T;
 }

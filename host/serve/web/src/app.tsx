@@ -1,7 +1,7 @@
 // The frame: the list of sessions beside what is open, and the keys that work everywhere.
 
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { ApiError, get, hasToken, setToken } from "./api";
+import { ApiError, get, hasToken, setToken, takeToken } from "./api";
 import { Conversation } from "./conversation";
 import { Help } from "./help";
 import { NewSession } from "./new";
@@ -38,7 +38,10 @@ export function App() {
   }, [limit]);
 
   useEffect(() => {
-    const changed = () => setHash(location.hash);
+    const changed = () => {
+      takeToken();
+      setHash(location.hash);
+    };
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);

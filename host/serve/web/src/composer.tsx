@@ -1,7 +1,7 @@
 // The field for a message, with its files. What is typed stays until it was accepted.
 
 import { useRef, useState } from "preact/hooks";
-import { size } from "./format";
+import { size, visible } from "./format";
 import type { Part } from "./types";
 
 /// The server takes 32 MiB in one request, and base64 adds a third.
@@ -74,6 +74,7 @@ export function Composer({ label, button, disabled = "", send, children }: Props
         placeholder={label}
         rows={Math.min(12, Math.max(2, text.split("\n").length))}
         value={text}
+        readOnly={busy}
         onInput={(event) => setText(event.currentTarget.value)}
         onPaste={(event) => {
           const pasted = [...(event.clipboardData?.files ?? [])];
@@ -113,7 +114,7 @@ export function Composer({ label, button, disabled = "", send, children }: Props
               aria-label={`Remove ${file.name}`}
               onClick={() => setFiles(files.filter((other) => other !== file))}
             >
-              {file.name} ({size(file.size)}) ×
+              {visible(file.name)} ({size(file.size)}) ×
             </button>
           ))}
         </span>

@@ -113,7 +113,7 @@ export function Conversation({ session, row, refresh }: Props) {
       {tab === "timeline" ? (
         <Timeline model={model} />
       ) : tab === "graph" ? (
-        <Graph session={session} version={model.version} />
+        <Graph session={session} version={model.items.length} />
       ) : (
         <Items session={session} model={model} send={(form) => answer(session, model.open, form)} />
       )}

@@ -33,7 +33,7 @@ export function count(n: number): string {
 /// Makes characters visible that a reader cannot see or that reorder what surrounds them.
 export function visible(text: string): string {
   return text.replace(
-    /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-    (found) => `\\u{${found.charCodeAt(0).toString(16)}}`,
+    /[\p{Cc}\p{Cf}\u034f\u115f\u1160\u17b4\u17b5\u2028\u2029\u3164\uffa0]/gu,
+    (found) => (/[\n\r\t]/.test(found) ? found : `\\u{${found.codePointAt(0)!.toString(16)}}`),
   );
 }

@@ -1,6 +1,6 @@
 // A new session.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post } from "./api";
 import { Composer } from "./composer";
 import { visible } from "./format";
@@ -15,6 +15,7 @@ export function NewSession({ refresh }: { refresh: () => Promise<void> }) {
   const [workflows, setWorkflows] = useState<(Named & { faults: string[] })[]>([]);
   const [model, setModel] = useState("");
   const [chosen, setChosen] = useState("");
+  const tried = useRef({ text: "", key: "" });
   useEffect(() => {
     void get<{ agents: Named[] }>("/agents").then(({ agents }) => setAgents(agents)).catch(() => {});
     void get<{ workflows: (Named & { faults: string[] })[] }>("/workflows").then(({ workflows }) => setWorkflows(workflows)).catch(() => {});
@@ -32,7 +33,12 @@ export function NewSession({ refresh }: { refresh: () => Promise<void> }) {
         label="What is to be done?"
         button="Start"
         send={async (draft) => {
-          const made = await post<{ session: string }>("/sessions", { ...draft, ...(kind ? { [kind]: name } : {}) });
+          const body = { ...draft, ...(kind ? { [kind]: name } : {}) };
+          // A second try of the same request, whose answer was lost, makes no second session.
+          const text = JSON.stringify(body);
+          if (tried.current.text !== text) tried.current = { text, key: randomKey() };
+          const made = await post<{ session: string }>("/sessions", body, tried.current.key);
+          tried.current = { text: "", key: "" };
           await refresh();
           location.hash = `#/s/${made.session}`;
         }}
@@ -59,4 +65,9 @@ export function NewSession({ refresh }: { refresh: () => Promise<void> }) {
       </Composer>
     </div>
   );
+}
+
+/// Works without TLS, too, where `crypto.randomUUID` is missing.
+function randomKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
