@@ -26,7 +26,7 @@ const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 /// The longest text in an answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 16 * 1024;
 
-/// The fields that a tool asks for, in its order. Bounded by its construction.
+/// The fields that a tool asks for, in its order. [`Form::parse`] bounds them.
 ///
 /// ```
 /// use agent_host_types::form::Form;

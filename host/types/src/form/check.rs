@@ -47,6 +47,39 @@ impl FormField {
     }
 }
 
+impl FieldKind {
+    /// Whether any value fits: the bounds do not exclude each other. A user could not leave a
+    /// required field without one.
+    pub(super) fn has_values(&self) -> bool {
+        let ordered = |least: &Option<u64>, most: u64| least.is_none_or(|least| least <= most);
+        match self {
+            Self::Text {
+                min_length,
+                max_length,
+                ..
+            } => ordered(
+                min_length,
+                max_length.unwrap_or(u64::MAX).min(MAX_ANSWER_BYTES as u64),
+            ),
+            Self::Number(NumberRange { minimum, maximum })
+            | Self::Integer(NumberRange { minimum, maximum }) => {
+                let bounds = minimum.as_ref().zip(maximum.as_ref());
+                bounds.is_none_or(|(least, most)| compare(least, most) != Some(Ordering::Greater))
+            }
+            Self::Many {
+                choices,
+                min_items,
+                max_items,
+            } => {
+                let different: BTreeSet<_> = choices.iter().map(|choice| &choice.value).collect();
+                let most = max_items.unwrap_or(u64::MAX);
+                ordered(min_items, most.min(different.len() as u64))
+            }
+            Self::Boolean | Self::One { .. } => true,
+        }
+    }
+}
+
 impl NumberRange {
     fn check(&self, number: &Number) -> Result<(), String> {
         if let Some(minimum) = &self.minimum
@@ -71,9 +104,14 @@ fn compare(left: &Number, right: &Number) -> Option<Ordering> {
     }
 }
 
-/// Whether a number is an integer by JSON Schema, for which 3.0 is one.
+/// Whether a number is an integer of 64 bits. For JSON Schema 3.0 is one, too; a float beyond 2^53
+/// may stand for another.
 fn is_whole(number: &Number) -> bool {
-    number.as_i128().is_some() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    number.is_i64()
+        || number
+            .as_f64()
+            .is_some_and(|number| number.fract() == 0.0 && number.abs() <= EXACT)
 }
 
 fn check_text(text: &str, least: Option<u64>, most: Option<u64>) -> Result<(), String> {

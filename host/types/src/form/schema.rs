@@ -129,6 +129,9 @@ impl FormField {
     pub fn from_schema(name: &str, schema: &Value, required: bool) -> Result<Self, String> {
         let schema = schema.as_object().ok_or("has no schema")?;
         let kind = kind(schema)?;
+        if !kind.has_values() {
+            return Err("has bounds that no value fits".to_owned());
+        }
         let known = keywords(&kind);
         if let Some(other) = schema
             .keys()

@@ -101,6 +101,10 @@ fn answer_is_checked_against_the_form() {
         (whole.clone(), Ok(())),
         (with("price", json!(0.5)), Ok(())),
         (with("count", json!(3.0)), Ok(())),
+        (
+            with("count", json!(1e300)),
+            Err("the field `count` takes a number without a fraction"),
+        ),
         (with("size", json!("s")), Ok(())),
         (
             json!({ "name": "ann" }),
@@ -208,6 +212,22 @@ fn hostile_form_is_refused_with_the_reason() {
         ),
         (one(nested), "its field `f` is no string, number, integer or boolean"),
         (one(json!(true)), "its field `f` has no schema"),
+        (
+            one(json!({ "type": "integer", "minimum": 2, "maximum": 1 })),
+            "its field `f` has bounds that no value fits",
+        ),
+        (
+            one(json!({ "type": "number", "minimum": 0.5, "maximum": 0.25 })),
+            "its field `f` has bounds that no value fits",
+        ),
+        (
+            one(json!({ "type": "string", "minLength": 3, "maxLength": 2 })),
+            "its field `f` has bounds that no value fits",
+        ),
+        (
+            one(json!({ "type": "string", "minLength": 16_385 })),
+            "its field `f` has bounds that no value fits",
+        ),
         (one(json!({ "$ref": "#" })), "its field `f` is no string, number, integer or boolean"),
         (
             one(json!({ "type": ["string", "null"] })),
