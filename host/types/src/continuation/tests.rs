@@ -1,5 +1,5 @@
 use super::*;
-use crate::event::tests::{continuation, waits};
+use crate::event::tests::values::{continuation, waits};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
