@@ -121,7 +121,8 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
         let path = directory.join(entry.file_name());
         let name = entry.file_name();
         if entry.file_type().unwrap().is_dir() {
-            if name != "tests" && name != "target" && name != "dist" {
+            let is_hidden = name.as_encoded_bytes().starts_with(b".");
+            if !is_hidden && name != "tests" && name != "target" && name != "dist" {
                 collect(&path, files);
             }
         } else if name != "README.md" {
