@@ -21,6 +21,7 @@ use agent_host_types::{
     id::CallId,
     output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -37,18 +38,27 @@ pub fn result_name(call: &CallId) -> ArtifactName {
 }
 
 /// A file that a call returned or stored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Artifact {
     /// The media type, which agrees with the bytes.
     pub media_type: String,
     /// The bytes.
+    #[serde(flatten)]
     pub blob: BlobRef,
     /// The call that returned or stored it; absent if the operator's program did.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<CallId>,
     /// The tool of the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+}
+
+/// An artifact in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ArtifactRow {
+    /// The name.
+    pub name: ArtifactName,
+    /// The artifact.
+    #[serde(flatten)]
+    pub artifact: Artifact,
 }
 
 /// The artifacts of a session.
@@ -90,6 +100,12 @@ impl Stored {
 }
 
 impl Artifacts {
+    /// Lists the artifacts by name.
+    pub fn into_rows(self) -> impl Iterator<Item = ArtifactRow> {
+        let kept = self.kept.into_iter();
+        kept.map(|(name, artifact)| ArtifactRow { name, artifact })
+    }
+
     /// Adds the artifacts of the session's next event: one that was stored, a result that is kept as
     /// a whole, and the files with bytes and a name in the result of a call or a node, in a copy
     /// also those that it took over.

@@ -11,6 +11,8 @@ use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId, json_digest},
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::json;
 use std::{
     fmt::Debug,
@@ -199,9 +201,10 @@ impl dyn JournalStore + '_ {
 }
 
 /// A session in a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SessionInfo {
     /// The session.
+    #[serde(rename = "session")]
     pub id: SessionId,
     /// The time of its first event, in milliseconds since 1970 (UTC).
     pub started_ms: u64,

@@ -6,12 +6,8 @@ use crate::{
     routes::{Path, session_id},
 };
 use agent_host_engine::{
-    artifact::{Artifact, ArtifactName},
+    artifact::{ArtifactName, ArtifactRow},
     journal::JournalError,
-};
-use agent_host_types::{
-    id::{CallId, Digest},
-    output::BlobRef,
 };
 use axum::{
     Json,
@@ -35,44 +31,14 @@ pub(crate) struct ArtifactList {
     artifacts: Vec<ArtifactRow>,
 }
 
-/// An artifact.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ArtifactRow {
-    /// The name.
-    name: ArtifactName,
-    /// The media type, which agrees with the bytes.
-    media_type: String,
-    /// The digest of the bytes.
-    digest: Digest,
-    /// The number of bytes.
-    size: u64,
-    /// The call that returned or stored it; absent if the operator's program did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    call_id: Option<CallId>,
-    /// The tool of the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool: Option<String>,
-}
-
 /// Lists the artifacts.
 pub(crate) async fn list(
     State(service): State<Service>,
     Path(session): Path<String>,
 ) -> Result<Json<ArtifactList>, Problem> {
     let artifacts = service.host.artifacts(session_id(&session)?).await?;
-    let row = |(name, artifact): (ArtifactName, Artifact)| {
-        let BlobRef { digest, size } = artifact.blob;
-        ArtifactRow {
-            name,
-            media_type: artifact.media_type,
-            digest,
-            size,
-            call_id: artifact.call_id,
-            tool: artifact.tool,
-        }
-    };
     Ok(Json(ArtifactList {
-        artifacts: artifacts.kept.into_iter().map(row).collect(),
+        artifacts: artifacts.into_rows().collect(),
     }))
 }
 

@@ -13,11 +13,7 @@ use agent_host_engine::{
     turn::{Agent, Prompts},
 };
 use agent_host_types::{
-    event::Event,
-    id::{Digest, SessionId},
-    message::Message,
-    output::{ContentPart, FileData, FilePart},
-    run::RunArguments,
+    event::Event, id::SessionId, message::Message, output::ContentPart, run::RunArguments,
     turn::AgentInput,
 };
 use axum::{
@@ -186,36 +182,13 @@ impl Began {
     /// Whether it was requested by an equal request. A workflow that was interrupted before its
     /// start has no event of it.
     fn is_of(&self, request: &Request) -> bool {
-        let has_message = |message: &Message| {
-            let recorded = message.content.iter().map(comparable);
-            recorded.eq(request.message.content.iter().map(comparable))
-        };
         self.agent == request.agent
             && (self.workflow.is_none() || self.workflow == request.workflow)
-            && self.message.as_ref().is_none_or(has_message)
+            && self
+                .message
+                .as_ref()
+                .is_none_or(|message| message.has_content_of(&request.message))
     }
-}
-
-/// A part of a message without the place of its bytes.
-#[derive(PartialEq, Eq)]
-enum Comparable<'a> {
-    Text(&'a str),
-    Url(&'a str),
-    Bytes(Digest, Option<&'a str>),
-}
-
-fn comparable(part: &ContentPart) -> Comparable<'_> {
-    let FilePart { data, filename, .. } = match part {
-        ContentPart::Text { text } => return Comparable::Text(text),
-        ContentPart::File(file) => file,
-    };
-    let digest = match data {
-        FileData::Url(url) => return Comparable::Url(url),
-        FileData::Bytes(bytes) => Digest::of(bytes),
-        FileData::Text(text) => Digest::of(text.as_bytes()),
-        FileData::Blob(blob) => blob.digest,
-    };
-    Comparable::Bytes(digest, filename.as_deref())
 }
 
 /// Returns the key of a request.

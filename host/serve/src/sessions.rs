@@ -60,29 +60,8 @@ pub(crate) struct SessionPage {
 /// A session in a list.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SessionRow {
-    /// The session.
-    session: SessionId,
-    /// The time of its first event, in milliseconds since 1970 (UTC).
-    started_ms: u64,
-    /// The time of its last event, in milliseconds since 1970 (UTC).
-    last_ms: u64,
-    /// The number of its events.
-    events: u64,
-    /// The name that a user gave it.
-    name: Option<String>,
-    /// The beginning of its first input; of a client's session, the client.
-    title: Option<String>,
-    /// The working directory in which it was started.
-    directory: Option<String>,
-    /// The `type` of the report of its last turn; absent until its first turn has ended.
-    outcome: Option<String>,
-    /// The provider and the model that its last turn asked, as `provider:model`.
-    model: Option<String>,
-    /// The cost of its turns in millionths of a US dollar; absent if the price of some is not known.
-    cost_micros: Option<u64>,
-    /// The session that started it, for one of an agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<SessionId>,
+    #[serde(flatten)]
+    info: SessionInfo,
     /// Whether it runs in this server.
     running: bool,
 }
@@ -265,20 +244,10 @@ pub(crate) async fn run_input(
 }
 
 impl Service {
-    fn row(&self, row: SessionInfo) -> SessionRow {
+    fn row(&self, info: SessionInfo) -> SessionRow {
         SessionRow {
-            session: row.id,
-            started_ms: row.started_ms,
-            last_ms: row.last_ms,
-            events: row.events,
-            name: row.name,
-            title: row.title,
-            directory: row.directory,
-            outcome: row.outcome,
-            model: row.model,
-            cost_micros: row.cost_micros,
-            parent: row.parent,
-            running: self.runs.is_running(row.id),
+            running: self.runs.is_running(info.id),
+            info,
         }
     }
 

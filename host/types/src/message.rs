@@ -1,8 +1,8 @@
 //! The messages between the host and the model.
 
 use crate::{
-    id::CallId,
-    output::{BlobRef, ContentPart, ToolResultOutput},
+    id::{CallId, Digest},
+    output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
     tool::ToolCall,
 };
 use schemars::JsonSchema;
@@ -63,6 +63,14 @@ impl Message {
         self.role == Role::User && self.tool_calls.is_empty() && self.tool_results.is_empty()
     }
 
+    /// Whether another message has the same text and files. The bytes of a file may be in one of
+    /// them, and in the journal's blob table for the other.
+    #[must_use]
+    pub fn has_content_of(&self, other: &Self) -> bool {
+        let own = self.content.iter().map(comparable);
+        own.eq(other.content.iter().map(comparable))
+    }
+
     /// Creates a message of one text part.
     #[must_use]
     pub fn text(role: Role, text: impl Into<String>) -> Self {
@@ -89,4 +97,26 @@ impl Message {
             ..Self::parts(Role::ToolResult, Vec::new())
         }
     }
+}
+
+/// A part of a message without the place of its bytes.
+#[derive(PartialEq, Eq)]
+enum Comparable<'a> {
+    Text(&'a str),
+    Url(&'a str),
+    Bytes(Digest, Option<&'a str>),
+}
+
+fn comparable(part: &ContentPart) -> Comparable<'_> {
+    let FilePart { data, filename, .. } = match part {
+        ContentPart::Text { text } => return Comparable::Text(text),
+        ContentPart::File(file) => file,
+    };
+    let digest = match data {
+        FileData::Url(url) => return Comparable::Url(url),
+        FileData::Bytes(bytes) => Digest::of(bytes),
+        FileData::Text(text) => Digest::of(text.as_bytes()),
+        FileData::Blob(blob) => blob.digest,
+    };
+    Comparable::Bytes(digest, filename.as_deref())
 }

@@ -4,8 +4,7 @@ use super::Run;
 use crate::exit::{Exit, Failure};
 use agent_host_engine::session::Session;
 use agent_host_types::{
-    message::Message,
-    output::ContentPart,
+    message::{Message, Role},
     turn::{AgentInput, TurnEnd, TurnReport},
 };
 
@@ -16,7 +15,7 @@ impl Run<'_> {
         session: &mut Session,
         input: &AgentInput,
     ) -> Result<Exit, Failure> {
-        if session.state().first_input().map(text) != given(input) {
+        if !began_with(session, input) {
             return Err(Failure::usage(
                 "another prompt ran under this `--idempotency-key`; give each prompt a key of its own",
             ));
@@ -48,15 +47,13 @@ fn recorded(session: &Session) -> Option<TurnReport> {
     state.last_report().filter(is_answer).cloned()
 }
 
-fn given(input: &AgentInput) -> Option<String> {
-    match input {
-        AgentInput::Text(text) => Some(text.clone()),
-        AgentInput::Message(message) => Some(text(message)),
-        _ => None,
-    }
-}
-
-fn text(message: &Message) -> String {
-    let texts = message.content.iter().filter_map(ContentPart::text);
-    texts.collect::<Vec<_>>().join("\n")
+/// Whether the run began with this input.
+fn began_with(session: &Session, input: &AgentInput) -> bool {
+    let given = match input {
+        AgentInput::Text(text) => &Message::text(Role::User, text),
+        AgentInput::Message(message) => message,
+        _ => return false,
+    };
+    let began = session.state().first_input();
+    began.is_some_and(|began| began.has_content_of(given))
 }

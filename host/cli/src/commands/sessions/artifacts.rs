@@ -5,7 +5,7 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, bytes, escape_line},
 };
-use agent_host_engine::artifact::{ArtifactName, Artifacts};
+use agent_host_engine::artifact::{ArtifactName, ArtifactRow, Artifacts};
 use agent_host_journal::JournalStore;
 use agent_host_types::id::SessionId;
 use serde_json::json;
@@ -42,22 +42,14 @@ pub(super) async fn list(
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
     let id = store.find(session).await?;
-    let Artifacts { kept, refused, .. } = read(store, id).await?;
-    if kept.is_empty() && !as_json {
+    let mut artifacts = read(store, id).await?;
+    let refused = std::mem::take(&mut artifacts.refused);
+    if artifacts.kept.is_empty() && !as_json {
         terminal.note("The calls of this session left no files.");
     }
-    for (name, artifact) in kept {
-        let as_value = || {
-            json!({
-                "name": name,
-                "media_type": artifact.media_type,
-                "digest": artifact.blob.digest,
-                "size": artifact.blob.size,
-                "call_id": artifact.call_id,
-                "tool": artifact.tool,
-            })
-        };
+    for row in artifacts.into_rows() {
         let as_line = || {
+            let ArtifactRow { name, artifact } = &row;
             format!(
                 "{BOLD}{}{BOLD:#}  {}, {}  {DIM}{} by {}{DIM:#}",
                 escape_line(&name.to_string()),
@@ -67,7 +59,7 @@ pub(super) async fn list(
                 escape_line(artifact.tool.as_deref().unwrap_or("the caller"))
             )
         };
-        terminal.println_as(as_json, as_value, as_line);
+        terminal.println_as(as_json, || json!(row), as_line);
     }
     for error in refused {
         let error = escape_line(&error.to_string());

@@ -52,7 +52,7 @@ pub(super) async fn list(
     warn_of_lost_events(store, terminal).await?;
     if as_json {
         for session in &sessions {
-            terminal.println(&json_text(&document(session)));
+            terminal.println(&json_text(&json!(session)));
         }
         return Ok(Exit::Done);
     }
@@ -87,22 +87,6 @@ async fn warn_of_lost_events(store: &dyn JournalStore, terminal: &Terminal) -> R
         ));
     }
     Ok(())
-}
-
-fn document(session: &SessionInfo) -> serde_json::Value {
-    json!({
-        "session": session.id,
-        "started_ms": session.started_ms,
-        "last_ms": session.last_ms,
-        "events": session.events,
-        "title": session.title,
-        "directory": session.directory,
-        "outcome": session.outcome,
-        "parent": session.parent,
-        "name": session.name,
-        "model": session.model,
-        "cost_micros": session.cost_micros,
-    })
 }
 
 fn cells(session: &SessionInfo, here: &str, now_ms: u64, is_whole: bool) -> Cells {
