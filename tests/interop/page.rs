@@ -117,6 +117,39 @@ fn question() {
     );
 }
 
+/// The form of a tool is filled in, with a default and a choice that is typed as one.
+#[test]
+fn form() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let guest = here("guests/dist/conformance.wasm");
+    env.write("suite.wasm", fs::read(guest).unwrap());
+    env.configure("[[tool]]\nname = \"suite\"\ncomponent = \"suite.wasm\"\n");
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "count": {"type": "integer", "title": "How many", "minimum": 1, "maximum": 9},
+            "note": {"type": "string", "default": "none"},
+            "gift": {"type": "boolean"},
+        },
+        "required": ["count"],
+    });
+    let input = json!({"prompt": "Your order?", "schema": schema});
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("fill_form", input)]),
+        Answer::text("Ordered."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "form", "");
+    let events = env.events();
+    assert_eq!(
+        of_kind(&events, "answer-received")[0]["answer"],
+        json!({"type": "fields", "fields": {"count": 3, "note": "none", "gift": true}})
+    );
+}
+
 /// A session is named, copied, exported and deleted.
 #[test]
 fn management() {

@@ -17,7 +17,7 @@ const FILES: [PageFile; 3] = [
     (
         "/",
         "text/html; charset=utf-8",
-        include_bytes!("../web/dist/index.html"),
+        include_bytes!("../web/src/index.html"),
     ),
     (
         "/app.js",
@@ -31,8 +31,8 @@ const FILES: [PageFile; 3] = [
     ),
 ];
 
-/// The policy of the page: it loads its own files, the API, and pictures that it makes of blobs. No text
-/// can become a script: strings are no code, and no sink takes them as HTML.
+/// The policy of the page: it loads its own files, the API, and pictures that it makes of blobs. No
+/// text can become a script: strings are no code, and no sink takes them as HTML.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
                       connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \
                       require-trusted-types-for 'script'; trusted-types 'none'";

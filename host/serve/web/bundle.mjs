@@ -1,6 +1,6 @@
 // Bundles the page into the directory of the first argument (default: dist).
 import { build } from "esbuild";
-import { copyFile, mkdir } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 
 const out = process.argv[2] ?? "dist";
 await mkdir(out, { recursive: true });
@@ -23,4 +23,3 @@ await build({
   target: "es2022",
   logLevel: "warning",
 });
-await copyFile("src/index.html", `${out}/index.html`);

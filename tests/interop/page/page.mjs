@@ -148,6 +148,17 @@ const actions = {
     await page.waitForSelector(".figures");
   },
 
+  async form() {
+    const page = await open();
+    await start(page, "Order.");
+    await page.getByLabel("How many").fill("3");
+    assert.equal(await page.getByLabel("note").inputValue(), "none");
+    await page.getByLabel("gift").selectOption("true");
+    await accessible(page, "form");
+    await page.getByRole("button", { name: "Answer" }).click();
+    await page.waitForSelector(".figures");
+  },
+
   async management() {
     const page = await open();
     await start(page, "Hello.");

@@ -98,6 +98,17 @@ export async function bytes(path: string): Promise<ArrayBuffer> {
   return (await send("GET", path)).arrayBuffer();
 }
 
+/// Saves bytes under a name, of which only plain characters are kept.
+export function save(name: string, data: ArrayBuffer): void {
+  const url = URL.createObjectURL(new Blob([data], { type: "application/octet-stream" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name.replace(/[^\w.-]+/g, "_").slice(0, 100) || "file";
+  link.click();
+  // The browser reads it after the click.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
 export type Connection = "connecting" | "open" | "lost";
 
 /// Reads the stream of a session until it is stopped. A connection that ends or falls silent is

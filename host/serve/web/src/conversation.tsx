@@ -1,7 +1,7 @@
 // A session: its conversation, what it waits for, and the field for the next message.
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError, bytes, change, get, post, watch, type Connection } from "./api";
+import { ApiError, bytes, change, get, post, save, watch, type Connection } from "./api";
 import { Composer } from "./composer";
 import { count, cost, duration, visible } from "./format";
 import { CallView } from "./call";
@@ -171,14 +171,6 @@ function More(props: { session: string; running: boolean; outcome: string | null
   const { session, running, outcome, act } = props;
   const [sure, setSure] = useState(false);
   const path = `/sessions/${session}`;
-  const save = async () => {
-    const made = URL.createObjectURL(new Blob([await bytes(`${path}/export`)]));
-    const link = document.createElement("a");
-    link.href = made;
-    link.download = `${session}.jsonl`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(made), 10_000);
-  };
   return (
     <details class="menu">
       <summary>More</summary>
@@ -199,7 +191,7 @@ function More(props: { session: string; running: boolean; outcome: string | null
         >
           Copy into a new session
         </button>
-        <button type="button" onClick={() => void act(save)}>
+        <button type="button" onClick={() => void act(async () => save(`${session}.jsonl`, await bytes(`${path}/export`)))}>
           Export
         </button>
         {sure ? (

@@ -1,7 +1,7 @@
 // Results of calls and the files in messages.
 
 import { useEffect, useState } from "preact/hooks";
-import { bytes } from "./api";
+import { bytes, save } from "./api";
 import { size, visible } from "./format";
 import { Code } from "./markdown";
 import type { FileData, Json, Output, Part } from "./types";
@@ -108,20 +108,12 @@ function BlobFile(props: { session: string; digest: string; bytes: number; label
       if (made) URL.revokeObjectURL(made);
     };
   }, [path, wanted]);
-  const save = async () => {
-    const made = URL.createObjectURL(new Blob([await bytes(path)], { type: "application/octet-stream" }));
-    const link = document.createElement("a");
-    link.href = made;
-    link.download = label.replace(/[^\w.-]+/g, "_").slice(0, 100) || "file";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(made), 10_000);
-  };
   return (
     <figure class="file">
       {url && <img src={url} alt={label} />}
       <figcaption>
         {label}, {size(props.bytes)}{" "}
-        <button type="button" class="quiet" onClick={() => void save().catch((error: Error) => setProblem(error.message))}>
+        <button type="button" class="quiet" onClick={() => void bytes(path).then((data) => save(label, data)).catch((error: Error) => setProblem(error.message))}>
           Save
         </button>
         {problem && <span class="error"> {problem}</span>}
