@@ -437,6 +437,46 @@ fn session_is_named_explained_and_exported() {
     assert!(components.iter().any(|row| row["component"] == "files"));
 }
 
+/// The page needs no token and holds none; its policy stands with each file, and a known file is
+/// not sent again.
+#[test]
+fn page_is_served_without_a_token_and_confined() {
+    let env = TestEnv::new();
+    let server = ApiServer::start(&env, &ChatServer::start(Vec::new()), &[]);
+    let policy = "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'; \
+        img-src 'self' blob:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; \
+        form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'\r\n";
+    let files = [
+        ("/", "text/html"),
+        ("/app.js", "text/javascript"),
+        ("/app.css", "text/css"),
+    ];
+    for (path, media_type) in files {
+        let get = |fields: &str| server.raw("none", &format!("GET {path}"), fields, None);
+        let page = get("");
+        assert_eq!(page.status, 200, "{path}");
+        assert!(!page.body.contains(TOKEN), "{path}");
+        let media_type = format!("content-type: {media_type}; charset=utf-8\r\n");
+        for field in [policy, "x-content-type-options: nosniff\r\n", &media_type] {
+            assert!(page.head.contains(field), "{path}: {}", page.head);
+        }
+        let (_, tag) = page.head.split_once("etag: ").unwrap();
+        let (tag, _) = tag.split_once("\r\n").unwrap();
+        let again = get(&format!("If-None-Match: {tag}\r\n"));
+        assert_eq!((again.status, again.body.as_str()), (304, ""), "{path}");
+        let head = server.raw("none", &format!("HEAD {path}"), "", None);
+        assert_eq!((head.status, head.body.as_str()), (200, ""), "{path}");
+    }
+    for request in ["POST /", "GET /app.js/", "GET /index.html", "GET //app.js"] {
+        let missing = server.raw("none", request, "", None);
+        assert_eq!(
+            missing.problem(),
+            (404, "not-found".to_owned()),
+            "{request}"
+        );
+    }
+}
+
 #[test]
 fn configuration_and_health_are_described() {
     let env = TestEnv::new();

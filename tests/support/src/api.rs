@@ -119,12 +119,16 @@ impl ApiServer {
         body: Option<&str>,
     ) -> Response {
         let (method, path) = request.split_once(' ').unwrap();
-        let request = format!("{method} /api/v1{path}");
+        self.raw(token, &format!("{method} /api/v1{path}"), fields, body)
+    }
+
+    /// Sends a request for any address of the server.
+    pub fn raw(&self, token: &str, request: &str, fields: &str, body: Option<&str>) -> Response {
         let fields = match body {
             Some(_) => format!("{fields}Content-Type: application/json\r\n"),
             None => fields.to_owned(),
         };
-        let mut stream = self.send(token, &request, &fields, body.unwrap_or_default());
+        let mut stream = self.send(token, request, &fields, body.unwrap_or_default());
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         let mut ends = answer.windows(4);
