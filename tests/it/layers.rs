@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 /// The crates below `host/`; each depends only on crates of earlier rows.
 const CRATES: [&[&str]; 7] = [
     &["types", "http", "http-client", "process"],
-    &["workflow"],
+    &["workflow", "undo"],
     &["engine"],
     &["sandbox", "models", "journal", "mcp-client"],
     &["app"],

@@ -98,6 +98,16 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// Digests everything that a reader returns, without holding it in memory.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    pub fn of_reader(reader: &mut impl io::Read) -> io::Result<Self> {
+        let mut hasher = HashWriter(Sha256::new());
+        io::copy(reader, &mut hasher)?;
+        Ok(Self(hasher.0.finalize().into()))
+    }
+
     /// Digests the compact JSON form of a value, without holding all of it in memory.
     ///
     /// # Errors
