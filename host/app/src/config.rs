@@ -63,7 +63,7 @@ pub use parse::{MAX_CONFIG_BYTES, nearest, parse};
 pub use paths::canonical;
 pub use problem::{ConfigError, ConfigProblem, ConfigSpan, Excerpt};
 pub use provider::ProviderConfig;
-pub use raw::{GrantsSection, LimitsSection, SecretSection};
+pub use raw::{EditingKeys, GrantsSection, LimitsSection, SecretSection};
 pub use resolve::Overrides;
 pub use resolved::Config;
 pub use rule_flags::{RuleFlag, allowing_flag};

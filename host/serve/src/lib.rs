@@ -23,6 +23,7 @@ mod sessions;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod undo;
 
 pub use problem::{Problem, ProblemCode};
 pub use routes::API;

@@ -119,7 +119,7 @@ async fn open_request(
         open = match record.event {
             Event::TurnEnded { outcome } => continuation(outcome.end),
             // Any other event belongs to the next turn, or to none.
-            Event::ApprovalRevoked { .. } => open.take(),
+            Event::ApprovalRevoked { .. } | Event::FilesRestored { .. } => open.take(),
             _ => None,
         };
     });

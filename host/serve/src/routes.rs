@@ -6,7 +6,7 @@ use crate::{
     openapi::{self, Operation},
     page,
     problem::{Problem, ProblemCode},
-    requests, sessions, tools,
+    requests, sessions, tools, undo,
 };
 use agent_host_app::Explanation;
 use agent_host_types::id::SessionId;
@@ -150,6 +150,14 @@ pub(crate) fn routes() -> Vec<Route> {
                 .takes::<sessions::ForkBody>()
                 .returns::<sessions::SessionRef>(201)
                 .fails(&[ProblemCode::InvalidRequest, ProblemCode::NotFound]),
+        ),
+        route(
+            "/sessions/{session}/undo",
+            post(undo::undo),
+            Operation::post("Restores the files that the newest answer has changed.")
+                .takes::<undo::UndoBody>()
+                .returns::<undo::UndoResult>(200)
+                .fails(&BUSY),
         ),
         route(
             "/sessions/{session}/graph",

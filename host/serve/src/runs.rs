@@ -182,12 +182,25 @@ impl Runs {
         }
     }
 
-    fn feed(&self, session: SessionId) -> broadcast::Sender<FeedLine> {
+    /// Returns the feed of a session, which [`Self::forget_unwatched`] removes.
+    pub(crate) fn feed(&self, session: SessionId) -> broadcast::Sender<FeedLine> {
         let mut feeds = lock(&self.feeds);
         let feed = feeds.entry(session);
         feed.or_insert_with(|| broadcast::Sender::new(FEED_LINES))
             .clone()
     }
+}
+
+/// Sends a line to those who watch a session, and returns the number of its event.
+pub(crate) fn publish(feed: &broadcast::Sender<FeedLine>, line: &StreamLine<'_>) -> Option<u64> {
+    let seq = match line.content {
+        StreamContent::Record(record) if line.path.is_empty() => Some(record.seq),
+        StreamContent::Record(_) | StreamContent::Live(_) => None,
+    };
+    let json = json!(line).to_string().into();
+    // There may be no reader.
+    let _ = feed.send(FeedLine { seq, json });
+    seq
 }
 
 /// Runs turns of a session until one ends that the loop cannot continue, in a task of its own.
@@ -223,14 +236,7 @@ async fn run(
         }
     };
     let write = |line: &StreamLine<'_>| {
-        let seq = match line.content {
-            StreamContent::Record(record) if line.path.is_empty() => Some(record.seq),
-            StreamContent::Record(_) | StreamContent::Live(_) => None,
-        };
-        let json = json!(line).to_string().into();
-        // There may be no reader.
-        let _ = feed.send(FeedLine { seq, json });
-        if let Some(seq) = seq {
+        if let Some(seq) = publish(&feed, line) {
             tell(Ok(seq));
         }
     };

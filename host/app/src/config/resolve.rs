@@ -227,6 +227,7 @@ impl Config {
                 RawPrompts::Ask => Prompts::Ask,
                 RawPrompts::None => Prompts::Deny,
             },
+            keys: raw.keys,
             timing: match raw.approval_timing {
                 RawTiming::Batch => Timing::Batch,
                 RawTiming::InOrder => Timing::InOrder,

@@ -1,9 +1,9 @@
 //! The resolved configuration.
 
 use super::{
-    AgentConfig, ConfigError, ExternalTool, HookConfig, McpConfig, ModelConfig, ModelsConfig,
-    ProviderConfig, RuleFlag, SessionConfig, ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE,
-    paths::canonical, prices::Prices, secrets::SecretConfig,
+    AgentConfig, ConfigError, EditingKeys, ExternalTool, HookConfig, McpConfig, ModelConfig,
+    ModelsConfig, ProviderConfig, RuleFlag, SessionConfig, ToolConfig, dir_grants::WORKSPACE,
+    layers::USER_FILE, paths::canonical, prices::Prices, secrets::SecretConfig,
 };
 use crate::skill::Skill;
 use agent_host_engine::{
@@ -75,6 +75,8 @@ pub struct Config {
     pub budgets: Budgets,
     /// Whether calls that need approval are asked about or denied.
     pub prompts: Prompts,
+    /// The keys that edit a message of a conversation.
+    pub keys: EditingKeys,
     /// When approvals are asked for.
     pub timing: Timing,
     /// The time after which an approval expires, in milliseconds; absent for never.

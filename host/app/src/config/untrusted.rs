@@ -258,6 +258,8 @@ impl<'a> Review<'a> {
             max_turns,
             // To ask, which is the default, or to deny without asking.
             permission_prompts: _,
+            // They reach no tool.
+            keys: _,
             approval_timing,
             // A late approval is a denial. Without it they never expire.
             approval_expires_seconds: _,

@@ -137,15 +137,9 @@ pub(crate) struct RunArgs {
     /// reply that was paid for; `durability = "strict"` in agent.toml.
     #[arg(long)]
     pub(crate) durable: bool,
-    /// The keys that edit a message of a conversation.
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "KEYS",
-        env = "AGENT_HOST_KEYS"
-    )]
-    pub(crate) keys: KeyMap,
+    /// The keys that edit a message of a conversation [default: `keys` in agent.toml, or emacs].
+    #[arg(long, value_enum, value_name = "KEYS")]
+    pub(crate) keys: Option<KeyMap>,
     /// Stop after this many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,

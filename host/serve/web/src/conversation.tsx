@@ -11,6 +11,7 @@ import { RequestView } from "./request";
 import { apply, newModel, type Item, type Model } from "./session";
 import { Timeline } from "./timeline";
 import { title } from "./list";
+import { UndoReport, undo, type Undone } from "./undo";
 import type { AnswerForm, Continuation, SessionRow } from "./types";
 
 /// The items that are shown at first, from the end.
@@ -58,6 +59,7 @@ export function Conversation({ session, row, refresh }: Props) {
   const { model, connection, error } = useSession(session);
   const [tab, setTab] = useState<"conversation" | "timeline" | "graph">("conversation");
   const [problem, setProblem] = useState("");
+  const [undone, setUndone] = useState<Undone | null>(null);
   const running = row?.running ?? model.running;
   // The list has the state of the session, too.
   useEffect(() => {
@@ -102,13 +104,20 @@ export function Conversation({ session, row, refresh }: Props) {
               Stop
             </button>
           )}
-          <More session={session} running={running} outcome={model.outcome} act={act} />
+          <More session={session} running={running} outcome={model.outcome} act={act} undone={setUndone} />
         </div>
       </header>
       {problem && (
         <p class="banner error" role="alert">
           {problem}
         </p>
+      )}
+      {undone && (
+        <UndoReport
+          undone={undone}
+          close={() => setUndone(null)}
+          force={() => void act(async () => setUndone(await undo(session, true)))}
+        />
       )}
       {tab === "timeline" ? (
         <Timeline model={model} />
@@ -167,8 +176,15 @@ function Name({ session, row, act }: { session: string; row: SessionRow | undefi
   );
 }
 
-function More(props: { session: string; running: boolean; outcome: string | null; act: Act }) {
-  const { session, running, outcome, act } = props;
+interface MoreProps {
+  session: string;
+  running: boolean;
+  outcome: string | null;
+  act: Act;
+  undone: (undone: Undone) => void;
+}
+
+function More({ session, running, outcome, act, undone }: MoreProps) {
   const [sure, setSure] = useState(false);
   const path = `/sessions/${session}`;
   return (
@@ -190,6 +206,9 @@ function More(props: { session: string; running: boolean; outcome: string | null
           }
         >
           Copy into a new session
+        </button>
+        <button type="button" disabled={running} onClick={() => void act(async () => undone(await undo(session, false)))}>
+          Undo changes to files
         </button>
         <button type="button" onClick={() => void act(async () => save(`${session}.jsonl`, await bytes(`${path}/export`)))}>
           Export

@@ -214,6 +214,9 @@ function record(model: Model, seq: number, event: NonNullable<Line["event"]>): v
     case "history-summarised":
       note(model, key, "The conversation was shortened to fit the model's window.");
       break;
+    case "files-restored":
+      note(model, key, `You had the changes of calls undone: ${(event.paths as string[]).join(", ")}`);
+      break;
     case "turn-interrupted":
       note(model, key, "The program ended during this turn.", "warning");
       break;

@@ -18,7 +18,7 @@ enum Form {
 }
 
 /// Each variable, the table of its key, and the key.
-const VARIABLES: [(&str, &str, &str, Form); 9] = [
+const VARIABLES: [(&str, &str, &str, Form); 10] = [
     ("AGENT_HOST_MODEL", "", "model", Form::Text),
     ("AGENT_HOST_FALLBACK", "", "fallback", Form::List),
     ("AGENT_HOST_SYSTEM", "", "system", Form::Text),
@@ -29,6 +29,7 @@ const VARIABLES: [(&str, &str, &str, Form); 9] = [
         "permission-prompts",
         Form::Text,
     ),
+    ("AGENT_HOST_KEYS", "", "keys", Form::Text),
     ("AGENT_HOST_EFFORT", "settings", "effort", Form::Text),
     ("AGENT_HOST_MAX_TURNS", "", "max-turns", Form::Number),
     (

@@ -8,6 +8,7 @@ mod tests;
 mod vi;
 
 use super::keys::{Key, Named};
+use agent_host_app::config::EditingKeys;
 use motion::{Motion, Word};
 use std::ops::Range;
 
@@ -28,6 +29,15 @@ pub(crate) enum KeyMap {
     Emacs,
     /// The keys of vi.
     Vi,
+}
+
+impl From<EditingKeys> for KeyMap {
+    fn from(keys: EditingKeys) -> Self {
+        match keys {
+            EditingKeys::Emacs => Self::Emacs,
+            EditingKeys::Vi => Self::Vi,
+        }
+    }
 }
 
 /// The effect of a key beyond the text.

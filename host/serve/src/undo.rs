@@ -1,0 +1,55 @@
+//! Undoing what an answer has changed in files.
+
+use crate::{
+    Service,
+    problem::Problem,
+    routes::{Path, json_body, session_id},
+    runs::publish,
+};
+use agent_host_app::{UndoneAnswer, undo_answer};
+use agent_host_engine::stream::{StreamLine, StreamObserver};
+use axum::{
+    Json,
+    extract::{State, rejection::JsonRejection},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How to undo.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UndoBody {
+    /// Whether files that were changed since are restored, too [default: false].
+    #[serde(default)]
+    force: bool,
+}
+
+/// What was undone.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct UndoResult {
+    /// The answer; absent if no answer of the session has changed files that are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undone: Option<UndoneAnswer>,
+}
+
+/// Restores the files that the newest answer of a session has changed.
+pub(crate) async fn undo(
+    State(service): State<Service>,
+    Path(session): Path<String>,
+    body: Result<Json<UndoBody>, JsonRejection>,
+) -> Result<Json<UndoResult>, Problem> {
+    let session = session_id(&session)?;
+    let UndoBody { force } = json_body(body)?;
+    // Held until it is done, so that no call changes files meanwhile.
+    let _slot = service.reserve(session).await?;
+    let host = &service.host;
+    let mut opened = host.resume_session(&session.to_string()).await?;
+    let feed = service.runs.feed(session);
+    let write = |line: &StreamLine<'_>| {
+        publish(&feed, line);
+    };
+    let observer = StreamObserver::new(&write);
+    let store = host.store().as_ref();
+    let undone = undo_answer(store, &mut opened, force, &observer).await?;
+    Ok(Json(UndoResult { undone }))
+}
