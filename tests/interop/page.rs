@@ -150,6 +150,27 @@ fn form() {
     );
 }
 
+/// The files of an answer are restored; one that was changed since after a second click.
+#[test]
+fn undo() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.configure(
+        "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\napproval = \"never\"\n\
+         [[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n",
+    );
+    let note = env.write("note.txt", "one");
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("write_file", json!({"path": "note.txt", "content": "two"}))]),
+        Answer::text("Written."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "undo", note.to_str().unwrap());
+    assert_eq!(of_kind(&env.events(), "files-restored").len(), 1);
+}
+
 /// A session is named, copied, exported and deleted.
 #[test]
 fn management() {

@@ -71,6 +71,7 @@ mod skills;
 mod stdout;
 mod terminal_output;
 mod threads;
+mod undo;
 mod workflow_commands;
 mod workflow_examples;
 mod workflows;

@@ -30,6 +30,9 @@ pub enum HostError {
     /// The journal cannot be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The undo log of a session cannot be read or changed.
+    #[error("the undo log of the session cannot be used: {0}; nothing more was restored")]
+    Undo(#[source] io::Error),
     /// A model cannot be created: a script, a recording or an endpoint is not usable.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -199,7 +202,7 @@ impl HostError {
                 ConnectError::Silent { .. } | ConnectError::Unusable { .. } => false,
             },
             Self::Trust(error) => !matches!(error, TrustError::Io { .. }),
-            Self::Sandbox(_) | Self::Reread(_) | Self::Connection(_) => false,
+            Self::Sandbox(_) | Self::Reread(_) | Self::Connection(_) | Self::Undo(_) => false,
             Self::Config(_)
             | Self::Model(_)
             | Self::Script { .. }

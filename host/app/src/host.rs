@@ -13,6 +13,7 @@ use crate::{
     skill::Skill,
     store::{open_store, project},
     tool_choice,
+    undo::UndoLogs,
 };
 use agent_host_engine::{
     BoxFuture,
@@ -118,7 +119,11 @@ impl Host {
             let key = ContinuationKey::new(store.continuation_key().await?);
             // An error is reported before anything runs.
             store.approvals().await?;
-            let registry = Arc::new(Registry::open(&config).await?);
+            let mut registry = Registry::open(&config).await?;
+            if let Some(undo) = UndoLogs::new(&store, config.session.undo_bytes) {
+                registry.keep_changes(undo);
+            }
+            let registry = Arc::new(registry);
             registry.reserve(READ_ARTIFACT, "the reader of artifacts")?;
             check_rules(&config, &registry)?;
             let rules = CommandRules::resolve(&config, &registry)?;

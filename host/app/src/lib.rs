@@ -35,6 +35,7 @@ mod store;
 mod tool_choice;
 mod trust;
 mod trusted_file;
+mod undo;
 mod workflows;
 
 pub use agent_host_models::{Effort, Preset};
@@ -63,4 +64,5 @@ pub use skill::{READ_SKILL, SKILL_FILE, Skill, SkillError};
 pub use store::{open_store, project};
 pub use trust::{TrustError, TrustFile, Trusted};
 pub use trusted_file::read_secret;
+pub use undo::{Done, LeftPath, OutsideCall, RestoredPath, UndoneAnswer, undo_answer};
 pub use workflows::{CheckedWorkflow, workflow_drawings};

@@ -13,6 +13,7 @@ use crate::{
     lock_file::LockFile,
     servers::{self, Connected, ServerEntry},
     skill::Skill,
+    undo::{UndoLogs, end_entry},
 };
 use agent_host_engine::{
     BoxFuture,
@@ -66,6 +67,8 @@ pub struct Registry {
     skills: Vec<Arc<Skill>>,
     /// The schemas of external tools, which are in `tools` and have no source.
     external: HashMap<String, Arc<InputSchema>>,
+    /// Keeps the files that calls change; absent to keep none.
+    undo: Option<UndoLogs>,
 }
 
 impl Registry {
@@ -100,6 +103,7 @@ impl Registry {
             registry.check_lock(config, &skills)?;
             registry.add_configured_skills(&skills)?;
             registry.secrets = Arc::clone(&self.secrets);
+            registry.undo.clone_from(&self.undo);
             Ok(registry)
         })
     }
@@ -214,12 +218,18 @@ impl Registry {
             index: HashMap::new(),
             skills: Vec::new(),
             external: HashMap::new(),
+            undo: None,
         };
         for (entry, tool) in entries.into_iter().zip(tools) {
             registry.add_skill(&entry);
             registry.add(entry, tool)?;
         }
         Ok(registry)
+    }
+
+    /// Keeps the files that calls change from now on.
+    pub(crate) fn keep_changes(&mut self, undo: UndoLogs) {
+        self.undo = Some(undo);
     }
 
     /// Returns the skills of the configuration, and those that came in components.
@@ -446,6 +456,8 @@ impl ToolRunner for Registry {
             let Some((effect, entry)) = self.in_component(&invocation.tool) else {
                 return CallReport::of(unknown(&invocation.tool).into()).into();
             };
+            let undo = self.undo.as_ref();
+            let undo = undo.and_then(|undo| undo.writer(&invocation, effect));
             let call = Call {
                 tool: &invocation.tool,
                 call_id: &invocation.call_id,
@@ -461,10 +473,15 @@ impl ToolRunner for Registry {
                     artifacts: invocation.artifacts,
                     answers: invocation.answers,
                     can_ask: invocation.can_ask,
+                    undo: undo.clone(),
                 },
                 progress,
             };
-            entry.component.call_until(call, &invocation.cancel).await
+            let end = entry.component.call_until(call, &invocation.cancel).await;
+            if let Some(undo) = undo {
+                end_entry(undo).await;
+            }
+            end
         })
     }
 }

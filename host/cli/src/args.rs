@@ -73,6 +73,8 @@ pub(crate) enum Command {
     /// Show what a session's calls asked, what hooks decided, what was denied, and the smallest grant
     /// for each denial.
     Explain(ExplainArgs),
+    /// Restore the files that the last answer of a session changed, and list what cannot be undone.
+    Undo(UndoArgs),
     /// List, check or draw the workflows of the configuration.
     Workflow(WorkflowArgs),
     /// Show the configuration with the origin of each value, begin one, or print its schema.
@@ -201,6 +203,23 @@ pub(crate) struct InspectArgs {
 pub(crate) struct ExplainArgs {
     /// The session: its id, the beginning or the end of its id, its name, or `latest`.
     pub(crate) session: String,
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `undo`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct UndoArgs {
+    /// The session: its id, the beginning or the end of its id, its name, or `latest`. Undoing again
+    /// goes to the answer before.
+    pub(crate) session: String,
+    /// Restore files that were changed since, too.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,

@@ -25,6 +25,7 @@ mod show_prompt;
 mod test;
 mod tool_list;
 mod trust;
+mod undo;
 mod workflow;
 
 use crate::{
@@ -56,6 +57,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Inspect(args) => inspect::inspect(args, terminal).await,
         Command::Sessions(args) => sessions::sessions(args, terminal).await,
         Command::Explain(args) => explain::explain(args, terminal).await,
+        Command::Undo(args) => undo::undo(args, terminal).await,
         Command::Workflow(args) => workflow::workflow(args, terminal).await,
         Command::Trust(args) => trust::trust(&args, terminal),
         Command::Approvals(args) => approvals::approvals(args, terminal).await,

@@ -4,6 +4,7 @@
 pub(crate) mod client;
 mod copy;
 mod history;
+mod restored;
 mod spent;
 mod state;
 #[cfg(test)]
@@ -200,6 +201,24 @@ impl Session {
             self.record(Event::RunConfigured { arguments }, Vec::new());
         }
         Ok(())
+    }
+
+    /// Records that the user had files restored that calls had changed, by their paths as the tools
+    /// see them, and makes that durable.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub async fn record_restored(
+        &mut self,
+        mut paths: Vec<String>,
+        observer: &dyn Observer,
+    ) -> Result<(), JournalError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        paths.truncate(restored::MAX_PATHS);
+        self.record(Event::FilesRestored { paths }, Vec::new());
+        self.barrier(observer).await
     }
 
     /// Revokes an approval remembered in this session.

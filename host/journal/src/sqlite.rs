@@ -205,6 +205,10 @@ impl JournalStore for SqliteStore {
         self.run(move |db| db.revoke_approvals(&approvals))
     }
 
+    fn files_dir(&self, session: SessionId) -> Option<PathBuf> {
+        Some(lock::files_dir(self.database.locks()).join(session.to_string()))
+    }
+
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {
         self.run(Database::continuation_key)
     }

@@ -17,6 +17,7 @@ use serde_json::json;
 use std::{
     fmt::Debug,
     io::{BufRead, Write},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -139,6 +140,13 @@ pub trait JournalStore: Debug + Send + Sync {
 
     /// Revokes approvals: no read from now on returns them.
     fn revoke_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()>;
+
+    /// Returns the directory for files that belong to a session on this machine, and are removed with
+    /// it; none in a store that is not on a disk. It may not exist.
+    fn files_dir(&self, session: SessionId) -> Option<PathBuf> {
+        let _ = session;
+        None
+    }
 
     /// Returns the key that signs continuations, the same for every process that uses the store.
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]>;

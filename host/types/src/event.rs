@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 
 /// The version of the stored JSON form. Adding a field or a kind increments it, so that an older
 /// program refuses records that it would misread.
-pub const EVENT_VERSION: u32 = 4;
+pub const EVENT_VERSION: u32 = 5;
 
 /// An event with its position in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -373,6 +373,11 @@ pub enum Event {
         call_id: Option<CallId>,
         /// The name.
         name: ArtifactName,
+    },
+    /// The user had files restored that calls had changed. The model is told with the next message.
+    FilesRestored {
+        /// The paths as the tools see them, sorted.
+        paths: Vec<String>,
     },
     /// A call ended the run.
     RunHalted {

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 
 const [name, base, token, argument] = process.argv.slice(2);
 const require = createRequire(`${process.env.PAGE_PACKAGES}/package.json`);
@@ -157,6 +157,24 @@ const actions = {
     await accessible(page, "form");
     await page.getByRole("button", { name: "Answer" }).click();
     await page.waitForSelector(".figures");
+  },
+
+  async undo() {
+    const page = await open();
+    await start(page, "Write.");
+    await page.waitForSelector(".figures");
+    writeFileSync(argument, "mine");
+    await page.locator(".menu summary").click();
+    await page.getByRole("button", { name: "Undo changes to files" }).click();
+    const report = page.getByRole("status", { name: "Undone" });
+    await report.locator("li:has-text('not restored: it was changed since')").waitFor();
+    await accessible(page, "undo");
+    await page.getByRole("button", { name: "Restore what was changed since, too" }).click();
+    await report.locator("li:has-text('written back')").waitFor();
+    assert.equal(readFileSync(argument, "utf8"), "one");
+    await page.waitForSelector(".note:has-text('/workspace/note.txt')");
+    await page.getByRole("button", { name: "Close" }).click();
+    assert.equal(await report.count(), 0);
   },
 
   async management() {

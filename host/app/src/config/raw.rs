@@ -56,6 +56,9 @@ pub(super) struct RawConfig {
     /// Whether calls that need approval are asked about or denied.
     #[serde(skip_serializing)]
     pub(super) permission_prompts: RawPrompts,
+    /// The keys that edit a message of a conversation.
+    #[serde(skip_serializing)]
+    pub(super) keys: EditingKeys,
     /// When approvals are asked for.
     pub(super) approval_timing: RawTiming,
     /// The time after which an approval expires.
@@ -129,6 +132,17 @@ pub(super) enum RawPrompts {
     Ask,
     /// They are denied.
     None,
+}
+
+/// `keys`: those that edit a message of a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EditingKeys {
+    /// The keys of Emacs, as in bash.
+    #[default]
+    Emacs,
+    /// The keys of vi.
+    Vi,
 }
 
 /// `approval-timing`.
@@ -230,6 +244,9 @@ pub(super) struct RawSession {
     /// The bytes of artifacts that the calls of one session may store.
     #[serde(default, deserialize_with = "units::bytes")]
     pub(super) artifact_bytes: Option<u64>,
+    /// The bytes of changed files that one session keeps for `undo`; 0 to keep none.
+    #[serde(default, deserialize_with = "units::bytes")]
+    pub(super) undo_bytes: Option<u64>,
     /// How much of a turn a crash can lose.
     #[serde(skip_serializing)]
     pub(super) durability: Durability,

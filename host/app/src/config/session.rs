@@ -8,6 +8,7 @@ use super::{
 use agent_host_engine::artifact::DEFAULT_QUOTA_BYTES;
 use agent_host_journal::{Retention, SqliteOptions};
 use agent_host_types::turn::Durability;
+use agent_host_undo::DEFAULT_MAX_BYTES;
 use std::time::Duration;
 
 /// The default age up to which sessions are kept, in days.
@@ -40,6 +41,8 @@ pub struct SessionConfig {
     pub lock_timeout: Duration,
     /// The bytes of artifacts that the calls of one session may store.
     pub artifact_bytes: u64,
+    /// The bytes of changed files that one session keeps for undoing; 0 to keep none.
+    pub undo_bytes: u64,
     /// How much of a turn a crash of the program can lose.
     pub durability: Durability,
 }
@@ -91,6 +94,7 @@ pub(super) fn resolve(raw: RawSession) -> Result<SessionConfig, ConfigError> {
         keep: Retention { age, bytes },
         lock_timeout,
         artifact_bytes: raw.artifact_bytes.unwrap_or(DEFAULT_QUOTA_BYTES),
+        undo_bytes: raw.undo_bytes.unwrap_or(DEFAULT_MAX_BYTES),
         durability: raw.durability,
     })
 }

@@ -71,6 +71,8 @@ pub struct SessionState {
     remembered: Vec<ApprovalRule>,
     shared: Arc<Map<String, Value>>,
     context: Arc<CustomContext>,
+    /// The paths that were restored since the user's last message, as the tools see them.
+    restored: Vec<String>,
     /// The message of a call that ended the run.
     halt: Option<String>,
     /// The limits of each tool's last call that had any.

@@ -23,6 +23,9 @@ use std::{
 /// The longest description of an owner that is read, in bytes: far more than one takes.
 const MAX_OWNER_BYTES: usize = 4 * 1024;
 
+/// The name of the directory with the files of sessions in the state directory.
+const FILES: &str = "files";
+
 /// The lock of a session, held while this value lives.
 #[derive(Debug)]
 pub(crate) struct SessionLock {
@@ -61,8 +64,12 @@ impl SessionLock {
         let _ = mark.write(&self.file);
     }
 
-    /// Removes the file, because its session was removed.
+    /// Removes the file and the directory of its session, which was removed.
     pub(crate) fn remove(self) {
+        if let (Some(locks), Some(session)) = (self.path.parent(), self.path.file_stem()) {
+            // Most sessions have none, and what cannot be removed is found by nobody.
+            let _ = std::fs::remove_dir_all(files_dir(locks).join(session));
+        }
         // A file that stays is only reused by a session of the same id.
         let _ = std::fs::remove_file(&self.path);
     }
@@ -108,6 +115,11 @@ pub(crate) fn wait_to_make(locks: &Path) -> Result<File, StoreError> {
     rustix::fs::flock(&file, FlockOperation::LockExclusive)
         .map_err(|error| failed(error.into()))?;
     Ok(file)
+}
+
+/// The directory with the files of sessions, beside that with the locks.
+pub(crate) fn files_dir(locks: &Path) -> PathBuf {
+    locks.with_file_name(FILES)
 }
 
 fn write_owner(file: &File) -> Result<(), std::io::Error> {

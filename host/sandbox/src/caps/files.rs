@@ -26,12 +26,14 @@ use crate::{
     schedule::blocking::{NotRun, ToolBlocking},
 };
 use agent_host_engine::policy::{DirGrant, FileOp};
+use agent_host_undo::{UndoPath, UndoWriter};
 use convert::ResolveError;
 use mask::Masks;
 use mounts::MOUNTS;
 use node::{Listing, Node, OpenDir};
 use resolve::{Follow, ResolvedPath, Root};
 use std::{
+    io,
     path::PathBuf,
     sync::{Arc, Mutex},
 };
@@ -53,10 +55,7 @@ pub(crate) enum FilesError {
     #[error(
         "the directory granted as {guest} cannot be opened: {source}; check that it exists and may be read, or change the grant"
     )]
-    Open {
-        guest: String,
-        source: std::io::Error,
-    },
+    Open { guest: String, source: io::Error },
     /// The directory is, or is in, one of the host program.
     #[error(
         "the directory granted as {guest} belongs to agent-host itself (configuration, state or cache); grant another directory"
@@ -77,6 +76,8 @@ pub(crate) enum FilesError {
 pub(crate) struct FilesCtx {
     gate: Arc<Gate>,
     roots: Vec<Root>,
+    /// Keeps what is changed.
+    undo: Option<Arc<UndoWriter>>,
 }
 
 impl FilesCtx {
@@ -90,16 +91,17 @@ impl FilesCtx {
         gate: Arc<Gate>,
         protected: Arc<[PathBuf]>,
         blocking: Arc<ToolBlocking>,
+        undo: Option<Arc<UndoWriter>>,
     ) -> Result<Self, FilesError> {
         let mut dirs = gate.grants.dirs.iter();
         if dirs.all(|dir| MOUNTS.is_known_local(&dir.host)) {
-            return Self::open_now(gate, &protected, &blocking);
+            return Self::open_now(gate, &protected, &blocking, undo);
         }
         if blocking.is_stuck() {
             return Err(FilesError::Stuck);
         }
         let tool = Arc::clone(&blocking);
-        let opened = blocking.run(move || Self::open_now(gate, &protected, &tool));
+        let opened = blocking.run(move || Self::open_now(gate, &protected, &tool, undo));
         opened.await.map_err(|NotRun| FilesError::Stopped)?
     }
 
@@ -108,6 +110,7 @@ impl FilesCtx {
         gate: Arc<Gate>,
         protected: &[PathBuf],
         blocking: &Arc<ToolBlocking>,
+        undo: Option<Arc<UndoWriter>>,
     ) -> Result<Self, FilesError> {
         let grants = &gate.grants;
         let open = |(index, grant): (usize, &DirGrant)| -> Result<Root, FilesError> {
@@ -131,13 +134,17 @@ impl FilesCtx {
         Ok(Self {
             roots: roots.collect::<Result<_, _>>()?,
             gate,
+            undo,
         })
     }
 
     /// Opens nothing, whatever is granted: for a component that does not import the interface.
     pub(crate) fn without_dirs(gate: Arc<Gate>) -> Self {
-        let roots = Vec::new();
-        Self { gate, roots }
+        Self {
+            gate,
+            roots: Vec::new(),
+            undo: None,
+        }
     }
 
     /// Runs operations on objects of a grant: on this thread if the grant is local, and otherwise
@@ -253,6 +260,29 @@ impl FilesCtx {
             .map_err(|_| ErrorCode::Access.into())
     }
 
+    /// Keeps what is at a path, which is about to be changed.
+    fn keep(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsResult<()> {
+        match &self.undo {
+            Some(undo) => undo.keep(&self.undo_path(dir, resolved)?).map_err(not_kept),
+            None => Ok(()),
+        }
+    }
+
+    /// Records that a directory is about to be moved.
+    fn keep_move(&self, dir: &OpenDir, old: &ResolvedPath, new: &ResolvedPath) -> FsResult<()> {
+        let Some(undo) = &self.undo else {
+            return Ok(());
+        };
+        let (old, new) = (self.undo_path(dir, old)?, self.undo_path(dir, new)?);
+        undo.keep_move(&old, &new).map_err(not_kept)
+    }
+
+    fn undo_path(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsResult<UndoPath> {
+        let guest = self.gate.grants.dirs.get(dir.grant);
+        let guest = guest.map_or("", |granted| &granted.guest);
+        Ok(UndoPath::new(&self.root(dir)?.host, guest, &resolved.path))
+    }
+
     /// Creates an object of `bytes` bytes at a path where nothing is, within the quotas.
     fn create<T>(
         &self,
@@ -264,6 +294,7 @@ impl FilesCtx {
         if resolved.stat.is_some() {
             return Err(ErrorCode::Exist.into());
         }
+        self.keep(dir, resolved)?;
         let growth = Growth { bytes, creates: 1 };
         let made = self
             .gate
@@ -299,6 +330,12 @@ impl FilesCtx {
         );
         Err(ErrorCode::Access.into())
     }
+}
+
+/// Returns the error of a change that cannot be undone, and is not made.
+fn not_kept(error: io::Error) -> FsError {
+    tracing::error!("a file was not changed, because it cannot be kept for undoing: {error}");
+    ErrorCode::Io.into()
 }
 
 /// wasi:filesystem of one call.
@@ -346,7 +383,7 @@ impl types::Host for FilesView<'_> {
     ) -> wasmtime::Result<Option<ErrorCode>> {
         let error = self.table.get(&error)?;
         Ok(error
-            .downcast_ref::<std::io::Error>()
+            .downcast_ref::<io::Error>()
             .map(convert::io_error_code))
     }
 }

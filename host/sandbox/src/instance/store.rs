@@ -28,6 +28,7 @@ use agent_host_types::{
     limits::Limits,
     question::AnsweredQuestion,
 };
+use agent_host_undo::UndoWriter;
 use serde_json::{Map, Value};
 use std::{
     mem,
@@ -88,6 +89,8 @@ pub struct CallContext {
     pub artifacts: Option<SessionArtifacts>,
     /// True if the user can be asked now.
     pub can_ask: bool,
+    /// Keeps the files that the call changes; absent to keep none.
+    pub undo: Option<Arc<UndoWriter>>,
 }
 
 /// The parts of one call. The caller shares some of them and reads them after the call's end.
@@ -122,7 +125,13 @@ pub(crate) async fn configure_store(
     let deadline = setup.deadline;
     let files = match setup.dirs {
         Some(blocking) => {
-            let opened = FilesCtx::open(Arc::clone(&gate), setup.protected, blocking).await;
+            let opened = FilesCtx::open(
+                Arc::clone(&gate),
+                setup.protected,
+                blocking,
+                setup.context.undo,
+            )
+            .await;
             opened.map_err(|error| not_opened(&error))?
         }
         None => FilesCtx::without_dirs(Arc::clone(&gate)),

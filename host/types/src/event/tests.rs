@@ -38,6 +38,7 @@ fn event_of_an_earlier_version_is_read() {
         (1, include_str!("golden_1.jsonl")),
         (2, include_str!("golden_2.jsonl")),
         (3, include_str!("golden_3.jsonl")),
+        (4, include_str!("golden_4.jsonl")),
     ];
     for (version, lines) in earlier {
         for line in lines.lines() {

@@ -315,6 +315,7 @@ fn built_in(config: &Config) -> Layer {
             Prompts::Ask => RawPrompts::Ask,
             Prompts::Deny => RawPrompts::None,
         },
+        "keys": config.keys,
         "approval-timing": match config.timing {
             Timing::Batch => "batch",
             Timing::InOrder => "in-order",
@@ -324,6 +325,7 @@ fn built_in(config: &Config) -> Layer {
         "context": context,
         "session": {
             "lock-timeout-ms": u64::try_from(config.session.lock_timeout.as_millis()).unwrap_or(u64::MAX),
+            "undo-bytes": config.session.undo_bytes,
             "durability": config.session.durability,
             "keep": {
                 "days": config.session.keep.age.map_or(0, |age| age.as_secs() / 86_400),

@@ -26,6 +26,7 @@ fn session_keep_is_bounded_unless_it_says_otherwise() {
             (Some(30 * DAY), Some(MIB), 30_000, MIB / 16),
         ),
         ("[session]\nartifact-bytes = 4194304", default),
+        ("[session]\nundo-bytes = 0", default),
         ("[session]\ndurability = \"turn\"", default),
         ("[session]\ndurability = \"strict\"", default),
         (
@@ -41,6 +42,10 @@ fn session_keep_is_bounded_unless_it_says_otherwise() {
             lock_timeout: Duration::from_millis(timeout_ms),
             artifact_bytes: match toml.contains("artifact-bytes") {
                 true => 4 * MIB,
+                false => 256 * MIB,
+            },
+            undo_bytes: match toml.contains("undo-bytes") {
+                true => 0,
                 false => 256 * MIB,
             },
             durability: match toml.contains("strict") {

@@ -118,6 +118,10 @@ fn demanding() -> Vec<(String, &'static str)> {
             "lets every tool read, store and delete the artifacts of the session, which hold the results of every tool",
         ),
         (
+            "[session]\nundo-bytes = \"1MiB\"\n".to_owned(),
+            "decides how much of the files that tools change is kept for undoing: undo-bytes = 1048576",
+        ),
+        (
             "[session]\nartifact-bytes = 268435457\n".to_owned(),
             "raises artifact-bytes to 268435457 (the default is 268435456)",
         ),

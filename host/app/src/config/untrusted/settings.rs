@@ -167,6 +167,7 @@ impl Review<'_> {
             keep,
             lock_timeout_ms,
             artifact_bytes,
+            undo_bytes,
             durability: _,
         } = raw;
         if let Some(RawKeep { days, bytes }) = keep {
@@ -180,6 +181,11 @@ impl Review<'_> {
         let default = SqliteOptions::default().lock_timeout.as_millis();
         self.at_most("lock-timeout-ms", lock_timeout_ms.map(u128::from), default);
         self.at_most("artifact-bytes", artifact_bytes, DEFAULT_QUOTA_BYTES);
+        if let Some(bytes) = undo_bytes {
+            self.demand(format!(
+                "decides how much of the files that tools change is kept for undoing: undo-bytes = {bytes}"
+            ));
+        }
     }
 
     pub(super) fn context(&mut self, raw: RawContext) {

@@ -59,6 +59,10 @@ fn event(event: &Event) -> String {
             "run",
             format!("with {}", escape_line(&json!(arguments).to_string())),
         ),
+        Event::FilesRestored { paths } => (
+            "undone",
+            format!("{}", escape_line(&json!(paths).to_string())),
+        ),
         Event::InputReceived { message, .. } => ("user", content(message)),
         Event::ModelRequested {
             turn,

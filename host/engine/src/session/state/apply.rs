@@ -4,7 +4,7 @@ use super::{BatchCall, Open, Progress, SessionState, TurnStats};
 use crate::{
     artifact::{Artifacts, READ_ARTIFACT},
     context::estimate::Measured,
-    session::Spent,
+    session::{Spent, restored},
     tool_search::{SEARCH_TOOL, found_in},
 };
 use agent_host_types::{
@@ -15,12 +15,13 @@ use agent_host_types::{
     id::{CallId, Digest},
     message::{Message, Role, ToolResult},
     model::{ModelReply, StopReason, Usage},
+    output::ContentPart,
     question::{Answer, AnsweredBy, AnsweredQuestion},
     tool::Effect,
     turn::{TurnEnd, TurnReport},
 };
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 impl SessionState {
     /// Applies one event.
@@ -71,6 +72,7 @@ impl SessionState {
                     ..TurnStats::default()
                 };
             }
+            Event::FilesRestored { paths } => self.restored.extend_from_slice(paths),
             Event::TurnInterrupted { lost_tokens } => self.interrupted(*lost_tokens),
             Event::ArtifactStored { .. } | Event::ArtifactDeleted { .. } => {
                 self.keep_artifacts(|artifacts| artifacts.add(event));
@@ -172,6 +174,12 @@ impl SessionState {
     }
 
     fn received(&mut self, message: &Message) {
+        let told = restored::note(&mem::take(&mut self.restored)).map(|text| {
+            let mut told = message.clone();
+            told.content.insert(0, ContentPart::Text { text });
+            told
+        });
+        let message = told.as_ref().unwrap_or(message);
         match self.first_input {
             None => self.first_input = Some(message.clone()),
             Some(_) => self.last_input = Some((message.clone(), self.messages.len())),

@@ -113,6 +113,10 @@ impl Change for Rename {
         old.name()?;
         new.name()?;
         ctx.check_moved_link(dir, &old, &new)?;
+        if op == FileOp::Write {
+            ctx.keep(dir, &old)?;
+            ctx.keep(new_dir, &new)?;
+        }
         let lock = change_lock(&old)?;
         Ok((RenamePlan { old, new }, lock))
     }
@@ -122,6 +126,9 @@ impl Change for Rename {
             return Ok(false);
         }
         ctx.check_moved_dir(&self.dir, old, new)?;
+        if old.file_type() == Some(FileType::Directory) {
+            ctx.keep_move(&self.dir, old, new)?;
+        }
         rustix::fs::renameat(&*old.parent, old.name()?, &*new.parent, new.name()?)
             .map_err(error_code)?;
         Ok(true)

@@ -98,6 +98,7 @@ impl FilesView<'_> {
             let resolved = ctx.resolve_checked(dir, &path, Follow::No, op)?;
             ctx.check_nothing_hidden_below(dir, &resolved)?;
             let (parent, name) = (&*resolved.parent, resolved.name()?);
+            ctx.keep(dir, &resolved)?;
             Ok(rustix::fs::unlinkat(parent, name, flags).map_err(error_code)?)
         })
         .await

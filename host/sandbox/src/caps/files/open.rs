@@ -180,6 +180,9 @@ impl FilesCtx {
             Err(Errno::NXIO) => Err(Errno::ACCESS),
             other => other,
         };
+        if request.write && !makes {
+            self.keep(dir, &resolved)?;
+        }
         let opened = if makes {
             self.create(dir, &resolved, 0, open)?
         } else {

@@ -12,3 +12,4 @@ mod races;
 pub(crate) mod remote;
 mod run_later;
 mod streams;
+mod undo;

@@ -244,6 +244,9 @@ pub(super) fn call_events() -> Vec<Event> {
             call_id: Some(id()),
             name: "plots/one.png".parse().unwrap(),
         },
+        Event::FilesRestored {
+            paths: vec!["/workspace/a.md".into()],
+        },
         Event::RunHalted {
             call_id: id(),
             message: "enough".into(),

@@ -1,18 +1,21 @@
 //! The commands of a conversation, run by the functions of the other commands.
 
-use super::{Conversation, slash::Command};
+use super::{
+    Conversation,
+    slash::{Command, FORCE},
+};
 use crate::{
     args::{ApprovalsArgs, ApprovalsCommand, ExplainArgs},
     commands::{
         approvals, configure, explain,
         run::{arguments, attachments, settings::overrides},
-        sessions,
+        sessions, undo,
     },
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, date, dollars, escape, escape_line, one_line},
 };
-use agent_host_app::{Effort, Overrides, model, reach};
-use agent_host_engine::session::Session;
+use agent_host_app::{Effort, Overrides, model, reach, undo_answer};
+use agent_host_engine::{observer::Unobserved, session::Session};
 use agent_host_journal::SessionInfo;
 use agent_host_types::{id::SessionId, output::ContentPart, run::RunArguments, turn::AgentInput};
 use std::path::{Path, PathBuf};
@@ -74,6 +77,7 @@ impl Conversation<'_, '_> {
             Command::Image => return self.attach(argument, /* is_image */ true),
             Command::File => return self.attach(argument, /* is_image */ false),
             Command::Explain => return self.explain().await,
+            Command::Undo => return self.undo(argument).await,
             Command::Export => return self.export(argument).await,
             Command::Quit => {}
         }
@@ -337,6 +341,27 @@ impl Conversation<'_, '_> {
             json: false,
         };
         explain::explain(args, self.run.terminal).await.map(drop)
+    }
+
+    async fn undo(&mut self, argument: &str) -> Result<(), Failure> {
+        let force = match argument {
+            "" => false,
+            FORCE => true,
+            _ => {
+                return Err(Failure::usage(
+                    "it is /undo, or /undo --force to restore what was changed since, too",
+                ));
+            }
+        };
+        let host = self.run.host;
+        let undone = undo_answer(host.store().as_ref(), self.session, force, &Unobserved).await?;
+        let force = format!("/undo {FORCE}");
+        self.note(&undo::report(
+            undone.as_ref(),
+            &host.config().working_dir,
+            &force,
+        ));
+        Ok(())
     }
 
     async fn export(&self, file: &str) -> Result<(), Failure> {

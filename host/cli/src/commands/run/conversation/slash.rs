@@ -25,6 +25,7 @@ pub(super) enum Command {
     Image,
     File,
     Explain,
+    Undo,
     Export,
     Quit,
 }
@@ -38,6 +39,7 @@ enum Argument {
     Model,
     Effort,
     Session,
+    Force,
 }
 
 /// The words that complete arguments.
@@ -58,7 +60,7 @@ struct Row {
 
 /// The table.
 #[rustfmt::skip]
-const ROWS: [Row; 18] = [
+const ROWS: [Row; 19] = [
     row(Command::Help, "/help", Argument::None, "lists the commands and keys"),
     row(Command::Retry, "/retry", Argument::None, "asks for the answer that is missing again"),
     row(Command::Model, "/model", Argument::Model, "shows the model, or has another one answer from now on"),
@@ -75,9 +77,13 @@ const ROWS: [Row; 18] = [
     row(Command::Image, "/image", Argument::File, "attaches an image to the next message"),
     row(Command::File, "/file", Argument::File, "attaches a document, an image or text to it"),
     row(Command::Explain, "/explain", Argument::None, "shows what calls asked for, and what was denied"),
+    row(Command::Undo, "/undo", Argument::Force, "restores the files that the last answer changed"),
     row(Command::Export, "/export", Argument::NewFile, "writes the session to a new file"),
     row(Command::Quit, "/quit", Argument::None, "leaves; the session is kept"),
 ];
+
+/// The argument of `/undo`.
+pub(super) const FORCE: &str = "--force";
 
 /// The levels of effort, for completion.
 const EFFORTS: [Effort; 7] = [
@@ -179,6 +185,7 @@ pub(super) fn words(arguments: &Arguments) -> Vec<CommandWords> {
             Argument::File | Argument::NewFile => Words::File,
             Argument::Model => Words::List(arguments.models.clone()),
             Argument::Session => Words::List(arguments.sessions.clone()),
+            Argument::Force => Words::List(vec![FORCE.to_owned()]),
             Argument::Effort => Words::List(EFFORTS.map(|level| level.name().to_owned()).into()),
         },
     });
@@ -194,6 +201,7 @@ impl Argument {
             Self::Model => "[MODEL]",
             Self::Effort => "[LEVEL]",
             Self::Session => "[SESSION]",
+            Self::Force => "[--force]",
         }
     }
 }

@@ -183,7 +183,7 @@ pub(super) fn limited(limits: &Limits, quota: DirQuota) -> Fixture {
 
 /// Opens the granted directories, with paths of the host among them.
 pub(super) fn open_files(gate: Arc<Gate>, dir: &Path) -> Result<FilesCtx, FilesError> {
-    FilesCtx::open_now(gate, &protected(dir), &THREADS.tool)
+    FilesCtx::open_now(gate, &protected(dir), &THREADS.tool, /* undo */ None)
 }
 
 fn open_behind(gate: Arc<Gate>, dir: TempDir, resolver: Resolver) -> Fixture {

@@ -89,7 +89,7 @@ fn path() -> impl Strategy<Value = String> {
         .prop_map(|(root, names, end)| format!("{root}{}{end}", names.join("/")).replace(' ', "_"))
 }
 
-fn attempt() -> impl Strategy<Value = String> {
+pub(super) fn attempt() -> impl Strategy<Value = String> {
     (prop::sample::select(&VERBS[..]), path(), path())
         .prop_map(|(verb, one, two)| format!("{verb} {one} {two}"))
 }

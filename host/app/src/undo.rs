@@ -1,0 +1,336 @@
+//! Undoes what the calls of an answer have changed in files, and names what cannot be undone.
+
+use crate::error::HostError;
+use agent_host_engine::{
+    journal::JournalError, observer::Observer, session::Session, tool::Invocation,
+};
+use agent_host_journal::JournalStore;
+use agent_host_types::{
+    accounting::Accounting,
+    event::Event,
+    id::{CallId, SessionId},
+    output::{ContentPart, ToolResultOutput},
+    tool::Effect,
+};
+use agent_host_undo::{Left, Restored, Restoring, Undo, UndoLog, UndoWriter, Undone, undo};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::{
+    collections::{BTreeMap, HashSet},
+    io,
+    path::PathBuf,
+    sync::Arc,
+};
+
+/// The name of the log in the directory of a session's files.
+const LOG: &str = "undo";
+
+/// The undo logs of the sessions of a store.
+#[derive(Clone, Debug)]
+pub(crate) struct UndoLogs {
+    store: Arc<dyn JournalStore>,
+    max_bytes: u64,
+}
+
+impl UndoLogs {
+    /// Returns none if nothing is to be kept.
+    pub(crate) fn new(store: &Arc<dyn JournalStore>, max_bytes: u64) -> Option<Self> {
+        (max_bytes > 0).then(|| Self {
+            store: Arc::clone(store),
+            max_bytes,
+        })
+    }
+
+    /// Returns the writer for a run of a call; none for one that can change nothing.
+    pub(crate) fn writer(&self, run: &Invocation, effect: Effect) -> Option<Arc<UndoWriter>> {
+        if effect == Effect::ReadOnly {
+            return None;
+        }
+        let dir = self.store.files_dir(run.session)?.join(LOG);
+        let log = UndoLog::new(dir, self.max_bytes);
+        Some(Arc::new(log.writer(&run.call_id)))
+    }
+}
+
+/// Writes down how a run of a call left the files.
+pub(crate) async fn end_entry(undo: Arc<UndoWriter>) {
+    let ended = tokio::task::spawn_blocking(move || undo.end()).await;
+    if let Err(error) = ended.unwrap_or_else(|error| Err(io::Error::other(error))) {
+        tracing::error!("the undo log does not say how a call left the files: {error}");
+    }
+}
+
+/// What was undone of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct UndoneAnswer {
+    /// The user's message that it answers; absent in the session of a client with its own loop, where
+    /// one call is undone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The files and directories that are as they were before it.
+    pub restored: Vec<RestoredPath>,
+    /// Those that are not.
+    pub left: Vec<LeftPath>,
+    /// The calls whose effects outside of files cannot be undone.
+    pub outside: Vec<OutsideCall>,
+}
+
+/// A path that is as it was before an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RestoredPath {
+    /// The path on this machine.
+    pub path: PathBuf,
+    /// What was done.
+    pub done: Done,
+}
+
+/// What was done to restore a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Done {
+    /// What was changed was written back.
+    WrittenBack,
+    /// What was removed was created again.
+    Recreated,
+    /// What was created was removed.
+    Removed,
+}
+
+/// A path that is not as it was before an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LeftPath {
+    /// The path on this machine.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: String,
+}
+
+/// A call whose effects outside of files cannot be undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct OutsideCall {
+    /// The tool.
+    pub tool: String,
+    /// The hosts that it reached; none for a tool of an MCP server, which may have done anything.
+    pub hosts: Vec<String>,
+}
+
+/// Undoes the newest answer of a session that has changed files and was not undone, with the calls of
+/// its agents, and records that in the session. `None` if there is no such answer. With `force`, files
+/// that were changed since are restored, too.
+///
+/// # Errors
+/// The journal or the undo log cannot be read or written.
+pub async fn undo_answer(
+    store: &dyn JournalStore,
+    session: &mut Session,
+    force: bool,
+    observer: &dyn Observer,
+) -> Result<Option<UndoneAnswer>, HostError> {
+    let mut answers = Answers::default();
+    let read = store.for_each_record(session.id(), |record| answers.add(record.event));
+    read.await?;
+    while let Some(answer) = answers.answers.pop() {
+        let mut calls = vec![(session.id(), answer.calls)];
+        let mut agents = answer.agents;
+        while let Some(agent) = agents.pop() {
+            let mut own = Answers::default();
+            let read = store.for_each_record(agent, |record| own.add(record.event));
+            match read.await {
+                // An agent that was about to start.
+                Err(JournalError::NotFound(_)) => {}
+                read => read?,
+            }
+            for part in own.answers {
+                calls.push((agent, part.calls));
+                agents.extend(part.agents);
+            }
+        }
+        let outside = outside(&calls);
+        let changes: Vec<Undo> = calls
+            .into_iter()
+            .filter_map(|(session, calls)| {
+                let log = UndoLog::new(store.files_dir(session)?.join(LOG), 0);
+                let calls = calls.into_keys().collect();
+                Some(Undo { log, calls })
+            })
+            .collect();
+        let undone = tokio::task::spawn_blocking(move || undo_changes(&changes, force)).await;
+        let undone = undone.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let Some(undone) = undone.map_err(HostError::Undo)? else {
+            continue;
+        };
+        let paths = undone
+            .restored
+            .iter()
+            .map(|restored| restored.path.in_guest());
+        session.record_restored(paths.collect(), observer).await?;
+        return Ok(Some(UndoneAnswer {
+            message: answer.message,
+            restored: undone
+                .restored
+                .into_iter()
+                .map(RestoredPath::from)
+                .collect(),
+            left: undone.left.into_iter().map(LeftPath::from).collect(),
+            outside,
+        }));
+    }
+    Ok(None)
+}
+
+/// Undoes the changes of calls; `None` if they have made none.
+fn undo_changes(changes: &[Undo], force: bool) -> io::Result<Option<Undone>> {
+    for Undo { log, calls } in changes {
+        if !log.calls()?.is_disjoint(calls) {
+            return undo(changes, force).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+fn outside(calls: &[(SessionId, BTreeMap<CallId, MadeCall>)]) -> Vec<OutsideCall> {
+    let calls = calls.iter().flat_map(|(_, calls)| calls.values());
+    let outside = calls.filter(|call| call.effect != Effect::ReadOnly && call.is_outside);
+    let outside = outside.map(|call| OutsideCall {
+        tool: call.tool.clone(),
+        hosts: call.hosts.clone(),
+    });
+    outside.collect()
+}
+
+/// The answers of a session, in order.
+#[derive(Debug, Default)]
+struct Answers {
+    answers: Vec<Answer>,
+    /// The tools of components. A call has its limits in the journal, unless they are those of the
+    /// tool's call before.
+    sandboxed: HashSet<String>,
+}
+
+#[derive(Debug, Default)]
+struct Answer {
+    message: Option<String>,
+    calls: BTreeMap<CallId, MadeCall>,
+    agents: Vec<SessionId>,
+}
+
+/// A call that ran, or was interrupted.
+#[derive(Debug)]
+struct MadeCall {
+    tool: String,
+    effect: Effect,
+    hosts: Vec<String>,
+    /// It may have done something outside of files.
+    is_outside: bool,
+}
+
+impl Answers {
+    fn add(&mut self, event: Event) {
+        match event {
+            // The files were changed in the session that it was copied from.
+            Event::SessionForked { .. } => self.answers.clear(),
+            Event::InputReceived { message, .. } => self.answers.push(Answer {
+                message: Some(
+                    message
+                        .content
+                        .iter()
+                        .filter_map(ContentPart::text)
+                        .collect(),
+                ),
+                ..Answer::default()
+            }),
+            Event::CallIntended {
+                call_id,
+                tool,
+                effect,
+                ..
+            }
+            | Event::NodeIntended {
+                call_id,
+                tool,
+                effect,
+                ..
+            } => {
+                // A client's loop sends no messages.
+                if self
+                    .answers
+                    .last()
+                    .is_none_or(|answer| answer.message.is_none())
+                {
+                    self.answers.push(Answer::default());
+                }
+                let call = MadeCall {
+                    tool,
+                    effect,
+                    hosts: Vec::new(),
+                    is_outside: true,
+                };
+                if let Some(answer) = self.answers.last_mut() {
+                    answer.calls.insert(call_id, call);
+                }
+            }
+            Event::CallSettled {
+                call_id,
+                output,
+                accounting,
+                ..
+            } => {
+                let is_denied = matches!(output, ToolResultOutput::ExecutionDenied(_));
+                self.settle(&call_id, accounting, is_denied);
+            }
+            Event::NodeSettled {
+                call_id,
+                accounting,
+                ..
+            } => self.settle(&call_id, accounting, /* is_denied */ false),
+            Event::AgentSpawned {
+                call_id, session, ..
+            } => {
+                if let Some(answer) = self.answers.last_mut() {
+                    // What it did is in its session.
+                    answer.calls.remove(&call_id);
+                    answer.agents.push(session);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn settle(&mut self, call_id: &CallId, accounting: Accounting, is_denied: bool) {
+        let answers = self.answers.iter_mut().rev();
+        let call = answers
+            .filter_map(|answer| answer.calls.get_mut(call_id))
+            .next();
+        if let Some(call) = call {
+            // Only the sandbox limits a call, and it knows all that one has reached.
+            if accounting.limits.is_some() {
+                self.sandboxed.insert(call.tool.clone());
+            }
+            let is_sandboxed = self.sandboxed.contains(&call.tool);
+            call.is_outside = !accounting.hosts.is_empty() || !(is_sandboxed || is_denied);
+            call.hosts = accounting.hosts;
+        }
+    }
+}
+
+impl From<Restored> for RestoredPath {
+    fn from(restored: Restored) -> Self {
+        Self {
+            path: restored.path.on_host(),
+            done: match restored.done {
+                Restoring::WrittenBack => Done::WrittenBack,
+                Restoring::Recreated => Done::Recreated,
+                Restoring::Removed => Done::Removed,
+            },
+        }
+    }
+}
+
+impl From<Left> for LeftPath {
+    fn from(left: Left) -> Self {
+        Self {
+            path: left.path.on_host(),
+            reason: left.reason.to_string(),
+        }
+    }
+}
