@@ -202,7 +202,7 @@ fn changes_of_an_agent_are_undone() {
     assert_eq!(texts(&env, &["note.txt"]), [Some("one".to_owned())]);
 }
 
-/// What is kept goes with the session, and `undo-bytes = 0` keeps nothing.
+/// Kept files are removed with the session, and `undo-bytes = 0` keeps none.
 #[test]
 fn kept_files_are_removed_with_their_session() {
     let env = env();

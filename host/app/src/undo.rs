@@ -60,7 +60,7 @@ pub(crate) async fn end_entry(undo: Arc<UndoWriter>) {
     }
 }
 
-/// What was undone of an answer.
+/// The undoing of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UndoneAnswer {
     /// The user's message that it answers; absent in the session of a client with its own loop, where
@@ -80,19 +80,19 @@ pub struct UndoneAnswer {
 pub struct RestoredPath {
     /// The path on this machine.
     pub path: PathBuf,
-    /// What was done.
+    /// How.
     pub done: Done,
 }
 
-/// What was done to restore a path.
+/// How a path was restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Done {
-    /// What was changed was written back.
+    /// It had been changed.
     WrittenBack,
-    /// What was removed was created again.
+    /// It had been removed.
     Recreated,
-    /// What was created was removed.
+    /// It had been created.
     Removed,
 }
 

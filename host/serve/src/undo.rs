@@ -24,7 +24,7 @@ pub(crate) struct UndoBody {
     force: bool,
 }
 
-/// What was undone.
+/// The result of undoing.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct UndoResult {
     /// The answer; absent if no answer of the session has changed files that are kept.

@@ -108,7 +108,7 @@ impl UndoLog {
             }
         };
         write_line(&mut file, &Record::Call { call: call.clone() })?;
-        self.make_room(number)?;
+        self.remove_oldest(number)?;
         Ok((number, file))
     }
 
@@ -145,7 +145,7 @@ impl UndoLog {
     }
 
     /// Removes the oldest entries before `newest` while the log is too large.
-    fn make_room(&self, newest: u64) -> io::Result<()> {
+    fn remove_oldest(&self, newest: u64) -> io::Result<()> {
         for number in self.numbers()? {
             if number >= newest || self.bytes()? <= self.max_bytes {
                 return Ok(());

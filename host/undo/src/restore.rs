@@ -46,18 +46,18 @@ pub struct Undone {
 pub struct Restored {
     /// The path.
     pub path: UndoPath,
-    /// What was done.
+    /// How.
     pub done: Restoring,
 }
 
-/// What was done to restore a path.
+/// How a path was restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restoring {
-    /// What the tool had changed was written back.
+    /// The tool had changed it.
     WrittenBack,
-    /// What the tool had removed was created again.
+    /// The tool had removed it.
     Recreated,
-    /// What the tool had created was removed.
+    /// The tool had created it.
     Removed,
 }
 

@@ -16,7 +16,7 @@ use std::{
 /// The largest file that is kept, in bytes: 16 MiB, well above sources and documents.
 pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What is at a path.
+/// The object at a path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub(crate) enum PathState {

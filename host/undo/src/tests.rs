@@ -377,7 +377,7 @@ fn restored_file_has_its_permissions() {
     );
 }
 
-/// What is restored goes through no link, so that it cannot be led out of the grant.
+/// The way to a restored path has no link, which could lead out of the grant.
 #[test]
 fn undo_follows_no_link() {
     let (project, outside) = (Project::new(DEFAULT_MAX_BYTES), TempDir::new().unwrap());

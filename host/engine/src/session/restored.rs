@@ -1,4 +1,4 @@
-//! What the model is told of files that the user had restored.
+//! The note to the model about files that the user had restored.
 
 use crate::text::escape_json;
 use serde_json::json;

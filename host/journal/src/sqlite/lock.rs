@@ -67,7 +67,7 @@ impl SessionLock {
     /// Removes the file and the directory of its session, which was removed.
     pub(crate) fn remove(self) {
         if let (Some(locks), Some(session)) = (self.path.parent(), self.path.file_stem()) {
-            // Most sessions have none, and what cannot be removed is found by nobody.
+            // Most sessions have none. One that stays belongs to no session.
             let _ = std::fs::remove_dir_all(files_dir(locks).join(session));
         }
         // A file that stays is only reused by a session of the same id.

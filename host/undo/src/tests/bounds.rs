@@ -1,4 +1,4 @@
-//! What the log holds at most, and what it does with damage.
+//! The bounds of the log, and damage in it.
 
 use super::{Project, Run};
 use crate::*;
