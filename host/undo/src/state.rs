@@ -66,6 +66,9 @@ pub enum NotKept {
     OtherType,
 }
 
+/// Stores the content of a file, or refuses it.
+pub(crate) type Store<'s> = dyn Fn(&[u8]) -> io::Result<Result<Digest, NotKept>> + 's;
+
 impl PathState {
     /// True if both have the same content. Permissions do not count: no tool can change them.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -81,10 +84,7 @@ impl PathState {
     ///
     /// # Errors
     /// When the path cannot be looked up, or the content not be stored.
-    pub(crate) fn read(
-        path: &UndoPath,
-        store: Option<&dyn Fn(&[u8]) -> io::Result<Result<Digest, NotKept>>>,
-    ) -> io::Result<Self> {
+    pub(crate) fn read(path: &UndoPath, store: Option<&Store<'_>>) -> io::Result<Self> {
         let (dir, name) = match path.open_parent() {
             Err(error) if is_nothing(&error) => return Ok(Self::Absent),
             other => other?,
@@ -132,7 +132,7 @@ fn digest(
     dir: &OwnedFd,
     name: &str,
     stat: &Stat,
-    store: Option<&dyn Fn(&[u8]) -> io::Result<Result<Digest, NotKept>>>,
+    store: Option<&Store<'_>>,
 ) -> Result<Result<Digest, NotKept>, Failed> {
     let is_large = |bytes: u64| store.is_some() && bytes > MAX_FILE_BYTES;
     if is_large(u64::try_from(stat.st_size).unwrap_or_default()) {

@@ -43,11 +43,7 @@ impl Project {
         tree
     }
 
-    fn undo(
-        &self,
-        calls: &[&str],
-        force: bool,
-    ) -> (Vec<(String, Restoring)>, Vec<(String, String)>) {
+    fn undo(&self, calls: &[&str], force: bool) -> Found {
         let calls = calls.iter().map(|call| CallId((*call).to_owned()));
         let changes = [Undo {
             log: self.log.clone(),
@@ -159,13 +155,19 @@ fn names<T: Copy>(restored: &[(&str, T)]) -> Vec<(String, T)> {
         .collect()
 }
 
+/// The restored paths, and those that are left with their reasons.
+type Found = (Vec<(String, Restoring)>, Vec<(String, String)>);
+
+/// The paths that a row restores.
+type Expected = &'static [(&'static str, Restoring)];
+
 /// The calls of a row.
 type Calls = fn(&Project);
 
 #[test]
 fn undo_restores_what_calls_have_changed() {
     use Restoring::{Recreated, Removed, WrittenBack};
-    let table: [(&str, Calls, &[(&str, Restoring)]); 9] = [
+    let table: [(&str, Calls, Expected); 9] = [
         (
             "a file is written",
             |project| Run::new(project, "c").write("a", "two").end(),

@@ -263,7 +263,9 @@ impl FilesCtx {
     /// Keeps what is at a path, which is about to be changed.
     fn keep(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsResult<()> {
         match &self.undo {
-            Some(undo) => undo.keep(&self.undo_path(dir, resolved)?).map_err(not_kept),
+            Some(undo) => undo
+                .keep(&self.undo_path(dir, resolved)?)
+                .map_err(|error| not_kept(&error)),
             None => Ok(()),
         }
     }
@@ -274,7 +276,7 @@ impl FilesCtx {
             return Ok(());
         };
         let (old, new) = (self.undo_path(dir, old)?, self.undo_path(dir, new)?);
-        undo.keep_move(&old, &new).map_err(not_kept)
+        undo.keep_move(&old, &new).map_err(|error| not_kept(&error))
     }
 
     fn undo_path(&self, dir: &OpenDir, resolved: &ResolvedPath) -> FsResult<UndoPath> {
@@ -333,7 +335,7 @@ impl FilesCtx {
 }
 
 /// Returns the error of a change that cannot be undone, and is not made.
-fn not_kept(error: io::Error) -> FsError {
+fn not_kept(error: &io::Error) -> FsError {
     tracing::error!("a file was not changed, because it cannot be kept for undoing: {error}");
     ErrorCode::Io.into()
 }

@@ -59,10 +59,7 @@ fn event(event: &Event) -> String {
             "run",
             format!("with {}", escape_line(&json!(arguments).to_string())),
         ),
-        Event::FilesRestored { paths } => (
-            "undone",
-            format!("{}", escape_line(&json!(paths).to_string())),
-        ),
+        Event::FilesRestored { paths } => ("undone", escape_line(&json!(paths).to_string())),
         Event::InputReceived { message, .. } => ("user", content(message)),
         Event::ModelRequested {
             turn,
