@@ -16,7 +16,7 @@ pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
 pub(crate) use setup::{ConfigCommand, ConfigCommandArgs, ConfigLayer, InitArgs, ModelsArgs};
-pub(crate) use suggestion::suggestion;
+pub(crate) use suggestion::{asks_for_json, suggestion};
 pub(crate) use workflow::{GraphFormat, WorkflowArgs, WorkflowCommand};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, builder::RangedU64ValueParser};
