@@ -185,14 +185,14 @@ fn grants_are_repeated_on_the_command_line() {
     let refused = run(
         &env,
         &server,
-        &["run", "--resume", "latest", "--grant", "dir:.:rw", "more"],
+        &["run", "--resume", "latest", "--grant", "dir:.:read-write", "more"],
     );
     assert_eq!(refused.code, Some(0), "{refused:?}");
     let refused = run(&env, &server, &["run", "--resume", "latest", "more"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert_eq!(
         hints(&refused),
-        ["agent-host run --resume latest more --grant dir:.:rw"]
+        ["agent-host run --resume latest more --grant dir:.:read-write"]
     );
 }
 

@@ -19,6 +19,7 @@ pub(crate) use setup::{ConfigCommand, ConfigCommandArgs, ConfigLayer, InitArgs, 
 pub(crate) use suggestion::{asks_for_json, suggestion};
 pub(crate) use workflow::{GraphFormat, WorkflowArgs, WorkflowCommand};
 
+use agent_host_app::config::parse_bytes;
 use clap::{Args as ClapArgs, Parser, Subcommand, builder::RangedU64ValueParser};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -293,8 +294,9 @@ pub(crate) enum CacheCommand {
         /// Remove everything.
         #[arg(long, conflicts_with = "max_bytes")]
         all: bool,
-        /// Remove those that were not used for longest, too, until the rest has no more bytes.
-        #[arg(long, value_name = "N")]
+        /// Remove those that were not used for longest, too, until the rest has at most this size: a
+        /// number of bytes, or with a unit, such as `512MiB`.
+        #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
         max_bytes: Option<u64>,
     },
 }

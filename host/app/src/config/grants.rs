@@ -111,10 +111,10 @@ fn add_argument(
         Some(("env", variable)) => {
             env_grants::add_argument(&mut grants.env, variable, environment)?
         }
-        Some(("artifacts", "read-only" | "ro")) => {
+        Some(("artifacts", "read-only")) => {
             grants.artifacts = Some(ArtifactAccess::ReadOnly)
         }
-        Some(("artifacts", "read-write" | "rw")) => {
+        Some(("artifacts", "read-write")) => {
             grants.artifacts = Some(ArtifactAccess::ReadWrite)
         }
         Some(("secret", name)) => {

@@ -52,7 +52,7 @@ impl Conversation<'_, '_> {
 
     async fn show_or_change(&mut self, command: Command, argument: &str) -> Result<(), Failure> {
         match command {
-            Command::Help => self.note(&super::slash::help()),
+            Command::Help => self.run.terminal.note_at_words(&super::slash::help()),
             Command::Retry => {
                 self.note("There is nothing to send again: the last message has its answer.");
             }
