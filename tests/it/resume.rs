@@ -36,7 +36,7 @@ fn run(env: &TestEnv, server: &ChatServer, args: &[&str]) -> Ran {
 }
 
 /// Runs a line in a shell, in which `agent-host` is the program under test.
-fn shell(env: &TestEnv, server: &ChatServer, line: &str) -> Ran {
+pub(crate) fn shell(env: &TestEnv, server: &ChatServer, line: &str) -> Ran {
     let bin = env.outside().join("bin");
     if !bin.exists() {
         std::fs::create_dir(&bin).unwrap();
@@ -185,7 +185,14 @@ fn grants_are_repeated_on_the_command_line() {
     let refused = run(
         &env,
         &server,
-        &["run", "--resume", "latest", "--grant", "dir:.:read-write", "more"],
+        &[
+            "run",
+            "--resume",
+            "latest",
+            "--grant",
+            "dir:.:read-write",
+            "more",
+        ],
     );
     assert_eq!(refused.code, Some(0), "{refused:?}");
     let refused = run(&env, &server, &["run", "--resume", "latest", "more"]);

@@ -36,7 +36,11 @@ fn quantities_with_units_are_numbers_of_the_key() {
 /// Arguments of a command line have no quotes, so a number is one in the unit of its option.
 #[test]
 fn arguments_are_quantities_with_and_without_units() {
-    let refused = |form: &str, units: &str| Err(format!("this is not {form}: a whole number and one of the units {units}"));
+    let refused = |form: &str, units: &str| {
+        Err(format!(
+            "this is not {form}: a whole number and one of the units {units}"
+        ))
+    };
     let durations = |text: &str| (parse_seconds(text), parse_days(text));
     let days = Err("this is not a whole number of days within 64 bits".to_owned());
     assert_eq!(durations("30"), (Ok(30), Ok(30)));
@@ -44,8 +48,14 @@ fn arguments_are_quantities_with_and_without_units() {
     assert_eq!(durations("90s"), (Ok(90), days));
     let form = refused("a duration like \"10s\"", "ms, s, min, h, d");
     assert_eq!(parse_seconds("1.5s"), form);
-    assert_eq!(parse_days("4294967296"), Err("4294967296 days cannot be used here".to_owned()));
-    assert_eq!((parse_bytes("512"), parse_bytes("1MiB")), (Ok(512), Ok(1_048_576)));
+    assert_eq!(
+        parse_days("4294967296"),
+        Err("4294967296 days cannot be used here".to_owned())
+    );
+    assert_eq!(
+        (parse_bytes("512"), parse_bytes("1MiB")),
+        (Ok(512), Ok(1_048_576))
+    );
     let form = refused("a size like \"128MiB\"", "B, KiB, MiB, GiB, kB, MB, GB");
     assert_eq!(parse_bytes("1mb"), form);
 }

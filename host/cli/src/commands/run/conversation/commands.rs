@@ -67,6 +67,7 @@ impl Conversation<'_, '_> {
             Command::Approvals => return self.show_approvals().await,
             Command::Cost => self.show_cost(),
             Command::Context => self.show_context(),
+            Command::Reasoning => self.show_reasoning(),
             Command::Compact => self.compact(),
             Command::Clear => return self.clear().await,
             Command::Resume => return self.list_sessions().await,
@@ -208,6 +209,14 @@ impl Conversation<'_, '_> {
             limits.window_tokens,
             limits.threshold()
         ));
+    }
+
+    fn show_reasoning(&self) {
+        let lines = self.run.view.last_reasoning();
+        if lines.is_empty() {
+            self.note("The model has shown no reasoning in this conversation.");
+        }
+        lines.iter().for_each(|line| self.note(line));
     }
 
     /// Has the next answer begin with a compaction, as if the window were as full as it is now.

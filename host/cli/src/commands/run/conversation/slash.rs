@@ -18,6 +18,7 @@ pub(super) enum Command {
     Approvals,
     Cost,
     Context,
+    Reasoning,
     Compact,
     Clear,
     Resume,
@@ -58,7 +59,7 @@ struct Row {
 
 /// The table.
 #[rustfmt::skip]
-const ROWS: [Row; 18] = [
+const ROWS: [Row; 19] = [
     row(Command::Help, "/help", Argument::None, "lists the commands and keys"),
     row(Command::Retry, "/retry", Argument::None, "asks for the answer that is missing again"),
     row(Command::Model, "/model", Argument::Model, "shows the model, or has another one answer from now on"),
@@ -68,6 +69,7 @@ const ROWS: [Row; 18] = [
     row(Command::Approvals, "/approvals", Argument::None, "lists the approvals that are remembered"),
     row(Command::Cost, "/cost", Argument::None, "shows the tokens and the cost of the session"),
     row(Command::Context, "/context", Argument::None, "shows how full the model's window is"),
+    row(Command::Reasoning, "/reasoning", Argument::None, "shows all of the model's last reasoning"),
     row(Command::Compact, "/compact", Argument::None, "shortens the conversation before the next answer"),
     row(Command::Clear, "/clear", Argument::None, "starts a new session"),
     row(Command::Resume, "/resume", Argument::Session, "lists the sessions of this project, or continues one"),
