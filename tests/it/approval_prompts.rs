@@ -35,7 +35,7 @@ fn approve_runs_exactly_what_was_shown() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for shown in [
         "write_file, which is effectful",
-        "It is a tool of:\r\n│ the component `files`, which may reach: ",
+        "It is a tool of:\r\n│ the component `files`, which may reach:",
         "The tool calls itself:\r\n│ Write a file\r\n",
         "│ content: hello\r\n│ path: note.txt",
         "Run write_file, which is effectful? [y] yes",
@@ -243,8 +243,7 @@ fn only_allowed_decisions_are_offered() {
         "y\nm\nr x\nn\n",
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let menu =
-        "[e] with other arguments  [n] no  [n REASON] no, and tell the model why  [l] decide later";
+    let menu = " [e] with other arguments  [n] no\r\n[n REASON] no, and tell the model why  [l] decide later";
     assert!(ran.stdout.contains(menu), "{}", ran.stdout);
     assert!(!ran.stdout.contains("[y] yes"), "{}", ran.stdout);
     assert_eq!(

@@ -103,6 +103,67 @@ fn write_is_shown_as_a_comparison_at_each_width() {
     }
 }
 
+/// The answers stand in rows that fit, each of them whole; so does the host's other text.
+#[test]
+fn answers_are_broken_between_words() {
+    let table: [(u16, &[&str]); 3] = [
+        (
+            60,
+            &[
+                "Run write_file, which is effectful? [y] yes",
+                "[a] show all 2 that are left, and approve them",
+                "[t] yes, and each call of this tool in this session",
+                "[p GLOB] yes, and each call with such a target",
+                "[m] yes, and do not ask again  [e] with other arguments",
+                "[n] no  [n REASON] no, and tell the model why",
+                "[r TEXT] no, and this is its result  [l] decide later",
+                "[j] show the exact JSON",
+            ],
+        ),
+        (
+            80,
+            &[
+                "Run write_file, which is effectful? [y] yes",
+                "[a] show all 2 that are left, and approve them",
+                "[t] yes, and each call of this tool in this session",
+                "[p GLOB] yes, and each call with such a target  [m] yes, and do not ask again",
+                "[e] with other arguments  [n] no  [n REASON] no, and tell the model why",
+                "[r TEXT] no, and this is its result  [l] decide later  [j] show the exact JSON",
+            ],
+        ),
+        (
+            200,
+            &[
+                "Run write_file, which is effectful? [y] yes  [a] show all 2 that are left, and approve them  \
+                 [t] yes, and each call of this tool in this session  [p GLOB] yes, and each call with such a target",
+                "[m] yes, and do not ask again  [e] with other arguments  [n] no  [n REASON] no, and tell the model why  \
+                 [r TEXT] no, and this is its result  [l] decide later  [j] show the exact JSON",
+            ],
+        ),
+    ];
+    for (columns, answers) in table {
+        let env = env();
+        let hostile = "a\u{1b}[2Jb\u{202e}c\u{200b}d שלום";
+        let calls = [write("a.txt", hostile), write("b.txt", "2")];
+        let ran = at(&env, columns, &calls, &["n\n", "n\n"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let shown = prompt(&ran, columns);
+        let from = shown.len() - answers.len();
+        assert_eq!(shown[from..], *answers, "{columns}");
+        let title = shown[..2].join(" ");
+        let title = title.trim_end_matches(" Its target is:");
+        assert_eq!(
+            title,
+            "1 of 2: the model wants to run write_file, which is effectful."
+        );
+        let escaped = "│ content: a\\u{1b}[2Jb\\u{202e}c\\u{200b}d שלום".to_owned();
+        assert!(shown.contains(&escaped), "{shown:#?}");
+        for injected in ["\u{1b}[2J", "\u{202e}", "\u{200b}"] {
+            assert!(!ran.stdout.contains(injected), "{injected:?}");
+        }
+    }
+}
+
 /// Each row: arguments, and the rows in which they are shown.
 #[test]
 fn arguments_are_text_with_escapes() {
@@ -248,24 +309,26 @@ fn batch_is_approved_after_it_was_shown() {
         write("b.txt", "2"),
         write("c.txt", "3"),
     ];
-    let env = env();
-    let ran = at(&env, 80, &calls, &["n no\n", "a\n", "y\n"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    let shown = plain(&ran.stdout);
-    for text in [
-        "1 of 3: the model wants to run write_file",
-        "[a] show all 3 that are left, and approve them",
-        "[a] show all 2 that are left, and approve them",
-        "All of these:\r\n  2. write_file, which is effectful\r\n  3. write_file, which is effectful\r\nRun all 2 calls? [y] yes",
-    ] {
-        assert!(shown.contains(text), "no {text:?} in {shown}");
+    for columns in [60, 80, 200] {
+        let env = env();
+        let ran = at(&env, columns, &calls, &["n no\n", "a\n", "y\n"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let shown = plain(&ran.stdout);
+        for text in [
+            "1 of 3: the model wants to run write_file",
+            "[a] show all 3 that are left, and approve them",
+            "[a] show all 2 that are left, and approve them",
+            "All of these:\r\n  2. write_file, which is effectful\r\n  3. write_file, which is effectful\r\nRun all 2 calls? [y] yes",
+        ] {
+            assert!(shown.contains(text), "no {text:?} in {shown}");
+        }
+        let last = shown.find("Run all 2 calls?").unwrap();
+        for content in ["│ content: \"2\"", "│ content: \"3\""] {
+            assert!(shown.rfind(content).unwrap() < last, "{shown}");
+        }
+        let written = ["a.txt", "b.txt", "c.txt"].map(|path| read(&env, path));
+        assert_eq!(written, [None, Some("2".to_owned()), Some("3".to_owned())]);
     }
-    let last = shown.find("Run all 2 calls?").unwrap();
-    for content in ["│ content: \"2\"", "│ content: \"3\""] {
-        assert!(shown.rfind(content).unwrap() < last, "{shown}");
-    }
-    let written = ["a.txt", "b.txt", "c.txt"].map(|path| read(&env, path));
-    assert_eq!(written, [None, Some("2".to_owned()), Some("3".to_owned())]);
 }
 
 /// Decisions that were made before a later question was put off are kept.
@@ -366,6 +429,9 @@ fn pattern_is_approved_and_never_widens() {
     );
     let rule = "in this session, without asking, calls of `write_file` whose argument `/path` matches `src/**`";
     assert!(shown.contains(rule), "{shown}");
+    let written = "│ In agent.toml, for every session:\r\n│ [[rule]]\r\n│ decision = \"allow\"\r\n│ tool = \"write_file\"\r\n\
+                   │ arguments = { \"/path\" = \"src/**\" }\r\n";
+    assert!(shown.contains(written), "{shown}");
     let written = ["src/a.txt", "src/deep/b.txt", "c.txt"].map(|path| read(&env, path));
     assert_eq!(written, [Some("1".to_owned()), Some("2".to_owned()), None]);
     let events = env.events();

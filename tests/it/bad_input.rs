@@ -302,6 +302,27 @@ fn failure_is_a_json_document() {
     let (code, cause, message) = failed(&["x"]);
     assert_eq!((code, cause.as_str()), (Some(2), "usage"));
     assert!(message.contains("did you mean `max-turns`?"), "{message}");
+    assert!(!message.starts_with("error"), "{message}");
+    // A command line that cannot be parsed has a document, too.
+    for (args, says) in [
+        (&["--no-such"][..], "unexpected argument '--no-such' found"),
+        (&["what", "is", "here"], "unexpected argument 'is' found"),
+        (
+            &["--max-turns", "x", "y"],
+            "invalid value 'x' for '--max-turns <N>'",
+        ),
+        (
+            &["--show-prompt", "--model", "gpt-5"],
+            "did you mean `openai:gpt-5`?",
+        ),
+    ] {
+        let (code, cause, message) = failed(args);
+        assert_eq!((code, cause.as_str()), (Some(2), "usage"), "{args:?}");
+        assert!(message.contains(says), "{args:?}: {message}");
+        assert!(!message.starts_with("error"), "{args:?}: {message}");
+    }
+    let text = env.run(&["run", "--no-such", "--", "--output-format", "json"]);
+    assert_eq!((text.code, text.stdout.as_str()), (Some(2), ""));
 }
 
 #[test]

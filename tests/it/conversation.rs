@@ -21,7 +21,7 @@ const UP: &str = "\u{1b}[A";
 /// A program without retries, so that a failure is seen at once.
 const NO_RETRIES: &str = "[openai-compat]\nretries = 0\n";
 
-fn paste(text: &str) -> String {
+pub(crate) fn paste(text: &str) -> String {
     format!("\u{1b}[200~{text}\u{1b}[201~")
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn begin(env: &TestEnv, server: &ChatServer, columns: u16) -> OnScree
 }
 
 /// A server whose answer to a request (from 0) waits until the test has sent something.
-fn held_at(held: usize, answers: Vec<Answer>) -> (ChatServer, impl Fn(), Sender<()>) {
+pub(crate) fn held_at(held: usize, answers: Vec<Answer>) -> (ChatServer, impl Fn(), Sender<()>) {
     let (tell, arrived) = channel();
     let (release, released) = channel();
     let server = ChatServer::watched(answers, move |point| {

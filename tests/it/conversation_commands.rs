@@ -3,8 +3,10 @@
 use crate::conversation::{CHAT, CTRL_D, begin, user_messages};
 use agent_host_test_support::{
     Ran, TestEnv,
-    chat::{Answer, ChatServer},
+    chat::{Answer, ChatServer, ask},
     of_kind,
+    pictures::png,
+    screen::OnScreen,
 };
 use pretty_assertions::assert_eq;
 
@@ -22,21 +24,24 @@ fn unknown_command_suggests_a_known_one() {
     assert_eq!(user_messages(&server.requests()[0]), ["/hlep me"]);
 }
 
-/// Each command shows or changes what it says, and none is sent to the model.
+/// Each command shows or changes what it says, at each width, and none is sent to the model.
 #[test]
 fn commands_show_and_change_the_conversation() {
+    for columns in [60, 80, 200] {
+        commands_at(columns);
+    }
+}
+
+fn commands_at(columns: u16) {
     let env = TestEnv::new();
     env.write("notes.txt", "the notes");
-    let server = ChatServer::start(vec![
-        Answer::text("First."),
-        Answer::text("Second."),
-        Answer::text("Third."),
-    ]);
-    let mut screen = begin(&env, &server, 80);
+    env.write("dot.png", png(2, 2));
+    let server = ChatServer::start(vec![Answer::text("First."), Answer::text("Second.")]);
+    let mut screen = begin(&env, &server, columns);
     screen.types("one\r");
     screen.until_row("First.");
     screen.until_last_row(">");
-    let shown = [
+    let before = [
         ("/cost", "11 tokens read (0 from the cache), 7 written"),
         ("/context", "of the window of 128000"),
         ("/model", "openai-compat:m answers"),
@@ -49,6 +54,8 @@ fn commands_show_and_change_the_conversation() {
         ("/effort most", "write one of `none`"),
         ("/file none.txt", "cannot use the file none.txt"),
         ("/file notes.txt", "It goes with the next message."),
+        ("/image none.png", "cannot use the file none.png"),
+        ("/image dot.png", "It goes with the next message."),
         ("/export", "name the new file"),
         (
             "/export talk.session",
@@ -57,11 +64,7 @@ fn commands_show_and_change_the_conversation() {
         ("/tools", "write_file"),
         ("/help", "Ctrl-C or Esc stops the answer"),
     ];
-    for (command, text) in shown {
-        screen.types(format!("{command}\r"));
-        screen.until_text(text);
-        screen.until_last_row(">");
-    }
+    show(&mut screen, &before);
     assert!(env.work().join("talk.session").exists());
     screen.types("two\r");
     screen.until_row("Second.");
@@ -71,12 +74,102 @@ fn commands_show_and_change_the_conversation() {
     assert_eq!(requests[1]["model"], "other");
     let last = requests[1]["messages"].as_array().unwrap().last().unwrap();
     let content = last["content"].to_string();
-    assert!(content.contains("the notes"), "{content}");
-    assert!(content.contains("two"), "{content}");
+    for sent in ["the notes", "two", "data:image/png;base64,"] {
+        assert!(content.contains(sent), "no {sent:?} in {content}");
+    }
+    show(
+        &mut screen,
+        &[(
+            "/compact",
+            "The conversation is shortened before the next answer.",
+        )],
+    );
     screen.types("/quit\r");
     assert_eq!(screen.end(), Some(0));
     let replied = of_kind(&env.events(), "model-replied").len();
     assert_eq!(replied, 2);
+}
+
+/// Types commands, and waits for the text of each.
+fn show(screen: &mut OnScreen, commands: &[(&str, &str)]) {
+    for (command, text) in commands {
+        screen.types(format!("{command}\r"));
+        screen.until_text(text);
+        screen.until_last_row(">");
+    }
+}
+
+/// Tab completes the models of the configuration and the sessions of the project.
+#[test]
+fn tab_completes_models_and_sessions() {
+    let env = TestEnv::new();
+    env.write("agent.toml", "model = \"openai-compat:unusual\"\n");
+    let server = ChatServer::start(vec![Answer::text("First.")]);
+    assert_eq!(ask(&env, &server, &["one"]).code, Some(0));
+    let session = session_of(&env);
+    let mut screen = OnScreen::start(&env, &server, 80, &["run", "--quiet"]);
+    screen.until_last_row(">");
+    screen.types("/model open\t");
+    screen.until_last_row("> /model openai-compat:unusual");
+    screen.types(format!("\u{15}/resume {}\t", &session[..12]));
+    screen.until_last_row(&format!("> /resume {session}"));
+}
+
+fn session_of(env: &TestEnv) -> String {
+    env.events()[0]["session"].as_str().unwrap().to_owned()
+}
+
+/// `/resume` continues a session with the model of its last run and shows its end; one that was given
+/// more than this conversation is left to the command that gives it.
+#[test]
+fn resume_takes_over_what_a_session_was_run_with() {
+    let env = TestEnv::new();
+    env.write("agent.toml", "model = \"openai-compat:m\"\n");
+    let answers = ["**One**.", "Two.", "Three."].map(Answer::text);
+    let server = ChatServer::start(answers.into());
+    let run = |args: &[&str]| {
+        let mut command = env.command(&[&["run"], args].concat());
+        let command = command.env("OPENAI_COMPAT_BASE_URL", &server.base_url);
+        assert_eq!(command.output().unwrap().status.code(), Some(0));
+    };
+    run(&["--name", "other", "--model", "openai-compat:other", "first"]);
+    run(&["--name", "writing", "--write", "second"]);
+    let mut screen = OnScreen::start(&env, &server, 80, &["run", "--quiet"]);
+    screen.until_last_row(">");
+    let refused = "was run with --write, which this conversation was not given. To continue it with that: agent-host run --resume ";
+    show(&mut screen, &[("/resume writing", refused)]);
+    screen.types("/resume other\r");
+    screen.until_row("From the next message on, openai-compat:other answers.");
+    screen.until_last_row(">");
+    let rows = screen.rows();
+    let end = rows.iter().position(|row| row == "You: first");
+    let end = end.unwrap_or_else(|| panic!("{rows:#?}"));
+    assert_eq!(rows[end + 1], "One.");
+    screen.types("third\r");
+    screen.until_row("Three.");
+    let last = &server.requests()[2];
+    assert_eq!(last["model"], "other");
+    assert_eq!(user_messages(last), ["first", "third"]);
+}
+
+/// The built-in tour does not go on with a session of a real model.
+#[test]
+fn tour_resumes_no_session_of_a_model() {
+    let env = TestEnv::new();
+    env.write("agent.toml", "model = \"openai-compat:m\"\n");
+    let server = ChatServer::start(vec![Answer::text("One.")]);
+    let mut command = env.command(&["run", "first"]);
+    let command = command.env("OPENAI_COMPAT_BASE_URL", &server.base_url);
+    assert_eq!(command.output().unwrap().status.code(), Some(0));
+    env.write("agent.toml", "");
+    let before = env.events();
+    let mut screen = OnScreen::start(&env, &server, 80, &["run", "--quiet"]);
+    screen.until_last_row(">");
+    let refused = "no model is configured now, so that the built-in tour would go on with it.";
+    show(&mut screen, &[("/resume latest", refused)]);
+    screen.types(CTRL_D);
+    assert_eq!(screen.end(), Some(0));
+    assert_eq!(env.events(), before);
 }
 
 /// `/clear` begins a session, `/fork` copies one, and `/resume` lists and continues them.

@@ -36,7 +36,7 @@ fn run(env: &TestEnv, server: &ChatServer, args: &[&str]) -> Ran {
 }
 
 /// Runs a line in a shell, in which `agent-host` is the program under test.
-fn shell(env: &TestEnv, server: &ChatServer, line: &str) -> Ran {
+pub(crate) fn shell(env: &TestEnv, server: &ChatServer, line: &str) -> Ran {
     let bin = env.outside().join("bin");
     if !bin.exists() {
         std::fs::create_dir(&bin).unwrap();
@@ -185,14 +185,21 @@ fn grants_are_repeated_on_the_command_line() {
     let refused = run(
         &env,
         &server,
-        &["run", "--resume", "latest", "--grant", "dir:.:rw", "more"],
+        &[
+            "run",
+            "--resume",
+            "latest",
+            "--grant",
+            "dir:.:read-write",
+            "more",
+        ],
     );
     assert_eq!(refused.code, Some(0), "{refused:?}");
     let refused = run(&env, &server, &["run", "--resume", "latest", "more"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert_eq!(
         hints(&refused),
-        ["agent-host run --resume latest more --grant dir:.:rw"]
+        ["agent-host run --resume latest more --grant dir:.:read-write"]
     );
 }
 

@@ -87,31 +87,39 @@ fn without_time(line: &str) -> &str {
     line.rsplit_once(" · ").map_or(line, |(rest, _)| rest)
 }
 
+/// Tokens, cost, the share of the window and the time, at each width.
 #[test]
 fn figures_stand_below_each_answer() {
     let env = TestEnv::new();
     env.write("notes.txt", "hello");
+    env.configure(
+        "[context]\nwindow-tokens = 100000\n[prices.\"openai-compat:m\"]\ninput = 1\noutput = 10\n",
+    );
     let answers = || {
         ChatServer::start(vec![
-            Answer::calls(&[("read_file", json!({ "path": "notes.txt" }))]),
-            Answer::text("It says **hello**."),
+            Answer::calls(&[("read_file", json!({ "path": "notes.txt" }))]).counting(5_000),
+            Answer::text("It says **hello**.").counting(5_000),
         ])
     };
-    let server = answers();
-    let ran = on_screen(&env, &server, 80, "", "run --model openai-compat:m go").end();
-    let shown = screen(&ran.stdout, 80);
-    let lines: Vec<&str> = shown.lines().collect();
-    let [.., call, answer, figures] = lines.as_slice() else {
-        panic!("{shown}");
-    };
-    assert!(
-        call.starts_with("✓ read_file {\"path\":\"notes.txt\"} → "),
-        "{shown}"
-    );
-    assert_eq!(*answer, "It says hello.");
-    assert_eq!(without_time(figures), "22 tokens in, 14 out");
-    let server = answers();
-    let ran = on_screen(&env, &server, 80, "", RUN).end();
+    for columns in [60, 80, 200] {
+        let args = "run --model openai-compat:m go";
+        let ran = on_screen(&env, &answers(), columns, "", args).end();
+        let shown = screen(&ran.stdout, columns);
+        let lines: Vec<&str> = shown.lines().collect();
+        let [.., call, answer, figures] = lines.as_slice() else {
+            panic!("{shown}");
+        };
+        assert!(
+            call.starts_with("✓ read_file {\"path\":\"notes.txt\"} → "),
+            "{shown}"
+        );
+        assert_eq!(*answer, "It says hello.");
+        assert_eq!(
+            without_time(figures),
+            "10,000 tokens in, 14 out · 0.01014 USD · 5 % of the window"
+        );
+    }
+    let ran = on_screen(&env, &answers(), 80, "", RUN).end();
     assert_eq!(screen(&ran.stdout, 80), "It says hello.");
     let piped = ask(&env, &answers(), &["go"]);
     assert!(!piped.stderr.contains("tokens"), "{}", piped.stderr);
@@ -132,17 +140,19 @@ fn resumed_conversation_begins_with_its_end() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
     }
     let server = ChatServer::start(vec![]);
-    let mut running = on_screen(&env, &server, 60, "", "run --model openai-compat:m -c");
-    running.stdout.until("What do you want to know?");
-    running.types("\u{4}");
-    let ran = running.end();
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    let shown = screen(&ran.stdout, 60);
-    let (_, end) = shown.split_once("\n\n").unwrap();
-    let (end, _) = end
-        .split_once("\nall of it: agent-host sessions show ")
-        .unwrap();
-    assert_eq!(end, "You: second\nTwo.\n\nYou: third\n• Three\n");
+    for columns in [60, 80, 200] {
+        let mut running = on_screen(&env, &server, columns, "", "run --model openai-compat:m -c");
+        running.stdout.until("What do you want to know?");
+        running.types("\u{4}");
+        let ran = running.end();
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let shown = screen(&ran.stdout, columns);
+        let (_, end) = shown.split_once("\n\n").unwrap();
+        let (end, _) = end
+            .split_once("\nall of it: agent-host sessions show ")
+            .unwrap();
+        assert_eq!(end, "You: second\nTwo.\n\nYou: third\n• Three\n");
+    }
 }
 
 /// Names, short ids and `latest` of each directory; the list fits the terminal.

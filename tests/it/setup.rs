@@ -218,7 +218,7 @@ fn first_run_on_a_terminal_offers_init() {
         "   2  small",
         "It answers.",
         "model = \"openai-compat:large\"",
-        "Written. Try:",
+        "Written. Try ",
         "openai-compat:large",
         "You have one file.",
     ] {

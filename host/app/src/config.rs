@@ -71,4 +71,5 @@ pub use schema::config_schema;
 pub use session::SessionConfig;
 pub use starter::{STARTER, Setup};
 pub use tools::{ComponentSource, ToolConfig};
+pub use units::{parse_bytes, parse_days, parse_seconds};
 pub use untrusted::{Review, Untrusted};

@@ -16,9 +16,10 @@ pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
 pub(crate) use setup::{ConfigCommand, ConfigCommandArgs, ConfigLayer, InitArgs, ModelsArgs};
-pub(crate) use suggestion::suggestion;
+pub(crate) use suggestion::{asks_for_json, suggestion};
 pub(crate) use workflow::{GraphFormat, WorkflowArgs, WorkflowCommand};
 
+use agent_host_app::config::parse_bytes;
 use clap::{Args as ClapArgs, Parser, Subcommand, builder::RangedU64ValueParser};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -312,8 +313,9 @@ pub(crate) enum CacheCommand {
         /// Remove everything.
         #[arg(long, conflicts_with = "max_bytes")]
         all: bool,
-        /// Remove those that were not used for longest, too, until the rest has no more bytes.
-        #[arg(long, value_name = "N")]
+        /// Remove those that were not used for longest, too, until the rest has at most this size: a
+        /// number of bytes, or with a unit, such as `512MiB`.
+        #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
         max_bytes: Option<u64>,
     },
 }

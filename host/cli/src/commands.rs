@@ -73,12 +73,14 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
 
 /// Runs the agent. With `--output-format json`, each failure has its document on stdout, too.
 async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    if args.show_prompt {
-        return show_prompt::show_prompt(args, terminal).await;
-    }
-    init::offer(&args, terminal).await?;
     let is_json = args.output_format == OutputFormat::Json;
-    let ran = run::run(args, terminal).await;
+    let ran = match args.show_prompt {
+        true => show_prompt::show_prompt(args, terminal).await,
+        false => {
+            init::offer(&args, terminal).await?;
+            run::run(args, terminal).await
+        }
+    };
     ran.map_err(|failure| match is_json {
         true => failure.document(terminal),
         false => failure,

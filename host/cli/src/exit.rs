@@ -111,6 +111,8 @@ impl Failure {
             return self;
         }
         let text = anstream::adapter::strip_str(self.text()).to_string();
+        // A rendered message begins as it stands on stderr.
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
         terminal.println(&json_text(&json!({
             "session": null,
             "outcome": {

@@ -95,6 +95,11 @@ fn show_clap_message(answer: &clap::Error, terminal: &Terminal) -> Exit {
         if let Some(line) = args::suggestion(answer, &arguments) {
             terminal.note(&format!("\nDid you mean: {}", terminal::escape_line(&line)));
         }
+        if args::asks_for_json(&arguments) {
+            let text = answer.render().to_string();
+            let text = text.trim().trim_start_matches("error: ");
+            let _ = Failure::usage(text).document(terminal);
+        }
         return Exit::Usage;
     }
     terminal.print(&answer.render().ansi().to_string());

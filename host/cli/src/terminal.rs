@@ -27,8 +27,8 @@ pub(crate) use prompt::{Review, Reviewed};
 pub(crate) use question::{ask_question, choice_indexes, chosen};
 pub(crate) use result::{full_text, outcome_style, summary};
 pub(crate) use text::{
-    audit_line, bytes, count, date, dollars, duration, fitted, json_lines, json_text, micros,
-    one_line, path_text, section, size_change, tool_name, truncated, verdict_line,
+    at_words, audit_line, bytes, count, date, dollars, duration, fitted, json_lines, json_text,
+    micros, one_line, packed, path_text, section, size_change, tool_name, truncated, verdict_line,
 };
 
 use crate::exit::Exit;
@@ -193,6 +193,15 @@ impl Terminal {
     pub(crate) fn note(&self, text: &str) {
         let mut err = anstream::stderr().lock();
         let _ = writeln!(err, "{text}");
+    }
+
+    /// Writes lines to stderr, on a terminal broken between words. For text that is read, and never
+    /// for a command, which is pasted as it is.
+    pub(crate) fn note_at_words(&self, text: &str) {
+        match self.stderr {
+            true => self.note(&at_words(text, self.columns())),
+            false => self.note(text),
+        }
     }
 
     /// Writes an error to stderr.

@@ -93,13 +93,10 @@ impl OnScreen {
         self.until(|rows| rows.iter().any(|row| row == expected));
     }
 
-    /// Waits until the screen contains a text, which the terminal may have wrapped.
+    /// Waits until the screen contains a text, which may be wrapped in or between words.
     pub fn until_text(&mut self, expected: &str) {
-        self.until(|rows| {
-            ["\n", ""]
-                .iter()
-                .any(|end| rows.join(end).contains(expected))
-        });
+        let expected = expected.replace(' ', "");
+        self.until(|rows| rows.concat().replace(' ', "").contains(&expected));
     }
 
     /// Waits until the last row is this one.

@@ -87,17 +87,25 @@ fn configurable(host: &str, scope: Scope<'_>) -> Result<PathBuf, ConfigError> {
     ))
 }
 
-/// Resolves a grant of the command line, `PATH`, `PATH:read-only` or `PATH:read-write`, in short
-/// `PATH:ro` and `PATH:rw`: at `/workspace` if that is
-/// free, and else at `/mnt/NAME`. The user names the directory explicitly, so it may be any.
+/// Resolves a grant of the command line, `PATH`, `PATH:read-only` or `PATH:read-write`: at
+/// `/workspace` if that is free, and else at `/mnt/NAME`. The user names the directory explicitly,
+/// so it may be any.
 pub(super) fn from_argument(
     argument: &str,
     cwd: &Path,
     others: &[DirGrant],
 ) -> Result<DirGrant, ConfigError> {
     let (path, mode) = match argument.rsplit_once(':') {
-        Some((path, "read-write" | "rw")) => (path, DirMode::ReadWrite),
-        Some((path, "read-only" | "ro")) => (path, DirMode::ReadOnly),
+        Some((path, "read-write")) => (path, DirMode::ReadWrite),
+        Some((path, "read-only")) => (path, DirMode::ReadOnly),
+        // As other programs write it; a directory may have such a name, too.
+        Some((path, "rw" | "ro")) if !cwd.join(argument).exists() => {
+            return Err(config_error!(
+                "--grant",
+                "`--grant dir:{argument}` has a mode that there is not",
+                "write `--grant dir:{path}:read-write`, or without a mode for reading alone"
+            ));
+        }
         Some(_) | None => (argument, DirMode::ReadOnly),
     };
     if path.is_empty() {

@@ -111,12 +111,8 @@ fn add_argument(
         Some(("env", variable)) => {
             env_grants::add_argument(&mut grants.env, variable, environment)?
         }
-        Some(("artifacts", "read-only" | "ro")) => {
-            grants.artifacts = Some(ArtifactAccess::ReadOnly)
-        }
-        Some(("artifacts", "read-write" | "rw")) => {
-            grants.artifacts = Some(ArtifactAccess::ReadWrite)
-        }
+        Some(("artifacts", "read-only")) => grants.artifacts = Some(ArtifactAccess::ReadOnly),
+        Some(("artifacts", "read-write")) => grants.artifacts = Some(ArtifactAccess::ReadWrite),
         Some(("secret", name)) => {
             secrets::add(&mut grants.secrets, secrets, "--grant", name, "`--grant`")?;
         }

@@ -71,14 +71,32 @@ where
     D: Deserializer<'de>,
     T: TryFrom<u64>,
 {
-    let kind = Kind {
-        name: "a size",
-        example: "128MiB",
-        units: &SIZES,
-        base: 1,
-        base_name: "bytes",
-    };
-    deserialize(kind, deserializer)
+    deserialize(size(), deserializer)
+}
+
+/// Parses a duration of a command line, in seconds: a number of them, or a text like `10min`.
+///
+/// # Errors
+/// The text is none of both; the message says what a duration is.
+pub fn parse_seconds(text: &str) -> Result<u64, String> {
+    duration(1_000, "seconds").parse_argument(text)
+}
+
+/// Parses a duration of a command line, in days: a number of them, or a text like `7d`.
+///
+/// # Errors
+/// The text is none of both, or there are too many days; the message says what a duration is.
+pub fn parse_days(text: &str) -> Result<u32, String> {
+    let days = duration(86_400_000, "days").parse_argument(text)?;
+    u32::try_from(days).map_err(|_| format!("{days} days cannot be used here"))
+}
+
+/// Parses a size of a command line, in bytes: a number of them, or a text like `128MiB`.
+///
+/// # Errors
+/// The text is none of both; the message says what a size is.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    size().parse_argument(text)
 }
 
 /// Returns a text with a unit in milliseconds or bytes; `None` for another text.
@@ -94,6 +112,16 @@ fn split(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit());
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
     (number, unit.trim())
+}
+
+fn size() -> Kind {
+    Kind {
+        name: "a size",
+        example: "128MiB",
+        units: &SIZES,
+        base: 1,
+        base_name: "bytes",
+    }
 }
 
 fn duration(base: u64, base_name: &'static str) -> Kind {
@@ -162,6 +190,11 @@ impl<T: TryFrom<u64>> Visitor<'_> for Form<T> {
 }
 
 impl Kind {
+    /// Parses a number in the base unit, or a number and a unit.
+    fn parse_argument(&self, text: &str) -> Result<u64, String> {
+        text.parse().or_else(|_| self.parse(text))
+    }
+
     /// Parses a number and a unit.
     fn parse(&self, text: &str) -> Result<u64, String> {
         let (number, unit) = split(text);

@@ -2,7 +2,7 @@
 
 use super::ConfigArgs;
 use crate::{commands::shell_quoted, terminal::KeyMap};
-use agent_host_app::Effort;
+use agent_host_app::{Effort, config::parse_seconds};
 use clap::{Args as ClapArgs, ValueEnum};
 use std::path::PathBuf;
 
@@ -140,8 +140,8 @@ pub(crate) struct RunArgs {
     /// The keys that edit a message of a conversation [default: `keys` in agent.toml, or emacs].
     #[arg(long, value_enum, value_name = "KEYS")]
     pub(crate) keys: Option<KeyMap>,
-    /// Stop after this many seconds.
-    #[arg(long, value_name = "SECONDS")]
+    /// Stop after this time: a number of seconds, or with a unit, such as `10min`.
+    #[arg(long, value_name = "DURATION", value_parser = parse_seconds)]
     pub(crate) timeout: Option<u64>,
     /// Show all of the model's reasoning, and not only its beginning and length.
     #[arg(long, short, conflicts_with = "quiet")]

@@ -1,6 +1,7 @@
 //! Arguments of `sessions`.
 
 use super::{ConfigArgs, RunArgs};
+use agent_host_app::config::{parse_bytes, parse_days};
 use clap::{Args as ClapArgs, Subcommand};
 use std::path::PathBuf;
 
@@ -86,11 +87,13 @@ pub(crate) enum SessionsCommand {
     /// Without an option: what `keep` in agent.toml does not keep. A session that is in use or
     /// waits for a decision stays.
     Prune {
-        /// Remove the sessions that were not written to for this number of days.
-        #[arg(long, value_name = "DAYS")]
+        /// Remove the sessions that were not written to for this time: a number of days, or with a
+        /// unit, such as `30d`.
+        #[arg(long, value_name = "DURATION", value_parser = parse_days)]
         older_than: Option<u32>,
-        /// Remove the oldest until the database has at most this size.
-        #[arg(long, value_name = "BYTES")]
+        /// Remove the oldest until the database has at most this size: a number of bytes, or with a
+        /// unit, such as `512MiB`.
+        #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
         max_bytes: Option<u64>,
     },
     /// Take a session as it is in the journal, although events that were stored are missing there,

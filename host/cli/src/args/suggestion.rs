@@ -28,6 +28,14 @@ pub(crate) fn suggestion(error: &Error, arguments: &[String]) -> Option<String> 
     }
 }
 
+/// Returns whether a command line that cannot be parsed asks `run` for one JSON document.
+pub(crate) fn asks_for_json(arguments: &[String]) -> bool {
+    let is_format = |pair: &[String]| pair == ["--output-format", "json"];
+    let options = arguments.split(|argument| argument == "--").next();
+    let options = options.unwrap_or_default();
+    options.contains(&"--output-format=json".to_owned()) || options.windows(2).any(is_format)
+}
+
 /// Quotes the words around `word`, the first one that is no argument of `run`.
 fn unquoted(word: &str, arguments: &[String]) -> Option<String> {
     let (command, rest) = arguments.split_first()?;

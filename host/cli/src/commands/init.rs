@@ -30,11 +30,11 @@ const MAX_SHOWN_MODELS: usize = 40;
 /// The test request.
 const TEST_PROMPT: &str = "Answer with the one word OK.";
 
-/// Commands to try afterwards, and what each shows.
-const TRY: &str = "Try:
+/// Commands to try afterwards. Nothing stands behind one, so that its line can be pasted.
+const TRY: &str = "Try a question, a change that asks before each write, and the list of models:
   agent-host run \"What is in this directory?\"
-  agent-host run --write \"Write a README.md for this directory\"   (asks before each write)
-  agent-host models                                               (what else this key can ask)";
+  agent-host run --write \"Write a README.md for this directory\"
+  agent-host models";
 
 /// The questions of `init`, and what is known without asking.
 struct Wizard<'a> {
@@ -98,7 +98,7 @@ pub(super) async fn offer(args: &RunArgs, terminal: &Terminal) -> Result<(), Fai
     if has_model || config.state_dir.exists() || file.is_none_or(|file| file.exists()) {
         return Ok(());
     }
-    let question = "No model is configured. Set one up now? [y] yes  [n] no: a scripted tour without a model plays";
+    let question = "No model is configured. Set one up now?\n[y] yes  [n] no: a scripted tour without a model plays";
     let answer = compose(terminal, question).unwrap_or_default();
     if matches!(answer.trim(), "y" | "yes") {
         init(InitArgs::default(), terminal).await?;

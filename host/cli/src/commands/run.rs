@@ -113,7 +113,7 @@ pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, 
     }
     let directory = &host.config().working_dir;
     let resume = arguments::resume_command(&args, session.id(), directory);
-    check_model(&args, &agent, &session, &resume)?;
+    check_model(args.model.is_some(), &agent, &session, &resume)?;
     let recorded = arguments::recorded(&args, directory);
     session.configure_run(recorded).map_err(Failure::usage)?;
     if !args.quiet {
@@ -177,9 +177,9 @@ async fn open(
 }
 
 /// Refuses to play the built-in tour, which plays where no model is configured, over a session of
-/// another model.
+/// another model; `is_named` is true for a model that the user named.
 fn check_model(
-    args: &RunArgs,
+    is_named: bool,
     agent: &Agent,
     session: &Session,
     resume: &str,
@@ -188,7 +188,7 @@ fn check_model(
     let Some(then) = session.state().model().filter(|model| !is_tour(model)) else {
         return Ok(());
     };
-    if args.model.is_some() || agent.workflow.is_some() || !is_tour(&agent.model.provenance()) {
+    if is_named || agent.workflow.is_some() || !is_tour(&agent.model.provenance()) {
         return Ok(());
     }
     let name = format!("{}:{}", then.provider, then.model);

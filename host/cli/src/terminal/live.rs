@@ -208,6 +208,11 @@ impl LiveView {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the lines of the reasoning that ended last.
+    pub(crate) fn last_reasoning(&self) -> Vec<String> {
+        self.reasoning().last()
+    }
+
     /// Shows reasoning as it arrives: where stderr is no terminal, only if all of it is shown.
     fn reason(&self, text: &str) {
         self.end_text_if_open();

@@ -8,11 +8,10 @@ mod menu;
 mod tests;
 mod view;
 
-use super::{BOLD, Terminal, answer, one_line};
+use super::{BOLD, Terminal, answer, one_line, packed};
 use agent_host_app::FileChange;
 use agent_host_engine::{
     policy::{main_argument, pattern_fits},
-    text::framed,
     tool::ToolRunner,
     turn::call_heading,
 };
@@ -60,11 +59,7 @@ impl Review<'_> {
     pub(crate) fn ask(&self) -> Reviewed {
         let call = self.call;
         let rest = self.rest();
-        let question = format!(
-            "{BOLD}Run {}?{BOLD:#} {}",
-            call_heading(call),
-            menu(call, rest)
-        );
+        let question = self.question(&format!("Run {}?", call_heading(call)), &menu(call, rest));
         let shown = self.shown();
         let mut prompt = format!("{shown}\n{question}");
         loop {
@@ -255,7 +250,7 @@ impl Review<'_> {
     /// Shows a rule, and asks whether it is kept.
     fn confirm_rule(&self, tool: &RegisteredTool, remember: Remember) -> Asked {
         let rule = self.rule(tool, &remember);
-        let rule = framed(&rule, self.terminal.columns(), usize::MAX);
+        let rule = view::framed_words(&rule, self.terminal.columns(), usize::MAX);
         let rule = format!("{BOLD}The rule is:{BOLD:#}\n{rule}");
         let question = format!("Keep this rule, and run {}?", call_heading(self.call));
         match self.confirms(&rule, &question) {
@@ -275,15 +270,30 @@ impl Review<'_> {
             RememberScope::Session => "this session".to_owned(),
             RememberScope::Project => format!("every session of {}", self.project),
         };
+        let written = as_configuration(tool, &remember.what);
         format!(
-            "in {place}, without asking, {rule}, while the tool and its grants are what they are now ({}). `agent-host approvals revoke` takes it back.",
+            "in {place}, without asking, {rule}, while the tool and its grants are what they are now ({}). `agent-host approvals revoke` takes it back.{written}",
             rule.identity
+        )
+    }
+
+    /// Returns a question and its answers, in rows that fit the terminal.
+    fn question(&self, question: &str, answers: &[String]) -> String {
+        // The first answer stands behind the question.
+        let first = answers.first().map_or("", String::as_str);
+        let first = format!("{BOLD}{question}{BOLD:#} {first}");
+        let rest = answers.iter().skip(1).map(String::as_str);
+        packed(
+            std::iter::once(first.as_str()).chain(rest),
+            "  ",
+            self.terminal.columns(),
         )
     }
 
     /// Asks for a yes or no; `None` at the end of the input.
     fn confirms(&self, shown: &str, question: &str) -> Option<bool> {
-        let prompt = format!("{shown}\n{BOLD}{question}{BOLD:#} [y] yes  [n] no, back");
+        let answers = ["[y] yes", "[n] no, back"].map(str::to_owned);
+        let prompt = format!("{shown}\n{}", self.question(question, &answers));
         loop {
             match answer(self.terminal, &prompt)?.trim() {
                 "y" | "yes" => return Some(true),
@@ -292,6 +302,25 @@ impl Review<'_> {
             }
         }
     }
+}
+
+/// Returns the rule as `agent.toml` would have it, for every session; empty for one about arguments
+/// that only a digest names.
+fn as_configuration(tool: &RegisteredTool, what: &RememberWhat) -> String {
+    let arguments = match what {
+        RememberWhat::Arguments => return String::new(),
+        RememberWhat::Tool => String::new(),
+        // JSON writes texts as TOML does.
+        RememberWhat::Pattern(ArgumentPattern { pointer, glob }) => format!(
+            "\narguments = {{ {} = {} }}",
+            Value::from(pointer.as_str()),
+            Value::from(glob.as_str())
+        ),
+    };
+    format!(
+        "\nIn agent.toml, for every session:\n[[rule]]\ndecision = \"allow\"\ntool = {}{arguments}",
+        Value::from(tool.definition.name.as_str())
+    )
 }
 
 /// The end of a question behind a key.

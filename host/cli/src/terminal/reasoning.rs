@@ -8,6 +8,9 @@ use super::{DIM, count, one_line, truncated};
 /// The part of the beginning and of the end that is kept for the one line, in characters.
 const KEPT_CHARACTERS: usize = 300;
 
+/// The maximum of the last reasoning that is kept, in bytes.
+const MAX_LAST_BYTES: usize = 256 * 1024;
+
 /// A longer line is shown before its end arrives, in bytes.
 const MAX_LINE_BYTES: usize = 4 * 1024;
 
@@ -22,11 +25,16 @@ pub(super) struct Reasoning {
     characters: usize,
     /// The text that no line was made of yet.
     open: String,
+    /// All of it.
+    whole: String,
+    /// All of the reasoning before.
+    last: String,
 }
 
 impl Reasoning {
     /// Adds text.
     pub(super) fn push(&mut self, text: &str) {
+        self.keep(text);
         let missing = KEPT_CHARACTERS.saturating_sub(self.characters);
         self.begin.extend(text.chars().take(missing));
         self.characters += text.chars().count();
@@ -37,6 +45,7 @@ impl Reasoning {
 
     /// Adds text of which every line is shown, and returns the lines that it completes.
     pub(super) fn push_shown(&mut self, text: &str) -> Vec<String> {
+        self.keep(text);
         self.open.push_str(text);
         let mut lines = Vec::new();
         while let Some(end) = self.open.find('\n') {
@@ -47,6 +56,17 @@ impl Reasoning {
             lines.push(dim(&std::mem::take(&mut self.open)));
         }
         lines
+    }
+
+    fn keep(&mut self, text: &str) {
+        let free = MAX_LAST_BYTES.saturating_sub(self.whole.len());
+        let (kept, _) = text.split_at(text.floor_char_boundary(free));
+        self.whole.push_str(kept);
+    }
+
+    /// Returns the lines of the reasoning that ended last.
+    pub(super) fn last(&self) -> Vec<String> {
+        self.last.trim_end().lines().map(dim).collect()
     }
 
     /// Returns the newest words on a line of at most `columns` columns of one-column characters.
@@ -68,8 +88,11 @@ impl Reasoning {
             begin,
             characters,
             open,
+            whole,
+            last,
             ..
         } = std::mem::take(self);
+        self.last = if whole.is_empty() { last } else { whole };
         if characters == 0 {
             return (!open.is_empty()).then(|| dim(open.trim_end()));
         }

@@ -41,6 +41,36 @@ pub(crate) fn fitted(line: &str, columns: usize) -> String {
     format!("{out}…{}", " ".repeat(columns.saturating_sub(used + 1)))
 }
 
+/// Joins parts into rows of at most `columns` columns, each part whole; one that is longer has a row of
+/// its own, or several of the terminal's.
+pub(crate) fn packed<'p>(
+    parts: impl IntoIterator<Item = &'p str>,
+    separator: &str,
+    columns: usize,
+) -> String {
+    let (mut out, mut used) = (String::new(), 0);
+    for part in parts {
+        let width = anstream::adapter::strip_str(part).to_string().width();
+        if !out.is_empty() {
+            let fits = used + separator.len() + width <= columns;
+            out.push_str(if fits { separator } else { "\n" });
+            used = if fits { used + separator.len() } else { 0 };
+        }
+        out.push_str(part);
+        used += width;
+    }
+    out
+}
+
+/// Breaks the lines of a text of the host between words into rows of at most `columns` columns.
+pub(crate) fn at_words(text: &str, columns: usize) -> String {
+    let lines = text.split('\n');
+    let lines: Vec<String> = lines
+        .map(|line| packed(line.split(' '), " ", columns))
+        .collect();
+    lines.join("\n")
+}
+
 /// Formats JSON on one line, escaped so that it cannot steer a terminal. All JSON on stdout passes
 /// through this function or [`json_lines`].
 pub(crate) fn json_text(json: &impl fmt::Display) -> String {

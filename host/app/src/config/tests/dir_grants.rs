@@ -64,7 +64,7 @@ fn dir_grant_of_command_line_is_placed() {
         // Beside configured directories it gets a free guest path.
         (
             "[[grants.dir]]\nhost = \"data\"",
-            vec![format!("dir:{root}/srv/a b:rw:rw")],
+            vec![format!("dir:{root}/srv/a b:rw:read-write")],
             false,
             vec![
                 (format!("{project}/data"), "/workspace", RO),
@@ -323,8 +323,12 @@ fn dir_grant_with_bad_path_is_refused() {
             "`--grant dir:` names no directory; write it like `--grant dir:PATH` or `--grant dir:PATH:read-write`",
         ),
         (
-            "dir::rw",
+            "dir::read-write",
             "`--grant dir:` names no directory; write it like `--grant dir:PATH` or `--grant dir:PATH:read-write`",
+        ),
+        (
+            "dir:data:rw",
+            "`--grant dir:data:rw` has a mode that there is not; write `--grant dir:data:read-write`, or without a mode for reading alone",
         ),
         (
             "dir:data:rwx",

@@ -1,5 +1,6 @@
 //! Quantities with and without units.
 
+use super::{parse_bytes, parse_days, parse_seconds};
 use crate::config::{parse, raw::RawConfig};
 use pretty_assertions::assert_eq;
 use std::path::Path;
@@ -30,6 +31,33 @@ fn quantities_with_units_are_numbers_of_the_key() {
     let keep = raw.session.keep.unwrap();
     assert_eq!(raw.approval_expires_seconds, Some(172_800));
     assert_eq!((keep.days, keep.bytes), (Some(7), Some(1 << 30)));
+}
+
+/// Arguments of a command line have no quotes, so a number is one in the unit of its option.
+#[test]
+fn arguments_are_quantities_with_and_without_units() {
+    let refused = |form: &str, units: &str| {
+        Err(format!(
+            "this is not {form}: a whole number and one of the units {units}"
+        ))
+    };
+    let durations = |text: &str| (parse_seconds(text), parse_days(text));
+    let days = Err("this is not a whole number of days within 64 bits".to_owned());
+    assert_eq!(durations("30"), (Ok(30), Ok(30)));
+    assert_eq!(durations("2d"), (Ok(172_800), Ok(2)));
+    assert_eq!(durations("90s"), (Ok(90), days));
+    let form = refused("a duration like \"10s\"", "ms, s, min, h, d");
+    assert_eq!(parse_seconds("1.5s"), form);
+    assert_eq!(
+        parse_days("4294967296"),
+        Err("4294967296 days cannot be used here".to_owned())
+    );
+    assert_eq!(
+        (parse_bytes("512"), parse_bytes("1MiB")),
+        (Ok(512), Ok(1_048_576))
+    );
+    let form = refused("a size like \"128MiB\"", "B, KiB, MiB, GiB, kB, MB, GB");
+    assert_eq!(parse_bytes("1mb"), form);
 }
 
 #[test]

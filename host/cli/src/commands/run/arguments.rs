@@ -12,7 +12,7 @@ use crate::{
     terminal::{BOLD, Terminal, YELLOW, answer, escape_line},
 };
 use agent_host_app::{Config, Environment, Overrides, config::GrantsSection, run_states};
-use agent_host_engine::session::SessionState;
+use agent_host_engine::session::{Session, SessionState};
 use agent_host_types::{id::SessionId, run::RunArguments};
 use std::path::Path;
 
@@ -122,6 +122,38 @@ async fn last_run(args: &RunArgs) -> Result<Option<(SessionId, SessionState, Str
         return Ok(None);
     };
     Ok(Some((id, state, directory)))
+}
+
+/// Checks that a conversation with these arguments may continue another session: what that was given
+/// besides a model holds for the conversation, too.
+///
+/// # Errors
+/// Something is missing; the message has the command that gives it.
+pub(super) fn check_given(
+    args: &RunArgs,
+    session: &Session,
+    directory: &Path,
+) -> Result<(), Failure> {
+    let recorded = session.state().run_arguments();
+    let missing = RunArguments {
+        model: None,
+        effort: None,
+        ..left_to_take(recorded, &self::recorded(args, directory))
+    };
+    let flags = flags(&missing);
+    if flags.is_empty() {
+        return Ok(());
+    }
+    let id = session.id();
+    let mut command = format!("{PROGRAM} run --resume {id}");
+    if let Some(state_dir) = &args.config.state_dir {
+        let state_dir = shell_quoted(&state_dir.display().to_string());
+        command.push_str(&format!(" --state-dir {state_dir}"));
+    }
+    Err(Failure::usage(format!(
+        "session {id} was run with {}, which this conversation was not given. To continue it with that: {command}",
+        flags.join(" ")
+    )))
 }
 
 /// Returns what is recorded and not replaced by the command line.

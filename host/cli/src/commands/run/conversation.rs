@@ -98,6 +98,10 @@ pub(super) async fn converse(
         was_stopped: false,
     };
     let exit = conversation.converse().await;
+    let composer = conversation.composer.lock();
+    composer
+        .unwrap_or_else(PoisonError::into_inner)
+        .keep_unsent();
     drop(modes);
     exit
 }
@@ -125,7 +129,9 @@ fn listen(run: &Run<'_>) {
 impl Conversation<'_, '_> {
     async fn converse(&mut self) -> Result<Exit, Failure> {
         let mut question = FIRST_QUESTION;
-        recall::show(self.session, &self.run.view);
+        for line in recall::lines(self.session, &self.run.view) {
+            self.run.view.note(&line);
+        }
         if self.session.state().is_unfinished()
             && let Some(exit) = self.answer(AgentInput::Continue, None).await?
         {

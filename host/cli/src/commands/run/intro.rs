@@ -40,7 +40,7 @@ pub(super) fn show(host: &Host, agent: &Agent, session: &Session, terminal: &Ter
 fn show_model(host: &Host, terminal: &Terminal) {
     let models = &host.config().models;
     if models.first.is_none() {
-        terminal.note(&format!(
+        terminal.note_at_words(&format!(
             "{YELLOW}No model is configured, so the built-in tour plays:{YELLOW:#} a script that drives the real loop and the \
              real sandboxed tools over your directory. No language model is involved.\n\
              For a real agent: `agent-host init`, or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model by `--model` or in \
@@ -60,7 +60,7 @@ fn show_model(host: &Host, terminal: &Terminal) {
 }
 
 fn row(terminal: &Terminal, name: &str, text: &str) {
-    terminal.note(&format!(
+    terminal.note_at_words(&format!(
         "{DIM}{name:<8}{DIM:#} {BOLD}{}{BOLD:#}",
         escape_line(text)
     ));

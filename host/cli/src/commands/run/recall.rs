@@ -28,30 +28,26 @@ struct Exchange {
     answer: String,
 }
 
-/// Shows the last exchanges of a session; nothing for a new one.
-pub(super) fn show(session: &Session, view: &LiveView) {
-    let exchanges = exchanges(session.state().messages());
-    if exchanges.is_empty() {
-        return;
-    }
-    for exchange in exchanges {
-        view.note(&format!(
-            "{BOLD}You: {}{BOLD:#}",
-            one_line(&exchange.input, MAX_INPUT)
-        ));
+/// Returns the last exchanges of a session, in lines; none for a new one.
+pub(super) fn lines(session: &Session, view: &LiveView) -> Vec<String> {
+    let mut lines = Vec::new();
+    for exchange in exchanges(session.state().messages()) {
+        let input = one_line(&exchange.input, MAX_INPUT);
+        lines.push(format!("{BOLD}You: {input}{BOLD:#}"));
         if exchange.calls > 0 {
             let calls = if exchange.calls == 1 { "call" } else { "calls" };
-            view.note(&format!("{DIM}{} {calls}{DIM:#}", exchange.calls));
+            lines.push(format!("{DIM}{} {calls}{DIM:#}", exchange.calls));
         }
-        for row in last_rows(&view.rendered(exchange.answer.trim_end())) {
-            view.note(&row);
-        }
-        view.note("");
+        lines.extend(last_rows(&view.rendered(exchange.answer.trim_end())));
+        lines.push(String::new());
     }
-    let id = session.id();
-    view.note(&format!(
-        "{DIM}all of it: agent-host sessions show {id}{DIM:#}"
-    ));
+    if !lines.is_empty() {
+        let id = session.id();
+        lines.push(format!(
+            "{DIM}all of it: agent-host sessions show {id}{DIM:#}"
+        ));
+    }
+    lines
 }
 
 /// Returns the last exchanges of a conversation.

@@ -2,7 +2,7 @@
 //! during an answer, or before a security prompt, is the beginning of it.
 
 use super::{
-    Event, Keyboard, MAX_SETTLE,
+    Event, Keyboard, MAX_SETTLE, READER,
     completion::{Completer, common_prefix},
     editor::{Action, KeyMap},
     history::History,
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::terminal::{Terminal, bytes};
 use rustix::process::{Signal, kill_current_process_group};
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::PoisonError};
 
 /// The notice after the first Ctrl-C.
 const LEAVE: &str = "Ctrl-C again leaves; Ctrl-D does, too.";
@@ -144,6 +144,13 @@ impl Composer {
         };
         session.read()
     }
+
+    /// Keeps what was typed and never sent, as when the terminal goes away during an answer.
+    pub(crate) fn keep_unsent(&mut self) {
+        let mut reader = READER.lock().unwrap_or_else(PoisonError::into_inner);
+        reader.editor.end_paste();
+        self.history.add_unsent(&reader.editor.take());
+    }
 }
 
 impl Session<'_> {
@@ -174,7 +181,7 @@ impl Session<'_> {
             self.notices.clear();
             self.draw();
             let text = self.keyboard.reader.editor.take();
-            self.composer.history.add(&text);
+            self.composer.history.add_unsent(&text);
         }
         let leave = self.screen.leave();
         self.keyboard.show(&leave);

@@ -1,12 +1,12 @@
-//! The messages that were sent in a project, oldest first: a file with one JSON string a line, for
-//! the user alone. A message that begins with a space is not written down.
+//! The messages that were sent in a project, and the texts that were not, oldest first: a file with
+//! one JSON string a line, for the user alone. A text that begins with a space is not written down.
 
 #[cfg(test)]
 mod tests;
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, Read as _, Write as _},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
@@ -14,11 +14,13 @@ use std::{
 /// The maximum number of messages that are kept.
 const MAX_ENTRIES: usize = 1000;
 
-/// The maximum message that is written down, in bytes; a longer one is kept until the end.
+/// The maximum message that is written down, in bytes; a longer one is kept until the end, and is
+/// in its session.
 const MAX_ENTRY_BYTES: usize = 16 * 1024;
 
-/// The maximum file that is read, in bytes; of a larger one the end.
-const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+/// The maximum file, in bytes; of a larger one the end is kept. The longest text of the composer
+/// fits, even if half of its characters are escaped in JSON.
+const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The messages, and the file that has them.
 #[derive(Debug, Default)]
@@ -31,10 +33,10 @@ impl History {
     /// Reads the history of a file. One that cannot be read, or a line that is no JSON string, is as
     /// if it were not there.
     pub(super) fn open(file: PathBuf) -> Self {
-        let mut entries = read(&file).unwrap_or_default();
+        let (mut entries, is_whole) = read(&file).unwrap_or((Vec::new(), true));
         let excess = entries.len().saturating_sub(MAX_ENTRIES);
-        if excess > 0 {
-            entries.drain(..excess);
+        entries.drain(..excess);
+        if excess > 0 || !is_whole {
             // The next start does it, otherwise.
             let _ = rewrite(&file, &entries);
         }
@@ -57,11 +59,20 @@ impl History {
         true
     }
 
-    /// Adds a message, and writes it down.
+    /// Adds a message that is sent, and writes it down.
     pub(super) fn add(&mut self, text: &str) {
+        self.write(text, MAX_ENTRY_BYTES);
+    }
+
+    /// Adds a text that is not sent, and writes it down, however long it is: nothing else has it.
+    pub(super) fn add_unsent(&mut self, text: &str) {
+        self.write(text, usize::MAX);
+    }
+
+    fn write(&mut self, text: &str, max_bytes: usize) {
         let is_new = self.remember(text);
         let is_public = !text.starts_with(char::is_whitespace);
-        let is_kept = is_new && is_public && text.len() <= MAX_ENTRY_BYTES;
+        let is_kept = is_new && is_public && text.len() <= max_bytes;
         if let Some(file) = self.file.as_deref().filter(|_| is_kept) {
             // A history that cannot be written is no reason to stop a conversation.
             let _ = append(file, text);
@@ -83,14 +94,18 @@ impl History {
     }
 }
 
-fn read(path: &Path) -> io::Result<Vec<String>> {
-    let file = open(OpenOptions::new().read(true), path)?;
+/// Returns the texts of a file, and whether they are all of it.
+fn read(path: &Path) -> io::Result<(Vec<String>, bool)> {
+    let mut file = open(OpenOptions::new().read(true), path)?;
+    let skipped = file.metadata()?.len().saturating_sub(MAX_FILE_BYTES);
+    file.seek(SeekFrom::Start(skipped))?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
-    let lines = bytes.split(|byte| *byte == b'\n');
-    Ok(lines
-        .filter_map(|line| serde_json::from_slice(line).ok())
-        .collect())
+    // The first line of an end is no JSON string, or a part of one.
+    let partial = usize::from(skipped > 0);
+    let lines = bytes.split(|byte| *byte == b'\n').skip(partial);
+    let texts = lines.filter_map(|line| serde_json::from_slice(line).ok());
+    Ok((texts.collect(), skipped == 0))
 }
 
 fn append(path: &Path, text: &str) -> io::Result<()> {

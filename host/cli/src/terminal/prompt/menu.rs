@@ -27,27 +27,33 @@ pub(super) enum Reply {
     Pattern(String),
 }
 
-/// Lists the answers that the tool allows. `rest` is the number of calls that may be approved
-/// together.
-pub(super) fn menu(call: &PendingCall, rest: usize) -> String {
-    let of = |kind: &DecisionKind| {
+/// Returns the answers that the tool allows, each with its key. `rest` is the number of calls that
+/// may be approved together.
+pub(super) fn menu(call: &PendingCall, rest: usize) -> Vec<String> {
+    let mut answers: Vec<String> = Vec::new();
+    let mut add = |these: &[&str]| answers.extend(these.iter().map(|&answer| answer.to_owned()));
+    for kind in &call.decisions {
         match kind {
-        DecisionKind::Approve if rest > 1 => format!(
-            "[y] yes  [a] show all {rest} that are left, and approve them  [t] yes, and each call of this tool in this session  [p GLOB] yes, and each call with such a target  \
-             [m] yes, and do not ask again"
-        ),
-        DecisionKind::Approve => {
-            "[y] yes  [t] yes, and each call of this tool in this session  [p GLOB] yes, and each call with such a target  [m] yes, and do not ask again".to_owned()
+            DecisionKind::Approve => {
+                add(&["[y] yes"]);
+                if rest > 1 {
+                    add(&[&format!(
+                        "[a] show all {rest} that are left, and approve them"
+                    )]);
+                }
+                add(&[
+                    "[t] yes, and each call of this tool in this session",
+                    "[p GLOB] yes, and each call with such a target",
+                    "[m] yes, and do not ask again",
+                ]);
+            }
+            DecisionKind::Edit => add(&["[e] with other arguments"]),
+            DecisionKind::Reject => add(&["[n] no", "[n REASON] no, and tell the model why"]),
+            DecisionKind::Respond => add(&["[r TEXT] no, and this is its result"]),
         }
-        DecisionKind::Edit => "[e] with other arguments".to_owned(),
-        DecisionKind::Reject => "[n] no  [n REASON] no, and tell the model why".to_owned(),
-        DecisionKind::Respond => "[r TEXT] no, and this is its result".to_owned(),
     }
-    };
-    let allowed = call.decisions.iter().map(of);
-    let others = ["[l] decide later", "[j] show the exact JSON"].map(str::to_owned);
-    let all: Vec<String> = allowed.chain(others).collect();
-    all.join("  ")
+    add(&["[l] decide later", "[j] show the exact JSON"]);
+    answers
 }
 
 /// Parses the choice of a rule.

@@ -1,7 +1,7 @@
 //! The text of a call under review. Text of the model, the tool and files stands in frames.
 
 use super::{BOLD, Map, Review, Value};
-use crate::terminal::{DIM, GREEN, RED, YELLOW};
+use crate::terminal::{DIM, GREEN, RED, YELLOW, at_words};
 use agent_host_app::{DiffRow, FileChange};
 use agent_host_engine::{
     policy::main_argument,
@@ -9,6 +9,9 @@ use agent_host_engine::{
     turn::{CallPreview, arguments_text, expand_tabs},
 };
 use anstyle::Style;
+
+/// The columns that a frame takes of a row.
+const BAR_COLUMNS: usize = 3;
 
 /// The maximum number of rows of what a tool may reach, and of a tool's reason.
 const MAX_REACH_ROWS: usize = 12;
@@ -78,12 +81,12 @@ impl Review<'_> {
             (false, true) => self.named("The arguments are", &arguments, usize::MAX),
             (false, false) => self.named("The other arguments are", &arguments, usize::MAX),
         };
+        let what = format!("{YELLOW}{who}{YELLOW:#} {BOLD}{}{BOLD:#}.", preview.what);
         format!(
-            "\n{YELLOW}{who}{YELLOW:#} {BOLD}{}{BOLD:#}.{target}\n{DIM}It is a tool of:{DIM:#}\n{}{title}{change}{arguments}\n\
-             {DIM}{}{DIM:#}",
-            preview.what,
-            framed(self.reach, columns, MAX_REACH_ROWS),
-            preview.below
+            "\n{}{target}\n{DIM}It is a tool of:{DIM:#}\n{}{title}{change}{arguments}\n{DIM}{}{DIM:#}",
+            at_words(&what, columns),
+            framed_words(self.reach, columns, MAX_REACH_ROWS),
+            at_words(&preview.below, columns)
         )
     }
 
@@ -125,4 +128,10 @@ impl Review<'_> {
             .map(|row| format!("\n{style}{row}{style:#}"));
         rows.collect()
     }
+}
+
+/// Frames text of the host, broken between words where they fit a row.
+pub(super) fn framed_words(text: &str, columns: usize, max_rows: usize) -> String {
+    let text = at_words(text, columns.saturating_sub(BAR_COLUMNS));
+    framed(&text, columns, max_rows)
 }

@@ -8,14 +8,14 @@ use crate::{
     args::{ApprovalsArgs, ApprovalsCommand, ExplainArgs},
     commands::{
         approvals, configure, explain,
-        run::{arguments, attachments, settings::overrides},
+        run::{arguments, attachments, check_model, recall, settings::overrides},
         sessions, undo,
     },
     exit::{Exit, Failure},
-    terminal::{BOLD, DIM, date, dollars, escape, escape_line, one_line},
+    terminal::{BOLD, DIM, date, dollars, escape_line, one_line},
 };
 use agent_host_app::{Effort, Overrides, model, reach, undo_answer};
-use agent_host_engine::{observer::Unobserved, session::Session};
+use agent_host_engine::{observer::Unobserved, session::Session, turn::Agent};
 use agent_host_journal::SessionInfo;
 use agent_host_types::{id::SessionId, output::ContentPart, run::RunArguments, turn::AgentInput};
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl Conversation<'_, '_> {
 
     async fn show_or_change(&mut self, command: Command, argument: &str) -> Result<(), Failure> {
         match command {
-            Command::Help => self.note(&super::slash::help()),
+            Command::Help => self.run.terminal.note_at_words(&super::slash::help()),
             Command::Retry => {
                 self.note("There is nothing to send again: the last message has its answer.");
             }
@@ -70,6 +70,7 @@ impl Conversation<'_, '_> {
             Command::Approvals => return self.show_approvals().await,
             Command::Cost => self.show_cost(),
             Command::Context => self.show_context(),
+            Command::Reasoning => self.show_reasoning(),
             Command::Compact => self.compact(),
             Command::Clear => return self.clear().await,
             Command::Resume => return self.list_sessions().await,
@@ -119,13 +120,33 @@ impl Conversation<'_, '_> {
         name: Option<String>,
         effort: Option<Effort>,
     ) -> Result<(), Failure> {
+        self.run.agent = self.agent_with(name.clone(), effort).await?;
+        (self.model, self.effort) = (name, effort);
+        self.note_model();
+        self.record_arguments()
+    }
+
+    fn note_model(&self) {
+        let now = self.run.agent.model.provenance();
+        self.note(&format!(
+            "From the next message on, {BOLD}{}{BOLD:#} answers.",
+            escape_line(&format!("{}:{}", now.provider, now.model))
+        ));
+    }
+
+    /// Returns the loop of this conversation with another model or effort.
+    async fn agent_with(
+        &self,
+        name: Option<String>,
+        effort: Option<Effort>,
+    ) -> Result<Agent, Failure> {
         if self.run.agent.workflow.is_some() {
             return Err(Failure::usage(
                 "the agents of a workflow have the models of its configuration; change them there",
             ));
         }
         let overrides = Overrides {
-            model: name.clone(),
+            model: name,
             effort,
             // The file of the recording exists, and is that of the first model.
             record: None,
@@ -144,14 +165,7 @@ impl Conversation<'_, '_> {
         }
         agent.model = model;
         agent.settings.context = config.context;
-        self.run.agent = agent;
-        (self.model, self.effort) = (name, effort);
-        let now = self.run.agent.model.provenance();
-        self.note(&format!(
-            "From the next message on, {BOLD}{}{BOLD:#} answers.",
-            escape_line(&format!("{}:{}", now.provider, now.model))
-        ));
-        self.record_arguments()
+        Ok(agent)
     }
 
     fn show_tools(&self) {
@@ -199,6 +213,14 @@ impl Conversation<'_, '_> {
             limits.window_tokens,
             limits.threshold()
         ));
+    }
+
+    fn show_reasoning(&self) {
+        let lines = self.run.view.last_reasoning();
+        if lines.is_empty() {
+            self.note("The model has shown no reasoning in this conversation.");
+        }
+        lines.iter().for_each(|line| self.note(line));
     }
 
     /// Has the next answer begin with a compaction, as if the window were as full as it is now.
@@ -282,7 +304,8 @@ impl Conversation<'_, '_> {
         Ok(())
     }
 
-    /// Continues a session: by its number in the last list, or as `--resume` names it.
+    /// Continues a session: by its number in the last list, or as `--resume` names it. It has the
+    /// model of its last run, unless the user named one for this conversation.
     async fn resume(&mut self, name: &str) -> Result<(), Failure> {
         let listed = name.parse::<usize>().ok().and_then(|number| {
             let index = number.checked_sub(1)?;
@@ -298,9 +321,30 @@ impl Conversation<'_, '_> {
                 "session {name} is one of a workflow; continue it with agent-host run --resume {name}"
             )));
         }
-        let last = escape(session.state().last_assistant_text());
+        let directory = &self.run.host.config().working_dir;
+        arguments::check_given(self.args, &session, directory)?;
+        let recorded = session.state().run_arguments();
+        let effort = recorded.effort.and_then(|level| level.parse().ok());
+        let (model, effort) = (
+            self.model.clone().or(recorded.model),
+            self.effort.or(effort),
+        );
+        let is_other = (&model, effort) != (&self.model, self.effort);
+        let agent = match is_other {
+            true => self.agent_with(model.clone(), effort).await?,
+            false => self.run.agent.clone(),
+        };
+        let command = arguments::resume_command(self.args, session.id(), directory);
+        check_model(model.is_some(), &agent, &session, &command)?;
+        self.run.agent = agent;
+        (self.model, self.effort) = (model, effort);
         self.enter(session)?;
-        self.note(&format!("{DIM}{last}{DIM:#}"));
+        for line in recall::lines(self.session, &self.run.view) {
+            self.note(&line);
+        }
+        if is_other {
+            self.note_model();
+        }
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Histories that are written, read again, and damaged.
 
-use super::{History, MAX_ENTRIES, MAX_ENTRY_BYTES};
+use super::{History, MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_FILE_BYTES};
 use pretty_assertions::assert_eq;
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -63,6 +63,33 @@ fn history_is_bounded() {
     assert_eq!((history.len(), history.get(0)), (MAX_ENTRIES, Some("6")));
     let kept = fs::read_to_string(&file).unwrap();
     assert_eq!(kept.lines().count(), MAX_ENTRIES + 1);
+}
+
+/// Of a file that is too large, the end is read, and the rest is removed.
+#[test]
+fn large_history_keeps_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("history");
+    let text = |n: usize| format!("{n} {}", "x".repeat(MAX_ENTRY_BYTES - 10));
+    let mut history = History::open(file.clone());
+    let count = usize::try_from(MAX_FILE_BYTES).unwrap() / MAX_ENTRY_BYTES + 10;
+    (0..count).for_each(|n| history.add(&text(n)));
+    let size = || fs::metadata(&file).unwrap().len();
+    assert!(size() > MAX_FILE_BYTES);
+    let history = History::open(file.clone());
+    let newest = history.get(history.len() - 1);
+    assert_eq!(newest, Some(text(count - 1).as_str()));
+    assert!(history.len() > 500 && size() <= MAX_FILE_BYTES);
+}
+
+/// A text that is nowhere else is written down, however long it is.
+#[test]
+fn long_text_that_is_not_sent_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("history");
+    let long = "x\n".repeat(1024 * 1024);
+    History::open(file.clone()).add_unsent(&long);
+    assert_eq!(entries(&History::open(file)), [long]);
 }
 
 #[test]
