@@ -13,6 +13,7 @@ mod events;
 mod explain;
 mod health;
 mod input;
+mod openai;
 mod openapi;
 mod page;
 mod problem;
@@ -24,6 +25,7 @@ mod sessions;
 mod tests;
 mod tools;
 
+pub use openai::refused;
 pub use problem::{Problem, ProblemCode};
 pub use routes::API;
 
