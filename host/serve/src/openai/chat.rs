@@ -55,7 +55,7 @@ struct StreamOptions {
 }
 
 /// Creates a completion: runs an agent until it ends or waits. A client that disconnects cancels
-/// the run, since no one can read its answer any more.
+/// the run, unless it can have the answer again under an idempotency key.
 pub(super) async fn create(
     Extract(service): Extract<Service>,
     headers: HeaderMap,
@@ -74,8 +74,11 @@ pub(super) async fn create(
         key,
         server: server_of(&headers),
     };
+    let has_key = request.key.is_some();
     let mut live = request.start(&service).await?;
-    live.cancel_on_drop(&service.runs);
+    if !has_key {
+        live.cancel_on_drop(&service.runs);
+    }
     if body.stream.unwrap_or(false) {
         let options = body.stream_options.unwrap_or_default();
         let has_usage = options.include_usage.unwrap_or(false);

@@ -204,9 +204,9 @@ impl Input {
         let last = entries.iter().rev().take_while(is_input).count();
         let parts: Vec<ContentPart> = merged(entries.split_off(entries.len() - last));
         if parts.is_empty() {
-            return Err(ApiError::invalid(
-                "the last message is not the user's; an agent answers one of the user, or takes the results of its calls",
-            ));
+            let message = "there is no message of the user at the end, or it is empty; an agent \
+                           answers one, or takes the results of its calls";
+            return Err(ApiError::invalid(message));
         }
         let history = history(entries);
         Ok(Self::Message { history, parts })
@@ -227,6 +227,8 @@ fn merged(entries: Vec<Entry>) -> Vec<ContentPart> {
         }
     }
     parts.extend(instructions);
+    let is_empty = |part: &ContentPart| part.text().is_some_and(|text| text.trim().is_empty());
+    parts.retain(|part| !is_empty(part));
     parts
 }
 

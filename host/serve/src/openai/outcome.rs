@@ -226,6 +226,11 @@ impl Outcome {
         }
     }
 
+    /// Whether nothing more belongs to it.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
     /// Whether the run has ended, at least until the user answers.
     pub(super) fn has_ended(&self) -> bool {
         self.end.is_some()

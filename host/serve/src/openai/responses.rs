@@ -95,8 +95,10 @@ pub(super) async fn create(
         key,
         server: server_of(&headers),
     };
+    // Under its key the answer of any request can be had again.
+    let is_kept = is_stored || request.key.is_some();
     let mut live = request.start(&service).await?;
-    if !is_stored {
+    if !is_kept {
         live.cancel_on_drop(&service.runs);
     }
     if is_streamed {
@@ -125,7 +127,7 @@ pub(super) async fn read(
         outcome => outcome?,
     };
     let outcome = outcome.ok_or_else(unknown)?;
-    let is_running = service.runs.is_running(run.session) && !outcome.has_successor;
+    let is_running = service.runs.is_running(run.session) && !outcome.is_over();
     Ok(Json(to_json(
         &outcome,
         true,
