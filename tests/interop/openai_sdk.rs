@@ -52,7 +52,11 @@ fn expected() -> Vec<Value> {
     ];
     let events = events.map(|name| format!("response.{name}"));
     vec![
-        json!(["models", ["agent-host", "clerk"], "clerk"]),
+        json!([
+            "models",
+            ["agent-host", "clerk", "general-purpose"],
+            "clerk"
+        ]),
         json!(["text", "Hello.", "completed", 18, {"a": "b"}]),
         json!(["previous", "Again.", true]),
         json!(["read", "Again."]),

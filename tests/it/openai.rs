@@ -85,7 +85,7 @@ fn texts(response: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What the model was sent, without system prompts: role and content.
+/// The messages to the model without system prompts: role and content.
 fn conversation(request: &Value) -> Value {
     let messages = request["messages"].as_array().unwrap().iter();
     messages

@@ -8,7 +8,7 @@ use std::{
     net::{TcpListener, TcpStream},
 };
 
-/// A waiting run says where it is answered. It goes on there, as the same response, and the
+/// A waiting run says where it is answered. It continues there, as the same response, and the
 /// conversation behind it.
 #[test]
 fn waiting_run_is_answered_on_the_page() {
@@ -19,7 +19,7 @@ fn waiting_run_is_answered_on_the_page() {
     );
     let session = session(&waiting);
     let text = format!(
-        "This run waits: a call of `write_file` needs approval. Answer at http://{}/#/s/{session}; the run goes on there. A message here instead withdraws what waits.",
+        "This run waits: a call of `write_file` needs approval. Answer at http://{}/#/s/{session}; the run continues there. A message here instead withdraws what waits.",
         server.address
     );
     assert_eq!(texts(&waiting), [("final_answer".into(), text)]);
@@ -101,7 +101,7 @@ fn ends_have_the_words_of_the_api() {
     let chat = json!({"model": "agent-host", "messages": [{"role": "user", "content": "go"}]});
     let text = json!({"model": "agent-host", "input": "go"});
     let env = TestEnv::new();
-    env.configure("[budgets]\nturns = 1\n");
+    env.configure("[budgets]\ntokens = 1\n");
     env.write("note.txt", "hello");
     let read = || Answer::calls(&[("read_file", json!({"path": "note.txt"}))]);
     let server = ApiServer::start(&env, &ChatServer::start(vec![read(), read()]), &[]);
@@ -167,7 +167,7 @@ fn hang_up(server: &ApiServer, listener: &TcpListener, path: &str, body: &Value)
 }
 
 /// A client that hangs up cancels a run whose answer no one can read any more. One that is stored
-/// goes on.
+/// continues.
 #[test]
 fn client_that_hangs_up() {
     let env = TestEnv::new();

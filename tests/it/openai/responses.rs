@@ -62,7 +62,7 @@ fn response_is_created_and_read() {
             "top_p": null,
             "usage": {
                 "input_tokens": 22,
-                "input_tokens_details": {"cached_tokens": 0},
+                "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
                 "output_tokens": 14,
                 "output_tokens_details": {"reasoning_tokens": 0},
                 "total_tokens": 36,
@@ -74,20 +74,12 @@ fn response_is_created_and_read() {
     assert_eq!(read(&server, &created), created);
     // The agent keeps its own prompt; that of the client is a wish of the user.
     let asked = &model.requests()[0];
-    let first = "What does the note say?Instructions of the client:\nBe brief.";
-    let said = asked["messages"].as_array().unwrap().last().unwrap();
-    let said: String = match &said["content"] {
-        Value::Array(parts) => parts
-            .iter()
-            .map(|part| part["text"].as_str().unwrap())
-            .collect(),
-        text => text.as_str().unwrap().replace("\n\nInstr", "Instr"),
-    };
-    assert_eq!(said, first);
+    let said = "What does the note say?\nInstructions of the client:\nBe brief.";
+    assert_eq!(conversation(asked), json!([["user", said]]));
     assert_eq!(asked.get("temperature"), None);
 }
 
-/// A conversation goes on in its session, behind its last response alone.
+/// A conversation continues in its session, behind its last response alone.
 #[test]
 fn conversation_continues_behind_its_last_response() {
     let env = TestEnv::new();
@@ -131,7 +123,7 @@ fn conversation_continues_behind_its_last_response() {
     );
 }
 
-/// What was said before may also be in the request. Files come with it, and none is fetched.
+/// The conversation so far may also be in the request. Files come with it, and none is fetched.
 #[test]
 fn input_items_are_history_and_message() {
     let env = TestEnv::new();
@@ -235,7 +227,7 @@ fn agents_are_models() {
         |name: &str| json!({"id": name, "object": "model", "created": 0, "owned_by": "agent-host"});
     assert_eq!(
         send(&server, "GET /v1/models", None).json(),
-        json!({"object": "list", "data": [model("agent-host"), model("clerk")]})
+        json!({"object": "list", "data": [model("agent-host"), model("clerk"), model("general-purpose")]})
     );
     assert_eq!(
         send(&server, "GET /v1/models/clerk", None).json(),
@@ -245,7 +237,7 @@ fn agents_are_models() {
     assert_eq!(error(&unknown), (404, "model_not_found".into()));
     assert_eq!(
         unknown.json()["error"]["message"],
-        "there is no model `gpt-5`; the models are the agents of this server: agent-host, clerk"
+        "there is no model `gpt-5`; the models are the agents of this server: agent-host, clerk, general-purpose"
     );
 }
 

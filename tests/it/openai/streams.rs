@@ -103,7 +103,10 @@ fn broken_reply_is_no_part_of_the_response() {
         .collect();
     assert_eq!(
         json!(done),
-        json!([[0, "incomplete", "Not th"], [1, "completed", "This one."]])
+        json!([
+            [0, "incomplete", "Not this one."],
+            [1, "completed", "This one."]
+        ])
     );
     let last = &events.last().unwrap()["response"];
     assert_eq!(texts(last), [("final_answer".into(), "This one.".into())]);

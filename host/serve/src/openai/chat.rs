@@ -26,7 +26,7 @@ use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// What stands between the texts of two replies.
+/// The text between the texts of two replies.
 pub(super) const BETWEEN: &str = "\n\n";
 
 /// The body of a request. `rest` is checked against the table of parameters.

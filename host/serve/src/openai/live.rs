@@ -139,41 +139,52 @@ impl Live {
         while self.next().await.is_some() {}
     }
 
-    /// Returns the next pieces, which may be none; `None` at the end.
+    /// Returns the next pieces; none of them after a while without any, and `None` at the end.
     pub(super) async fn next(&mut self) -> Option<Vec<Piece>> {
         if self.is_over {
             return None;
         }
         let mut pieces = Vec::new();
-        match self.follow.next().await {
+        while pieces.is_empty() && !self.is_over {
+            let update = self.follow.next().await;
+            let is_idle = matches!(update, Some(Update::Idle));
+            self.take(update, &mut pieces);
+            if is_idle {
+                break;
+            }
+        }
+        Some(pieces)
+    }
+
+    fn take(&mut self, update: Option<Update>, pieces: &mut Vec<Piece>) {
+        match update {
             Some(Update::Record(record)) => {
                 self.outcome.add(&record);
                 if !self.is_quiet {
-                    self.send_items(&mut pieces);
+                    self.send_items(pieces);
                 }
                 self.is_over = self.outcome.has_ended();
             }
             Some(Update::Text(text)) if !self.is_quiet => {
-                self.extend(Kind::Message, text, &mut pieces);
+                self.extend(Kind::Message, text, pieces);
             }
             // Reasoning between texts is in the journal alone.
             Some(Update::Reasoning(text))
                 if !self.is_quiet && self.open_kind() != Some(Kind::Message) =>
             {
                 self.has_reasoned = true;
-                self.extend(Kind::Reasoning, text, &mut pieces);
+                self.extend(Kind::Reasoning, text, pieces);
             }
             Some(Update::Restarted) => {
                 self.has_reasoned = false;
-                self.close(Closed::Void, &mut pieces);
+                self.close(Closed::Void, pieces);
             }
             Some(Update::Text(_) | Update::Reasoning(_) | Update::Idle) => {}
             None => self.is_over = true,
         }
         if self.is_over {
-            self.end(&mut pieces);
+            self.end(pieces);
         }
-        Some(pieces)
     }
 
     fn open_kind(&self) -> Option<Kind> {

@@ -1,6 +1,6 @@
 //! A response as the journal has it: what the model wrote and called in a run, and how it ended.
 //!
-//! A run that waits for the user goes on with the answer, as the same response. A message, or the
+//! A run that waits for the user continues with the answer, as the same response. A message, or the
 //! results of the client's functions, begin another one.
 
 use super::{error::ApiError, ids::RunId};
@@ -15,15 +15,15 @@ use agent_host_types::{
 };
 use serde_json::{Map, Value, json};
 
-/// The key of what a client said about its request, in the metadata of its message.
+/// The key of the fields of a request that its response repeats, in the metadata of the message.
 pub(super) const NOTE: &str = "agent-host";
 
 /// A piece of a response, in the order of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Item {
-    /// What the model shows of its reasoning.
+    /// The reasoning that the model shows.
     Reasoning(String),
-    /// What the model wrote in one reply, or the host in its place.
+    /// The text of one reply, or that of the host in its place.
     Message {
         text: String,
         /// Whether calls follow it.
@@ -63,7 +63,7 @@ pub(super) struct Outcome {
     pub(super) items: Vec<Item>,
     /// The agent of the session.
     pub(super) agent: Option<String>,
-    /// What the client said about its request.
+    /// The fields of the request that the response repeats.
     pub(super) note: Map<String, Value>,
     /// The end of its last turn, unless another one runs.
     end: Option<TurnEnd>,
@@ -278,7 +278,7 @@ impl Outcome {
             return None;
         };
         Some(format!(
-            "This run waits: {}. Answer at http://{server}/#/s/{}; the run goes on there. A message here instead withdraws what waits.",
+            "This run waits: {}. Answer at http://{server}/#/s/{}; the run continues there. A message here instead withdraws what waits.",
             waits_for(continuation),
             self.run.session
         ))
@@ -306,6 +306,9 @@ impl Outcome {
             cached_input_tokens: after
                 .cached_input_tokens
                 .saturating_sub(before.cached_input_tokens),
+            cache_write_tokens: after
+                .cache_write_tokens
+                .saturating_sub(before.cache_write_tokens),
             ..Usage::default()
         }
     }

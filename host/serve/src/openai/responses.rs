@@ -233,7 +233,10 @@ pub(super) fn to_json(outcome: &Outcome, is_stored: bool, is_running: bool, serv
         "top_p": null,
         "usage": {
             "input_tokens": tokens.input_tokens,
-            "input_tokens_details": {"cached_tokens": tokens.cached_input_tokens},
+            "input_tokens_details": {
+                "cached_tokens": tokens.cached_input_tokens,
+                "cache_write_tokens": tokens.cache_write_tokens,
+            },
             "output_tokens": tokens.output_tokens,
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": tokens.input_tokens.saturating_add(tokens.output_tokens),

@@ -47,7 +47,7 @@ pub(super) struct Request {
     pub(super) functions: Vec<Function>,
     /// The schema of the answer.
     pub(super) schema: Option<Arc<AnswerSchema>>,
-    /// What the response is to have of the request, such as its `metadata`.
+    /// The fields that the response repeats, such as `metadata`.
     pub(super) note: Map<String, Value>,
     /// The idempotency key, with the digest of the request.
     pub(super) key: Option<(String, Digest)>,
@@ -238,7 +238,7 @@ impl Request {
         })
     }
 
-    /// Returns the message, with what the response is to have of the request.
+    /// Returns the message, with the fields that the response repeats.
     fn message(&self, parts: Vec<ContentPart>) -> Result<Message, ApiError> {
         let mut message = MessageBody {
             message: String::new(),
