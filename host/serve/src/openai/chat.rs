@@ -64,21 +64,18 @@ pub(super) async fn create(
     let body = json_body(body)?;
     parameters::check(&body.rest)?;
     let key = key_of(&headers, &body)?;
+    let input = Input::of(messages(body.messages)?)?;
     let request = Request {
         agent: models::agent(&service.host, &body.model)?,
-        input: Input::of(messages(body.messages)?)?,
         previous: None,
         functions: functions(body.tools.unwrap_or_default(), body.tool_choice.as_ref())?,
         schema: answer_schema("response_format", body.response_format.as_ref())?,
         note: Map::new(),
+        is_kept: key.is_some(),
         key,
         server: server_of(&headers),
     };
-    let has_key = request.key.is_some();
-    let mut live = request.start(&service).await?;
-    if !has_key {
-        live.cancel_on_drop(&service.runs);
-    }
+    let mut live = request.start(&service, input).await?;
     if body.stream.unwrap_or(false) {
         let options = body.stream_options.unwrap_or_default();
         let has_usage = options.include_usage.unwrap_or(false);

@@ -4,13 +4,14 @@ use super::ids::RunId;
 use crate::{
     Service,
     events::{Line, Reader},
-    runs::FeedLine,
+    runs::{FeedLine, Runs},
 };
 use agent_host_types::{
     event::{Event, EventRecord},
-    id::CallId,
+    id::{CallId, SessionId},
 };
 use serde::Deserialize;
+use std::sync::Arc;
 use tokio::sync::broadcast::Receiver;
 
 /// Something that happened.
@@ -41,6 +42,32 @@ pub(super) struct Follow {
     has_gap: bool,
     /// Whether the last event ended a turn.
     has_ended_turn: bool,
+    cancel: Option<CancelOnDrop>,
+}
+
+/// Cancels the run of a response that no one can read any more.
+pub(super) struct CancelOnDrop {
+    runs: Arc<Runs>,
+    session: SessionId,
+    is_armed: bool,
+}
+
+impl CancelOnDrop {
+    pub(super) fn new(runs: &Arc<Runs>, session: SessionId) -> Self {
+        Self {
+            runs: Arc::clone(runs),
+            session,
+            is_armed: true,
+        }
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if self.is_armed {
+            self.runs.cancel(self.session);
+        }
+    }
 }
 
 /// A line that is not in the journal.
@@ -54,8 +81,14 @@ struct LiveLine {
 
 impl Follow {
     /// Follows a run from its first event, by a feed that was opened before.
-    pub(super) fn of_feed(service: &Service, run: RunId, feed: Receiver<FeedLine>) -> Self {
+    pub(super) fn of_feed(
+        service: &Service,
+        run: RunId,
+        feed: Receiver<FeedLine>,
+        cancel: Option<CancelOnDrop>,
+    ) -> Self {
         Self {
+            cancel,
             reader: Reader::of_feed(service, run.session, run.seq, feed),
             service: service.clone(),
             run,
@@ -73,9 +106,17 @@ impl Follow {
             service: service.clone(),
             run,
             next: run.seq,
+            cancel: None,
             is_live: false,
             has_gap: false,
             has_ended_turn: false,
+        }
+    }
+
+    /// Lets the run be, which has ended.
+    pub(super) fn end(&mut self) {
+        if let Some(cancel) = self.cancel.as_mut() {
+            cancel.is_armed = false;
         }
     }
 

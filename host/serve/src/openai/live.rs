@@ -5,9 +5,7 @@ use super::{
     ids::RunId,
     outcome::{Item, Outcome},
 };
-use crate::runs::Runs;
-use agent_host_types::id::{CallId, SessionId};
-use std::sync::Arc;
+use agent_host_types::id::CallId;
 
 /// A kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,22 +73,6 @@ pub(super) struct Live {
     /// Whether the reasoning of the current reply was sent.
     has_reasoned: bool,
     is_over: bool,
-    cancel: Option<CancelOnDrop>,
-}
-
-/// Cancels the run of a response that no one can read any more.
-struct CancelOnDrop {
-    runs: Arc<Runs>,
-    session: SessionId,
-    is_armed: bool,
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        if self.is_armed {
-            self.runs.cancel(self.session);
-        }
-    }
 }
 
 impl Live {
@@ -106,17 +88,7 @@ impl Live {
             open: None,
             has_reasoned: false,
             is_over: false,
-            cancel: None,
         }
-    }
-
-    /// Cancels the run if this is dropped before its end.
-    pub(super) fn cancel_on_drop(&mut self, runs: &Arc<Runs>) {
-        self.cancel = Some(CancelOnDrop {
-            runs: Arc::clone(runs),
-            session: self.outcome.run.session,
-            is_armed: true,
-        });
     }
 
     /// Returns the run.
@@ -193,9 +165,7 @@ impl Live {
 
     /// Sends what is left, and what the run waits for.
     fn end(&mut self, pieces: &mut Vec<Piece>) {
-        if let Some(cancel) = self.cancel.as_mut() {
-            cancel.is_armed = false;
-        }
+        self.follow.end();
         self.send_items(pieces);
         self.close(Closed::Void, pieces);
         if let Some(text) = self.outcome.waiting(&self.server) {

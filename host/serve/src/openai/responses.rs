@@ -85,22 +85,19 @@ pub(super) async fn create(
     check_metadata(&metadata)?;
     let note = json!({"metadata": metadata, "previous": body.previous_response_id});
     let format = body.text.as_ref().and_then(|text| text.format.as_ref());
+    let input = Input::of(items(body.input, body.instructions)?)?;
     let request = Request {
         agent,
-        input: Input::of(items(body.input, body.instructions)?)?,
         previous: previous.transpose()?,
         functions: functions(body.tools.unwrap_or_default(), body.tool_choice.as_ref())?,
         schema: answer_schema("text.format", format)?,
         note: note.as_object().cloned().unwrap_or_default(),
+        // Under its key the answer of any request can be had again.
+        is_kept: is_stored || key.is_some(),
         key,
         server: server_of(&headers),
     };
-    // Under its key the answer of any request can be had again.
-    let is_kept = is_stored || request.key.is_some();
-    let mut live = request.start(&service).await?;
-    if !is_kept {
-        live.cancel_on_drop(&service.runs);
-    }
+    let mut live = request.start(&service, input).await?;
     if is_streamed {
         return Ok(events(live, is_stored).into_response());
     }

@@ -4,7 +4,7 @@
 use super::{
     conversation::Input,
     error::ApiError,
-    follow::Follow,
+    follow::{CancelOnDrop, Follow},
     ids::RunId,
     live::Live,
     models::model_of,
@@ -40,7 +40,6 @@ use std::{io::Cursor, sync::Arc};
 pub(super) struct Request {
     /// The agent; `None` for that of the file's top level.
     pub(super) agent: Option<String>,
-    pub(super) input: Input,
     /// The response that it continues.
     pub(super) previous: Option<RunId>,
     /// The functions of the client.
@@ -51,25 +50,23 @@ pub(super) struct Request {
     pub(super) note: Map<String, Value>,
     /// The idempotency key, with the digest of the request.
     pub(super) key: Option<(String, Digest)>,
+    /// Whether the run continues when the client hangs up.
+    pub(super) is_kept: bool,
     /// The address of the server, as the client has it.
     pub(super) server: String,
 }
 
 impl Request {
-    /// Starts the run.
-    pub(super) async fn start(self, service: &Service) -> Result<Live, ApiError> {
+    /// Starts the run with an input.
+    pub(super) async fn start(self, service: &Service, input: Input) -> Result<Live, ApiError> {
         let is_quiet = self.schema.is_some();
         let server = self.server.clone();
-        let (run, follow) = self.begin(service).await?;
+        let (run, follow) = self.begin(service, input).await?;
         let outcome = Outcome::begin(service, run).await?;
         Ok(Live::new(outcome, follow, server, is_quiet))
     }
 
-    async fn begin(mut self, service: &Service) -> Result<(RunId, Follow), ApiError> {
-        let input = std::mem::replace(
-            &mut self.input,
-            Input::Results(SessionId::new(), Vec::new()),
-        );
+    async fn begin(self, service: &Service, input: Input) -> Result<(RunId, Follow), ApiError> {
         match (input, self.previous) {
             (Input::Results(session, results), previous) => {
                 if previous.is_some_and(|previous| previous.session != session) {
@@ -140,7 +137,7 @@ impl Request {
         session: SessionId,
         code: &str,
     ) -> Result<(Slot, Session), ApiError> {
-        // One that does not exist is not reserved, so that no one learns of it.
+        // The error of one that does not exist is that of the id which names it.
         match service.host.store().read(session, 0).await {
             Err(JournalError::NotFound(_)) => return Err(no_response(code)),
             read => read?,
@@ -282,14 +279,15 @@ impl Request {
         input: AgentInput,
     ) -> Result<(RunId, Follow), ApiError> {
         let session_id = session.id();
-        // Opened before the start, so that no text is missed.
+        // Opened before the start, so that no text is missed; the guard, so that no run is left.
         let feed = service.runs.watch(session_id);
+        let cancel = (!self.is_kept).then(|| CancelOnDrop::new(&service.runs, session_id));
         let accepted = service.start(slot, agent, session, input).await?;
         let run = RunId {
             session: session_id,
             seq: accepted.seq,
         };
-        Ok((run, Follow::of_feed(service, run, feed)))
+        Ok((run, Follow::of_feed(service, run, feed, cancel)))
     }
 }
 
