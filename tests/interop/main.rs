@@ -16,6 +16,7 @@ mod mcp_adapters;
 mod mcp_clients;
 mod mcp_conformance;
 mod mcp_servers;
+mod openai_sdk;
 mod oracle;
 mod page;
 mod table;

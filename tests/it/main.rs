@@ -57,6 +57,7 @@ mod mcp_notes;
 mod mcp_resources;
 mod model;
 mod network;
+mod openai;
 mod record;
 mod resume;
 mod rule_flags;

@@ -36,6 +36,25 @@ impl Refusal {
         }
     }
 
+    /// Returns the status.
+    #[must_use]
+    pub const fn status(self) -> StatusCode {
+        self.status
+    }
+
+    /// Returns the reason, a short text.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        self.reason
+    }
+
+    /// Makes the response of it with another body than the reason.
+    pub fn with_body(self, body: impl IntoResponse) -> Response {
+        let close = [(CONNECTION, "close")];
+        let challenge = self.challenge.map(|text| [(WWW_AUTHENTICATE, text)]);
+        (self.status, close, challenge, body).into_response()
+    }
+
     /// Makes a refusal of a request without a valid token.
     pub(crate) const fn unauthorized(challenge: &'static str, reason: &'static str) -> Self {
         Self {
@@ -47,9 +66,7 @@ impl Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let close = [(CONNECTION, "close")];
-        let challenge = self.challenge.map(|text| [(WWW_AUTHENTICATE, text)]);
-        (self.status, close, challenge, self.reason).into_response()
+        self.with_body(self.reason)
     }
 }
 
@@ -69,6 +86,16 @@ async fn check_source(
     State(options): State<Arc<HttpOptions>>,
     request: Request,
     next: Next,
+) -> Response {
+    let uri = request.uri().clone();
+    let passed = pass_source(&options, request, next).await;
+    passed.unwrap_or_else(|refusal| (options.refused)(&uri, refusal))
+}
+
+async fn pass_source(
+    options: &HttpOptions,
+    request: Request,
+    next: Next,
 ) -> Result<Response, Refusal> {
     let headers = request.headers();
     let host = check_host(request.uri(), headers, &options.allowed_hosts)?;
@@ -85,6 +112,16 @@ async fn check_source(
 /// then reads the body of a request whose method has one. That of any other request is dropped.
 async fn authenticate(
     State(options): State<Arc<HttpOptions>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let uri = request.uri().clone();
+    let passed = pass_token(&options, request, next).await;
+    passed.unwrap_or_else(|refusal| (options.refused)(&uri, refusal))
+}
+
+async fn pass_token(
+    options: &HttpOptions,
     mut request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {

@@ -1,7 +1,8 @@
 //! The settings and bounds of a server.
 
-use crate::{AllowedHost, AllowedOrigin, Token};
-use http::HeaderName;
+use crate::{AllowedHost, AllowedOrigin, Refusal, Token};
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderName, Uri};
 use std::time::Duration;
 
 /// The settings of an [`HttpServer`](crate::HttpServer).
@@ -19,6 +20,8 @@ pub struct HttpOptions {
     pub exposed_headers: Vec<HeaderName>,
     /// The bounds on what clients may use.
     pub limits: HttpLimits,
+    /// Makes the response of a refused request [default: its reason as text].
+    pub refused: fn(&Uri, Refusal) -> Response,
 }
 
 impl HttpOptions {
@@ -31,6 +34,7 @@ impl HttpOptions {
             allowed_origins: Vec::new(),
             exposed_headers: Vec::new(),
             limits: HttpLimits::default(),
+            refused: |_, refusal| refusal.into_response(),
         }
     }
 }

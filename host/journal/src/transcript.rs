@@ -102,7 +102,10 @@ impl Transcript {
     }
 
     /// Reads an array of messages, or an object such as the body of a request to a model.
-    fn from_json(json: Value) -> Result<Self, TranscriptError> {
+    ///
+    /// # Errors
+    /// See [`TranscriptError`].
+    pub fn from_json(json: Value) -> Result<Self, TranscriptError> {
         let unknown = |why: &str| TranscriptError::Unknown(why.to_owned());
         let (messages, system) = match json {
             Value::Array(messages) => (messages, None),
@@ -129,6 +132,16 @@ impl Transcript {
             add(index, message::read(message))?;
         }
         Ok(records.finish())
+    }
+
+    /// Gives its session another id.
+    #[must_use]
+    pub fn with_session(mut self, session: SessionId) -> Self {
+        self.session = session;
+        for record in &mut self.records {
+            record.session = session;
+        }
+        self
     }
 
     /// Returns what was changed, as sentences for the user. They quote the file.

@@ -192,7 +192,7 @@ impl Began {
 }
 
 /// Returns the key of a request.
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else {
         return Ok(None);
     };

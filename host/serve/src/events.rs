@@ -65,8 +65,23 @@ pub(crate) async fn events(
     Ok(Sse::new(stream::unfold(reader, Reader::next)))
 }
 
+/// A line of a session's events.
+pub(crate) enum Line {
+    /// An event of the journal.
+    Record {
+        /// Its number.
+        seq: u64,
+        /// Its JSON.
+        json: Arc<str>,
+    },
+    /// The JSON of something that is not in this session's journal.
+    Live(Arc<str>),
+    /// The interval of heartbeats is over.
+    Heartbeat,
+}
+
 /// Reads the events of a session.
-struct Reader {
+pub(crate) struct Reader {
     store: Arc<dyn JournalStore>,
     runs: Arc<Runs>,
     session: SessionId,
@@ -91,7 +106,25 @@ impl Drop for Reader {
 }
 
 impl Reader {
-    fn new(service: &Service, session: SessionId, next: u64, page: Vec<EventRecord>) -> Self {
+    pub(crate) fn new(
+        service: &Service,
+        session: SessionId,
+        next: u64,
+        page: Vec<EventRecord>,
+    ) -> Self {
+        let feed = service.runs.watch(session);
+        let mut reader = Self::of_feed(service, session, next, feed);
+        (reader.page, reader.must_read) = (page.into(), true);
+        reader
+    }
+
+    /// Creates a reader of a feed that was opened before the event `next` was recorded.
+    pub(crate) fn of_feed(
+        service: &Service,
+        session: SessionId,
+        next: u64,
+        feed: Receiver<FeedLine>,
+    ) -> Self {
         let mut heartbeat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
@@ -99,9 +132,9 @@ impl Reader {
             runs: Arc::clone(&service.runs),
             session,
             next,
-            page: page.into(),
-            must_read: true,
-            feed: Some(service.runs.watch(session)),
+            page: VecDeque::new(),
+            must_read: false,
+            feed: Some(feed),
             heartbeat,
             stop: service.stop.clone(),
         }
@@ -109,11 +142,23 @@ impl Reader {
 
     /// Returns the next event; `None` ends the response.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
+        let event = match self.line().await? {
+            Line::Record { seq, json } => Event::default()
+                .event("record")
+                .id(seq.to_string())
+                .data(&*json),
+            Line::Live(json) => Event::default().event("live").data(&*json),
+            Line::Heartbeat => Event::default().event("heartbeat").data("{}"),
+        };
+        Some((Ok(event), self))
+    }
+
+    /// Returns the next line; `None` if the server ends, or the reader is too far behind.
+    pub(crate) async fn line(&mut self) -> Option<Line> {
         loop {
             if let Some(record) = self.page.pop_front() {
-                self.next = record.seq.saturating_add(1);
-                let json = json!(record).to_string();
-                return Some((Ok(recorded(record.seq, &json)), self));
+                let json = json!(record).to_string().into();
+                return Some(self.recorded(record.seq, json));
             }
             if self.must_read {
                 // A reader resumes after an error, and gets it as the answer.
@@ -126,21 +171,16 @@ impl Reader {
                 line = feed.recv() => line,
                 _ = self.heartbeat.tick() => {
                     self.must_read = true;
-                    return Some((Ok(Event::default().event("heartbeat").data("{}")), self));
+                    return Some(Line::Heartbeat);
                 }
                 () = self.stop.cancelled() => return None,
             };
             match line {
-                Ok(FeedLine { seq: None, json }) => {
-                    return Some((Ok(Event::default().event("live").data(&*json)), self));
-                }
+                Ok(FeedLine { seq: None, json }) => return Some(Line::Live(json)),
                 Ok(FeedLine {
                     seq: Some(seq),
                     json,
-                }) if seq == self.next => {
-                    self.next = seq.saturating_add(1);
-                    return Some((Ok(recorded(seq, &json)), self));
-                }
+                }) if seq == self.next => return Some(self.recorded(seq, json)),
                 // One that was sent from the journal.
                 Ok(FeedLine { seq: Some(seq), .. }) if seq < self.next => {}
                 // Another process wrote in between.
@@ -150,11 +190,9 @@ impl Reader {
             }
         }
     }
-}
 
-fn recorded(seq: u64, json: &str) -> Event {
-    Event::default()
-        .event("record")
-        .id(seq.to_string())
-        .data(json)
+    fn recorded(&mut self, seq: u64, json: Arc<str>) -> Line {
+        self.next = seq.saturating_add(1);
+        Line::Record { seq, json }
+    }
 }

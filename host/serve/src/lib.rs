@@ -1,6 +1,7 @@
 //! The HTTP API of the host: sessions, messages, events as they happen, and answers to what waits
 //! for the user. Every route reads the journal, or submits an input that the engine takes; none has
-//! logic of a turn. [`API`] is the path of all routes, and `GET /api/v1/openapi.json` describes them.
+//! logic of a turn. [`API`] is the path of the routes, and `GET /api/v1/openapi.json` describes them.
+//! Those below `/v1` are OpenAI's, for any client of that.
 //!
 //! - [`Service`] holds the sessions that run here. One runs at a time for each session, since the
 //!   journal has one writer.
@@ -13,6 +14,7 @@ mod events;
 mod explain;
 mod health;
 mod input;
+mod openai;
 mod openapi;
 mod page;
 mod problem;
@@ -25,6 +27,7 @@ mod tests;
 mod tools;
 mod undo;
 
+pub use openai::refused;
 pub use problem::{Problem, ProblemCode};
 pub use routes::API;
 

@@ -114,6 +114,15 @@ async fn open_request(
     service: &Service,
     session: SessionId,
 ) -> Result<Option<Continuation>, Problem> {
+    let open = last_request(service, session).await?;
+    Ok(open.filter(|_| !service.runs.is_running(session)))
+}
+
+/// Returns what the last run of a session waits for.
+pub(crate) async fn last_request(
+    service: &Service,
+    session: SessionId,
+) -> Result<Option<Continuation>, Problem> {
     let mut open = None;
     let read = service.host.store().for_each_record(session, |record| {
         open = match record.event {
@@ -124,7 +133,7 @@ async fn open_request(
         };
     });
     read.await?;
-    Ok(open.filter(|_| !service.runs.is_running(session)))
+    Ok(open)
 }
 
 fn continuation(end: TurnEnd) -> Option<Continuation> {

@@ -3,6 +3,7 @@
 use crate::{
     Service, artifacts, blobs, create, events, explain, health,
     input::{AnswerBody, MessageBody},
+    openai,
     openapi::{self, Operation},
     page,
     problem::{Problem, ProblemCode},
@@ -243,18 +244,22 @@ pub(crate) fn router(service: Service) -> Router {
         router = router.route(&format!("{API}{}", route.path), route.handler);
     }
     router
+        .merge(openai::router())
         .route(
             &format!("{API}/openapi.json"),
             get(async || Json(openapi::document())),
         )
-        .method_not_allowed_fallback(async || {
-            (
-                StatusCode::METHOD_NOT_ALLOWED,
-                Problem::not_found("this address has no such method"),
-            )
+        .method_not_allowed_fallback(async |uri: Uri| {
+            let status = StatusCode::METHOD_NOT_ALLOWED;
+            openai::unknown_address(&uri, status).unwrap_or_else(|| {
+                let problem = Problem::not_found("this address has no such method");
+                (status, problem).into_response()
+            })
         })
         .fallback(async |method: Method, uri: Uri, headers: HeaderMap| {
-            page::file(&method, &uri, &headers).unwrap_or_else(|| {
+            let file = page::file(&method, &uri, &headers);
+            let file = file.or_else(|| openai::unknown_address(&uri, StatusCode::NOT_FOUND));
+            file.unwrap_or_else(|| {
                 let text = "there is nothing at this address; see /api/v1/openapi.json";
                 Problem::not_found(text).into_response()
             })

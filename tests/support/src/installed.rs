@@ -79,6 +79,12 @@ pub fn mcp_servers() -> Option<McpPackages> {
     usable(found, "MCP servers of npm")
 }
 
+/// The SDK of OpenAI for JavaScript, as `openai_sdk/package.json` names it.
+pub fn openai_packages() -> Option<McpPackages> {
+    let found = node_packages("openai-sdk", "interop/openai_sdk");
+    usable(&found, "the SDK of OpenAI for JavaScript")
+}
+
 /// The official test suite of JSON Schema, from the source distribution that
 /// `json_schema/requirements.txt` names.
 pub fn json_schema_suite() -> Option<PathBuf> {

@@ -41,6 +41,7 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     let mut options = HttpOptions::new(token);
     options.limits.connections = MAX_CONNECTIONS;
     options.limits.body_bytes = MAX_BODY_BYTES;
+    options.refused = agent_host_serve::refused;
     options.allowed_hosts = args.allowed_hosts;
     options.allowed_origins = args.allowed_origins;
     let server = HttpServer::bind(args.http, options).map_err(|error| {

@@ -61,7 +61,7 @@ struct Row {
 
 /// The table.
 #[rustfmt::skip]
-const ROWS: [Row; 19] = [
+const ROWS: [Row; 20] = [
     row(Command::Help, "/help", Argument::None, "lists the commands and keys"),
     row(Command::Retry, "/retry", Argument::None, "asks for the answer that is missing again"),
     row(Command::Model, "/model", Argument::Model, "shows the model, or has another one answer from now on"),

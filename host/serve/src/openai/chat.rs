@@ -1,0 +1,162 @@
+//! `/v1/chat/completions`: a run of an agent as a completion.
+//!
+//! The client holds the conversation and sends it whole, so that each request is a session of its
+//! own that begins with it. Results of the client's functions go to the session of their calls.
+
+use super::{
+    chat_chunks::{chunks, finish_reason},
+    conversation::{Input, messages},
+    error::ApiError,
+    fields::with,
+    live::Live,
+    models::{self, model_of},
+    outcome::{Item, Outcome, State},
+    parameters,
+    responses::{key_of, server_of},
+    start::Request,
+    tools::{answer_schema, functions},
+};
+use crate::{Service, routes::json_body};
+use axum::{
+    Json,
+    extract::{State as Extract, rejection::JsonRejection},
+    response::{IntoResponse as _, Response},
+};
+use http::HeaderMap;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// The text between the texts of two replies.
+pub(super) const BETWEEN: &str = "\n\n";
+
+/// The body of a request. `rest` is checked against the table of parameters.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Body {
+    model: String,
+    messages: Vec<Value>,
+    #[serde(default)]
+    stream: Option<bool>,
+    #[serde(default)]
+    stream_options: Option<StreamOptions>,
+    #[serde(default)]
+    response_format: Option<Value>,
+    #[serde(default)]
+    tools: Option<Vec<Value>>,
+    #[serde(default)]
+    tool_choice: Option<Value>,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct StreamOptions {
+    #[serde(default)]
+    include_usage: Option<bool>,
+}
+
+/// Creates a completion: runs an agent until it ends or waits. A client that disconnects cancels
+/// the run, unless it can have the answer again under an idempotency key.
+pub(super) async fn create(
+    Extract(service): Extract<Service>,
+    headers: HeaderMap,
+    body: Result<Json<Body>, JsonRejection>,
+) -> Result<Response, ApiError> {
+    let body = json_body(body)?;
+    parameters::check(&body.rest)?;
+    let key = key_of(&headers, &body)?;
+    let input = Input::of(messages(body.messages)?)?;
+    let request = Request {
+        agent: models::agent(&service.host, &body.model)?,
+        previous: None,
+        functions: functions(body.tools.unwrap_or_default(), body.tool_choice.as_ref())?,
+        schema: answer_schema("response_format", body.response_format.as_ref())?,
+        note: Map::new(),
+        is_kept: key.is_some(),
+        key,
+        server: server_of(&headers),
+    };
+    let mut live = request.start(&service, input).await?;
+    if body.stream.unwrap_or(false) {
+        let options = body.stream_options.unwrap_or_default();
+        let has_usage = options.include_usage.unwrap_or(false);
+        return Ok(chunks(live, has_usage).into_response());
+    }
+    live.finish().await;
+    completion(&live).map(|completion| Json(completion).into_response())
+}
+
+/// Returns the fields that a completion and its chunks have.
+pub(super) fn head(outcome: &Outcome, object: &str) -> Value {
+    json!({
+        "id": format!("chatcmpl-{}", outcome.run),
+        "object": object,
+        "created": outcome.created_at(),
+        "model": model_of(outcome.agent.as_deref()),
+    })
+}
+
+fn completion(live: &Live) -> Result<Value, ApiError> {
+    let outcome = live.outcome();
+    if let Some(error) = failure(outcome) {
+        return Err(error);
+    }
+    let (mut texts, mut reasoning, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+    for item in &outcome.items {
+        match item {
+            Item::Reasoning(text) => reasoning.push(text.as_str()),
+            Item::Message { text, .. } => texts.push(text.clone()),
+            Item::Call {
+                call_id,
+                name,
+                arguments,
+            } => calls.push(json!({
+                "id": outcome.run.call(call_id),
+                "type": "function",
+                "function": {"name": name, "arguments": arguments},
+            })),
+        }
+    }
+    texts.extend(outcome.waiting(live.server()));
+    let text = (!texts.is_empty()).then(|| texts.join(BETWEEN));
+    let mut message = json!({"role": "assistant", "content": text, "refusal": null});
+    if !reasoning.is_empty() {
+        message = with(message, "reasoning_content", json!(reasoning.join(BETWEEN)));
+    }
+    if !calls.is_empty() {
+        message = with(message, "tool_calls", json!(calls));
+    }
+    let completion = head(outcome, "chat.completion");
+    let choices = json!([{
+        "index": 0,
+        "message": message,
+        "finish_reason": finish_reason(outcome),
+        "logprobs": null,
+    }]);
+    let completion = with(completion, "choices", choices);
+    let completion = with(completion, "usage", usage(outcome));
+    Ok(with(completion, "agent_host", outcome.details()))
+}
+
+/// Returns the error of a run without an answer.
+pub(super) fn failure(outcome: &Outcome) -> Option<ApiError> {
+    match outcome.state() {
+        State::Failed => outcome.error().map(ApiError::from),
+        State::Cancelled => Some(ApiError::interrupted("cancelled", "the run was cancelled")),
+        State::Open => {
+            let message = "the server ended before the run did; its session can be resumed there";
+            Some(ApiError::interrupted("interrupted", message))
+        }
+        State::Completed | State::Waiting | State::Length | State::Refused => None,
+    }
+}
+
+/// Returns the tokens of the run.
+pub(super) fn usage(outcome: &Outcome) -> Value {
+    let tokens = outcome.tokens();
+    json!({
+        "prompt_tokens": tokens.input_tokens,
+        "completion_tokens": tokens.output_tokens,
+        "total_tokens": tokens.input_tokens.saturating_add(tokens.output_tokens),
+        "prompt_tokens_details": {"cached_tokens": tokens.cached_input_tokens},
+    })
+}

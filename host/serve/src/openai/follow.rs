@@ -1,0 +1,186 @@
+//! A run as it happens.
+
+use super::ids::RunId;
+use crate::{
+    Service,
+    events::{Line, Reader},
+    runs::{FeedLine, Runs},
+};
+use agent_host_types::{
+    event::{Event, EventRecord},
+    id::{CallId, SessionId},
+};
+use serde::Deserialize;
+use std::sync::Arc;
+use tokio::sync::broadcast::Receiver;
+
+/// Something that happened.
+#[derive(Debug)]
+pub(super) enum Update {
+    /// An event of the journal.
+    Record(Box<EventRecord>),
+    /// More text of the reply.
+    Text(String),
+    /// More text of the reasoning.
+    Reasoning(String),
+    /// The reply broke off and begins again.
+    Restarted,
+    /// Nothing, for a while.
+    Idle,
+}
+
+/// Follows a run.
+pub(super) struct Follow {
+    service: Service,
+    run: RunId,
+    reader: Reader,
+    /// The number of the next event.
+    next: u64,
+    /// Whether text is taken as it arrives. If not, the journal alone has it.
+    is_live: bool,
+    /// Whether text was lost since the last event.
+    has_gap: bool,
+    /// Whether the last event ended a turn.
+    has_ended_turn: bool,
+    cancel: Option<CancelOnDrop>,
+}
+
+/// Cancels the run of a response that no one can read any more.
+pub(super) struct CancelOnDrop {
+    runs: Arc<Runs>,
+    session: SessionId,
+    is_armed: bool,
+}
+
+impl CancelOnDrop {
+    pub(super) fn new(runs: &Arc<Runs>, session: SessionId) -> Self {
+        Self {
+            runs: Arc::clone(runs),
+            session,
+            is_armed: true,
+        }
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if self.is_armed {
+            self.runs.cancel(self.session);
+        }
+    }
+}
+
+/// A line that is not in the journal.
+#[derive(Deserialize)]
+struct LiveLine {
+    live: String,
+    text: Option<String>,
+    #[serde(default)]
+    path: Vec<CallId>,
+}
+
+impl Follow {
+    /// Follows a run from its first event, by a feed that was opened before.
+    pub(super) fn of_feed(
+        service: &Service,
+        run: RunId,
+        feed: Receiver<FeedLine>,
+        cancel: Option<CancelOnDrop>,
+    ) -> Self {
+        Self {
+            cancel,
+            reader: Reader::of_feed(service, run.session, run.seq, feed),
+            service: service.clone(),
+            run,
+            next: run.seq,
+            is_live: true,
+            has_gap: false,
+            has_ended_turn: false,
+        }
+    }
+
+    /// Follows a run that began before, by its events alone.
+    pub(super) fn of_journal(service: &Service, run: RunId) -> Self {
+        Self {
+            reader: Reader::new(service, run.session, run.seq, Vec::new()),
+            service: service.clone(),
+            run,
+            next: run.seq,
+            cancel: None,
+            is_live: false,
+            has_gap: false,
+            has_ended_turn: false,
+        }
+    }
+
+    /// Lets the run be, which has ended.
+    pub(super) fn end(&mut self) {
+        if let Some(cancel) = self.cancel.as_mut() {
+            cancel.is_armed = false;
+        }
+    }
+
+    /// Returns what happens next; `None` if the run is over without an end in the journal, or the
+    /// server ends.
+    pub(super) async fn next(&mut self) -> Option<Update> {
+        // A server that ends starts no further turn.
+        if self.has_ended_turn && !self.service.runs.is_open() {
+            return None;
+        }
+        loop {
+            let Some(line) = self.reader.line().await else {
+                if self.service.stop.is_cancelled() {
+                    return None;
+                }
+                // Too far behind: what was missed is in the journal, except for the text so far.
+                self.has_gap = true;
+                self.reader = Reader::new(&self.service, self.run.session, self.next, Vec::new());
+                continue;
+            };
+            match line {
+                Line::Record { seq, json } => {
+                    self.next = seq.saturating_add(1);
+                    self.has_gap = false;
+                    // What the host itself wrote can be read.
+                    let record: EventRecord = serde_json::from_str(&json).ok()?;
+                    self.has_ended_turn = matches!(record.event, Event::TurnEnded { .. });
+                    return Some(Update::Record(Box::new(record)));
+                }
+                Line::Live(json) if self.is_live && !self.has_gap => {
+                    if let Some(update) = update(&json) {
+                        return Some(update);
+                    }
+                }
+                Line::Live(_) => {}
+                Line::Heartbeat if self.service.runs.is_running(self.run.session) => {
+                    return Some(Update::Idle);
+                }
+                Line::Heartbeat => return self.rest().await,
+            }
+        }
+    }
+
+    /// Returns an event that was recorded just before the run ended.
+    async fn rest(&mut self) -> Option<Update> {
+        let store = self.service.host.store();
+        let page = store.read(self.run.session, self.next).await.ok()?;
+        if page.is_empty() {
+            return None;
+        }
+        self.reader = Reader::new(&self.service, self.run.session, self.next, page);
+        Some(Update::Idle)
+    }
+}
+
+fn update(json: &str) -> Option<Update> {
+    let line: LiveLine = serde_json::from_str(json).ok()?;
+    if !line.path.is_empty() {
+        return None;
+    }
+    match line.live.as_str() {
+        "text" => line.text.map(Update::Text),
+        "reasoning" => line.text.map(Update::Reasoning),
+        "restarted" => Some(Update::Restarted),
+        _ => None,
+    }
+}

@@ -1,0 +1,345 @@
+//! A response as the journal has it: what the model wrote and called in a run, and how it ended.
+//!
+//! A run that waits for the user continues with the answer, as the same response. A message, or the
+//! results of the client's functions, begin another one.
+
+use super::{error::ApiError, ids::RunId};
+use crate::Service;
+use agent_host_engine::text::escape_line;
+use agent_host_types::{
+    continuation::{Awaiting, Continuation},
+    event::{Event, EventRecord},
+    id::CallId,
+    model::{StopReason, Usage},
+    turn::{TurnEnd, TurnError},
+};
+use serde_json::{Map, Value, json};
+
+/// The key of the fields of a request that its response repeats, in the metadata of the message.
+pub(super) const NOTE: &str = "agent-host";
+
+/// A piece of a response, in the order of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Item {
+    /// The reasoning that the model shows.
+    Reasoning(String),
+    /// The text of one reply, or that of the host in its place.
+    Message {
+        text: String,
+        /// Whether calls follow it.
+        is_commentary: bool,
+    },
+    /// A call that the client runs.
+    Call {
+        call_id: CallId,
+        name: String,
+        arguments: String,
+    },
+}
+
+/// The state of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It runs, or was interrupted.
+    Open,
+    /// It has its answer, or calls for the client.
+    Completed,
+    /// It waits for the user.
+    Waiting,
+    /// It ended at a bound: a budget, or the length of a reply.
+    Length,
+    /// The model declined to answer.
+    Refused,
+    /// It was cancelled.
+    Cancelled,
+    /// It failed.
+    Failed,
+}
+
+/// A response.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    pub(super) run: RunId,
+    pub(super) items: Vec<Item>,
+    /// The agent of the session.
+    pub(super) agent: Option<String>,
+    /// The fields of the request that the response repeats.
+    pub(super) note: Map<String, Value>,
+    /// The end of its last turn, unless another one runs.
+    end: Option<TurnEnd>,
+    stop_reason: Option<StopReason>,
+    /// The time of its first event, in milliseconds since 1970.
+    created_ms: u64,
+    /// The tokens of the session before and after it.
+    usage: [Usage; 2],
+    turns: u64,
+    /// Whether nothing more belongs to it.
+    is_over: bool,
+    /// Whether the session has gone on behind it.
+    pub(super) has_successor: bool,
+}
+
+impl Outcome {
+    /// Creates the outcome of a run, whose events follow.
+    fn new(run: RunId) -> Self {
+        Self {
+            run,
+            items: Vec::new(),
+            agent: None,
+            note: Map::new(),
+            end: None,
+            stop_reason: None,
+            created_ms: 0,
+            usage: [Usage::default(); 2],
+            turns: 0,
+            is_over: false,
+            has_successor: false,
+        }
+    }
+
+    /// Creates the outcome of a run that has begun, without its events.
+    pub(super) async fn begin(service: &Service, run: RunId) -> Result<Self, ApiError> {
+        let mut outcome = Self::new(run);
+        let read = service.host.store().for_each_record(run.session, |record| {
+            if record.seq < run.seq {
+                outcome.add_earlier(&record);
+            } else if record.seq == run.seq {
+                outcome.created_ms = record.at_ms;
+            }
+            if let Event::RunConfigured { arguments } = record.event {
+                outcome.agent = arguments.agent;
+            }
+        });
+        read.await?;
+        Ok(outcome)
+    }
+
+    /// Reads a response; `None` if the run of a session begins nowhere there.
+    pub(super) async fn read(service: &Service, run: RunId) -> Result<Option<Self>, ApiError> {
+        let mut outcome = Self::new(run);
+        let (mut begins, mut has_begun) = (true, false);
+        let read = service.host.store().for_each_record(run.session, |record| {
+            if record.seq < run.seq {
+                begins = match record.event {
+                    Event::TurnEnded { .. } | Event::SessionForked { .. } => true,
+                    Event::ApprovalRevoked { .. } => begins,
+                    _ => false,
+                };
+                outcome.add_earlier(&record);
+            } else {
+                has_begun = true;
+                outcome.add(&record);
+            }
+        });
+        read.await?;
+        Ok((begins && has_begun).then_some(outcome))
+    }
+
+    fn add_earlier(&mut self, record: &EventRecord) {
+        match &record.event {
+            Event::RunConfigured { arguments } => self.agent.clone_from(&arguments.agent),
+            Event::TurnEnded { outcome } => self.usage = [outcome.summary.total_usage; 2],
+            _ => {}
+        }
+    }
+
+    /// Adds the next event of the session.
+    pub(super) fn add(&mut self, record: &EventRecord) {
+        if self.is_over {
+            let belongs_to_none = matches!(record.event, Event::ApprovalRevoked { .. });
+            self.has_successor = self.has_successor || !belongs_to_none;
+            return;
+        }
+        if self.created_ms == 0 {
+            self.created_ms = record.at_ms;
+        }
+        match &record.event {
+            Event::RunConfigured { arguments } => self.agent.clone_from(&arguments.agent),
+            Event::InputReceived { .. } if self.turns > 0 => {
+                (self.is_over, self.has_successor) = (true, true);
+            }
+            Event::InputReceived { message, .. } => {
+                let note = message.metadata.get(NOTE).and_then(Value::as_object);
+                self.note = note.cloned().unwrap_or_default();
+            }
+            Event::ModelRequested { .. }
+            | Event::DecisionRecorded { .. }
+            | Event::AnswerReceived { .. } => self.end = None,
+            Event::ModelReplied { reply, .. } => {
+                if !reply.reasoning.trim().is_empty() {
+                    self.items.push(Item::Reasoning(reply.reasoning.clone()));
+                }
+                self.say(&reply.text, !reply.tool_calls.is_empty());
+            }
+            // The reply before is void.
+            Event::RepairRequested { .. } => drop(self.items.pop()),
+            Event::TurnEnded { outcome } => {
+                self.turns += 1;
+                self.usage[1] = outcome.summary.total_usage;
+                self.stop_reason = outcome.summary.stop_reason;
+                self.end_turn(&outcome.end);
+            }
+            _ => {}
+        }
+    }
+
+    fn say(&mut self, text: &str, is_commentary: bool) {
+        if !text.trim().is_empty() {
+            self.items.push(Item::Message {
+                text: text.to_owned(),
+                is_commentary,
+            });
+        }
+    }
+
+    fn end_turn(&mut self, end: &TurnEnd) {
+        self.end = Some(end.clone());
+        self.is_over = true;
+        match end {
+            TurnEnd::NeedsMoreTurns => (self.end, self.is_over) = (None, false),
+            TurnEnd::AwaitingConfirmation { .. }
+            | TurnEnd::AwaitingAnswer { .. }
+            | TurnEnd::AwaitingChildren { .. } => self.is_over = false,
+            TurnEnd::PendingToolCalls { continuation } => {
+                let calls = continuation.calls().iter().map(|call| Item::Call {
+                    call_id: call.call_id.clone(),
+                    name: call.tool.clone(),
+                    arguments: json!(call.input).to_string(),
+                });
+                self.items.extend(calls);
+            }
+            // The value in place of the text that it was read of.
+            TurnEnd::Done {
+                output: Some(output),
+                ..
+            } => {
+                if let Some(Item::Message { text, .. }) = self.items.last_mut() {
+                    *text = output.to_string();
+                }
+            }
+            TurnEnd::Halted { message } => self.say(message, false),
+            TurnEnd::Done { .. }
+            | TurnEnd::BudgetExceeded { .. }
+            | TurnEnd::Refusal { .. }
+            | TurnEnd::Cancelled
+            | TurnEnd::Error { .. } => {}
+        }
+    }
+
+    /// Whether nothing more belongs to it.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Whether the run has ended, at least until the user answers.
+    pub(super) fn has_ended(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Returns the state.
+    pub(super) fn state(&self) -> State {
+        match &self.end {
+            None | Some(TurnEnd::NeedsMoreTurns) => State::Open,
+            Some(TurnEnd::Done { .. }) => match self.stop_reason {
+                Some(StopReason::MaxTokens | StopReason::ContextWindow) => State::Length,
+                _ => State::Completed,
+            },
+            Some(TurnEnd::Halted { .. } | TurnEnd::PendingToolCalls { .. }) => State::Completed,
+            Some(TurnEnd::BudgetExceeded { .. }) => State::Length,
+            Some(TurnEnd::Refusal { .. }) => State::Refused,
+            Some(TurnEnd::Cancelled) => State::Cancelled,
+            Some(TurnEnd::Error { .. }) => State::Failed,
+            Some(
+                TurnEnd::AwaitingConfirmation { .. }
+                | TurnEnd::AwaitingAnswer { .. }
+                | TurnEnd::AwaitingChildren { .. },
+            ) => State::Waiting,
+        }
+    }
+
+    /// Returns the error of a run that failed.
+    pub(super) fn error(&self) -> Option<&TurnError> {
+        match &self.end {
+            Some(TurnEnd::Error { error }) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Returns, in words, what the run waits for, with the address of the page where it is
+    /// answered.
+    pub(super) fn waiting(&self, server: &str) -> Option<String> {
+        if self.has_successor {
+            return None;
+        }
+        let (TurnEnd::AwaitingConfirmation { continuation }
+        | TurnEnd::AwaitingAnswer { continuation }
+        | TurnEnd::AwaitingChildren { continuation }) = self.end.as_ref()?
+        else {
+            return None;
+        };
+        Some(format!(
+            "This run waits: {}. Answer at http://{server}/#/s/{}; the run continues there. A message here instead withdraws what waits.",
+            waits_for(continuation),
+            self.run.session
+        ))
+    }
+
+    /// Returns what is ours alone: the session, and how the run ended.
+    pub(super) fn details(&self) -> Value {
+        json!({
+            "session": self.run.session,
+            "end": self.end.as_ref().map(TurnEnd::kind),
+        })
+    }
+
+    /// Returns the time of its first event, in seconds since 1970.
+    pub(super) fn created_at(&self) -> u64 {
+        self.created_ms / 1000
+    }
+
+    /// Returns the tokens of the run: those of the model and of its agents.
+    pub(super) fn tokens(&self) -> Usage {
+        let [before, after] = self.usage;
+        Usage {
+            input_tokens: after.input_tokens.saturating_sub(before.input_tokens),
+            output_tokens: after.output_tokens.saturating_sub(before.output_tokens),
+            cached_input_tokens: after
+                .cached_input_tokens
+                .saturating_sub(before.cached_input_tokens),
+            cache_write_tokens: after
+                .cache_write_tokens
+                .saturating_sub(before.cache_write_tokens),
+            ..Usage::default()
+        }
+    }
+}
+
+/// Says what a continuation waits for, as a clause.
+fn waits_for(continuation: &Continuation) -> String {
+    match &continuation.awaiting {
+        Awaiting::Confirm { calls, .. } => {
+            let tools: Vec<String> = calls
+                .iter()
+                .map(|call| format!("`{}`", call.tool))
+                .collect();
+            format!("a call of {} needs approval", tools.join(", "))
+        }
+        Awaiting::Answer { question, .. } => {
+            format!("it asks \"{}\"", escape_line(&question.prompt))
+        }
+        Awaiting::External { .. } => "calls run outside".to_owned(),
+        Awaiting::Children { children } => {
+            let agents = children.iter();
+            let agents: Vec<String> = agents
+                .map(|child| {
+                    format!(
+                        "in the agent `{}`, {}",
+                        child.agent,
+                        waits_for(&child.continuation)
+                    )
+                })
+                .collect();
+            agents.join("; ")
+        }
+    }
+}

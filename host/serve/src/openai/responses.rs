@@ -1,0 +1,322 @@
+//! `/v1/responses`: a run of an agent as a response.
+
+use super::{
+    conversation::{Input, items},
+    error::ApiError,
+    fields::with,
+    ids::RunId,
+    live::Live,
+    models::{self, model_of},
+    outcome::{Item, Outcome, State},
+    parameters,
+    response_events::events,
+    start::{Request, no_response},
+    tools::{answer_schema, functions},
+};
+use crate::{
+    Service,
+    create::idempotency_key,
+    routes::{Path, json_body},
+};
+use agent_host_types::id::Digest;
+use axum::{
+    Json,
+    extract::{State as Extract, rejection::JsonRejection},
+    response::{IntoResponse as _, Response},
+};
+use http::{HeaderMap, Uri, header::HOST};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// The most entries of `metadata`, and the longest key and value, in bytes.
+const METADATA: (usize, usize, usize) = (16, 256, 2048);
+
+/// The body of a request. `rest` is checked against the table of parameters.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Body {
+    model: String,
+    input: Value,
+    #[serde(default)]
+    instructions: Option<String>,
+    #[serde(default)]
+    previous_response_id: Option<String>,
+    #[serde(default)]
+    stream: Option<bool>,
+    #[serde(default)]
+    store: Option<bool>,
+    #[serde(default)]
+    metadata: Option<Map<String, Value>>,
+    #[serde(default)]
+    text: Option<Text>,
+    #[serde(default)]
+    tools: Option<Vec<Value>>,
+    #[serde(default)]
+    tool_choice: Option<Value>,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+/// The form of the answer.
+#[derive(Debug, Deserialize, Serialize)]
+struct Text {
+    #[serde(default)]
+    format: Option<Value>,
+    #[serde(default)]
+    verbosity: Option<Value>,
+}
+
+/// Creates a response: runs an agent until it ends or waits.
+pub(super) async fn create(
+    Extract(service): Extract<Service>,
+    headers: HeaderMap,
+    body: Result<Json<Body>, JsonRejection>,
+) -> Result<Response, ApiError> {
+    let body = json_body(body)?;
+    parameters::check(&body.rest)?;
+    let key = key_of(&headers, &body)?;
+    let agent = models::agent(&service.host, &body.model)?;
+    let (is_stored, is_streamed) = (body.store.unwrap_or(true), body.stream.unwrap_or(false));
+    let previous = body.previous_response_id.as_deref();
+    let previous = previous.map(|id| {
+        let unknown = || no_response("previous_response_not_found").at("previous_response_id");
+        RunId::parse(id).ok_or_else(unknown)
+    });
+    let metadata = body.metadata.unwrap_or_default();
+    check_metadata(&metadata)?;
+    let note = json!({"metadata": metadata, "previous": body.previous_response_id});
+    let format = body.text.as_ref().and_then(|text| text.format.as_ref());
+    let input = Input::of(items(body.input, body.instructions)?)?;
+    let request = Request {
+        agent,
+        previous: previous.transpose()?,
+        functions: functions(body.tools.unwrap_or_default(), body.tool_choice.as_ref())?,
+        schema: answer_schema("text.format", format)?,
+        note: note.as_object().cloned().unwrap_or_default(),
+        // Under its key the answer of any request can be had again.
+        is_kept: is_stored || key.is_some(),
+        key,
+        server: server_of(&headers),
+    };
+    let mut live = request.start(&service, input).await?;
+    if is_streamed {
+        return Ok(events(live, is_stored).into_response());
+    }
+    live.finish().await;
+    Ok(Json(response(&live, is_stored)).into_response())
+}
+
+/// Reads a response, also one that runs.
+pub(super) async fn read(
+    Extract(service): Extract<Service>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Json<Value>, ApiError> {
+    let query = uri.query().unwrap_or_default();
+    if query.split('&').any(|pair| pair == "stream=true") {
+        let message = "a response that began is read whole; its session has a stream of events";
+        return Err(ApiError::unsupported("stream", message));
+    }
+    let unknown = || no_response("response_not_found");
+    let run = RunId::parse(&id).ok_or_else(unknown)?;
+    let outcome = match Outcome::read(&service, run).await {
+        Err(error) if error.code() == "not_found" => None,
+        outcome => outcome?,
+    };
+    let outcome = outcome.ok_or_else(unknown)?;
+    let is_running = service.runs.is_running(run.session) && !outcome.is_over();
+    Ok(Json(to_json(
+        &outcome,
+        true,
+        is_running,
+        &server_of(&headers),
+    )))
+}
+
+/// Returns the host and the port by which a client knows the server.
+pub(super) fn server_of(headers: &HeaderMap) -> String {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    host.unwrap_or_default().to_owned()
+}
+
+/// Returns the idempotency key of a request, with the digest of its body.
+pub(super) fn key_of<T: Serialize>(
+    headers: &HeaderMap,
+    body: &T,
+) -> Result<Option<(String, Digest)>, ApiError> {
+    let Some(key) = idempotency_key(headers)? else {
+        return Ok(None);
+    };
+    let digest = Digest::of_json(body).map_err(|error| ApiError::invalid(error.to_string()))?;
+    Ok(Some((key.to_owned(), digest)))
+}
+
+fn check_metadata(metadata: &Map<String, Value>) -> Result<(), ApiError> {
+    let (entries, key_bytes, value_bytes) = METADATA;
+    let fits = |(key, value): (&String, &Value)| {
+        key.len() <= key_bytes
+            && value
+                .as_str()
+                .is_some_and(|value| value.len() <= value_bytes)
+    };
+    match metadata.len() <= entries && metadata.iter().all(fits) {
+        true => Ok(()),
+        false => Err(ApiError::invalid(format!(
+            "`metadata` has at most {entries} texts of at most {value_bytes} bytes, under keys of at most {key_bytes}"
+        ))
+        .at("metadata")),
+    }
+}
+
+/// Returns a response that has ended, as far as it got.
+pub(super) fn response(live: &Live, is_stored: bool) -> Value {
+    to_json(live.outcome(), is_stored, false, live.server())
+}
+
+/// Returns the JSON of a response.
+pub(super) fn to_json(outcome: &Outcome, is_stored: bool, is_running: bool, server: &str) -> Value {
+    let run = outcome.run;
+    let mut output: Vec<Value> = outcome
+        .items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| item_json(run, index, item))
+        .collect();
+    if let Some(text) = outcome.waiting(server).filter(|_| !is_running) {
+        output.push(message(run, output.len(), &text, "completed", false));
+    }
+    let (status, reason) = match outcome.state() {
+        _ if is_running => ("in_progress", None),
+        State::Completed => ("completed", None),
+        State::Open | State::Waiting => ("incomplete", None),
+        State::Length => ("incomplete", Some("max_output_tokens")),
+        State::Refused => ("incomplete", Some("content_filter")),
+        State::Cancelled => ("cancelled", None),
+        State::Failed => ("failed", None),
+    };
+    let error = outcome.error().map(|error| {
+        let error = ApiError::from(error);
+        // OpenAI has a closed list of codes here; ours is in `agent_host`.
+        let code = match error.code() {
+            "rate_limit_exceeded" => "rate_limit_exceeded",
+            _ => "server_error",
+        };
+        json!({"code": code, "message": error.message()})
+    });
+    let code = outcome
+        .error()
+        .map(|error| ApiError::from(error).code().to_owned());
+    let details = with(outcome.details(), "code", json!(code));
+    let tokens = outcome.tokens();
+    json!({
+        "id": run.response(is_stored),
+        "object": "response",
+        "created_at": outcome.created_at(),
+        "status": status,
+        "error": error,
+        "incomplete_details": reason.map(|reason| json!({"reason": reason})),
+        "instructions": null,
+        "max_output_tokens": null,
+        "metadata": outcome.note.get("metadata").cloned().unwrap_or_else(|| json!({})),
+        "model": model_of(outcome.agent.as_deref()),
+        "output": output,
+        "parallel_tool_calls": true,
+        "previous_response_id": outcome.note.get("previous"),
+        "store": is_stored,
+        "temperature": null,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": null,
+        "usage": {
+            "input_tokens": tokens.input_tokens,
+            "input_tokens_details": {
+                "cached_tokens": tokens.cached_input_tokens,
+                "cache_write_tokens": tokens.cache_write_tokens,
+            },
+            "output_tokens": tokens.output_tokens,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": tokens.input_tokens.saturating_add(tokens.output_tokens),
+        },
+        "agent_host": details,
+    })
+}
+
+fn item_json(run: RunId, index: usize, item: &Item) -> Value {
+    match item {
+        Item::Reasoning(text) => reasoning(run, index, text),
+        Item::Message {
+            text,
+            is_commentary,
+        } => message(run, index, text, "completed", *is_commentary),
+        Item::Call {
+            call_id,
+            name,
+            arguments,
+        } => function_call(run, index, &run.call(call_id), name, arguments, "completed"),
+    }
+}
+
+/// Returns an item with what the model shows of its reasoning.
+pub(super) fn reasoning(run: RunId, index: usize, text: &str) -> Value {
+    let summary = match text.is_empty() {
+        true => json!([]),
+        false => json!([{"type": "summary_text", "text": text}]),
+    };
+    json!({"type": "reasoning", "id": item_id("rs", run, index), "summary": summary})
+}
+
+/// Returns an item with text of the agent.
+pub(super) fn message(
+    run: RunId,
+    index: usize,
+    text: &str,
+    status: &str,
+    is_commentary: bool,
+) -> Value {
+    let content = match status {
+        "in_progress" => json!([]),
+        _ => json!([output_text(text)]),
+    };
+    let phase = match is_commentary {
+        true => "commentary",
+        false => "final_answer",
+    };
+    json!({
+        "type": "message",
+        "id": item_id("msg", run, index),
+        "role": "assistant",
+        "status": status,
+        "phase": phase,
+        "content": content,
+    })
+}
+
+/// Returns a part of text.
+pub(super) fn output_text(text: &str) -> Value {
+    json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
+}
+
+/// Returns an item with a call that the client runs.
+pub(super) fn function_call(
+    run: RunId,
+    index: usize,
+    call_id: &str,
+    name: &str,
+    arguments: &str,
+    status: &str,
+) -> Value {
+    json!({
+        "type": "function_call",
+        "id": item_id("fc", run, index),
+        "call_id": call_id,
+        "name": name,
+        "arguments": arguments,
+        "status": status,
+    })
+}
+
+/// Returns the id of an item.
+pub(super) fn item_id(kind: &str, run: RunId, index: usize) -> String {
+    format!("{kind}_{run}_{index}")
+}

@@ -1,0 +1,355 @@
+//! The start of a response's run: a new session, a further input of one, or the run that an
+//! idempotency key began.
+
+use super::{
+    conversation::Input,
+    error::ApiError,
+    follow::{CancelOnDrop, Follow},
+    ids::RunId,
+    live::Live,
+    models::model_of,
+    outcome::{NOTE, Outcome},
+    tools::{Function, with_functions},
+};
+use crate::{
+    Service,
+    input::MessageBody,
+    problem::{Problem, ProblemCode},
+    requests::last_request,
+    runs::Slot,
+};
+use agent_host_engine::{
+    journal::JournalError,
+    schema::AnswerSchema,
+    session::Session,
+    turn::{Agent, Prompts},
+};
+use agent_host_journal::Transcript;
+use agent_host_types::{
+    event::Event,
+    id::{Digest, SessionId},
+    message::Message,
+    output::ContentPart,
+    run::RunArguments,
+    turn::{AgentInput, SubmittedResult},
+};
+use serde_json::{Map, Value, json};
+use std::{io::Cursor, sync::Arc};
+
+/// A request for a response.
+pub(super) struct Request {
+    /// The agent; `None` for that of the file's top level.
+    pub(super) agent: Option<String>,
+    /// The response that it continues.
+    pub(super) previous: Option<RunId>,
+    /// The functions of the client.
+    pub(super) functions: Vec<Function>,
+    /// The schema of the answer.
+    pub(super) schema: Option<Arc<AnswerSchema>>,
+    /// The fields that the response repeats, such as `metadata`.
+    pub(super) note: Map<String, Value>,
+    /// The idempotency key, with the digest of the request.
+    pub(super) key: Option<(String, Digest)>,
+    /// Whether the run continues when the client hangs up.
+    pub(super) is_kept: bool,
+    /// The address of the server, as the client has it.
+    pub(super) server: String,
+}
+
+impl Request {
+    /// Starts the run with an input.
+    pub(super) async fn start(self, service: &Service, input: Input) -> Result<Live, ApiError> {
+        let is_quiet = self.schema.is_some();
+        let server = self.server.clone();
+        let (run, follow) = self.begin(service, input).await?;
+        let outcome = Outcome::begin(service, run).await?;
+        Ok(Live::new(outcome, follow, server, is_quiet))
+    }
+
+    async fn begin(self, service: &Service, input: Input) -> Result<(RunId, Follow), ApiError> {
+        match (input, self.previous) {
+            (Input::Results(session, results), previous) => {
+                if previous.is_some_and(|previous| previous.session != session) {
+                    let message = "the results are those of calls of another response";
+                    return Err(ApiError::invalid(message).at("previous_response_id"));
+                }
+                self.submit(service, session, results).await
+            }
+            (Input::Message { history, parts }, Some(previous)) if history.is_empty() => {
+                self.say(service, previous, parts).await
+            }
+            (Input::Message { .. }, Some(_)) => {
+                let message = "behind `previous_response_id` the input has the user's new message alone; \
+                               the session has those before";
+                Err(ApiError::invalid(message).at("input"))
+            }
+            (Input::Message { history, parts }, None) => self.create(service, history, parts).await,
+        }
+    }
+
+    /// Submits the results of calls that the client ran.
+    async fn submit(
+        self,
+        service: &Service,
+        session: SessionId,
+        results: Vec<SubmittedResult>,
+    ) -> Result<(RunId, Follow), ApiError> {
+        let (slot, opened) = self.open(service, session, "call_not_found").await?;
+        let continuation = last_request(service, session).await?;
+        let continuation = continuation.ok_or_else(|| {
+            let message = "nothing waits in this session; its calls have their results, or were withdrawn by a message";
+            Problem::new(ProblemCode::NotWaiting, message)
+        })?;
+        let input = AgentInput::SubmitToolResults {
+            continuation,
+            results,
+        };
+        self.run(service, slot, opened, input).await
+    }
+
+    /// Sends a message behind the last response of a session.
+    async fn say(
+        self,
+        service: &Service,
+        previous: RunId,
+        parts: Vec<ContentPart>,
+    ) -> Result<(RunId, Follow), ApiError> {
+        let message = self.message(parts)?;
+        let code = "previous_response_not_found";
+        let (slot, opened) = self.open(service, previous.session, code).await?;
+        let known = Outcome::read(service, previous).await?;
+        let known = known.ok_or_else(|| no_response(code).at("previous_response_id"))?;
+        if known.has_successor {
+            let message = format!(
+                "the session {} has gone on behind this response; continue its last one",
+                previous.session
+            );
+            return Err(ApiError::moved_on(message).at("previous_response_id"));
+        }
+        self.run(service, slot, opened, AgentInput::Message(message))
+            .await
+    }
+
+    /// Takes a session of the agent, in which nothing runs.
+    async fn open(
+        &self,
+        service: &Service,
+        session: SessionId,
+        code: &str,
+    ) -> Result<(Slot, Session), ApiError> {
+        // The error of one that does not exist is that of the id which names it.
+        match service.host.store().read(session, 0).await {
+            Err(JournalError::NotFound(_)) => return Err(no_response(code)),
+            read => read?,
+        };
+        let slot = service.reserve(session).await?;
+        let opened = service.host.resume_session(&session.to_string()).await?;
+        let state = opened.state();
+        let agent = state.run_arguments().agent;
+        if state.workflow().is_some() || agent != self.agent {
+            let model = model_of(agent.as_deref()).escape_debug().to_string();
+            let message =
+                format!("the session is that of `{model}`; a session stays with its agent");
+            return Err(ApiError::invalid(message).at("model"));
+        }
+        Ok((slot, opened))
+    }
+
+    /// Starts a session with a message, once for each key.
+    async fn create(
+        self,
+        service: &Service,
+        history: Vec<Value>,
+        parts: Vec<ContentPart>,
+    ) -> Result<(RunId, Follow), ApiError> {
+        let message = self.message(parts)?;
+        let host = &service.host;
+        let keyed = self.key.as_ref();
+        let keyed = keyed.map(|(key, digest)| (key, host.keyed_session_id(key), digest));
+        if let Some((_, session, digest)) = keyed
+            && let Some(began) = Began::read(service, session).await?
+        {
+            return self.repeat(service, session, digest, &began, message).await;
+        }
+        let (agent, system) = self.agent(service)?;
+        let agent = self.equip(agent)?;
+        let mut session = match (history.is_empty(), keyed) {
+            (true, Some((key, ..))) => host.keyed_session(key, system).await?.0,
+            (true, None) => host.start_session_with(system).await?,
+            (false, keyed) => {
+                let id = keyed.map_or_else(SessionId::new, |(_, id, _)| id);
+                import(service, id, system, history).await?
+            }
+        };
+        let arguments = RunArguments {
+            directory: Some(host.config().working_dir.display().to_string()),
+            agent: self.agent.clone(),
+            ..RunArguments::default()
+        };
+        // A later message, from wherever it comes, is for the same agent.
+        let configured = session.configure_run(arguments);
+        configured.map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
+        let slot = service.reserve(session.id()).await?;
+        self.run_agent(service, slot, agent, session, AgentInput::Message(message))
+            .await
+    }
+
+    /// Returns the run that began under the key. One that was interrupted continues.
+    async fn repeat(
+        &self,
+        service: &Service,
+        session: SessionId,
+        digest: &Digest,
+        began: &Began,
+        message: Message,
+    ) -> Result<(RunId, Follow), ApiError> {
+        let seq = began.seq;
+        let run = RunId { session, seq };
+        match &began.request {
+            Some(Some(known)) if *known == digest.to_string() => {}
+            Some(_) => {
+                let message = "another request was sent under this Idempotency-Key; give each request a key of its own";
+                return Err(Problem::new(ProblemCode::KeyReused, message).into());
+            }
+            // The program ended before it had its message.
+            None => {
+                let (slot, opened) = self.open(service, session, "not_found").await?;
+                let input = AgentInput::Message(message);
+                return self.run(service, slot, opened, input).await;
+            }
+        }
+        if !began.has_ended && !service.runs.is_running(session) {
+            let (slot, opened) = self.open(service, session, "not_found").await?;
+            self.run(service, slot, opened, AgentInput::Continue)
+                .await?;
+        }
+        Ok((run, Follow::of_journal(service, run)))
+    }
+
+    /// Returns the agent, and its prompt.
+    fn agent(&self, service: &Service) -> Result<(Agent, Option<String>), ApiError> {
+        let host = &service.host;
+        Ok(match &self.agent {
+            Some(name) => host.named_agent(name, Prompts::Ask)?,
+            None => (host.agent(Prompts::Ask), host.system_prompt(Prompts::Ask)),
+        })
+    }
+
+    /// Returns the message, with the fields that the response repeats.
+    fn message(&self, parts: Vec<ContentPart>) -> Result<Message, ApiError> {
+        let mut message = MessageBody {
+            message: String::new(),
+            parts,
+        }
+        .into_message()?;
+        let mut note = self.note.clone();
+        if let Some((_, digest)) = &self.key {
+            note.insert("request".to_owned(), json!(digest.to_string()));
+        }
+        message
+            .metadata
+            .insert(NOTE.to_owned(), Value::Object(note));
+        Ok(message)
+    }
+
+    /// Gives an agent the functions and the schema of the request.
+    fn equip(&self, mut agent: Agent) -> Result<Agent, ApiError> {
+        agent.tools = with_functions(agent.tools, &self.functions)?;
+        agent.settings.output_schema.clone_from(&self.schema);
+        Ok(agent)
+    }
+
+    async fn run(
+        &self,
+        service: &Service,
+        slot: Slot,
+        session: Session,
+        input: AgentInput,
+    ) -> Result<(RunId, Follow), ApiError> {
+        let agent = self.equip(service.agent_of(&session)?)?;
+        self.run_agent(service, slot, agent, session, input).await
+    }
+
+    async fn run_agent(
+        &self,
+        service: &Service,
+        slot: Slot,
+        agent: Agent,
+        session: Session,
+        input: AgentInput,
+    ) -> Result<(RunId, Follow), ApiError> {
+        let session_id = session.id();
+        // Opened before the start, so that no text is missed; the guard, so that no run is left.
+        let feed = service.runs.watch(session_id);
+        let cancel = (!self.is_kept).then(|| CancelOnDrop::new(&service.runs, session_id));
+        let accepted = service.start(slot, agent, session, input).await?;
+        let run = RunId {
+            session: session_id,
+            seq: accepted.seq,
+        };
+        Ok((run, Follow::of_feed(service, run, feed, cancel)))
+    }
+}
+
+pub(super) fn no_response(code: &str) -> ApiError {
+    ApiError::not_found(
+        code,
+        "there is no such response; one that was not stored, or whose session was deleted, cannot be read or continued",
+    )
+}
+
+/// Stores the messages before the first one of a session. They are what the client says they are:
+/// nothing in them is pending or allowed.
+async fn import(
+    service: &Service,
+    id: SessionId,
+    system: Option<String>,
+    history: Vec<Value>,
+) -> Result<Session, ApiError> {
+    let mut transcript = Map::new();
+    transcript.extend(system.map(|system| ("system".to_owned(), system.into())));
+    transcript.insert("messages".to_owned(), history.into());
+    let transcript = Transcript::from_json(transcript.into())
+        .map_err(|error| ApiError::invalid(error.to_string()))?
+        .with_session(id);
+    let file = Box::new(Cursor::new(transcript.export()?));
+    service.host.store().import(file, false).await?;
+    let journal = service.host.store().open_session(id).await?;
+    Ok(Session::resume(journal).await?)
+}
+
+/// The beginning of a session that a key began, from its journal.
+#[derive(Default)]
+struct Began {
+    /// The number of the first event of the run.
+    seq: u64,
+    /// The digest of the request, once there is a message; absent in that of another interface.
+    request: Option<Option<String>>,
+    has_ended: bool,
+}
+
+impl Began {
+    async fn read(service: &Service, session: SessionId) -> Result<Option<Self>, ApiError> {
+        let mut began = Self::default();
+        let read = service.host.store().for_each_record(session, |record| {
+            began.has_ended = matches!(record.event, Event::TurnEnded { .. });
+            match record.event {
+                // The messages before were those of the client's history.
+                Event::SessionForked { .. } => {
+                    (began.seq, began.request) = (record.seq.saturating_add(1), None);
+                }
+                Event::InputReceived { message, .. } if began.request.is_none() => {
+                    let note = message.metadata.get(NOTE);
+                    let request = note.and_then(|note| note.get("request")?.as_str());
+                    began.request = Some(request.map(str::to_owned));
+                }
+                _ => {}
+            }
+        });
+        match read.await {
+            Ok(()) => Ok(Some(began)),
+            Err(JournalError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Functions of a client, as external tools: the model calls them, the run pauses, and the client
+//! sends their results.
+
+use super::{
+    error::ApiError,
+    fields::{field, text},
+};
+use agent_host_engine::{
+    BoxFuture,
+    schema::{AnswerSchema, InputSchema},
+    tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
+};
+use agent_host_types::{
+    failure::{ToolErrorCode, ToolFailure},
+    limits::Limits,
+    output::ToolResultOutput,
+    tool::{
+        Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime, is_tool_name,
+    },
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::ready,
+    sync::Arc,
+};
+
+/// The most functions of a request.
+const MAX_FUNCTIONS: usize = 128;
+
+/// The most regular expressions in the schema of a function.
+const MAX_PATTERNS: usize = 32;
+
+/// A function of a client.
+#[derive(Clone, Deserialize)]
+pub(super) struct Function {
+    name: String,
+    description: Option<String>,
+    parameters: Option<Value>,
+}
+
+/// The definition of a function: of a response, or of a chat, where it is one level deeper.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Form {
+    Chat { function: Function },
+    Response(Function),
+}
+
+/// Reads the `tools` of a request. With the choice `none` there are none.
+pub(super) fn functions(
+    tools: Vec<Value>,
+    choice: Option<&Value>,
+) -> Result<Vec<Function>, ApiError> {
+    match choice.unwrap_or(&Value::Null) {
+        Value::Null => {}
+        Value::String(choice) if choice == "auto" => {}
+        Value::String(choice) if choice == "none" => return Ok(Vec::new()),
+        _ => {
+            let message = "an agent chooses its tools itself; `tool_choice` is `auto`, or `none` \
+                           for an agent without the functions of the request";
+            return Err(ApiError::unsupported("tool_choice", message));
+        }
+    }
+    if tools.len() > MAX_FUNCTIONS {
+        let message = format!(
+            "there are {} tools; {MAX_FUNCTIONS} are allowed",
+            tools.len()
+        );
+        return Err(ApiError::invalid(message).at("tools"));
+    }
+    let read = |(index, tool): (usize, Value)| {
+        let place = format!("tools[{index}]");
+        if text(&tool, "type") != "function" {
+            let message = "an agent takes tools of the type `function` alone; it has its own";
+            return Err(ApiError::unsupported(place, message));
+        }
+        match serde_json::from_value(tool) {
+            Ok(Form::Chat { function } | Form::Response(function)) => Ok(function),
+            Err(_) => Err(ApiError::invalid(format!("{place} has no `name`")).at(place)),
+        }
+    };
+    tools.into_iter().enumerate().map(read).collect()
+}
+
+/// Compiles the schema of an answer from the `format` of a request; `None` for text.
+pub(super) fn answer_schema(
+    place: &str,
+    format: Option<&Value>,
+) -> Result<Option<Arc<AnswerSchema>>, ApiError> {
+    let format = format.unwrap_or(&Value::Null);
+    let schema = match format.get("type").and_then(Value::as_str) {
+        None if format.is_null() => return Ok(None),
+        Some("text") => return Ok(None),
+        // That of a chat is one level deeper.
+        Some("json_schema") => match field(format, "json_schema") {
+            Value::Null => field(format, "schema"),
+            form => field(form, "schema"),
+        },
+        _ => {
+            let message = "the format of an answer is `text` or `json_schema`";
+            return Err(ApiError::unsupported(place, message));
+        }
+    };
+    let compiled = AnswerSchema::compile(schema).map_err(|error| {
+        ApiError::invalid(format!("the schema of the answer cannot be used: {error}")).at(place)
+    })?;
+    Ok(Some(Arc::new(compiled)))
+}
+
+/// The tools of an agent, and behind them those of a client.
+struct ClientTools {
+    others: Arc<dyn ToolRunner>,
+    tools: Vec<RegisteredTool>,
+    schemas: BTreeMap<String, InputSchema>,
+}
+
+/// Puts the functions of a client behind the tools of an agent.
+///
+/// # Errors
+/// A function has the name of another one, or of a tool, or a schema that cannot be used.
+pub(super) fn with_functions(
+    others: Arc<dyn ToolRunner>,
+    functions: &[Function],
+) -> Result<Arc<dyn ToolRunner>, ApiError> {
+    if functions.is_empty() {
+        return Ok(others);
+    }
+    let mut tools = others.tools().to_vec();
+    let mut schemas = BTreeMap::new();
+    for function in functions {
+        let name = function.name.clone();
+        let refuse = |why: &str| {
+            let name = name.escape_debug();
+            ApiError::invalid(format!("the function `{name}` {why}")).at("tools")
+        };
+        if !is_tool_name(&name) {
+            return Err(refuse(
+                "has a name that is not of 1 to 64 letters, digits, `_` and `-`",
+            ));
+        }
+        if tools.iter().any(|tool| tool.definition.name == name) {
+            return Err(refuse(
+                "has the name of another tool of the agent; give it another one",
+            ));
+        }
+        let empty = || json!({"type": "object", "properties": {}});
+        let input_schema = function.parameters.clone().unwrap_or_else(empty);
+        let (schema, _) = InputSchema::compile_relaxed(&input_schema, MAX_PATTERNS)
+            .map_err(|error| refuse(&format!("has a schema that cannot be used: {error}")))?;
+        tools.push(RegisteredTool {
+            definition: ToolDefinition {
+                name: name.clone(),
+                title: None,
+                description: function.description.clone().unwrap_or_default(),
+                input_schema,
+                output_schema: None,
+                effect: Effect::Effectful,
+            },
+            effect: Effect::Effectful,
+            // The client runs it, and asks whom it likes.
+            approval: Approval::Never,
+            decisions: DecisionKind::ALL.to_vec(),
+            runtime: ToolRuntime::External,
+            component: None,
+        });
+        schemas.insert(name, schema);
+    }
+    Ok(Arc::new(ClientTools {
+        others,
+        tools,
+        schemas,
+    }))
+}
+
+impl ToolRunner for ClientTools {
+    fn tools(&self) -> &[RegisteredTool] {
+        &self.tools
+    }
+
+    fn is_offered(&self, tool: &str, found: &BTreeSet<String>) -> bool {
+        self.schemas.contains_key(tool) || self.others.is_offered(tool, found)
+    }
+
+    fn limits(&self, tool: &str) -> Option<&Limits> {
+        self.others.limits(tool)
+    }
+
+    fn executables(&self, tool: &str, input: &Map<String, Value>) -> Vec<String> {
+        self.others.executables(tool, input)
+    }
+
+    fn validate(&self, tool: &str, input: &Map<String, Value>) -> Result<(), ToolFailure> {
+        match self.schemas.get(tool) {
+            Some(schema) => schema.validate(input),
+            None => self.others.validate(tool, input),
+        }
+    }
+
+    fn run<'a>(
+        &'a self,
+        invocation: Invocation,
+        progress: ProgressSink<'a>,
+    ) -> BoxFuture<'a, RunEnd> {
+        if !self.schemas.contains_key(&invocation.tool) {
+            return self.others.run(invocation, progress);
+        }
+        // The loop hands external calls to the client.
+        let message = "This function runs at the client.";
+        let failure = ToolFailure::new(ToolErrorCode::ToolUnavailable, message);
+        Box::pin(ready(ToolResultOutput::from(failure).into()))
+    }
+}

@@ -1,0 +1,143 @@
+//! Responses as they happen.
+
+use super::*;
+use pretty_assertions::assert_eq;
+
+fn stream(server: &ApiServer, body: &Value) -> Vec<Value> {
+    let mut body = body.clone();
+    body["stream"] = json!(true);
+    data(&send(server, "POST /v1/responses", Some(&body)))
+}
+
+fn names(events: &[Value]) -> Vec<&str> {
+    let names = events.iter().map(|event| event["type"].as_str().unwrap());
+    names
+        .map(|name| name.strip_prefix("response.").unwrap())
+        .collect()
+}
+
+/// The events of an item of text that arrived in two parts.
+const MESSAGE: [&str; 7] = [
+    "output_item.added",
+    "content_part.added",
+    "output_text.delta",
+    "output_text.delta",
+    "output_text.done",
+    "content_part.done",
+    "output_item.done",
+];
+
+#[test]
+fn text_streams_as_it_arrives() {
+    let env = TestEnv::new();
+    env.write("note.txt", "hello");
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("read_file", json!({"path": "note.txt"}))]),
+        Answer::text("It says hello."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let events = stream(&server, &json!({"model": "agent-host", "input": "Read it"}));
+    let expected = [&["created", "in_progress"], &MESSAGE[..], &["completed"]].concat();
+    assert_eq!(names(&events), expected);
+    let numbers: Vec<u64> = events
+        .iter()
+        .map(|event| event["sequence_number"].as_u64().unwrap())
+        .collect();
+    assert_eq!(numbers, (0..10).collect::<Vec<_>>());
+    let last = events.last().unwrap()["response"].clone();
+    assert_eq!(read(&server, &last), last);
+    let begun = &events[0]["response"];
+    assert_eq!(
+        (
+            &begun["id"],
+            &begun["status"],
+            &begun["model"],
+            &begun["created_at"],
+            &begun["output"]
+        ),
+        (
+            &last["id"],
+            &json!("in_progress"),
+            &json!("agent-host"),
+            &last["created_at"],
+            &json!([])
+        )
+    );
+    let id = &last["output"][0]["id"];
+    assert_eq!(
+        events[4],
+        json!({
+            "type": "response.output_text.delta",
+            "sequence_number": 4,
+            "item_id": id,
+            "output_index": 0,
+            "content_index": 0,
+            "delta": "It says",
+            "logprobs": [],
+        })
+    );
+    assert_eq!(events[8]["item"], last["output"][0]);
+}
+
+/// A reply that breaks off is closed as incomplete, and the response does not have it.
+#[test]
+fn broken_reply_is_no_part_of_the_response() {
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![
+        Answer::text("Not this one.").cut(),
+        Answer::text("This one."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let events = stream(&server, &json!({"model": "agent-host", "input": "Say it"}));
+    let done: Vec<[&Value; 3]> = events
+        .iter()
+        .filter(|event| event["type"] == "response.output_item.done")
+        .map(|event| {
+            let item = &event["item"];
+            [
+                &event["output_index"],
+                &item["status"],
+                &item["content"][0]["text"],
+            ]
+        })
+        .collect();
+    assert_eq!(
+        json!(done),
+        json!([
+            [0, "incomplete", "Not this one."],
+            [1, "completed", "This one."]
+        ])
+    );
+    let last = &events.last().unwrap()["response"];
+    assert_eq!(texts(last), [("final_answer".into(), "This one.".into())]);
+}
+
+/// A model's failure after the beginning ends the stream.
+#[test]
+fn failure_ends_the_stream() {
+    let env = TestEnv::new();
+    let refusal = json!({"error": {"message": "no such key"}});
+    let model = ChatServer::start(vec![Answer::status("401 Unauthorized", &refusal)]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let events = stream(&server, &json!({"model": "agent-host", "input": "hi"}));
+    assert_eq!(names(&events), ["created", "in_progress", "failed"]);
+    let last = &events[2]["response"];
+    assert_eq!(
+        (
+            &last["status"],
+            &last["error"]["code"],
+            &last["agent_host"]["code"]
+        ),
+        (
+            &json!("failed"),
+            &json!("server_error"),
+            &json!("model_unauthorized")
+        )
+    );
+    assert!(
+        last["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("no such key")
+    );
+}
