@@ -4,10 +4,9 @@ use crate::{
     Service,
     problem::Problem,
     routes::{Path, session_id},
-    runs::{FeedLine, Runs},
+    runs::{FeedLine, Followed, Follower},
 };
-use agent_host_journal::JournalStore;
-use agent_host_types::{event::EventRecord, id::SessionId};
+use agent_host_types::id::SessionId;
 use axum::{
     extract::{Query, State},
     response::sse::{Event, Sse},
@@ -16,12 +15,8 @@ use futures_util::{Stream, stream};
 use http::HeaderMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
-use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
-use tokio::{
-    sync::broadcast::{Receiver, error::RecvError},
-    time::{Instant, Interval, MissedTickBehavior, interval_at},
-};
+use std::{convert::Infallible, time::Duration};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
 /// The interval of heartbeats. A reader that misses two of them reconnects. At each the journal is
@@ -60,48 +55,24 @@ pub(crate) async fn events(
             .saturating_add(1),
     };
     // A session that does not exist is a problem, and no empty stream.
-    let page = service.host.store().read(session, from).await?;
-    let reader = Reader::new(&service, session, from, page);
+    let _ = service.host.store().read(session, from).await?;
+    let reader = Reader::new(&service, session, from);
     Ok(Sse::new(stream::unfold(reader, Reader::next)))
 }
 
 /// Reads the events of a session.
 struct Reader {
-    store: Arc<dyn JournalStore>,
-    runs: Arc<Runs>,
-    session: SessionId,
-    /// The number of the next event to send.
-    next: u64,
-    /// Events of the journal that are not sent yet.
-    page: VecDeque<EventRecord>,
-    /// Whether the journal may have more.
-    must_read: bool,
-    /// Present until the reader is dropped.
-    feed: Option<Receiver<FeedLine>>,
+    follower: Follower,
     heartbeat: Interval,
     stop: CancellationToken,
 }
 
-impl Drop for Reader {
-    fn drop(&mut self) {
-        // The feed is forgotten with its last reader.
-        self.feed = None;
-        self.runs.forget_unwatched(self.session);
-    }
-}
-
 impl Reader {
-    fn new(service: &Service, session: SessionId, next: u64, page: Vec<EventRecord>) -> Self {
+    fn new(service: &Service, session: SessionId, next: u64) -> Self {
         let mut heartbeat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            store: Arc::clone(service.host.store()),
-            runs: Arc::clone(&service.runs),
-            session,
-            next,
-            page: page.into(),
-            must_read: true,
-            feed: Some(service.runs.watch(session)),
+            follower: Follower::new(&service.host, &service.runs, session, next),
             heartbeat,
             stop: service.stop.clone(),
         }
@@ -109,45 +80,25 @@ impl Reader {
 
     /// Returns the next event; `None` ends the response.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
-        loop {
-            if let Some(record) = self.page.pop_front() {
-                self.next = record.seq.saturating_add(1);
-                let json = json!(record).to_string();
-                return Some((Ok(recorded(record.seq, &json)), self));
+        let followed = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return None,
+            followed = self.follower.next() => followed,
+            _ = self.heartbeat.tick() => {
+                self.follower.read_journal();
+                return Some((Ok(Event::default().event("heartbeat").data("{}")), self));
             }
-            if self.must_read {
-                // A reader resumes after an error, and gets it as the answer.
-                self.page = self.store.read(self.session, self.next).await.ok()?.into();
-                self.must_read = !self.page.is_empty();
-                continue;
+        };
+        match followed {
+            Ok(Some(Followed::Line(FeedLine { seq: None, json }))) => {
+                Some((Ok(Event::default().event("live").data(&*json)), self))
             }
-            let feed = self.feed.as_mut()?;
-            let line = tokio::select! {
-                line = feed.recv() => line,
-                _ = self.heartbeat.tick() => {
-                    self.must_read = true;
-                    return Some((Ok(Event::default().event("heartbeat").data("{}")), self));
-                }
-                () = self.stop.cancelled() => return None,
-            };
-            match line {
-                Ok(FeedLine { seq: None, json }) => {
-                    return Some((Ok(Event::default().event("live").data(&*json)), self));
-                }
-                Ok(FeedLine {
-                    seq: Some(seq),
-                    json,
-                }) if seq == self.next => {
-                    self.next = seq.saturating_add(1);
-                    return Some((Ok(recorded(seq, &json)), self));
-                }
-                // One that was sent from the journal.
-                Ok(FeedLine { seq: Some(seq), .. }) if seq < self.next => {}
-                // Another process wrote in between.
-                Ok(_) => self.must_read = true,
-                // Too far behind: the reader resumes by the number of its last event.
-                Err(RecvError::Lagged(_) | RecvError::Closed) => return None,
-            }
+            Ok(Some(Followed::Line(FeedLine {
+                seq: Some(seq),
+                json,
+            }))) => Some((Ok(recorded(seq, &json)), self)),
+            // Too far behind, or an error: the reader resumes by the number of its last event.
+            Ok(Some(Followed::Lagged) | None) | Err(_) => None,
         }
     }
 }

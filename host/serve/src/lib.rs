@@ -18,7 +18,6 @@ mod page;
 mod problem;
 mod requests;
 mod routes;
-mod runs;
 mod sessions;
 #[cfg(test)]
 mod tests;
@@ -26,6 +25,8 @@ mod tools;
 
 pub use problem::{Problem, ProblemCode};
 pub use routes::API;
+
+use agent_host_app::runs;
 
 use agent_host_app::Host;
 use agent_host_engine::BoxFuture;

@@ -232,13 +232,7 @@ pub(crate) async fn run_input(
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let slot = service.reserve(session).await?;
     let opened = service.host.resume_session(&session.to_string()).await?;
-    let host = &service.host;
-    let state = opened.state();
-    let agent = match (state.workflow(), state.run_arguments().agent) {
-        (Some(run), _) => host.workflow_agent(&run.name, Prompts::Ask)?,
-        (None, Some(name)) => host.named_agent(&name, Prompts::Ask)?.0,
-        (None, None) => host.agent(Prompts::Ask),
-    };
+    let agent = service.host.session_agent(&opened, Prompts::Ask)?;
     let accepted = service.start(slot, agent, opened, input).await?;
     Ok((StatusCode::ACCEPTED, Json(accepted)))
 }
