@@ -13,7 +13,10 @@ use serde_json::{Value, json};
 use std::{fs, net::TcpListener};
 
 fn write(path: &str) -> Answer {
-    Answer::calls(&[("write_file", json!({"path": path, "content": "one\nthree\n"}))])
+    Answer::calls(&[(
+        "write_file",
+        json!({"path": path, "content": "one\nthree\n"}),
+    )])
 }
 
 fn select(option: &str) -> Value {
@@ -80,7 +83,9 @@ fn prompt_streams_and_is_replayed() {
                 "locations": [{"path": path}],
             })
         );
-        let settled = updates.iter().find(|update| update["status"] == "completed");
+        let settled = updates
+            .iter()
+            .find(|update| update["status"] == "completed");
         let settled = settled.unwrap();
         let content = settled["content"].as_array().unwrap();
         assert!(
@@ -100,10 +105,7 @@ fn prompt_streams_and_is_replayed() {
     assert_eq!(client.call("session/load", &open), json!({}));
     let updates = client.updates();
     check(&updates);
-    assert_eq!(
-        text_of(&updates, "user_message_chunk"),
-        "What is on p.png?"
-    );
+    assert_eq!(text_of(&updates, "user_message_chunk"), "What is on p.png?");
     let listed = client.call("session/list", &json!({}));
     let row = &listed["sessions"][0];
     assert_eq!(row["sessionId"], *session);
@@ -190,10 +192,22 @@ fn permissions_decide_and_are_remembered() {
 #[test]
 fn unclear_answer_to_a_permission_leaves_it_waiting() {
     let cases = [
-        ("an error", json!({"error": {"code": -32603, "message": "no window"}}), Err("unanswered")),
-        ("an unknown option", json!({"result": select("allow")}), Err("unanswered")),
+        (
+            "an error",
+            json!({"error": {"code": -32603, "message": "no window"}}),
+            Err("unanswered"),
+        ),
+        (
+            "an unknown option",
+            json!({"result": select("allow")}),
+            Err("unanswered"),
+        ),
         ("no outcome", json!({"result": {}}), Err("unanswered")),
-        ("a cancelled turn", json!({"result": cancelled()}), Ok("cancelled")),
+        (
+            "a cancelled turn",
+            json!({"result": cancelled()}),
+            Ok("cancelled"),
+        ),
     ];
     for (case, answer, expected) in cases {
         let env = TestEnv::new();
@@ -218,7 +232,11 @@ fn unclear_answer_to_a_permission_leaves_it_waiting() {
         assert_eq!(client.end().code, Some(0), "{case}");
         assert!(!env.work().join("a.txt").exists(), "{case}");
         assert_eq!(outcomes(&env), [json!("awaiting-confirmation")], "{case}");
-        assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 0, "{case}");
+        assert_eq!(
+            of_kind(&env.events(), "decision-recorded").len(),
+            0,
+            "{case}"
+        );
     }
 }
 
@@ -255,7 +273,14 @@ fn client_that_disappears_leaves_the_session_resumable() {
     client.asked("session/request_permission");
     assert_eq!(client.end().code, Some(0));
     assert_eq!(outcomes(&env), [json!("awaiting-confirmation")]);
-    let args = ["run", "--model", "openai-compat:m", "--write", "--resume", "latest"];
+    let args = [
+        "run",
+        "--model",
+        "openai-compat:m",
+        "--write",
+        "--resume",
+        "latest",
+    ];
     let mut command = env.command(&[&args[..], &["--decide", "call_0=approve"]].concat());
     let ran = command.env("OPENAI_COMPAT_BASE_URL", &model.base_url);
     let ran = ran.output().unwrap();
@@ -323,24 +348,74 @@ fn faults_of_a_client_are_answered() {
     let server = json!({"name": "x", "command": "/bin/true", "args": [], "env": []});
     for (method, params, number, code) in [
         ("session/fly", json!({}), -32601, "method-not-found"),
-        ("session/set_mode", json!({"sessionId": unknown, "modeId": "x"}), -32601, "method-not-found"),
+        (
+            "session/set_mode",
+            json!({"sessionId": unknown, "modeId": "x"}),
+            -32601,
+            "method-not-found",
+        ),
         ("session/new", json!({}), -32602, "invalid-params"),
         ("session/new", json!([1]), -32602, "invalid-params"),
-        ("session/new", json!({"cwd": "/", "mcpServers": []}), -32602, "directory-not-granted"),
-        ("session/new", json!({"cwd": ".", "mcpServers": []}), -32602, "directory-not-granted"),
+        (
+            "session/new",
+            json!({"cwd": "/", "mcpServers": []}),
+            -32602,
+            "directory-not-granted",
+        ),
+        (
+            "session/new",
+            json!({"cwd": ".", "mcpServers": []}),
+            -32602,
+            "directory-not-granted",
+        ),
         (
             "session/new",
             json!({"cwd": cwd, "mcpServers": [], "additionalDirectories": ["/"]}),
             -32602,
             "directory-not-granted",
         ),
-        ("session/new", json!({"cwd": cwd, "mcpServers": [server]}), -32602, "mcp-servers-refused"),
-        ("session/load", json!({"cwd": cwd, "mcpServers": [], "sessionId": unknown}), -32002, "not-found"),
-        ("session/load", json!({"cwd": cwd, "mcpServers": [], "sessionId": "../x"}), -32002, "not-found"),
-        ("session/delete", json!({"sessionId": unknown}), -32002, "not-found"),
-        ("session/close", json!({"sessionId": unknown}), -32002, "not-found"),
-        ("session/list", json!({"cursor": "x"}), -32602, "invalid-params"),
-        ("session/prompt", json!({"sessionId": unknown, "prompt": []}), -32602, "invalid-params"),
+        (
+            "session/new",
+            json!({"cwd": cwd, "mcpServers": [server]}),
+            -32602,
+            "mcp-servers-refused",
+        ),
+        (
+            "session/load",
+            json!({"cwd": cwd, "mcpServers": [], "sessionId": unknown}),
+            -32002,
+            "not-found",
+        ),
+        (
+            "session/load",
+            json!({"cwd": cwd, "mcpServers": [], "sessionId": "../x"}),
+            -32002,
+            "not-found",
+        ),
+        (
+            "session/delete",
+            json!({"sessionId": unknown}),
+            -32002,
+            "not-found",
+        ),
+        (
+            "session/close",
+            json!({"sessionId": unknown}),
+            -32002,
+            "not-found",
+        ),
+        (
+            "session/list",
+            json!({"cursor": "x"}),
+            -32602,
+            "invalid-params",
+        ),
+        (
+            "session/prompt",
+            json!({"sessionId": unknown, "prompt": []}),
+            -32602,
+            "invalid-params",
+        ),
         (
             "session/prompt",
             json!({"sessionId": unknown, "prompt": [{"type": "text", "text": "x"}]}),
@@ -361,14 +436,33 @@ fn faults_of_a_client_are_answered() {
         ),
     ] {
         let refused = client.refused(method, &params);
-        assert_eq!(refused, (number, json!({"code": code})), "{method} {params}");
+        assert_eq!(
+            refused,
+            (number, json!({"code": code})),
+            "{method} {params}"
+        );
     }
     for (line, id, number, code) in [
         ("{", Value::Null, -32700, "parse-error"),
         ("[]", Value::Null, -32600, "invalid-request"),
-        (r#"{"jsonrpc":"2.0","id":"a"}"#, json!("a"), -32600, "invalid-request"),
-        (r#"{"id":7,"method":"session/list","params":{}}"#, json!(7), -32600, "invalid-request"),
-        (r#"{"jsonrpc":"2.0","id":1.5,"method":"session/list"}"#, json!(1.5), -32600, "invalid-request"),
+        (
+            r#"{"jsonrpc":"2.0","id":"a"}"#,
+            json!("a"),
+            -32600,
+            "invalid-request",
+        ),
+        (
+            r#"{"id":7,"method":"session/list","params":{}}"#,
+            json!(7),
+            -32600,
+            "invalid-request",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"session/list"}"#,
+            json!(1.5),
+            -32600,
+            "invalid-request",
+        ),
     ] {
         client.running.types(&format!("{line}\n"));
         let answer = client.read();
@@ -383,8 +477,14 @@ fn faults_of_a_client_are_answered() {
     client.running.types_bytes(&long);
     client.running.types("\n");
     let answer = client.read();
-    assert_eq!(error_of(&answer), (-32600, json!({"code": "invalid-request"})));
-    assert_eq!(client.call("session/list", &json!({})), json!({"sessions": []}));
+    assert_eq!(
+        error_of(&answer),
+        (-32600, json!({"code": "invalid-request"}))
+    );
+    assert_eq!(
+        client.call("session/list", &json!({})),
+        json!({"sessions": []})
+    );
     assert_eq!(client.end().code, Some(0));
 }
 
@@ -492,7 +592,10 @@ fn failed_turn_is_an_error_with_its_cause() {
     let session = client.session(&env);
     let prompt = client.prompt(&session, "Hello.");
     let failed = error_of(&client.response(prompt));
-    assert_eq!(failed, (-32603, json!({"code": "turn-failed", "cause": "model"})));
+    assert_eq!(
+        failed,
+        (-32603, json!({"code": "turn-failed", "cause": "model"}))
+    );
     let prompt = client.prompt(&session, "Hello?");
     assert_eq!(client.stop_reason(prompt), "end_turn");
 }
@@ -511,10 +614,18 @@ fn prompt_with_files_reaches_the_model() {
         {"type": "resource_link", "uri": "file:///work/b.rs", "name": "b.rs"},
         {"type": "text", "text": "Look."},
     ]);
-    let id = client.request("session/prompt", &json!({"sessionId": session, "prompt": prompt}));
+    let id = client.request(
+        "session/prompt",
+        &json!({"sessionId": session, "prompt": prompt}),
+    );
     assert_eq!(client.stop_reason(id), "end_turn");
     let request = model.requests().remove(0).to_string();
-    for part in [image.as_str(), "fn main() {}", "[b.rs](file:///work/b.rs)", "Look."] {
+    for part in [
+        image.as_str(),
+        "fn main() {}",
+        "[b.rs](file:///work/b.rs)",
+        "Look.",
+    ] {
         assert!(request.contains(part), "{part}: {request}");
     }
 }

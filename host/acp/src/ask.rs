@@ -1,4 +1,4 @@
-//! What a turn waits for, put to the user of the client: approvals and questions, also those of
+//! Approvals and questions that a turn waits for, put to the user of the client, also those of its
 //! agents. Nothing but a clear choice of the user decides: an error, an unknown option or a client
 //! that is gone leaves the request waiting.
 

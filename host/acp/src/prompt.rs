@@ -80,7 +80,7 @@ impl AcpAgent {
         cancel: &CancellationToken,
     ) -> Result<Option<TurnEnd>, RpcError> {
         let slot = self.reserve(id).await?;
-        // Whoever cancels from now on finds the slot.
+        // A cancel from now on finds the slot.
         if cancel.is_cancelled() {
             return Ok(None);
         }

@@ -27,14 +27,14 @@ const MAX_OPEN: usize = 256;
 /// The sessions of a page of a list.
 const PAGE: usize = 100;
 
-/// What a prompt takes of an open session, and gives back at its end.
+/// The part of an open session that a prompt takes, and gives back at its end.
 #[derive(Debug, Default)]
 pub(crate) struct Opened {
     /// A session without a turn, which is not in the journal yet.
     pub(crate) fresh: Option<Session>,
     /// The number of its next event.
     pub(crate) position: u64,
-    /// What the client knows of it.
+    /// The updates that the client knows.
     pub(crate) transcript: Transcript,
 }
 

@@ -49,14 +49,14 @@ struct OpenCall {
     is_running: bool,
 }
 
-/// What the client knows of a session.
+/// The state of a session as its client knows it.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
     /// Whether messages of the user are shown, too: they are if the session is loaded.
     is_replay: bool,
     /// The number of messages so far.
     messages: u64,
-    /// What was sent of the reply that is being written.
+    /// The text of the reply that is being written, as far as it was sent.
     text: String,
     reasoning: String,
     /// Whether a part of that reply was missed.

@@ -221,7 +221,7 @@ pub(crate) struct ClientInfo {
     pub(crate) version: String,
 }
 
-/// What of a client's capabilities is used.
+/// The capabilities of a client that are used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClientCapabilities {
     /// Whether its user can fill in forms.

@@ -126,9 +126,7 @@ impl AcpClient {
     pub fn stop_reason(&mut self, id: u64) -> String {
         let response = self.response(id);
         let reason = response["result"]["stopReason"].as_str();
-        reason
-            .unwrap_or_else(|| panic!("{response}"))
-            .to_owned()
+        reason.unwrap_or_else(|| panic!("{response}")).to_owned()
     }
 
     /// Takes the updates that were read.

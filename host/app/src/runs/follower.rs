@@ -12,7 +12,7 @@ use tokio::sync::broadcast::{
     error::{RecvError, TryRecvError},
 };
 
-/// What a follower of a session is told next.
+/// The next message to a follower of a session.
 #[derive(Clone, Debug)]
 pub enum Followed {
     /// A line.
