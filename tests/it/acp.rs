@@ -64,7 +64,12 @@ fn prompt_streams_and_is_replayed() {
     assert_eq!(client.stop_reason(prompt), "end_turn");
     let updates = client.updates();
     assert_eq!(text_of(&updates, "user_message_chunk"), "");
-    let image = json!({"type": "image", "mimeType": "image/png", "data": STANDARD.encode(&image)});
+    let image = json!({
+        "type": "image",
+        "mimeType": "image/png",
+        "data": STANDARD.encode(&image),
+        "_meta": {"agent-host/filename": "p.png"},
+    });
     let check = |updates: &[Value]| {
         assert_eq!(text_of(updates, "agent_thought_chunk"), "It is small.");
         assert_eq!(text_of(updates, "agent_message_chunk"), "A grey image.");
@@ -358,6 +363,12 @@ fn faults_of_a_client_are_answered() {
         ("session/new", json!([1]), -32602, "invalid-params"),
         (
             "session/new",
+            json!({"cwd": null, "mcpServers": []}),
+            -32602,
+            "invalid-params",
+        ),
+        (
+            "session/new",
             json!({"cwd": "/", "mcpServers": []}),
             -32602,
             "directory-not-granted",
@@ -469,7 +480,8 @@ fn faults_of_a_client_are_answered() {
         assert_eq!(answer["id"], id, "{line}");
         assert_eq!(error_of(&answer), (number, json!({"code": code})), "{line}");
     }
-    // Neither has an answer, and an empty line is none.
+    // None of these has an answer.
+    client.notify("session/cancel", &json!({"sessionId": unknown}));
     client.running.types("\n");
     client.notify("session/fly", &json!({}));
     client.send(&json!({"jsonrpc": "2.0", "id": 99, "result": {}}));

@@ -8,7 +8,7 @@ use crate::{
 };
 use agent_host_app::{
     HostError,
-    runs::{FeedLine, Followed, Refused, Slot},
+    runs::{Followed, Refused, Slot},
 };
 use agent_host_engine::{journal::JournalError, session::Session, turn::Prompts};
 use agent_host_journal::SessionInfo;
@@ -188,11 +188,9 @@ impl AcpAgent {
             }
             for record in page {
                 position = record.seq.saturating_add(1);
-                let line = Followed::Line(FeedLine {
-                    seq: Some(record.seq),
-                    json: json!(record).to_string().into(),
-                });
-                self.show(row.id, &mut transcript, line).await;
+                for update in transcript.event(&self.host, record.event).await {
+                    self.update(row.id, &update).await;
+                }
             }
         }
         transcript.live();

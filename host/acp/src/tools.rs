@@ -1,5 +1,8 @@
 //! Tools and their calls as the protocol names them: titles, kinds, places and changes of files.
 
+#[cfg(test)]
+mod tests;
+
 use agent_host_app::{ComponentSource, Registry};
 use agent_host_engine::{
     policy::{DirGrant, DirMode, Grants},

@@ -89,7 +89,7 @@ impl Transcript {
             }
             Followed::Line(FeedLine { seq: Some(_), json }) => {
                 return match serde_json::from_str::<EventRecord>(&json) {
-                    Ok(record) => self.event(host, &[], record.event).await,
+                    Ok(record) => self.event(host, record.event).await,
                     Err(error) => unreadable(&error),
                 };
             }
@@ -150,7 +150,7 @@ impl Transcript {
     }
 
     /// Returns the updates of an event of the session.
-    async fn event(&mut self, host: &Host, path: &[CallId], event: Event) -> Vec<Value> {
+    pub(crate) async fn event(&mut self, host: &Host, event: Event) -> Vec<Value> {
         let registry = host.registry();
         match event {
             Event::InputReceived { message, .. } => {
@@ -160,7 +160,7 @@ impl Transcript {
             }
             Event::ModelReplied { reply, .. } => self.reply(registry, reply),
             Event::TurnEnded { outcome } => self.turn_ended(host, &outcome),
-            event => self.agent_event(host, path, event).await,
+            event => self.agent_event(host, &[], event).await,
         }
     }
 
