@@ -31,7 +31,7 @@ function tap(from) {
 
 const fromAgent = Readable.toWeb(agent.stdout).pipeThrough(tap("agent"));
 const toAgent = tap("client");
-toAgent.readable.pipeTo(Writable.toWeb(agent.stdin));
+toAgent.readable.pipeTo(Writable.toWeb(agent.stdin)).catch(() => {});
 const stream = acp.ndJsonStream(toAgent.writable, fromAgent);
 
 const updates = [];
@@ -110,6 +110,6 @@ await client.connectWith(stream, async (ctx) => {
   seen.session = sessionId;
   await scenarios[scenario](ctx, sessionId);
 });
-agent.stdin.destroy();
+agent.stdin.end();
 const code = await new Promise((resolve) => agent.on("exit", resolve));
 console.log(JSON.stringify({ ...seen, code }));
