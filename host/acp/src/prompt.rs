@@ -4,7 +4,7 @@ use crate::{
     agent::AcpAgent,
     connection::NoAnswer,
     content::message,
-    sessions::{Opened, host_error, journal_error},
+    sessions::Opened,
     wire::{ErrorCode, Prompt, RpcError, read},
 };
 use agent_host_app::runs::{self, Follower};
@@ -85,28 +85,24 @@ impl AcpAgent {
             return Ok(None);
         }
         let session = match opened.fresh.take() {
-            Some(session) => session,
-            None => {
-                let resumed = self.host.resume_session(&id.to_string()).await;
-                resumed.map_err(host_error)?
-            }
+            Some(session) => *session,
+            None => self.host.resume_session(&id.to_string()).await?,
         };
-        let agent = self.host.session_agent(&session, Prompts::Ask);
-        let agent = agent.map_err(host_error)?;
+        let agent = self.host.session_agent(&session, Prompts::Ask)?;
         let mut follower = Follower::new(&self.host, &self.runs, id, opened.position);
         let host = Arc::clone(&self.host);
         let mut run = tokio::spawn(runs::run(slot, host, agent, session, input, None));
         let end = loop {
             tokio::select! {
                 biased;
-                followed = follower.next() => match followed.map_err(journal_error)? {
+                followed = follower.next() => match followed? {
                     Some(followed) => self.show(id, &mut opened.transcript, followed).await,
                     None => break (&mut run).await,
                 },
                 end = &mut run => break end,
             }
         };
-        while let Some(followed) = follower.queued().await.map_err(journal_error)? {
+        while let Some(followed) = follower.queued().await? {
             self.show(id, &mut opened.transcript, followed).await;
         }
         opened.position = follower.position();

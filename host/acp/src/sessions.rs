@@ -31,7 +31,7 @@ const PAGE: usize = 100;
 #[derive(Debug, Default)]
 pub(crate) struct Opened {
     /// A session without a turn, which is not in the journal yet.
-    pub(crate) fresh: Option<Session>,
+    pub(crate) fresh: Option<Box<Session>>,
     /// The number of its next event.
     pub(crate) position: u64,
     /// The updates that the client knows.
@@ -148,16 +148,10 @@ impl AcpAgent {
         self.check_scope(&request)?;
         self.sessions.check_room(None)?;
         let system = match &self.name {
-            Some(name) => {
-                self.host
-                    .named_agent(name, Prompts::Ask)
-                    .map_err(host_error)?
-                    .1
-            }
+            Some(name) => self.host.named_agent(name, Prompts::Ask)?.1,
             None => self.host.system_prompt(Prompts::Ask),
         };
-        let started = self.host.start_session_with(system).await;
-        let mut session = started.map_err(host_error)?;
+        let mut session = self.host.start_session_with(system).await?;
         let arguments = RunArguments {
             directory: Some(self.directory()),
             agent: self.name.clone(),
@@ -168,7 +162,7 @@ impl AcpAgent {
         configured.map_err(|error| RpcError::new(ErrorCode::Internal, error.to_string()))?;
         let id = session.id();
         let opened = Opened {
-            fresh: Some(session),
+            fresh: Some(Box::new(session)),
             ..Opened::default()
         };
         self.sessions.open(id, opened);
@@ -181,8 +175,7 @@ impl AcpAgent {
         let mut transcript = Transcript::replay();
         let mut position = 0;
         loop {
-            let page = self.host.store().read(row.id, position).await;
-            let page = page.map_err(journal_error)?;
+            let page = self.host.store().read(row.id, position).await?;
             if page.is_empty() {
                 break;
             }
@@ -239,11 +232,7 @@ impl AcpAgent {
         self.sessions.check_room(Some(row.id))?;
         // Held until it is gone, so that it does not start to run meanwhile.
         let _slot = self.reserve(row.id).await?;
-        self.host
-            .store()
-            .delete(row.id)
-            .await
-            .map_err(journal_error)?;
+        self.host.store().delete(row.id).await?;
         self.sessions.lock().remove(&row.id);
         Ok(json!({}))
     }
@@ -331,7 +320,7 @@ impl AcpAgent {
     /// Returns the sessions of this directory; those of agents are left out.
     async fn rows(&self) -> Result<Vec<SessionInfo>, RpcError> {
         let here = self.directory();
-        let mut rows = self.host.store().list().await.map_err(journal_error)?;
+        let mut rows = self.host.store().list().await?;
         rows.retain(|row| row.parent.is_none() && row.directory.as_ref() == Some(&here));
         Ok(rows)
     }
@@ -373,18 +362,22 @@ fn no_session() -> RpcError {
     )
 }
 
-pub(crate) fn journal_error(error: JournalError) -> RpcError {
-    let code = match &error {
-        JournalError::NotFound(_) => ErrorCode::NotFound,
-        JournalError::Locked { .. } | JournalError::Exists(_) => ErrorCode::SessionLocked,
-        JournalError::Storage(_) | JournalError::Corrupt(_) => ErrorCode::Internal,
-    };
-    RpcError::new(code, error.to_string())
+impl From<JournalError> for RpcError {
+    fn from(error: JournalError) -> Self {
+        let code = match &error {
+            JournalError::NotFound(_) => ErrorCode::NotFound,
+            JournalError::Locked { .. } | JournalError::Exists(_) => ErrorCode::SessionLocked,
+            JournalError::Storage(_) | JournalError::Corrupt(_) => ErrorCode::Internal,
+        };
+        Self::new(code, error.to_string())
+    }
 }
 
-pub(crate) fn host_error(error: HostError) -> RpcError {
-    match error {
-        HostError::Journal(error) => journal_error(error),
-        error => RpcError::new(ErrorCode::Internal, error.to_string()),
+impl From<HostError> for RpcError {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Journal(error) => error.into(),
+            error => Self::new(ErrorCode::Internal, error.to_string()),
+        }
     }
 }

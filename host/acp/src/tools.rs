@@ -82,7 +82,7 @@ pub(crate) fn locations(
         let path = own_path(registry, tool, input?)?;
         host_path(&registry.component_of(tool)?.grants, path)
     };
-    place().map(location).into_iter().collect()
+    place().map(|path| location(&path)).into_iter().collect()
 }
 
 /// Returns the files that a call read or wrote.
@@ -102,7 +102,7 @@ pub(crate) fn locations_of_run(
         places.extend(place.filter(|place| !places.contains(place)));
     }
     places.truncate(MAX_LOCATIONS);
-    places.into_iter().map(location).collect()
+    places.iter().map(|path| location(path)).collect()
 }
 
 /// Returns the verb and the object of each request that the gate allowed.
@@ -113,7 +113,7 @@ fn allowed(audit: &[AuditEntry]) -> impl Iterator<Item = (&str, &str)> {
     allowed.filter_map(|entry| entry.request.split_once(' '))
 }
 
-fn location(path: PathBuf) -> Value {
+fn location(path: &Path) -> Value {
     json!({ "path": path.to_string_lossy() })
 }
 
