@@ -12,6 +12,7 @@
     reason = "a test that finds something else than it expects is to end there"
 )]
 
+mod acp;
 mod agents;
 mod answers;
 mod approval_prompts;

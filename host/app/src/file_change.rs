@@ -64,39 +64,79 @@ pub enum DiffRow {
     Added(String),
 }
 
+/// The text that a call of `builtin:files` writes, as its arguments have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenText<'a> {
+    /// The file, by the tool's path.
+    pub path: &'a str,
+    /// The text that is replaced, which occurs once; absent if the whole file is.
+    pub old: Option<&'a str>,
+    /// The text.
+    pub new: &'a str,
+}
+
 impl Registry {
-    /// Returns the change that a call would make to a file; `None` if it is not one of
-    /// `builtin:files` that writes a text, or the change is too long to show.
-    pub async fn file_change(&self, tool: &str, input: &Map<String, Value>) -> Option<FileChange> {
-        let entry = self.component_of(tool)?;
-        match &entry.source {
+    /// Returns the text that a call writes to a file; `None` if it is not one of `builtin:files` that
+    /// writes a text.
+    #[must_use]
+    pub fn written_text<'a>(
+        &self,
+        tool: &str,
+        input: &'a Map<String, Value>,
+    ) -> Option<WrittenText<'a>> {
+        match &self.component_of(tool)?.source {
             ComponentSource::Builtin(name) if name == COMPONENT => {}
             _ => return None,
         }
-        // Another component, or one with other grants, may read other files.
-        if !std::ptr::eq(self.component_of(READ)?, entry) {
-            return None;
-        }
         let text = |name: &str| input.get(name).and_then(Value::as_str);
         let path = text("path")?;
-        let written = match tool {
-            WRITE => Written::Whole(text("content")?),
-            EDIT => Written::Part(text("old")?, text("new")?),
+        let (old, new) = match tool {
+            WRITE => (None, text("content")?),
+            EDIT => (Some(text("old")?), text("new")?),
             _ => return None,
         };
-        let before = match self.page(path, 1).await? {
-            Ok(before) => before,
+        Some(WrittenText { path, old, new })
+    }
+
+    /// Returns the change that a call would make to a file; `None` if it is not one of
+    /// `builtin:files` that writes a text, or the change is too long to show.
+    pub async fn file_change(&self, tool: &str, input: &Map<String, Value>) -> Option<FileChange> {
+        let (before, after) = match self.file_texts(tool, input).await? {
+            Ok(texts) => texts,
             Err(reason) => return Some(FileChange::Unread { reason }),
+        };
+        let shows: &[&str] = match self.written_text(tool, input)?.old {
+            None => &["path", "content"],
+            Some(_) => &["path", "old", "new"],
+        };
+        let rows = rows(&before, &after);
+        (rows.len() <= MAX_ROWS).then_some(FileChange::Compared { rows, shows })
+    }
+
+    /// Returns the texts of a file before a call and after it; the inner error is the reason of the
+    /// tool that cannot read it. `None` as of [`Self::file_change`].
+    pub async fn file_texts(
+        &self,
+        tool: &str,
+        input: &Map<String, Value>,
+    ) -> Option<Result<(String, String), String>> {
+        let written = self.written_text(tool, input)?;
+        // Another component, or one with other grants, may read other files.
+        if !std::ptr::eq(self.component_of(READ)?, self.component_of(tool)?) {
+            return None;
+        }
+        let before = match self.page(written.path, 1).await? {
+            Ok(before) => before,
+            Err(reason) => return Some(Err(reason)),
         };
         let count = before.lines().count();
         if let Some(line) = before.split_inclusive('\n').next_back()
-            && self.page(path, count).await?.ok()? != last_page(line, count)
+            && self.page(written.path, count).await?.ok()? != last_page(line, count)
         {
             return None;
         }
-        let (after, shows) = written.after(&before)?;
-        let rows = rows(&before, &after);
-        (rows.len() <= MAX_ROWS).then_some(FileChange::Compared { rows, shows })
+        let after = written.after(&before)?;
+        Some(Ok((before, after)))
     }
 
     /// Reads a page of a text file from a line on; the inner error is the tool's reason.
@@ -139,22 +179,14 @@ fn last_page(line: &str, count: usize) -> String {
     }
 }
 
-/// The text that a call writes.
-enum Written<'a> {
-    Whole(&'a str),
-    /// A text in the place of another one, which occurs once.
-    Part(&'a str, &'a str),
-}
-
-impl Written<'_> {
-    /// Returns the file after the call, and the arguments that a comparison shows; `None` if the
-    /// call would change nothing.
-    fn after(&self, before: &str) -> Option<(String, &'static [&'static str])> {
-        match *self {
-            Self::Whole(content) => Some((content.to_owned(), &["path", "content"])),
-            Self::Part(old, new) => {
+impl WrittenText<'_> {
+    /// Returns the file after the call; `None` if the call would change nothing.
+    fn after(&self, before: &str) -> Option<String> {
+        match self.old {
+            None => Some(self.new.to_owned()),
+            Some(old) => {
                 let is_once = !old.is_empty() && before.matches(old).count() == 1;
-                is_once.then(|| (before.replacen(old, new, 1), &["path", "old", "new"][..]))
+                is_once.then(|| before.replacen(old, self.new, 1))
             }
         }
     }

@@ -214,6 +214,20 @@ impl Host {
         }
     }
 
+    /// Creates the engine of a session that began before: that of its workflow, of its agent, or of
+    /// the file's top level.
+    ///
+    /// # Errors
+    /// The workflow or the agent is no longer configured.
+    pub fn session_agent(&self, session: &Session, prompts: Prompts) -> Result<Agent, HostError> {
+        let state = session.state();
+        match (state.workflow(), state.run_arguments().agent) {
+            (Some(run), _) => self.workflow_agent(&run.name, prompts),
+            (None, Some(name)) => Ok(self.named_agent(&name, prompts)?.0),
+            (None, None) => Ok(self.agent(prompts)),
+        }
+    }
+
     /// Returns the approvals that are remembered for this project now, for
     /// [`agent_host_engine::turn::TurnContext::approvals`]. Another process may revoke one at any
     /// time, so they are read for each turn.

@@ -29,6 +29,7 @@ mod recording;
 mod registry;
 mod rules;
 mod run_states;
+pub mod runs;
 mod servers;
 mod skill;
 mod store;
@@ -48,7 +49,7 @@ pub use config::{
 };
 pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
-pub use file_change::{DiffRow, FileChange};
+pub use file_change::{DiffRow, FileChange, WrittenText};
 pub use hooks::HookEntry;
 pub use host::{Host, model};
 pub use lock_diff::{compare, difference};

@@ -1,6 +1,7 @@
 //! Command line arguments. A doc comment in this module is help text, which users and the manual
 //! pages see.
 
+mod acp;
 mod author;
 mod mcp;
 mod run;
@@ -10,6 +11,7 @@ mod setup;
 mod suggestion;
 mod workflow;
 
+pub(crate) use acp::AcpArgs;
 pub(crate) use author::{BuildArgs, NewArgs, TestArgs};
 pub(crate) use mcp::{McpArgs, McpClient, McpCommand};
 pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs};
@@ -61,6 +63,8 @@ pub(crate) enum Command {
     Mcp(Box<McpArgs>),
     /// Serve an HTTP API: start agents, watch them, and answer what waits.
     Serve(Box<ServeArgs>),
+    /// Serve an agent to an editor: the Agent Client Protocol over standard input and output.
+    Acp(Box<AcpArgs>),
     /// Begin a tool: write a small project that builds, in a language of your choice.
     New(NewArgs),
     /// Build a tool's project into a component, and check it as a host would.

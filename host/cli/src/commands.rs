@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod acp;
 mod approvals;
 mod build;
 mod cache;
@@ -51,6 +52,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Call(args) => call::call(args, terminal).await,
         Command::Mcp(args) => mcp::mcp(*args, terminal).await,
         Command::Serve(args) => serve::serve(*args, terminal).await,
+        Command::Acp(args) => acp::acp(*args, terminal).await,
         Command::New(args) => new::new(&args, terminal),
         Command::Build(args) => build::build(args, terminal).await,
         Command::Test(args) => test::test(args, terminal).await,

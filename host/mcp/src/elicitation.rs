@@ -16,7 +16,7 @@ use rmcp::model::{
     ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
     EnumSchema,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The field of an approval form, and its values.
 const DECISION: &str = "decision";
@@ -137,6 +137,20 @@ pub(crate) fn answer(question: &Question, reply: &ElicitResult) -> Answer {
         Some(chosen) => index(chosen).map_or(Answer::Cancelled, |index| Answer::Choice { index }),
         None => Answer::Cancelled,
     }
+}
+
+/// Returns a tool's question as the `message` and the `requestedSchema` of a form in JSON, for
+/// protocols that have the same forms.
+#[must_use]
+pub fn question_form(tool: &str, question: &Question) -> Value {
+    let (tool, question) = (tool.to_owned(), question.clone());
+    json!(Prompt::Question { tool, question }.form())
+}
+
+/// Returns the answer that the reply to such a form gives.
+#[must_use]
+pub fn question_answer(question: &Question, reply: &Value) -> Answer {
+    answer(question, &parse(reply).unwrap_or_else(no_reply))
 }
 
 /// Returns a string field of the reply's content.

@@ -27,7 +27,9 @@ mod result;
 mod server;
 mod stdio;
 
+pub use elicitation::{question_answer, question_form};
 pub use handler::Handler;
 pub use reload::Reloaded;
+pub use result::{OUTPUT_KEY, content_blocks};
 pub use server::Server;
 pub use stdio::{Input, Output, StdioError, serve_stdio, standard_streams};

@@ -14,10 +14,10 @@ use rmcp::model::{
     AudioContent, CallToolResult, ContentBlock, EmbeddedResource, ImageContent, MetaObject,
     ProtocolVersion, Resource, ResourceContents,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The `_meta` key of a result for the union's tag, such as `error-json`.
-pub(crate) const OUTPUT_KEY: &str = "agent-host/output";
+pub const OUTPUT_KEY: &str = "agent-host/output";
 
 /// The `_meta` key of a content block for the file name, which the protocol has no field for.
 pub(crate) const FILENAME_KEY: &str = "agent-host/filename";
@@ -112,6 +112,13 @@ pub(crate) fn structured_text(result: &CallToolResult) -> Option<&str> {
         return None;
     }
     Some(&result.content.first()?.as_text()?.text)
+}
+
+/// Returns parts as content blocks of the protocol in JSON, for protocols that have the same.
+#[must_use]
+pub fn content_blocks(parts: Vec<ContentPart>) -> Vec<Value> {
+    let blocks = parts.into_iter().enumerate().map(block);
+    blocks.map(|block| json!(block)).collect()
 }
 
 fn block((index, part): (usize, ContentPart)) -> ContentBlock {

@@ -4,10 +4,9 @@ use crate::{
     Service,
     problem::Problem,
     routes::{Path, session_id},
-    runs::{FeedLine, Runs},
+    runs::{FeedLine, Followed, Follower},
 };
-use agent_host_journal::JournalStore;
-use agent_host_types::{event::EventRecord, id::SessionId};
+use agent_host_types::id::SessionId;
 use axum::{
     extract::{Query, State},
     response::sse::{Event, Sse},
@@ -16,12 +15,9 @@ use futures_util::{Stream, stream};
 use http::HeaderMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
-use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
-use tokio::{
-    sync::broadcast::{Receiver, error::RecvError},
-    time::{Instant, Interval, MissedTickBehavior, interval_at},
-};
+use std::{convert::Infallible, sync::Arc, time::Duration};
+use tokio::sync::broadcast::Receiver;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
 /// The interval of heartbeats. A reader that misses two of them reconnects. At each the journal is
@@ -60,8 +56,8 @@ pub(crate) async fn events(
             .saturating_add(1),
     };
     // A session that does not exist is a problem, and no empty stream.
-    let page = service.host.store().read(session, from).await?;
-    let reader = Reader::new(&service, session, from, page);
+    let _ = service.host.store().read(session, from).await?;
+    let reader = Reader::new(&service, session, from);
     Ok(Sse::new(stream::unfold(reader, Reader::next)))
 }
 
@@ -82,40 +78,15 @@ pub(crate) enum Line {
 
 /// Reads the events of a session.
 pub(crate) struct Reader {
-    store: Arc<dyn JournalStore>,
-    runs: Arc<Runs>,
-    session: SessionId,
-    /// The number of the next event to send.
-    next: u64,
-    /// Events of the journal that are not sent yet.
-    page: VecDeque<EventRecord>,
-    /// Whether the journal may have more.
-    must_read: bool,
-    /// Present until the reader is dropped.
-    feed: Option<Receiver<FeedLine>>,
+    follower: Follower,
     heartbeat: Interval,
     stop: CancellationToken,
 }
 
-impl Drop for Reader {
-    fn drop(&mut self) {
-        // The feed is forgotten with its last reader.
-        self.feed = None;
-        self.runs.forget_unwatched(self.session);
-    }
-}
-
 impl Reader {
-    pub(crate) fn new(
-        service: &Service,
-        session: SessionId,
-        next: u64,
-        page: Vec<EventRecord>,
-    ) -> Self {
-        let feed = service.runs.watch(session);
-        let mut reader = Self::of_feed(service, session, next, feed);
-        (reader.page, reader.must_read) = (page.into(), true);
-        reader
+    pub(crate) fn new(service: &Service, session: SessionId, next: u64) -> Self {
+        let follower = Follower::new(&service.host, &service.runs, session, next);
+        Self::of(service, follower)
     }
 
     /// Creates a reader of a feed that was opened before the event `next` was recorded.
@@ -125,16 +96,15 @@ impl Reader {
         next: u64,
         feed: Receiver<FeedLine>,
     ) -> Self {
+        let follower = Follower::of_feed(&service.host, &service.runs, session, next, feed);
+        Self::of(service, follower)
+    }
+
+    fn of(service: &Service, follower: Follower) -> Self {
         let mut heartbeat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            store: Arc::clone(service.host.store()),
-            runs: Arc::clone(&service.runs),
-            session,
-            next,
-            page: VecDeque::new(),
-            must_read: false,
-            feed: Some(feed),
+            follower,
             heartbeat,
             stop: service.stop.clone(),
         }
@@ -155,44 +125,23 @@ impl Reader {
 
     /// Returns the next line; `None` if the server ends, or the reader is too far behind.
     pub(crate) async fn line(&mut self) -> Option<Line> {
-        loop {
-            if let Some(record) = self.page.pop_front() {
-                let json = json!(record).to_string().into();
-                return Some(self.recorded(record.seq, json));
+        let followed = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return None,
+            followed = self.follower.next() => followed,
+            _ = self.heartbeat.tick() => {
+                self.follower.read_journal();
+                return Some(Line::Heartbeat);
             }
-            if self.must_read {
-                // A reader resumes after an error, and gets it as the answer.
-                self.page = self.store.read(self.session, self.next).await.ok()?.into();
-                self.must_read = !self.page.is_empty();
-                continue;
-            }
-            let feed = self.feed.as_mut()?;
-            let line = tokio::select! {
-                line = feed.recv() => line,
-                _ = self.heartbeat.tick() => {
-                    self.must_read = true;
-                    return Some(Line::Heartbeat);
-                }
-                () = self.stop.cancelled() => return None,
-            };
-            match line {
-                Ok(FeedLine { seq: None, json }) => return Some(Line::Live(json)),
-                Ok(FeedLine {
-                    seq: Some(seq),
-                    json,
-                }) if seq == self.next => return Some(self.recorded(seq, json)),
-                // One that was sent from the journal.
-                Ok(FeedLine { seq: Some(seq), .. }) if seq < self.next => {}
-                // Another process wrote in between.
-                Ok(_) => self.must_read = true,
-                // Too far behind: the reader resumes by the number of its last event.
-                Err(RecvError::Lagged(_) | RecvError::Closed) => return None,
-            }
+        };
+        match followed {
+            Ok(Some(Followed::Line(FeedLine { seq: None, json }))) => Some(Line::Live(json)),
+            Ok(Some(Followed::Line(FeedLine {
+                seq: Some(seq),
+                json,
+            }))) => Some(Line::Record { seq, json }),
+            // Too far behind, or an error: the reader resumes by the number of its last event.
+            Ok(Some(Followed::Lagged) | None) | Err(_) => None,
         }
-    }
-
-    fn recorded(&mut self, seq: u64, json: Arc<str>) -> Line {
-        self.next = seq.saturating_add(1);
-        Line::Record { seq, json }
     }
 }

@@ -20,7 +20,6 @@ mod page;
 mod problem;
 mod requests;
 mod routes;
-mod runs;
 mod sessions;
 #[cfg(test)]
 mod tests;
@@ -30,6 +29,8 @@ mod undo;
 pub use openai::refused;
 pub use problem::{Problem, ProblemCode};
 pub use routes::API;
+
+use agent_host_app::runs;
 
 use agent_host_app::Host;
 use agent_host_engine::BoxFuture;

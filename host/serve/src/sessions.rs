@@ -232,7 +232,7 @@ pub(crate) async fn run_input(
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let slot = service.reserve(session).await?;
     let opened = service.host.resume_session(&session.to_string()).await?;
-    let agent = service.agent_of(&opened)?;
+    let agent = service.host.session_agent(&opened, Prompts::Ask)?;
     let accepted = service.start(slot, agent, opened, input).await?;
     Ok((StatusCode::ACCEPTED, Json(accepted)))
 }
@@ -243,16 +243,6 @@ impl Service {
             running: self.runs.is_running(info.id),
             info,
         }
-    }
-
-    /// Creates the loop of a session's agent or workflow.
-    pub(crate) fn agent_of(&self, session: &Session) -> Result<Agent, Problem> {
-        let (host, state) = (&self.host, session.state());
-        Ok(match (state.workflow(), state.run_arguments().agent) {
-            (Some(run), _) => host.workflow_agent(&run.name, Prompts::Ask)?,
-            (None, Some(name)) => host.named_agent(&name, Prompts::Ask)?.0,
-            (None, None) => host.agent(Prompts::Ask),
-        })
     }
 
     pub(crate) async fn reserve(&self, session: SessionId) -> Result<Slot, Problem> {

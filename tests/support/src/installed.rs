@@ -163,6 +163,13 @@ pub fn browser_packages() -> Option<PathBuf> {
     usable(found, "what drives a browser")
 }
 
+/// The directory with the official client of the Agent Client Protocol.
+pub fn acp_client() -> Option<PathBuf> {
+    static PACKAGES: OnceLock<Installed> = OnceLock::new();
+    let found = PACKAGES.get_or_init(|| locked("acp", "interop/acp", None));
+    usable(found, "the client of the Agent Client Protocol")
+}
+
 /// A file of this directory.
 pub fn here(path: &str) -> PathBuf {
     repository().join("tests").join(path)

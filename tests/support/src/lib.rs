@@ -17,6 +17,7 @@
     reason = "a test that finds something else than it expects is to end there"
 )]
 
+pub mod acp;
 pub mod api;
 pub mod chat;
 pub mod http;

@@ -102,7 +102,7 @@ impl Follow {
     /// Follows a run that began before, by its events alone.
     pub(super) fn of_journal(service: &Service, run: RunId) -> Self {
         Self {
-            reader: Reader::new(service, run.session, run.seq, Vec::new()),
+            reader: Reader::new(service, run.session, run.seq),
             service: service.clone(),
             run,
             next: run.seq,
@@ -134,7 +134,7 @@ impl Follow {
                 }
                 // Too far behind: what was missed is in the journal, except for the text so far.
                 self.has_gap = true;
-                self.reader = Reader::new(&self.service, self.run.session, self.next, Vec::new());
+                self.reader = Reader::new(&self.service, self.run.session, self.next);
                 continue;
             };
             match line {
@@ -167,7 +167,7 @@ impl Follow {
         if page.is_empty() {
             return None;
         }
-        self.reader = Reader::new(&self.service, self.run.session, self.next, page);
+        self.reader = Reader::new(&self.service, self.run.session, self.next);
         Some(Update::Idle)
     }
 }

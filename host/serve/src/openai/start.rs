@@ -266,7 +266,7 @@ impl Request {
         session: Session,
         input: AgentInput,
     ) -> Result<(RunId, Follow), ApiError> {
-        let agent = self.equip(service.agent_of(&session)?)?;
+        let agent = self.equip(service.host.session_agent(&session, Prompts::Ask)?)?;
         self.run_agent(service, slot, agent, session, input).await
     }
 

@@ -1,14 +1,20 @@
-//! The runs of sessions in this process, and the feeds of those who watch them.
+//! The runs of sessions in this process, and the feeds of those who watch them. `serve` and `acp`
+//! start turns and follow them by this; neither has logic of a turn.
 
-use agent_host_app::Host;
+mod follower;
+
+pub use follower::{Followed, Follower};
+
+use crate::Host;
 use agent_host_engine::{
+    BoxFuture,
     session::Session,
-    stream::{StreamContent, StreamLine, StreamObserver},
+    stream::{StreamContent, StreamLine, StreamObserver, WriteLine},
     turn::{Agent, TurnContext},
 };
 use agent_host_types::{
     id::SessionId,
-    turn::{AgentInput, TurnEnd},
+    turn::{AgentInput, TurnEnd, TurnError},
 };
 use serde_json::json;
 use std::{
@@ -32,15 +38,15 @@ const END_GRACE: Duration = Duration::from_millis(500);
 
 /// A line of a feed.
 #[derive(Clone, Debug)]
-pub(crate) struct FeedLine {
+pub struct FeedLine {
     /// The number of the event; absent for what is not an event of this session's journal.
-    pub(crate) seq: Option<u64>,
+    pub seq: Option<u64>,
     /// The JSON of the line.
-    pub(crate) json: Arc<str>,
+    pub json: Arc<str>,
 }
 
 /// The start of a run: its first durable event, or how it ended before one.
-pub(crate) type Started = Result<u64, Box<TurnEnd>>;
+pub type Started = Result<u64, Box<TurnEnd>>;
 
 /// A run in this process.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +57,7 @@ struct Run {
 
 /// The sessions that run, and the feeds of those that are watched.
 #[derive(Debug)]
-pub(crate) struct Runs {
+pub struct Runs {
     runs: Mutex<HashMap<SessionId, Run>>,
     feeds: Mutex<HashMap<SessionId, broadcast::Sender<FeedLine>>>,
     /// The number of runs.
@@ -73,7 +79,7 @@ impl Default for Runs {
 
 /// Why a run cannot start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub enum Refused {
     /// The session runs.
     Running,
     /// The server is about to end.
@@ -82,7 +88,7 @@ pub(crate) enum Refused {
 
 /// A place for the run of a session, which is given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub struct Slot {
     runs: Arc<Runs>,
     session: SessionId,
     run: Run,
@@ -99,7 +105,7 @@ impl Drop for Slot {
 impl Runs {
     /// Takes the place for the run of a session. A second run of it is refused, unless the first is
     /// about to end.
-    pub(crate) async fn reserve(self: &Arc<Self>, session: SessionId) -> Result<Slot, Refused> {
+    pub async fn reserve(self: &Arc<Self>, session: SessionId) -> Result<Slot, Refused> {
         let mut ends = self.count.subscribe();
         let deadline = Instant::now() + END_GRACE;
         loop {
@@ -130,18 +136,18 @@ impl Runs {
     }
 
     /// Whether a session runs.
-    pub(crate) fn is_running(&self, session: SessionId) -> bool {
+    pub fn is_running(&self, session: SessionId) -> bool {
         lock(&self.runs).contains_key(&session)
     }
 
     /// Cancels the run of a session, and returns whether there is one.
-    pub(crate) fn cancel(&self, session: SessionId) -> bool {
+    pub fn cancel(&self, session: SessionId) -> bool {
         let run = lock(&self.runs).get(&session).cloned();
         run.inspect(|run| run.cancel.cancel()).is_some()
     }
 
     /// Drains all runs, and refuses further ones.
-    pub(crate) fn drain(&self) {
+    pub fn drain(&self) {
         self.closed.cancel();
         for run in lock(&self.runs).values() {
             run.drain.cancel();
@@ -149,30 +155,30 @@ impl Runs {
     }
 
     /// Cancels all runs.
-    pub(crate) fn cancel_all(&self) {
+    pub fn cancel_all(&self) {
         for run in lock(&self.runs).values() {
             run.cancel.cancel();
         }
     }
 
     /// Whether runs can start.
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         !self.closed.is_cancelled()
     }
 
     /// Waits until nothing runs.
-    pub(crate) async fn ended(&self) {
+    pub async fn ended(&self) {
         // The sender lives as long as `self`, so there is no error.
         let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
     }
 
     /// Returns the lines of a session from now on.
-    pub(crate) fn watch(&self, session: SessionId) -> broadcast::Receiver<FeedLine> {
+    pub fn watch(&self, session: SessionId) -> broadcast::Receiver<FeedLine> {
         self.feed(session).subscribe()
     }
 
     /// Removes the feed of a session that no one watches and that does not run.
-    pub(crate) fn forget_unwatched(&self, session: SessionId) {
+    pub fn forget_unwatched(&self, session: SessionId) {
         let mut feeds = lock(&self.feeds);
         let is_unwatched = feeds
             .get(&session)
@@ -183,7 +189,7 @@ impl Runs {
     }
 
     /// Returns the feed of a session, which [`Self::forget_unwatched`] removes.
-    pub(crate) fn feed(&self, session: SessionId) -> broadcast::Sender<FeedLine> {
+    pub fn feed(&self, session: SessionId) -> broadcast::Sender<FeedLine> {
         let mut feeds = lock(&self.feeds);
         let feed = feeds.entry(session);
         feed.or_insert_with(|| broadcast::Sender::new(FEED_LINES))
@@ -192,7 +198,7 @@ impl Runs {
 }
 
 /// Sends a line to those who watch a session, and returns the number of its event.
-pub(crate) fn publish(feed: &broadcast::Sender<FeedLine>, line: &StreamLine<'_>) -> Option<u64> {
+pub fn publish(feed: &broadcast::Sender<FeedLine>, line: &StreamLine<'_>) -> Option<u64> {
     let seq = match line.content {
         StreamContent::Record(record) if line.path.is_empty() => Some(record.seq),
         StreamContent::Record(_) | StreamContent::Live(_) => None,
@@ -203,9 +209,12 @@ pub(crate) fn publish(feed: &broadcast::Sender<FeedLine>, line: &StreamLine<'_>)
     seq
 }
 
-/// Runs turns of a session until one ends that the loop cannot continue, in a task of its own.
-/// Returns once its first event is durable.
-pub(crate) async fn start(
+/// Runs turns of a session as [`run`] does, in a task of its own. Returns once its first event is
+/// durable.
+///
+/// # Errors
+/// How the run ended, if nothing became durable.
+pub async fn start(
     slot: Slot,
     host: Arc<Host>,
     agent: Agent,
@@ -213,45 +222,61 @@ pub(crate) async fn start(
     input: AgentInput,
 ) -> Started {
     let (started, first) = oneshot::channel();
-    tokio::spawn(run(slot, host, agent, session, input, started));
+    tokio::spawn(run(slot, host, agent, session, input, Some(started)));
     // A task that panicked has no first event.
     first.await.unwrap_or(Err(Box::new(TurnEnd::Cancelled)))
 }
 
-async fn run(
+/// Runs turns of a session until one ends that the loop cannot continue, and returns that end.
+/// `started` is told the first durable event. The session is given up before the slot.
+pub fn run(
     slot: Slot,
     host: Arc<Host>,
     agent: Agent,
+    session: Session,
+    input: AgentInput,
+    started: Option<oneshot::Sender<Started>>,
+) -> BoxFuture<'static, TurnEnd> {
+    Box::pin(async move {
+        let feed = slot.runs.feed(session.id());
+        let started = Mutex::new(started);
+        let tell = |start: Started| {
+            if let Some(started) = lock(&started).take() {
+                // The client may be gone; the run continues.
+                let _ = started.send(start);
+            }
+        };
+        let write = |line: &StreamLine<'_>| {
+            if let Some(seq) = publish(&feed, line) {
+                tell(Ok(seq));
+            }
+        };
+        let end = run_turns(&slot, &host, &agent, session, input, &write).await;
+        tell(Err(Box::new(end.clone())));
+        end
+    })
+}
+
+async fn run_turns(
+    slot: &Slot,
+    host: &Host,
+    agent: &Agent,
     mut session: Session,
     mut input: AgentInput,
-    started: oneshot::Sender<Started>,
-) {
-    let id = session.id();
-    let feed = slot.runs.feed(id);
-    let started = Mutex::new(Some(started));
-    let tell = |start: Started| {
-        if let Some(started) = lock(&started).take() {
-            // The client may be gone; the run continues.
-            let _ = started.send(start);
-        }
-    };
-    let write = |line: &StreamLine<'_>| {
-        if let Some(seq) = publish(&feed, line) {
-            tell(Ok(seq));
-        }
-    };
-    let end = loop {
+    write: &WriteLine<'_>,
+) -> TurnEnd {
+    loop {
         let approvals = match host.remembered().await {
             Ok(approvals) => approvals,
             Err(error) => {
-                break TurnEnd::Error {
-                    error: agent_host_types::turn::TurnError::Journal {
+                return TurnEnd::Error {
+                    error: TurnError::Journal {
                         message: error.to_string(),
                     },
                 };
             }
         };
-        let observer = StreamObserver::new(&write);
+        let observer = StreamObserver::new(write);
         let cx = TurnContext {
             observer: &observer,
             approvals: &approvals,
@@ -263,12 +288,9 @@ async fn run(
             TurnEnd::NeedsMoreTurns if !slot.run.drain.is_cancelled() => {
                 input = AgentInput::Continue;
             }
-            end => break end,
+            end => return end,
         }
-    };
-    // The next claim of the session waits for this one, so it is given up before the slot.
-    drop(session);
-    tell(Err(Box::new(end)));
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,0 +1,383 @@
+//! The sessions of a client: new ones, and those of the journal that it opens, lists and deletes.
+//! It sees those of the directory in which the program was started, and no others.
+
+use crate::{
+    agent::AcpAgent,
+    updates::Transcript,
+    wire::{ErrorCode, ListSessions, OfSession, OpenSession, RpcError},
+};
+use agent_host_app::{
+    HostError,
+    runs::{Followed, Refused, Slot},
+};
+use agent_host_engine::{journal::JournalError, session::Session, turn::Prompts};
+use agent_host_journal::SessionInfo;
+use agent_host_types::{id::SessionId, run::RunArguments};
+use serde_json::{Value, json};
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+use tokio_util::sync::CancellationToken;
+
+/// The most sessions that are open on a connection.
+const MAX_OPEN: usize = 256;
+
+/// The sessions of a page of a list.
+const PAGE: usize = 100;
+
+/// The part of an open session that a prompt takes, and gives back at its end.
+#[derive(Debug, Default)]
+pub(crate) struct Opened {
+    /// A session without a turn, which is not in the journal yet.
+    pub(crate) fresh: Option<Box<Session>>,
+    /// The number of its next event.
+    pub(crate) position: u64,
+    /// The updates that the client knows.
+    pub(crate) transcript: Transcript,
+}
+
+/// A prompt that has not ended.
+#[derive(Debug)]
+struct Prompt {
+    request: Value,
+    cancel: CancellationToken,
+}
+
+/// An open session: idle, or with its prompt.
+#[derive(Debug)]
+enum State {
+    Idle(Opened),
+    Prompted(Prompt),
+}
+
+impl State {
+    fn is_prompt(&self, request: &Value) -> bool {
+        matches!(self, Self::Prompted(prompt) if prompt.request == *request)
+    }
+}
+
+/// The sessions that are open on a connection.
+#[derive(Debug, Default)]
+pub(crate) struct OpenSessions(Mutex<HashMap<SessionId, State>>);
+
+impl OpenSessions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, State>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a session; one that was open begins anew.
+    fn open(&self, session: SessionId, opened: Opened) {
+        self.lock().insert(session, State::Idle(opened));
+    }
+
+    /// Checks that a session can be opened.
+    fn check_room(&self, session: Option<SessionId>) -> Result<(), RpcError> {
+        let sessions = self.lock();
+        match session.and_then(|session| sessions.get(&session)) {
+            Some(State::Prompted(_)) => Err(running()),
+            Some(State::Idle(_)) => Ok(()),
+            None if sessions.len() < MAX_OPEN => Ok(()),
+            None => Err(RpcError::new(
+                ErrorCode::Busy,
+                format!("{MAX_OPEN} sessions are open; close one of them"),
+            )),
+        }
+    }
+
+    /// Takes a session for a prompt, and returns it with the token that cancels the prompt.
+    pub(crate) fn begin_prompt(
+        &self,
+        session: SessionId,
+        request: Value,
+    ) -> Result<(Opened, CancellationToken), RpcError> {
+        let mut sessions = self.lock();
+        let cancel = CancellationToken::new();
+        let prompt = Prompt {
+            request,
+            cancel: cancel.clone(),
+        };
+        match sessions.remove(&session) {
+            None => Err(RpcError::new(
+                ErrorCode::NotFound,
+                "the session is not open on this connection; send `session/load` or `session/new` first",
+            )),
+            Some(prompted @ State::Prompted(_)) => {
+                sessions.insert(session, prompted);
+                Err(running())
+            }
+            Some(State::Idle(opened)) => {
+                sessions.insert(session, State::Prompted(prompt));
+                Ok((opened, cancel))
+            }
+        }
+    }
+
+    /// Gives back the session of a prompt, unless it was closed meanwhile.
+    pub(crate) fn end_prompt(&self, session: SessionId, request: &Value, opened: Opened) {
+        match self.lock().get_mut(&session) {
+            Some(state) if state.is_prompt(request) => *state = State::Idle(opened),
+            _ => {}
+        }
+    }
+
+    /// Cancels the prompt of a session, and returns whether there is one.
+    pub(crate) fn cancel(&self, session: SessionId) -> bool {
+        match self.lock().get(&session) {
+            Some(State::Prompted(prompt)) => {
+                prompt.cancel.cancel();
+                true
+            }
+            Some(State::Idle(_)) | None => false,
+        }
+    }
+
+    /// Returns the session of a prompt.
+    pub(crate) fn of_request(&self, request: &Value) -> Option<SessionId> {
+        let sessions = self.lock();
+        let mut found = sessions
+            .iter()
+            .filter(|(_, state)| state.is_prompt(request));
+        found.next().map(|(session, _)| *session)
+    }
+}
+
+impl AcpAgent {
+    pub(crate) async fn new_session(&self, request: OpenSession) -> Result<Value, RpcError> {
+        self.check_scope(&request)?;
+        self.sessions.check_room(None)?;
+        let system = match &self.name {
+            Some(name) => self.host.named_agent(name, Prompts::Ask)?.1,
+            None => self.host.system_prompt(Prompts::Ask),
+        };
+        let mut session = self.host.start_session_with(system).await?;
+        let arguments = RunArguments {
+            directory: Some(self.directory()),
+            agent: self.name.clone(),
+            ..RunArguments::default()
+        };
+        // A later message, from wherever it comes, is for the same agent.
+        let configured = session.configure_run(arguments);
+        configured.map_err(|error| RpcError::new(ErrorCode::Internal, error.to_string()))?;
+        let id = session.id();
+        let opened = Opened {
+            fresh: Some(Box::new(session)),
+            ..Opened::default()
+        };
+        self.sessions.open(id, opened);
+        Ok(json!({ "sessionId": id }))
+    }
+
+    /// Opens a session, and sends its conversation.
+    pub(crate) async fn load_session(&self, request: OpenSession) -> Result<Value, RpcError> {
+        let row = self.check_open(&request).await?;
+        let mut transcript = Transcript::replay();
+        let mut position = 0;
+        loop {
+            let page = self.host.store().read(row.id, position).await?;
+            if page.is_empty() {
+                break;
+            }
+            for record in page {
+                position = record.seq.saturating_add(1);
+                for update in transcript.event(&self.host, record.event).await {
+                    self.update(row.id, &update).await;
+                }
+            }
+        }
+        transcript.live();
+        let opened = Opened {
+            position,
+            transcript,
+            ..Opened::default()
+        };
+        self.sessions.open(row.id, opened);
+        Ok(json!({}))
+    }
+
+    /// Opens a session without sending its conversation.
+    pub(crate) async fn resume_session(&self, request: OpenSession) -> Result<Value, RpcError> {
+        let row = self.check_open(&request).await?;
+        let opened = Opened {
+            position: row.events,
+            ..Opened::default()
+        };
+        self.sessions.open(row.id, opened);
+        Ok(json!({}))
+    }
+
+    pub(crate) async fn list_sessions(&self, request: ListSessions) -> Result<Value, RpcError> {
+        let offset = match request.cursor.as_deref() {
+            None => 0,
+            Some(cursor) => cursor.parse::<usize>().map_err(|_| {
+                let message = "`cursor` is none that a list returned";
+                RpcError::new(ErrorCode::InvalidParams, message)
+            })?,
+        };
+        let is_here = request.cwd.is_none_or(|cwd| self.is_directory(&cwd));
+        let rows = self.rows().await?.into_iter();
+        let mut rows = rows.filter(|_| is_here).skip(offset);
+        let page: Vec<Value> = rows.by_ref().take(PAGE).map(|row| self.row(&row)).collect();
+        let mut list = json!({ "sessions": page });
+        if let (Some(_), Some(list)) = (rows.next(), list.as_object_mut()) {
+            let next = offset.saturating_add(PAGE).to_string();
+            list.insert("nextCursor".to_owned(), next.into());
+        }
+        Ok(list)
+    }
+
+    pub(crate) async fn delete_session(&self, request: OfSession) -> Result<Value, RpcError> {
+        let row = self.find(&request.session_id).await?;
+        self.sessions.check_room(Some(row.id))?;
+        // Held until it is gone, so that it does not start to run meanwhile.
+        let _slot = self.reserve(row.id).await?;
+        self.host.store().delete(row.id).await?;
+        self.sessions.lock().remove(&row.id);
+        Ok(json!({}))
+    }
+
+    /// Closes a session; its prompt is cancelled.
+    pub(crate) fn close_session(&self, request: &OfSession) -> Result<Value, RpcError> {
+        let session = request.session_id.parse().map_err(|_| no_session())?;
+        self.cancel(session);
+        match self.sessions.lock().remove(&session) {
+            Some(_) => Ok(json!({})),
+            None => Err(no_session()),
+        }
+    }
+
+    pub(crate) async fn reserve(&self, session: SessionId) -> Result<Slot, RpcError> {
+        let reserved = self.runs.reserve(session).await;
+        reserved.map_err(|refused| match refused {
+            Refused::Running => running(),
+            Refused::ShuttingDown => RpcError::new(
+                ErrorCode::ShuttingDown,
+                "the program is about to end; the session can be loaded again",
+            ),
+        })
+    }
+
+    /// Sends the updates of a line.
+    pub(crate) async fn show(
+        &self,
+        session: SessionId,
+        transcript: &mut Transcript,
+        followed: Followed,
+    ) {
+        for update in transcript.follow(&self.host, followed).await {
+            self.update(session, &update).await;
+        }
+    }
+
+    pub(crate) async fn update(&self, session: SessionId, update: &Value) {
+        let params = json!({"sessionId": session, "update": update});
+        self.connection.notify("session/update", &params).await;
+    }
+
+    /// Checks what a client asks for beside a session: nothing of it may widen a grant.
+    fn check_scope(&self, request: &OpenSession) -> Result<(), RpcError> {
+        if !self.is_directory(&request.cwd) {
+            let here = self.directory();
+            return Err(RpcError::new(
+                ErrorCode::DirectoryNotGranted,
+                format!(
+                    "`cwd` is {}, and this agent-host works in {here}; start `agent-host acp` in the directory of the project",
+                    request.cwd.escape_debug()
+                ),
+            ));
+        }
+        if !request.additional_directories.is_empty() {
+            return Err(RpcError::new(
+                ErrorCode::DirectoryNotGranted,
+                "`additionalDirectories` are not granted by a client; grant them in agent.toml or with --grant",
+            ));
+        }
+        if !request.mcp_servers.is_empty() {
+            return Err(RpcError::new(
+                ErrorCode::McpServersRefused,
+                "`mcpServers` would run programs by the authority of the client; configure them under [[mcp]] in agent.toml, and let the client send none",
+            ));
+        }
+        Ok(())
+    }
+
+    async fn check_open(&self, request: &OpenSession) -> Result<SessionInfo, RpcError> {
+        self.check_scope(request)?;
+        let row = self.find(&request.session_id).await?;
+        self.sessions.check_room(Some(row.id))?;
+        Ok(row)
+    }
+
+    /// Returns the row of a session of this directory.
+    async fn find(&self, session: &str) -> Result<SessionInfo, RpcError> {
+        let session: SessionId = session.parse().map_err(|_| no_session())?;
+        let rows = self.rows().await?;
+        let mut rows = rows.into_iter();
+        rows.find(|row| row.id == session).ok_or_else(no_session)
+    }
+
+    /// Returns the sessions of this directory; those of agents are left out.
+    async fn rows(&self) -> Result<Vec<SessionInfo>, RpcError> {
+        let here = self.directory();
+        let mut rows = self.host.store().list().await?;
+        rows.retain(|row| row.parent.is_none() && row.directory.as_ref() == Some(&here));
+        Ok(rows)
+    }
+
+    fn row(&self, row: &SessionInfo) -> Value {
+        let updated = i64::try_from(row.last_ms).unwrap_or_default();
+        let updated = jiff::Timestamp::from_millisecond(updated).unwrap_or_default();
+        json!({
+            "sessionId": row.id,
+            "cwd": self.directory(),
+            "title": row.name.as_ref().or(row.title.as_ref()),
+            "updatedAt": updated.to_string(),
+        })
+    }
+
+    fn directory(&self) -> String {
+        self.host.config().working_dir.display().to_string()
+    }
+
+    /// Whether a path is the working directory, perhaps by a link.
+    fn is_directory(&self, cwd: &str) -> bool {
+        let cwd = Path::new(cwd);
+        let is_same = |cwd: std::path::PathBuf| cwd == self.host.config().working_dir;
+        cwd.is_absolute() && cwd.canonicalize().is_ok_and(is_same)
+    }
+}
+
+fn running() -> RpcError {
+    RpcError::new(
+        ErrorCode::SessionRunning,
+        "the session has a prompt that has not ended; wait for its end, or send `session/cancel`",
+    )
+}
+
+fn no_session() -> RpcError {
+    RpcError::new(
+        ErrorCode::NotFound,
+        "there is no such session of this directory; `session/list` lists them",
+    )
+}
+
+impl From<JournalError> for RpcError {
+    fn from(error: JournalError) -> Self {
+        let code = match &error {
+            JournalError::NotFound(_) => ErrorCode::NotFound,
+            JournalError::Locked { .. } | JournalError::Exists(_) => ErrorCode::SessionLocked,
+            JournalError::Storage(_) | JournalError::Corrupt(_) => ErrorCode::Internal,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<HostError> for RpcError {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Journal(error) => error.into(),
+            error => Self::new(ErrorCode::Internal, error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Tools and their calls as the protocol names them: titles, kinds, places and changes of files.
+
+#[cfg(test)]
+mod tests;
+
+use agent_host_app::{ComponentSource, Registry};
+use agent_host_engine::{
+    policy::{DirGrant, DirMode, Grants},
+    text::escape_line,
+    tool::ToolRunner as _,
+};
+use agent_host_types::{
+    accounting::{AuditEntry, AuditVerdict},
+    tool::Effect,
+};
+use serde_json::{Map, Value, json};
+use std::path::{Component, Path, PathBuf};
+
+/// The longest title, in characters.
+const MAX_TITLE_CHARS: usize = 120;
+
+/// The most places of a call.
+const MAX_LOCATIONS: usize = 32;
+
+/// Returns the title of a call: the name of the tool, and the file for one of `builtin:files`. The
+/// name that a tool gives itself is text of a third party, which could name another effect.
+pub(crate) fn title(registry: &Registry, tool: &str, input: Option<&Map<String, Value>>) -> String {
+    let path = input.and_then(|input| own_path(registry, tool, input));
+    let title = match path {
+        Some(path) => format!("{tool} {path}"),
+        None => tool.to_owned(),
+    };
+    escape_line(&title).chars().take(MAX_TITLE_CHARS).collect()
+}
+
+/// Returns the kind of a tool before it runs: from its effect and what its component is granted.
+pub(crate) fn kind(registry: &Registry, tool: &str) -> &'static str {
+    let registered = registry
+        .tools()
+        .iter()
+        .find(|known| known.definition.name == tool);
+    match (registered, registry.component_of(tool)) {
+        (Some(tool), Some(component)) => kind_of(tool.effect, &component.grants),
+        _ => "other",
+    }
+}
+
+fn kind_of(effect: Effect, grants: &Grants) -> &'static str {
+    let is_writable = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
+    match effect {
+        Effect::ReadOnly if !grants.dirs.is_empty() => "read",
+        Effect::Idempotent | Effect::Effectful if grants.dirs.iter().any(is_writable) => "edit",
+        _ if !grants.http.is_empty() => "fetch",
+        _ => "other",
+    }
+}
+
+/// Returns the kind of a call that ran, from what the gate allowed it; none if that was nothing.
+pub(crate) fn kind_of_run(audit: &[AuditEntry]) -> Option<&'static str> {
+    let has = |verbs: &[&str]| allowed(audit).any(|(verb, _)| verbs.contains(&verb));
+    let is_http = |verb: &str| verb.bytes().all(|byte| byte.is_ascii_uppercase());
+    if has(&["write", "write-executable"]) {
+        Some("edit")
+    } else if has(&["move"]) {
+        Some("move")
+    } else if allowed(audit).any(|(verb, _)| is_http(verb)) {
+        Some("fetch")
+    } else if has(&["read", "list"]) {
+        Some("read")
+    } else {
+        None
+    }
+}
+
+/// Returns the places of a call before it runs: the file of one of `builtin:files`.
+pub(crate) fn locations(
+    registry: &Registry,
+    tool: &str,
+    input: Option<&Map<String, Value>>,
+) -> Vec<Value> {
+    let place = || {
+        let path = own_path(registry, tool, input?)?;
+        host_path(&registry.component_of(tool)?.grants, path)
+    };
+    place().map(|path| location(&path)).into_iter().collect()
+}
+
+/// Returns the files that a call read or wrote.
+pub(crate) fn locations_of_run(
+    registry: &Registry,
+    tool: &str,
+    audit: &[AuditEntry],
+) -> Vec<Value> {
+    let Some(component) = registry.component_of(tool) else {
+        return Vec::new();
+    };
+    let files = allowed(audit)
+        .filter(|(verb, _)| matches!(*verb, "read" | "write" | "write-executable" | "move"));
+    let mut places: Vec<PathBuf> = Vec::new();
+    for (_, path) in files {
+        let place = host_path(&component.grants, path);
+        places.extend(place.filter(|place| !places.contains(place)));
+    }
+    places.truncate(MAX_LOCATIONS);
+    places.iter().map(|path| location(path)).collect()
+}
+
+/// Returns the verb and the object of each request that the gate allowed.
+fn allowed(audit: &[AuditEntry]) -> impl Iterator<Item = (&str, &str)> {
+    let allowed = audit
+        .iter()
+        .filter(|entry| entry.verdict == AuditVerdict::Allowed);
+    allowed.filter_map(|entry| entry.request.split_once(' '))
+}
+
+fn location(path: &Path) -> Value {
+    json!({ "path": path.to_string_lossy() })
+}
+
+/// Returns the path that a call of `builtin:files` names.
+fn own_path<'a>(registry: &Registry, tool: &str, input: &'a Map<String, Value>) -> Option<&'a str> {
+    match &registry.component_of(tool)?.source {
+        ComponentSource::Builtin(name) if name == "files" => input.get("path")?.as_str(),
+        _ => None,
+    }
+}
+
+/// Returns the path on the host of a path that a tool names; a relative one is below the first
+/// granted directory. For display: nothing is opened by it.
+fn host_path(grants: &Grants, path: &str) -> Option<PathBuf> {
+    let (dir, rest) = match path.strip_prefix('/') {
+        None => (grants.dirs.first()?, path),
+        Some(_) => {
+            let below = |dir: &DirGrant| {
+                let rest = Path::new(path).strip_prefix(&dir.guest).ok()?;
+                Some(rest.to_str()?.len())
+            };
+            let below = grants
+                .dirs
+                .iter()
+                .filter_map(|dir| Some((below(dir)?, dir)));
+            let (length, dir) = below.min_by_key(|(length, _)| *length)?;
+            (dir, path.get(path.len() - length..)?)
+        }
+    };
+    let mut place = dir.host.clone();
+    for part in Path::new(rest).components() {
+        match part {
+            Component::Normal(name) => place.push(name),
+            Component::CurDir => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(place)
+}
+
+/// Returns the change that a call of `builtin:files` makes, as content of the protocol: the text
+/// that it writes in the place of another. `before` is the whole file where it was read.
+pub(crate) fn diff(
+    registry: &Registry,
+    tool: &str,
+    input: &Map<String, Value>,
+    whole: Option<(String, String)>,
+) -> Option<Value> {
+    let written = registry.written_text(tool, input)?;
+    let path = host_path(&registry.component_of(tool)?.grants, written.path)?;
+    let (old, new) = match whole {
+        Some((before, after)) => (Some(before), after),
+        None => (written.old.map(str::to_owned), written.new.to_owned()),
+    };
+    let mut diff = json!({"type": "diff", "path": path.to_string_lossy(), "newText": new});
+    if let (Some(old), Some(diff)) = (old, diff.as_object_mut()) {
+        diff.insert("oldText".to_owned(), old.into());
+    }
+    Some(diff)
+}

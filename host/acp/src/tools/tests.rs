@@ -1,0 +1,95 @@
+//! Tests of kinds and places.
+
+use super::{host_path, kind_of, kind_of_run};
+use agent_host_engine::policy::{DirGrant, DirMode, DirQuota, Grants, PathRules};
+use agent_host_types::{
+    accounting::{AuditEntry, AuditVerdict},
+    tool::Effect,
+};
+use pretty_assertions::assert_eq;
+use std::path::PathBuf;
+
+fn grants(dirs: &[(&str, &str, DirMode)]) -> Grants {
+    let dirs = dirs.iter().map(|(host, guest, mode)| DirGrant {
+        host: host.into(),
+        guest: (*guest).to_owned(),
+        mode: *mode,
+        allow: PathRules::default(),
+        deny: PathRules::default(),
+        mask: PathRules::default(),
+        allow_run_later: PathRules::default(),
+        quota: DirQuota::default(),
+    });
+    Grants {
+        dirs: dirs.collect(),
+        ..Grants::default()
+    }
+}
+
+#[test]
+fn path_of_a_tool_is_shown_below_its_grant() {
+    let grants = grants(&[
+        ("/home/ann/work", "/workspace", DirMode::ReadOnly),
+        ("/srv/data", "/workspace/data", DirMode::ReadOnly),
+    ]);
+    for (path, expected) in [
+        ("a.txt", Some("/home/ann/work/a.txt")),
+        ("./src/a.rs", Some("/home/ann/work/src/a.rs")),
+        ("/workspace/a.txt", Some("/home/ann/work/a.txt")),
+        ("/workspace", Some("/home/ann/work")),
+        ("/workspace/data/b.csv", Some("/srv/data/b.csv")),
+        ("/workspaces/a.txt", None),
+        ("/etc/passwd", None),
+        ("../a.txt", None),
+        ("/workspace/../../etc/passwd", None),
+    ] {
+        let expected = expected.map(PathBuf::from);
+        assert_eq!(host_path(&grants, path), expected, "{path}");
+    }
+    assert_eq!(host_path(&Grants::default(), "a.txt"), None);
+}
+
+#[test]
+fn kind_of_a_tool_follows_effect_and_grants() {
+    let read = grants(&[("/a", "/a", DirMode::ReadOnly)]);
+    let write = grants(&[("/a", "/a", DirMode::ReadWrite)]);
+    for (effect, grants, expected) in [
+        (Effect::ReadOnly, &read, "read"),
+        (Effect::ReadOnly, &write, "read"),
+        (Effect::Effectful, &read, "other"),
+        (Effect::Effectful, &write, "edit"),
+        (Effect::Idempotent, &write, "edit"),
+        (Effect::ReadOnly, &Grants::default(), "other"),
+    ] {
+        assert_eq!(kind_of(effect, grants), expected, "{effect:?} {grants:?}");
+    }
+}
+
+#[test]
+fn kind_of_a_run_is_what_the_gate_allowed() {
+    let entry = |request: &str, verdict| AuditEntry {
+        request: request.to_owned(),
+        verdict,
+        rule: "grants.dir[0]".to_owned(),
+        count: 1,
+        grant: None,
+    };
+    for (requests, expected) in [
+        (&["stat /a", "read /a"][..], Some("read")),
+        (&["list /"], Some("read")),
+        (&["read /a", "write /b"], Some("edit")),
+        (&["move /a"], Some("move")),
+        (&["GET https://example.com/", "read /a"], Some("fetch")),
+        (&["secret key"], None),
+        (&["", "write"], None),
+        (&[], None),
+    ] {
+        let allowed = requests
+            .iter()
+            .map(|request| entry(request, AuditVerdict::Allowed));
+        let allowed: Vec<AuditEntry> = allowed.collect();
+        assert_eq!(kind_of_run(&allowed), expected, "{requests:?}");
+    }
+    let denied = [entry("write /a", AuditVerdict::Denied)];
+    assert_eq!(kind_of_run(&denied), None);
+}

@@ -1,0 +1,457 @@
+//! A session as updates of the protocol: a reading of its events, and between them of what happens
+//! while it runs. The same code shows a session as it runs and one that is loaded.
+
+use crate::{content::with_bytes, tools};
+use agent_host_app::{
+    Host, Registry,
+    runs::{FeedLine, Followed},
+};
+use agent_host_mcp::{OUTPUT_KEY, content_blocks};
+use agent_host_types::{
+    budget::Budget,
+    event::{Event, EventRecord},
+    id::CallId,
+    message::Message,
+    model::{ModelReply, Usage},
+    output::{ContentPart, DENIED_TEXT, ToolResultOutput},
+    turn::{TurnEnd, TurnReport},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+
+/// A line of a run that is not an event of the session's own journal: progress, or an event of one
+/// of its agents.
+#[derive(Debug, Deserialize)]
+struct LiveLine {
+    #[serde(default)]
+    path: Vec<CallId>,
+    live: Option<String>,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    error: String,
+    #[serde(default)]
+    message: String,
+    call_id: Option<CallId>,
+    #[serde(default)]
+    tool: String,
+    input: Option<Map<String, Value>>,
+    event: Option<Event>,
+}
+
+/// A call that the client was told of and that has not ended.
+#[derive(Debug)]
+struct OpenCall {
+    input: Option<Map<String, Value>>,
+    /// The change of a file that its approval showed.
+    diff: Option<Value>,
+    is_running: bool,
+}
+
+/// The state of a session as its client knows it.
+#[derive(Debug, Default)]
+pub(crate) struct Transcript {
+    /// Whether messages of the user are shown, too: they are if the session is loaded.
+    is_replay: bool,
+    /// The number of messages so far.
+    messages: u64,
+    /// The text of the reply that is being written, as far as it was sent.
+    text: String,
+    reasoning: String,
+    /// Whether a part of that reply was missed.
+    has_gap: bool,
+    calls: HashMap<String, OpenCall>,
+    /// The tokens of the last request and reply.
+    used: u64,
+}
+
+impl Transcript {
+    /// Creates the transcript of a session that is loaded.
+    pub(crate) fn replay() -> Self {
+        Self {
+            is_replay: true,
+            ..Self::default()
+        }
+    }
+
+    /// Ends the replay: messages that the user sends from now on are known to the client.
+    pub(crate) fn live(&mut self) {
+        self.is_replay = false;
+    }
+
+    /// Returns the updates of a line.
+    pub(crate) async fn follow(&mut self, host: &Host, followed: Followed) -> Vec<Value> {
+        let line = match followed {
+            Followed::Lagged => {
+                self.has_gap = true;
+                return Vec::new();
+            }
+            Followed::Line(FeedLine { seq: Some(_), json }) => {
+                return match serde_json::from_str::<EventRecord>(&json) {
+                    Ok(record) => self.event(host, record.event).await,
+                    Err(error) => unreadable(&error),
+                };
+            }
+            Followed::Line(FeedLine { seq: None, json }) => {
+                match serde_json::from_str::<LiveLine>(&json) {
+                    Ok(line) => line,
+                    Err(error) => return unreadable(&error),
+                }
+            }
+        };
+        match line.event {
+            Some(event) => self.agent_event(host, &line.path, event).await,
+            None => self.progress(host.registry(), line),
+        }
+    }
+
+    /// Returns the updates of progress.
+    fn progress(&mut self, registry: &Registry, line: LiveLine) -> Vec<Value> {
+        let is_own = line.path.is_empty();
+        let id = |call_id: Option<CallId>| Some(id_of(&line.path, &call_id?));
+        match line.live.as_deref() {
+            Some("text") if is_own && !self.has_gap => {
+                self.text.push_str(&line.text);
+                vec![self.chunk("agent_message_chunk", &line.text)]
+            }
+            Some("reasoning") if is_own && !self.has_gap => {
+                self.reasoning.push_str(&line.text);
+                vec![self.chunk("agent_thought_chunk", &line.text)]
+            }
+            // Nothing that was sent can be taken back, so what follows is another message.
+            Some("restarted") if is_own => {
+                let note = self.chunk(
+                    "agent_thought_chunk",
+                    "The reply broke off; the model is asked again.",
+                );
+                self.next_message();
+                vec![note]
+            }
+            Some("note") if is_own => vec![self.chunk("agent_thought_chunk", &line.text)],
+            Some("waiting") if is_own => {
+                let note = format!("The model is asked again after a wait: {}", line.error);
+                vec![self.chunk("agent_thought_chunk", &note)]
+            }
+            Some("call-started") => match id(line.call_id) {
+                Some(id) => self.started(registry, &id, &line.tool, line.input),
+                None => Vec::new(),
+            },
+            Some("call-progress") => match id(line.call_id) {
+                Some(id) if self.calls.contains_key(&id) => vec![json!({
+                    "sessionUpdate": "tool_call_update",
+                    "toolCallId": id,
+                    "content": [content(&json!({"type": "text", "text": line.message}))],
+                })],
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the updates of an event of the session.
+    pub(crate) async fn event(&mut self, host: &Host, event: Event) -> Vec<Value> {
+        let registry = host.registry();
+        match event {
+            Event::InputReceived { message, .. } => {
+                let shown = self.input(host, message).await;
+                self.next_message();
+                shown
+            }
+            Event::ModelReplied { reply, .. } => self.reply(registry, reply),
+            Event::TurnEnded { outcome } => self.turn_ended(host, &outcome),
+            event => self.agent_event(host, &[], event).await,
+        }
+    }
+
+    /// Returns the updates of an event of the session or of one of its agents. Of an agent, its
+    /// calls are shown; what it writes is the result of the call that started it.
+    async fn agent_event(&mut self, host: &Host, path: &[CallId], event: Event) -> Vec<Value> {
+        let registry = host.registry();
+        match event {
+            Event::CallIntended {
+                call_id,
+                tool,
+                input,
+                ..
+            } => self.started(registry, &id_of(path, &call_id), &tool, Some(input)),
+            Event::CallSettled {
+                call_id,
+                tool,
+                output,
+                audit,
+                ..
+            } => {
+                let parts = match output.clone() {
+                    ToolResultOutput::Content(parts) => with_bytes(host, parts).await,
+                    ToolResultOutput::Text(text) | ToolResultOutput::ErrorText(text) => {
+                        vec![ContentPart::Text { text }]
+                    }
+                    ToolResultOutput::Json(json) | ToolResultOutput::ErrorJson(json) => {
+                        let text = json.as_str().to_owned();
+                        vec![ContentPart::Text { text }]
+                    }
+                    ToolResultOutput::ExecutionDenied(reason) => vec![ContentPart::Text {
+                        text: reason.unwrap_or_else(|| DENIED_TEXT.to_owned()),
+                    }],
+                };
+                let id = id_of(path, &call_id);
+                let mut updates = self.announced(registry, &id, &tool, None);
+                let open = self.calls.remove(&id);
+                let mut settled = settled(&id, &output, parts, open, registry, &tool);
+                if let Some(settled) = settled.as_object_mut() {
+                    if let Some(kind) = tools::kind_of_run(&audit) {
+                        settled.insert("kind".to_owned(), kind.into());
+                    }
+                    let places = tools::locations_of_run(registry, &tool, &audit);
+                    if !places.is_empty() {
+                        settled.insert("locations".to_owned(), places.into());
+                    }
+                }
+                updates.push(settled);
+                updates
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns a message of the user, if the session is loaded.
+    async fn input(&mut self, host: &Host, message: Message) -> Vec<Value> {
+        if !self.is_replay {
+            return Vec::new();
+        }
+        let parts = with_bytes(host, message.content).await;
+        let blocks = content_blocks(parts).into_iter();
+        blocks
+            .map(|block| self.block("user_message_chunk", &block))
+            .collect()
+    }
+
+    /// Returns what was not sent of a reply, and its calls.
+    fn reply(&mut self, registry: &Registry, reply: ModelReply) -> Vec<Value> {
+        let mut updates = Vec::new();
+        for (kind, whole, sent) in [
+            (
+                "agent_thought_chunk",
+                &reply.reasoning,
+                std::mem::take(&mut self.reasoning),
+            ),
+            (
+                "agent_message_chunk",
+                &reply.text,
+                std::mem::take(&mut self.text),
+            ),
+        ] {
+            let rest = whole.strip_prefix(&sent).unwrap_or_else(|| {
+                // Another text, such as that of a hook, is another message.
+                self.messages += 1;
+                whole
+            });
+            if !rest.is_empty() {
+                updates.push(self.chunk(kind, rest));
+            }
+        }
+        self.next_message();
+        self.used = reply.usage.input_tokens + reply.usage.output_tokens;
+        for call in reply.tool_calls {
+            updates.extend(self.announced(registry, &call.id.0, &call.name, call.input.as_ref()));
+        }
+        updates
+    }
+
+    fn turn_ended(&mut self, host: &Host, outcome: &TurnReport) -> Vec<Value> {
+        let said = match &outcome.end {
+            TurnEnd::Halted { message } => Some(message.clone()),
+            TurnEnd::BudgetExceeded { budget } => Some(budget_text(budget)),
+            _ => None,
+        };
+        let said: Vec<Value> = said
+            .map(|text| self.chunk("agent_message_chunk", &text))
+            .into_iter()
+            .collect();
+        if !said.is_empty() {
+            self.next_message();
+        }
+        let window = host.config().context.map(|context| context.window_tokens);
+        let usage = window
+            .filter(|_| self.used > 0)
+            .map(|size| usage_update(self.used, size, &outcome.summary.total_usage));
+        said.into_iter().chain(usage).collect()
+    }
+
+    /// Returns the updates of a call that runs.
+    fn started(
+        &mut self,
+        registry: &Registry,
+        id: &str,
+        tool: &str,
+        input: Option<Map<String, Value>>,
+    ) -> Vec<Value> {
+        let mut updates = self.announced(registry, id, tool, input.as_ref());
+        let Some(call) = self.calls.get_mut(id) else {
+            return updates;
+        };
+        let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id});
+        let is_new = !std::mem::replace(&mut call.is_running, true);
+        let is_edited = input.is_some() && call.input != input;
+        if let Some(update) = update.as_object_mut() {
+            if is_new {
+                update.insert("status".to_owned(), "in_progress".into());
+            }
+            if let (true, Some(input)) = (is_edited, &input) {
+                update.insert("rawInput".to_owned(), input.clone().into());
+            }
+        }
+        if is_edited {
+            call.input = input;
+            call.diff = None;
+        }
+        if is_new || is_edited {
+            updates.push(update);
+        }
+        updates
+    }
+
+    /// Returns the update that announces a call, unless it was announced before.
+    pub(crate) fn announced(
+        &mut self,
+        registry: &Registry,
+        id: &str,
+        tool: &str,
+        input: Option<&Map<String, Value>>,
+    ) -> Vec<Value> {
+        if self.calls.contains_key(id) {
+            return Vec::new();
+        }
+        let call = OpenCall {
+            input: input.cloned(),
+            diff: None,
+            is_running: false,
+        };
+        self.calls.insert(id.to_owned(), call);
+        let mut update = call_fields(registry, id, tool, input);
+        update.insert("sessionUpdate".to_owned(), "tool_call".into());
+        update.insert("status".to_owned(), "pending".into());
+        vec![update.into()]
+    }
+
+    /// Keeps the change of a file that the approval of a call shows, for its result.
+    pub(crate) fn keep_diff(&mut self, id: &str, diff: Value) {
+        if let Some(call) = self.calls.get_mut(id) {
+            call.diff = Some(diff);
+        }
+    }
+
+    fn chunk(&self, kind: &str, text: &str) -> Value {
+        self.block(kind, &json!({"type": "text", "text": text}))
+    }
+
+    fn block(&self, kind: &str, block: &Value) -> Value {
+        // A change of the id begins another message.
+        let id = self.messages.to_string();
+        json!({"sessionUpdate": kind, "messageId": id, "content": block})
+    }
+
+    fn next_message(&mut self) {
+        self.messages += 1;
+        self.text.clear();
+        self.reasoning.clear();
+        self.has_gap = false;
+    }
+}
+
+/// Returns the id of a call for the client: that of an agent's call begins with those of the calls
+/// that started the agent, since an id is unique in its session alone.
+pub(crate) fn id_of(path: &[CallId], call_id: &CallId) -> String {
+    let ids = path.iter().chain([call_id]);
+    let ids: Vec<&str> = ids.map(|id| id.0.as_str()).collect();
+    ids.join("/")
+}
+
+/// Returns what is known of a call before it runs.
+pub(crate) fn call_fields(
+    registry: &Registry,
+    id: &str,
+    tool: &str,
+    input: Option<&Map<String, Value>>,
+) -> Map<String, Value> {
+    let fields = [
+        ("toolCallId", json!(id)),
+        ("title", tools::title(registry, tool, input).into()),
+        ("kind", tools::kind(registry, tool).into()),
+        ("rawInput", json!(input)),
+        ("locations", tools::locations(registry, tool, input).into()),
+    ];
+    let fields = fields.into_iter().filter(|(_, value)| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    });
+    fields
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// Returns the update of a call that ended.
+fn settled(
+    id: &str,
+    output: &ToolResultOutput,
+    parts: Vec<ContentPart>,
+    open: Option<OpenCall>,
+    registry: &Registry,
+    tool: &str,
+) -> Value {
+    let status = match output.is_success() {
+        true => "completed",
+        false => "failed",
+    };
+    let diff = open.and_then(|call| {
+        let input = call.input?;
+        call.diff
+            .or_else(|| tools::diff(registry, tool, &input, None))
+    });
+    let diff = diff.filter(|_| output.is_success());
+    let blocks = content_blocks(parts);
+    let content: Vec<Value> = diff.into_iter().chain(blocks.iter().map(content)).collect();
+    json!({
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": id,
+        "status": status,
+        "content": content,
+        "rawOutput": output,
+        "_meta": {OUTPUT_KEY: output.tag()},
+    })
+}
+
+/// Returns a block as content of a call.
+pub(crate) fn content(block: &Value) -> Value {
+    json!({"type": "content", "content": block})
+}
+
+fn usage_update(used: u64, size: u64, total: &Usage) -> Value {
+    let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": size});
+    if let (Some(micros), Some(update)) = (total.cost_micros, update.as_object_mut()) {
+        let cost = json!({"amount": micros as f64 / 1e6, "currency": "USD"});
+        update.insert("cost".to_owned(), cost);
+    }
+    update
+}
+
+fn budget_text(budget: &Budget) -> String {
+    let used_up = match budget {
+        Budget::Turns { limit } => format!("{limit} model calls (max-turns)"),
+        Budget::Tokens { limit, .. } => format!("{limit} tokens (tokens)"),
+        Budget::Usd { limit_micros, .. } => {
+            format!("{} USD (usd)", *limit_micros as f64 / 1e6)
+        }
+        Budget::WallClock { limit_ms, .. } => format!("{limit_ms} ms (wall-clock)"),
+        Budget::ToolCalls { limit } => format!("{limit} tool calls (tool-calls)"),
+        Budget::Repeats { limit, .. } => format!("{limit} identical calls (repeats)"),
+    };
+    format!("Stopped: the budget of this prompt is used up, {used_up}. Raise it in agent.toml.")
+}
+
+fn unreadable(error: &serde_json::Error) -> Vec<Value> {
+    tracing::warn!("a line of the session cannot be read: {error}");
+    Vec::new()
+}

@@ -1,0 +1,180 @@
+//! A reader of a session, by its journal and by what happens in this process.
+
+use super::{FeedLine, Runs};
+use crate::Host;
+use agent_host_engine::journal::JournalError;
+use agent_host_journal::JournalStore;
+use agent_host_types::{event::EventRecord, id::SessionId};
+use serde_json::json;
+use std::{collections::VecDeque, sync::Arc};
+use tokio::sync::broadcast::{
+    self,
+    error::{RecvError, TryRecvError},
+};
+
+/// The next message to a follower of a session.
+#[derive(Clone, Debug)]
+pub enum Followed {
+    /// A line.
+    Line(FeedLine),
+    /// The follower was too far behind, and what is not in the journal is lost.
+    Lagged,
+}
+
+/// Follows a session: the events of its journal, each once and in order, and between them what
+/// happens while it runs.
+#[derive(Debug)]
+pub struct Follower {
+    store: Arc<dyn JournalStore>,
+    runs: Arc<Runs>,
+    session: SessionId,
+    /// The number of the next event.
+    next: u64,
+    /// Events of the journal that were not returned yet.
+    page: VecDeque<EventRecord>,
+    /// Whether the journal may have more.
+    must_read: bool,
+    /// Present until the follower is dropped.
+    feed: Option<broadcast::Receiver<FeedLine>>,
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        // The feed is forgotten with its last reader.
+        self.feed = None;
+        self.runs.forget_unwatched(self.session);
+    }
+}
+
+impl Follower {
+    /// Follows a session from an event on.
+    #[must_use]
+    pub fn new(host: &Host, runs: &Arc<Runs>, session: SessionId, next: u64) -> Self {
+        let feed = runs.watch(session);
+        let mut follower = Self::of_feed(host, runs, session, next, feed);
+        follower.must_read = true;
+        follower
+    }
+
+    /// Follows a session by a feed that was opened before the event `next` was recorded.
+    #[must_use]
+    pub fn of_feed(
+        host: &Host,
+        runs: &Arc<Runs>,
+        session: SessionId,
+        next: u64,
+        feed: broadcast::Receiver<FeedLine>,
+    ) -> Self {
+        Self {
+            store: Arc::clone(host.store()),
+            runs: Arc::clone(runs),
+            session,
+            next,
+            page: VecDeque::new(),
+            must_read: false,
+            feed: Some(feed),
+        }
+    }
+
+    /// Returns the number of the next event.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.next
+    }
+
+    /// Has the journal read before the next line, since another process may write to it.
+    pub fn read_journal(&mut self) {
+        self.must_read = true;
+    }
+
+    /// Waits for the next line. Cancel safe.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub async fn next(&mut self) -> Result<Option<Followed>, JournalError> {
+        loop {
+            if let Some(line) = self.stored().await? {
+                return Ok(Some(line));
+            }
+            let Some(feed) = &mut self.feed else {
+                return Ok(None);
+            };
+            match feed.recv().await {
+                Ok(line) => {
+                    if let Some(line) = self.admit(line) {
+                        return Ok(Some(line));
+                    }
+                }
+                Err(RecvError::Lagged(_)) => return Ok(Some(self.lagged())),
+                Err(RecvError::Closed) => return Ok(None),
+            }
+        }
+    }
+
+    /// Returns the next line if there is one: after the end of a run, what is left of it.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub async fn queued(&mut self) -> Result<Option<Followed>, JournalError> {
+        loop {
+            if let Some(line) = self.stored().await? {
+                return Ok(Some(line));
+            }
+            let Some(feed) = &mut self.feed else {
+                return Ok(None);
+            };
+            match feed.try_recv() {
+                Ok(line) => {
+                    if let Some(line) = self.admit(line) {
+                        return Ok(Some(line));
+                    }
+                }
+                Err(TryRecvError::Lagged(_)) => return Ok(Some(self.lagged())),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return Ok(None),
+            }
+        }
+    }
+
+    /// Returns the next event that is read from the journal.
+    async fn stored(&mut self) -> Result<Option<Followed>, JournalError> {
+        loop {
+            if let Some(record) = self.page.pop_front() {
+                self.next = record.seq.saturating_add(1);
+                return Ok(Some(Followed::Line(FeedLine {
+                    seq: Some(record.seq),
+                    json: json!(record).to_string().into(),
+                })));
+            }
+            if !self.must_read {
+                return Ok(None);
+            }
+            self.page = match self.store.read(self.session, self.next).await {
+                Ok(page) => page.into(),
+                // A session is in the journal with its first durable event.
+                Err(JournalError::NotFound(_)) if self.next == 0 => VecDeque::new(),
+                Err(error) => return Err(error),
+            };
+            self.must_read = !self.page.is_empty();
+        }
+    }
+
+    /// Returns a line of the feed, unless it was returned before or an event is missing before it.
+    fn admit(&mut self, line: FeedLine) -> Option<Followed> {
+        match line.seq {
+            Some(seq) if seq < self.next => return None,
+            Some(seq) if seq > self.next => {
+                // Another process wrote in between.
+                self.must_read = true;
+                return None;
+            }
+            Some(seq) => self.next = seq.saturating_add(1),
+            None => {}
+        }
+        Some(Followed::Line(line))
+    }
+
+    fn lagged(&mut self) -> Followed {
+        self.must_read = true;
+        Followed::Lagged
+    }
+}

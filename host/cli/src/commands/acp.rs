@@ -1,0 +1,52 @@
+//! `agent-host acp`: agents in editors, over the Agent Client Protocol. stdout belongs to the
+//! client; text for users goes to stderr.
+
+use super::{configure, tool_names};
+use crate::{
+    args::AcpArgs,
+    exit::{Exit, Failure},
+    signals::Stop,
+    terminal::{Terminal, escape},
+};
+use agent_host_app::{Host, Overrides, reach};
+use agent_host_engine::turn::Prompts;
+use agent_host_mcp::standard_streams;
+use std::sync::Arc;
+
+pub(super) async fn acp(args: AcpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let overrides = Overrides {
+        model: args.model.clone(),
+        ..Overrides::default()
+    };
+    let config = configure(args.config, overrides)?;
+    let stop = Stop::listen(terminal);
+    let host = tokio::select! {
+        biased;
+        () = stop.token.cancelled() => return Ok(stop.exit()),
+        opened = Host::open(config) => Arc::new(opened?),
+    };
+    if let Some(name) = &args.agent {
+        // A wrong name is an error of the start, and not of the first session.
+        host.named_agent(name, Prompts::Ask)?;
+    }
+    if !args.quiet {
+        intro(&host, terminal);
+    }
+    let (input, output) = standard_streams();
+    let served = agent_host_acp::serve(host, args.agent, input, output, stop.token).await;
+    served.map_err(|error| Failure::failed(format!("could not write to the client: {error}")))?;
+    // Closed input and a signal are the normal ends.
+    Ok(Exit::Done)
+}
+
+/// Prints what is served and what it may reach, from the values that the policy checks.
+fn intro(host: &Host, terminal: &Terminal) {
+    let model = host.model().provenance();
+    let directory = host.config().working_dir.display();
+    let tools = tool_names(host.registry());
+    let reach = reach(host.registry()).join("\n  ");
+    terminal.note(&escape(&format!(
+        "serving the Agent Client Protocol for {directory} over standard input and output, to the program that started this\nmodel: {}:{}\ntools: {tools}\nwhich may reach: {reach}",
+        model.provider, model.model
+    )));
+}
