@@ -5,13 +5,14 @@ use crate::docs::{ROOT, files};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// The crates below `host/`; each depends only on crates of earlier rows.
-const CRATES: [&[&str]; 7] = [
+const CRATES: [&[&str]; 8] = [
     &["types", "http", "http-client", "process"],
     &["workflow", "undo"],
     &["engine"],
     &["sandbox", "models", "journal", "mcp-client"],
     &["app"],
     &["author", "mcp", "serve"],
+    &["acp"],
     &["cli"],
 ];
 

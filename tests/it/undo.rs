@@ -329,6 +329,6 @@ fn api_undoes_an_answer() {
     assert_eq!(requests(), waiting);
     assert_eq!(server.post(&path, &json!({})).json(), json!({}));
     let bad = server.post(&path, &json!({"force": "yes"}));
-    assert_eq!(bad.problem(), (422, "invalid-request".to_owned()));
+    assert_eq!(bad.problem(), (400, "invalid-request".to_owned()));
     assert_eq!(server.end().code, Some(0));
 }

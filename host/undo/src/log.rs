@@ -12,8 +12,8 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// The default size of the log of a session, in bytes: 256 MiB.
-pub const DEFAULT_MAX_BYTES: u64 = 256 * 1024 * 1024;
+/// The default size of the log of a session, in bytes: 64 MiB.
+pub const DEFAULT_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The name of the directory with the contents.
 const CONTENTS: &str = "contents";
@@ -175,15 +175,21 @@ impl UndoLog {
             .unwrap_or_else(PoisonError::into_inner);
         let mut used = HashSet::new();
         for number in self.numbers()? {
-            used.extend(self.entry(number)?.records.into_iter().filter_map(
-                |record| match record {
-                    Record::Before {
-                        state: PathState::File { digest, .. },
-                        ..
-                    } => Some(digest.hex()),
-                    _ => None,
-                },
-            ));
+            let entry = match self.entry(number) {
+                // A damaged one restores nothing, and must not keep tools from writing.
+                Err(error) if is_damage(&error) => {
+                    self.remove(number)?;
+                    continue;
+                }
+                entry => entry?,
+            };
+            used.extend(entry.records.into_iter().filter_map(|record| match record {
+                Record::Before {
+                    state: PathState::File { digest, .. },
+                    ..
+                } => Some(digest.hex()),
+                _ => None,
+            }));
         }
         let contents = self.dir.join(CONTENTS);
         for name in names(&contents)? {
@@ -201,6 +207,13 @@ impl UndoLog {
     fn content_file(&self, digest: Digest) -> PathBuf {
         self.dir.join(CONTENTS).join(digest.hex())
     }
+}
+
+fn is_damage(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+    )
 }
 
 /// Returns the time in microseconds since 1970, by which entries of several logs are in order.

@@ -98,6 +98,27 @@ fn equal_contents_are_stored_once() {
     assert_eq!(project.stored(), (1, 1));
 }
 
+/// A damaged entry is removed where room is needed, so that tools can go on writing.
+#[test]
+fn damaged_entry_keeps_no_call_from_writing() {
+    let project = Project::new(600);
+    fs::write(project.path("a"), "one").unwrap();
+    for call in ["c", "d", "e"] {
+        Run::new(&project, call).write("a", call).end();
+        for entry in fs::read_dir(project.state.path().join("undo")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() && call != "e" {
+                fs::write(path, "{}\n".repeat(300)).unwrap();
+            }
+        }
+    }
+    assert_eq!(
+        project.undo(&["e"], false).0,
+        super::names(&[("a", Restoring::WrittenBack)])
+    );
+    assert_eq!(fs::read_to_string(project.path("a")).unwrap(), "d");
+}
+
 #[test]
 fn damaged_log_is_refused_and_a_cut_line_is_not() {
     let project = Project::new(DEFAULT_MAX_BYTES);

@@ -46,7 +46,7 @@ fn session_keep_is_bounded_unless_it_says_otherwise() {
             },
             undo_bytes: match toml.contains("undo-bytes") {
                 true => 0,
-                false => 256 * MIB,
+                false => 64 * MIB,
             },
             durability: match toml.contains("strict") {
                 true => Durability::Strict,
