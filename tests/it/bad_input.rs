@@ -303,6 +303,7 @@ fn failure_is_a_json_document() {
     assert_eq!((code, cause.as_str()), (Some(2), "usage"));
     assert!(message.contains("did you mean `max-turns`?"), "{message}");
     assert!(!message.starts_with("error"), "{message}");
+    env.write("agent.toml", "");
     // A command line that cannot be parsed has a document, too.
     for (args, says) in [
         (&["--no-such"][..], "unexpected argument '--no-such' found"),

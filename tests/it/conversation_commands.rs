@@ -54,7 +54,7 @@ fn commands_at(columns: u16) {
         ("/effort most", "write one of `none`"),
         ("/file none.txt", "cannot use the file none.txt"),
         ("/file notes.txt", "It goes with the next message."),
-        ("/image none.png", "cannot use the file none.png"),
+        ("/image none.png", "cannot use the image none.png"),
         ("/image dot.png", "It goes with the next message."),
         ("/export", "name the new file"),
         (
@@ -162,14 +162,16 @@ fn tour_resumes_no_session_of_a_model() {
     let command = command.env("OPENAI_COMPAT_BASE_URL", &server.base_url);
     assert_eq!(command.output().unwrap().status.code(), Some(0));
     env.write("agent.toml", "");
-    let before = env.events();
+    let session = session_of(&env);
+    let before = env.run(&["sessions", "show", &session]).stdout;
     let mut screen = OnScreen::start(&env, &server, 80, &["run", "--quiet"]);
     screen.until_last_row(">");
     let refused = "no model is configured now, so that the built-in tour would go on with it.";
     show(&mut screen, &[("/resume latest", refused)]);
     screen.types(CTRL_D);
     assert_eq!(screen.end(), Some(0));
-    assert_eq!(env.events(), before);
+    let shown = env.run(&["sessions", "show", &session]).stdout;
+    assert_eq!((shown, server.requests().len()), (before, 1));
 }
 
 /// `/clear` begins a session, `/fork` copies one, and `/resume` lists and continues them.

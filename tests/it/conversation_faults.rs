@@ -89,7 +89,7 @@ fn failing_tool_does_not_end_the_conversation() {
         ]);
         let mut screen = begin_with_steps(&env, &server, columns);
         ask(&mut screen, "a question", "There is none.");
-        screen.until_text("✗ read_file {\"path\":\"none.txt\"} → no such file or directory");
+        screen.until_text("✗ read_file {\"path\":\"none.txt\"} → error: no such file or directory");
         ask(&mut screen, "go on", "More.");
         leave(screen);
         assert_eq!(
@@ -208,9 +208,12 @@ fn terminal_that_vanishes_during_an_answer_loses_nothing() {
     screen.hang_up();
     release.send(()).unwrap();
     let mut screen = OnScreen::start(&env, &server, 80, &["run", "-c"]);
-    // It continues with the answer that is missing.
-    screen.until_row("Here.");
-    screen.until_last_row(">");
+    // The message without an answer is sent again.
+    screen.until_row(RETRY);
+    screen.until_last_row("> one");
+    ask(&mut screen, "", "Here.");
+    screen.types(UP);
+    screen.until_last_row("> one");
     screen.types(UP);
     screen.until_last_row("> the next thought");
     assert_eq!(user_messages(&server.requests()[1]), ["one"]);

@@ -117,7 +117,14 @@ fn first_minutes_are_as_documented() {
     if std::env::var_os("AGENT_HOST_WRITE_TRANSCRIPT").is_some() {
         fs::write(&file, &text).unwrap();
     }
-    assert_eq!(text, fs::read_to_string(&file).unwrap());
+    // Rows break elsewhere where the paths of the test are longer.
+    let words = |text: &str| {
+        let text = text.replace('│', "");
+        text.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(words(&text), words(&fs::read_to_string(&file).unwrap()));
 }
 
 /// The commands that the tour and `init` end with, each pasted as its whole line.

@@ -154,7 +154,8 @@ pub trait JournalStore: Debug + Send + Sync {
 
 impl dyn JournalStore + '_ {
     /// Returns a session as [`JournalStore::find`] does, but for `latest` the latest one of a
-    /// directory, and for a name one of the directory, if there is one.
+    /// directory that has any input, or else the latest one of it, and for a name one of the
+    /// directory, if there is one.
     ///
     /// # Errors
     /// As for [`JournalStore::find`], and if no session was started in the directory.
@@ -169,11 +170,13 @@ impl dyn JournalStore + '_ {
             // Refused if events are lost.
             self.find(LATEST).await?;
             let sessions = self.list().await?;
-            let here = sessions
-                .iter()
-                .find(|info| is_here(info) && info.parent.is_none());
+            let is_own = |info: &&SessionInfo| is_here(info) && info.parent.is_none();
+            let mut here = sessions.iter().filter(is_own);
+            // A conversation that the user left at once is nothing to continue.
+            let is_begun = |info: &&SessionInfo| info.title.is_some() || info.outcome.is_some();
+            let begun = here.clone().find(is_begun);
             let none = || StoreError::NoSessionIn(directory.to_owned());
-            return Ok(here.ok_or_else(none)?.id);
+            return Ok(begun.or_else(|| here.next()).ok_or_else(none)?.id);
         }
         match self.find(name).await {
             Err(JournalError::NotFound(_)) => {}

@@ -132,9 +132,9 @@ impl Conversation<'_, '_> {
         for line in recall::lines(self.session, &self.run.view) {
             self.run.view.note(&line);
         }
-        if self.session.state().is_unfinished()
-            && let Some(exit) = self.answer(AgentInput::Continue, None).await?
-        {
+        if !self.session.state().is_unfinished() {
+            self.offer_unanswered();
+        } else if let Some(exit) = self.answer(AgentInput::Continue, None).await? {
             return Ok(exit);
         }
         loop {
@@ -278,6 +278,16 @@ impl Conversation<'_, '_> {
                 Ok((exit == Exit::Waiting).then_some(exit))
             }
         }
+    }
+
+    /// Offers the message without an answer that the session ends with, if there is one.
+    fn offer_unanswered(&mut self) {
+        if !self.can_continue() {
+            return;
+        }
+        let last = self.session.state().messages().last();
+        let text = last.and_then(|last| last.content.iter().rev().find_map(ContentPart::text));
+        self.keep(text.map(str::to_owned));
     }
 
     /// Keeps a message without an answer for the composer, and says how it is sent again.

@@ -149,6 +149,9 @@ pub(super) async fn session_is_found_by_its_end_name_and_directory(backend: &imp
             parent: None,
         };
         journal.append(&[record(id, 0, started)], Vec::new());
+        if number == 0 {
+            journal.append(&[record(id, 1, input("x"))], Vec::new());
+        }
         journal.barrier().await.unwrap();
         ids.push(id);
     }
@@ -174,7 +177,8 @@ pub(super) async fn session_is_found_by_its_end_name_and_directory(backend: &imp
         ("/b", "desk", ids[2]),
         ("/a", "lamp", ids[0]),
         ("/b", " lamp ", ids[1]),
-        ("/a", "latest", ids[2]),
+        // The one behind it has no input.
+        ("/a", "latest", ids[0]),
         ("/b", "Latest", ids[1]),
     ] {
         let here = store.find_in(directory, given).await;

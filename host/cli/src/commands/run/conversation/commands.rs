@@ -345,6 +345,9 @@ impl Conversation<'_, '_> {
         if is_other {
             self.note_model();
         }
+        if !self.session.state().is_unfinished() {
+            self.offer_unanswered();
+        }
         Ok(())
     }
 
