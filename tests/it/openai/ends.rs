@@ -1,7 +1,7 @@
 //! How a run ends, or waits, or is left alone.
 
 use super::*;
-use agent_host_test_support::of_kind;
+use agent_host_test_support::{chat::asking, of_kind};
 use pretty_assertions::assert_eq;
 use std::{
     io::{Read as _, Write as _},
@@ -55,6 +55,20 @@ fn waiting_run_is_answered_on_the_page() {
         said.as_array().unwrap().last(),
         Some(&json!(["user", "Thanks"]))
     );
+}
+
+/// A question is told, and withdrawn by a message as an approval is.
+#[test]
+fn waiting_question_is_told_in_words() {
+    let (env, model) = asking();
+    let server = ApiServer::start(&env, &model, &[]);
+    let waiting = respond(&server, &json!({"model": "agent-host", "input": "Ask me"}));
+    let text = &texts(&waiting)[0].1;
+    assert!(
+        text.starts_with("This run waits: it asks \"Which?\". Answer at http://"),
+        "{text}"
+    );
+    assert_eq!(waiting["agent_host"]["end"], "awaiting-answer");
 }
 
 /// A message in place of the answer withdraws what waits, as on the page.
@@ -125,6 +139,26 @@ fn ends_have_the_words_of_the_api() {
     server.end();
 
     let env = TestEnv::new();
+    for (end, reason, finish_reason) in [
+        ("length", "max_output_tokens", "length"),
+        ("content_filter", "content_filter", "content_filter"),
+    ] {
+        let answer = || Answer::text("I will not.").ending(end);
+        let server = ApiServer::start(&env, &ChatServer::start(vec![answer(), answer()]), &[]);
+        let response = respond(&server, &text);
+        assert_eq!(
+            (
+                &response["status"],
+                &response["incomplete_details"]["reason"]
+            ),
+            (&json!("incomplete"), &json!(reason))
+        );
+        assert_eq!(texts(&response)[0].1, "I will not.");
+        let completion = complete(&server, &chat);
+        assert_eq!(completion["choices"][0]["finish_reason"], finish_reason);
+        server.end();
+    }
+
     let refused = json!({"error": {"message": "no such key"}});
     let unauthorized = || Answer::status("401 Unauthorized", &refused);
     let model = ChatServer::start(vec![unauthorized(), unauthorized(), unauthorized()]);

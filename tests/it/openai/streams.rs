@@ -79,6 +79,89 @@ fn text_streams_as_it_arrives() {
     assert_eq!(events[8]["item"], last["output"][0]);
 }
 
+/// Each reply has its items: text before calls is commentary, and reasoning is a summary.
+#[test]
+fn commentary_and_reasoning_are_items() {
+    let env = TestEnv::new();
+    env.write("note.txt", "hello");
+    let read_it = || {
+        let calls = [("read_file", json!({"path": "note.txt"}))];
+        Answer::calls(&calls).with_text("Let me look.")
+    };
+    let said = || Answer::reasoned("A note.", "It says hello.");
+    let model = ChatServer::start(vec![
+        read_it(),
+        said(),
+        read_it(),
+        said(),
+        read_it(),
+        said(),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let events = stream(&server, &json!({"model": "agent-host", "input": "Read it"}));
+    let text = [
+        "output_item.added",
+        "content_part.added",
+        "output_text.delta",
+        "output_text.done",
+        "content_part.done",
+        "output_item.done",
+    ];
+    let reasoning = [
+        "output_item.added",
+        "reasoning_summary_part.added",
+        "reasoning_summary_text.delta",
+        "reasoning_summary_text.done",
+        "reasoning_summary_part.done",
+        "output_item.done",
+    ];
+    let (first, last) = (["created", "in_progress"], ["completed"]);
+    let expected = [&first[..], &text, &reasoning, &text, &last].concat();
+    assert_eq!(names(&events), expected);
+    let last = events.last().unwrap()["response"].clone();
+    assert_eq!(
+        texts(&last),
+        [
+            ("commentary".into(), "Let me look.".into()),
+            ("final_answer".into(), "It says hello.".into())
+        ]
+    );
+    assert_eq!(
+        last["output"][1]["summary"],
+        json!([{"type": "summary_text", "text": "A note."}])
+    );
+    let done: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["type"] == "response.output_item.done")
+        .map(|event| &event["item"])
+        .collect();
+    assert_eq!(json!(done), last["output"]);
+    assert_eq!(read(&server, &last), last);
+
+    let mut chat = json!({"model": "agent-host", "messages": [{"role": "user", "content": "go"}]});
+    let completion = complete(&server, &chat);
+    let message = json!({
+        "role": "assistant",
+        "content": "Let me look.\n\nIt says hello.",
+        "refusal": null,
+        "reasoning_content": "A note.",
+    });
+    assert_eq!(completion["choices"][0]["message"], message);
+    chat["stream"] = json!(true);
+    let chunks = data(&send(&server, "POST /v1/chat/completions", Some(&chat)));
+    let joined = |name: &str| -> String {
+        let deltas = chunks
+            .iter()
+            .map(|chunk| &chunk["choices"][0]["delta"][name]);
+        deltas.filter_map(Value::as_str).collect()
+    };
+    assert_eq!(json!(joined("content")), message["content"]);
+    assert_eq!(
+        json!(joined("reasoning_content")),
+        message["reasoning_content"]
+    );
+}
+
 /// A reply that breaks off is closed as incomplete, and the response does not have it.
 #[test]
 fn broken_reply_is_no_part_of_the_response() {

@@ -131,6 +131,21 @@ impl Answer {
         answer
     }
 
+    /// This answer, with a text before its calls.
+    pub fn with_text(mut self, text: &str) -> Self {
+        let role = "\"role\":\"assistant\"";
+        let said = format!("{role},\"content\":{}", json!(text));
+        self.body = self.body.replacen(role, &said, 1);
+        self
+    }
+
+    /// This answer, with another reason for its end than `stop`.
+    pub fn ending(mut self, reason: &str) -> Self {
+        let ends = format!("\"finish_reason\":{}", json!(reason));
+        self.body = self.body.replace("\"finish_reason\":\"stop\"", &ends);
+        self
+    }
+
     /// This answer, with a server that counts this many input tokens.
     pub fn counting(mut self, tokens: u64) -> Self {
         let counted = format!("\"prompt_tokens\":{tokens}");
