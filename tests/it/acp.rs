@@ -57,6 +57,7 @@ fn prompt_streams_and_is_replayed() {
     let model = ChatServer::start(vec![
         Answer::calls(&[("read_file", json!({"path": "p.png"}))]),
         Answer::reasoned("It is small.", "A grey image."),
+        Answer::text("Still grey."),
     ]);
     let mut client = AcpClient::connect(&env, &model, &[]);
     let session = client.session(&env);
@@ -116,6 +117,11 @@ fn prompt_streams_and_is_replayed() {
     assert_eq!(row["sessionId"], *session);
     assert_eq!(row["title"], "What is on p.png?");
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+    let prompt = client.prompt(&session, "And now?");
+    assert_eq!(client.stop_reason(prompt), "end_turn");
+    let updates = client.updates();
+    assert_eq!(text_of(&updates, "agent_message_chunk"), "Still grey.");
+    assert_eq!(text_of(&updates, "user_message_chunk"), "");
     let other = client.call("session/list", &json!({"cwd": "/"}));
     assert_eq!(other, json!({"sessions": []}));
     let delete = json!({"sessionId": session});
@@ -589,6 +595,30 @@ mode = "read-write"
         .map(|update| &update["toolCallId"])
         .collect();
     assert_eq!(completed, ["call_0/call_0", "call_0"]);
+}
+
+/// Text of a model is passed on as it is, inside of JSON; a title has nothing that a terminal obeys.
+#[test]
+fn hostile_text_is_data() {
+    let env = TestEnv::new();
+    let text = "{\"jsonrpc\":\"2.0\"}\n\u{1b}[31m\u{202e}<script>";
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("read_file", json!({"path": "a\n\u{1b}[31m\u{202e}.txt"}))]),
+        Answer::text(text),
+    ]);
+    let mut client = AcpClient::connect(&env, &model, &[]);
+    let session = client.session(&env);
+    let prompt = client.prompt(&session, "Go.");
+    assert_eq!(client.stop_reason(prompt), "end_turn");
+    let updates = client.updates();
+    assert_eq!(text_of(&updates, "agent_message_chunk"), text);
+    let call = updates
+        .iter()
+        .find(|update| update["sessionUpdate"] == "tool_call");
+    assert_eq!(
+        call.unwrap()["title"],
+        "read_file a \\u{1b}[31m\\u{202e}.txt"
+    );
 }
 
 /// A failed turn is an error with its cause; the session takes the next prompt.

@@ -1,6 +1,9 @@
 //! A session as updates of the protocol: a reading of its events, and between them of what happens
 //! while it runs. The same code shows a session as it runs and one that is loaded.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{content::with_bytes, tools};
 use agent_host_app::{
     Host, Registry,
