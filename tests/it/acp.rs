@@ -51,6 +51,7 @@ fn outcomes(env: &TestEnv) -> Vec<Value> {
 #[test]
 fn prompt_streams_and_is_replayed() {
     let env = TestEnv::new();
+    env.configure("[context]\nwindow-tokens = 50000\n");
     let image = png(2, 2);
     let path = env.write("p.png", &image);
     let path = path.canonicalize().unwrap();
@@ -102,6 +103,8 @@ fn prompt_streams_and_is_replayed() {
         assert_eq!(settled["_meta"], json!({"agent-host/output": "content"}));
         assert_eq!(settled["kind"], "read");
         assert_eq!(settled["locations"], json!([{"path": path}]));
+        let usage = json!({"sessionUpdate": "usage_update", "used": 18, "size": 50000});
+        assert_eq!(updates.last(), Some(&usage));
     };
     check(&updates);
     assert_eq!(client.end().code, Some(0));

@@ -81,13 +81,12 @@ impl Reader {
     /// Returns the next event; `None` ends the response.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
         let followed = tokio::select! {
-            biased;
-            () = self.stop.cancelled() => return None,
             followed = self.follower.next() => followed,
             _ = self.heartbeat.tick() => {
                 self.follower.read_journal();
                 return Some((Ok(Event::default().event("heartbeat").data("{}")), self));
             }
+            () = self.stop.cancelled() => return None,
         };
         match followed {
             Ok(Some(Followed::Line(FeedLine { seq: None, json }))) => {
