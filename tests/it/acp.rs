@@ -51,12 +51,14 @@ fn outcomes(env: &TestEnv) -> Vec<Value> {
 #[test]
 fn prompt_streams_and_is_replayed() {
     let env = TestEnv::new();
+    env.configure("[context]\nwindow-tokens = 50000\n");
     let image = png(2, 2);
     let path = env.write("p.png", &image);
     let path = path.canonicalize().unwrap();
     let model = ChatServer::start(vec![
         Answer::calls(&[("read_file", json!({"path": "p.png"}))]),
         Answer::reasoned("It is small.", "A grey image."),
+        Answer::text("Still grey."),
     ]);
     let mut client = AcpClient::connect(&env, &model, &[]);
     let session = client.session(&env);
@@ -101,6 +103,8 @@ fn prompt_streams_and_is_replayed() {
         assert_eq!(settled["_meta"], json!({"agent-host/output": "content"}));
         assert_eq!(settled["kind"], "read");
         assert_eq!(settled["locations"], json!([{"path": path}]));
+        let usage = json!({"sessionUpdate": "usage_update", "used": 18, "size": 50000});
+        assert_eq!(updates.last(), Some(&usage));
     };
     check(&updates);
     assert_eq!(client.end().code, Some(0));
@@ -116,6 +120,11 @@ fn prompt_streams_and_is_replayed() {
     assert_eq!(row["sessionId"], *session);
     assert_eq!(row["title"], "What is on p.png?");
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+    let prompt = client.prompt(&session, "And now?");
+    assert_eq!(client.stop_reason(prompt), "end_turn");
+    let updates = client.updates();
+    assert_eq!(text_of(&updates, "agent_message_chunk"), "Still grey.");
+    assert_eq!(text_of(&updates, "user_message_chunk"), "");
     let other = client.call("session/list", &json!({"cwd": "/"}));
     assert_eq!(other, json!({"sessions": []}));
     let delete = json!({"sessionId": session});
@@ -589,6 +598,30 @@ mode = "read-write"
         .map(|update| &update["toolCallId"])
         .collect();
     assert_eq!(completed, ["call_0/call_0", "call_0"]);
+}
+
+/// Text of a model is passed on as it is, inside of JSON; a title has nothing that a terminal obeys.
+#[test]
+fn hostile_text_is_data() {
+    let env = TestEnv::new();
+    let text = "{\"jsonrpc\":\"2.0\"}\n\u{1b}[31m\u{202e}<script>";
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("read_file", json!({"path": "a\n\u{1b}[31m\u{202e}.txt"}))]),
+        Answer::text(text),
+    ]);
+    let mut client = AcpClient::connect(&env, &model, &[]);
+    let session = client.session(&env);
+    let prompt = client.prompt(&session, "Go.");
+    assert_eq!(client.stop_reason(prompt), "end_turn");
+    let updates = client.updates();
+    assert_eq!(text_of(&updates, "agent_message_chunk"), text);
+    let call = updates
+        .iter()
+        .find(|update| update["sessionUpdate"] == "tool_call");
+    assert_eq!(
+        call.unwrap()["title"],
+        "read_file a \\u{1b}[31m\\u{202e}.txt"
+    );
 }
 
 /// A failed turn is an error with its cause; the session takes the next prompt.

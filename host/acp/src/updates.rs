@@ -1,6 +1,9 @@
 //! A session as updates of the protocol: a reading of its events, and between them of what happens
 //! while it runs. The same code shows a session as it runs and one that is loaded.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{content::with_bytes, tools};
 use agent_host_app::{
     Host, Registry,
@@ -272,10 +275,12 @@ impl Transcript {
         if !said.is_empty() {
             self.next_message();
         }
-        let window = host.config().context.map(|context| context.window_tokens);
-        let usage = window
-            .filter(|_| self.used > 0)
-            .map(|size| usage_update(self.used, size, &outcome.summary.total_usage));
+        // The window of an unknown model is assumed, and the user is told nothing that is not known.
+        let known = host.config().context.filter(|context| context.is_known);
+        let usage = known.filter(|_| self.used > 0).map(|context| {
+            let total = &outcome.summary.total_usage;
+            usage_update(self.used, context.window_tokens, total)
+        });
         said.into_iter().chain(usage).collect()
     }
 

@@ -126,13 +126,12 @@ impl Reader {
     /// Returns the next line; `None` if the server ends, or the reader is too far behind.
     pub(crate) async fn line(&mut self) -> Option<Line> {
         let followed = tokio::select! {
-            biased;
-            () = self.stop.cancelled() => return None,
             followed = self.follower.next() => followed,
             _ = self.heartbeat.tick() => {
                 self.follower.read_journal();
                 return Some(Line::Heartbeat);
             }
+            () = self.stop.cancelled() => return None,
         };
         match followed {
             Ok(Some(Followed::Line(FeedLine { seq: None, json }))) => Some(Line::Live(json)),

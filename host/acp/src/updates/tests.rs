@@ -1,0 +1,126 @@
+//! Tests of replies that are shown in parts.
+
+use super::Transcript;
+use agent_host_app::{
+    Config, Environment, Host, Overrides,
+    runs::{FeedLine, Followed},
+};
+use agent_host_types::{
+    event::{EVENT_VERSION, Event, EventRecord},
+    id::SessionId,
+    model::{ModelReply, Usage},
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Map, Value, json};
+
+/// A host without tools.
+async fn host(project: &std::path::Path) -> Host {
+    let environment = Environment {
+        cwd: project.to_owned(),
+        ..Environment::default()
+    };
+    let overrides = Overrides {
+        state_dir: Some("state".into()),
+        ..Overrides::default()
+    };
+    let mut config = Config::load(None, &overrides, &environment).unwrap();
+    config.tools.clear();
+    Host::open(config).await.unwrap()
+}
+
+fn live(line: &Value) -> Followed {
+    let json = line.to_string().into();
+    Followed::Line(FeedLine { seq: None, json })
+}
+
+fn text(text: &str) -> Followed {
+    live(&json!({"live": "text", "text": text}))
+}
+
+fn replied(text: &str) -> Followed {
+    let reply = ModelReply {
+        text: text.to_owned(),
+        reasoning: String::new(),
+        tool_calls: Vec::new(),
+        stop_reason: None,
+        usage: Usage::default(),
+        response_id: None,
+        metadata: Map::new(),
+        provenance: None,
+        raw: None,
+    };
+    let record = EventRecord {
+        v: EVENT_VERSION,
+        session: SessionId::new(),
+        seq: 0,
+        at_ms: 0,
+        event: Event::ModelReplied {
+            turn: 1,
+            reply,
+            discarded: Usage::default(),
+            duration_ms: 0,
+            tape: None,
+        },
+    };
+    let json = json!(record).to_string().into();
+    Followed::Line(FeedLine { seq: Some(0), json })
+}
+
+/// Each text comes once, under the id of its message, whatever is lost or written again.
+#[tokio::test]
+async fn reply_is_shown_once_and_whole() {
+    let project = tempfile::tempdir().unwrap();
+    let host = host(project.path()).await;
+    let restarted = || live(&json!({"live": "restarted"}));
+    let of_an_agent = || live(&json!({"live": "text", "text": "?", "path": ["call_0"]}));
+    let cases = [
+        (
+            "in parts",
+            vec![text("He"), text("llo"), replied("Hello")],
+            vec![("0", "He"), ("0", "llo")],
+        ),
+        ("at once", vec![replied("Hello")], vec![("0", "Hello")]),
+        (
+            "with a gap",
+            vec![text("He"), Followed::Lagged, text("lo"), replied("Hello")],
+            vec![("0", "He"), ("0", "llo")],
+        ),
+        (
+            "again",
+            vec![text("He"), restarted(), text("Yes"), replied("Yes.")],
+            vec![("0", "He"), ("1", "Yes"), ("1", ".")],
+        ),
+        (
+            "replaced by a hook",
+            vec![text("Secret"), replied("Withheld")],
+            vec![("0", "Secret"), ("1", "Withheld")],
+        ),
+        (
+            "twice",
+            vec![text("A"), replied("A"), text("A"), replied("AB")],
+            vec![("0", "A"), ("1", "A"), ("1", "B")],
+        ),
+        (
+            "beside an agent",
+            vec![of_an_agent(), replied("Hello")],
+            vec![("0", "Hello")],
+        ),
+        ("unreadable", vec![live(&json!([]))], vec![]),
+    ];
+    for (case, lines, expected) in cases {
+        let mut transcript = Transcript::default();
+        let mut shown = Vec::new();
+        for line in lines {
+            for update in transcript.follow(&host, line).await {
+                if update["sessionUpdate"] == "agent_message_chunk" {
+                    let text = |value: &Value| value.as_str().unwrap().to_owned();
+                    shown.push((text(&update["messageId"]), text(&update["content"]["text"])));
+                }
+            }
+        }
+        let expected = expected
+            .into_iter()
+            .map(|(id, text)| (id.to_owned(), text.to_owned()));
+        assert_eq!(shown, expected.collect::<Vec<_>>(), "{case}");
+    }
+}
