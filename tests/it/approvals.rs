@@ -5,7 +5,7 @@ use agent_host_test_support::{
     Ran, TestEnv,
     chat::{Answer, ChatServer, ask},
     of_kind,
-    terminal::{on_a_terminal, unwrapped},
+    terminal::on_a_terminal,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -88,7 +88,8 @@ fn session_approval_is_remembered() {
         let server = model(&[json!({ "to": 1 }), json!({ "to": 1 }), json!({ "to": 2 })]);
         let ran = on_a_terminal(&env, &server, RUN, keys);
         assert_eq!(ran.code, code, "{ran:?}");
-        let all = unwrapped(&ran.stdout);
+        // The rule is broken between words.
+        let all = ran.stdout.replace("\r\n│ ", " ");
         let shown = all.find(rule).unwrap();
         let asked = all
             .find("Keep this rule, and run send, which is effectful?")
