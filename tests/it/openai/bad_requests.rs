@@ -10,7 +10,7 @@ use std::{
 /// A body, and the status and the code that it is refused with.
 type Case = (Value, u16, &'static str);
 
-fn text(extra: Value) -> Value {
+fn text(extra: &Value) -> Value {
     let mut body = json!({"model": "agent-host", "input": "hi"});
     body.as_object_mut()
         .unwrap()
@@ -18,7 +18,7 @@ fn text(extra: Value) -> Value {
     body
 }
 
-fn chat(extra: Value) -> Value {
+fn chat(extra: &Value) -> Value {
     let mut body = json!({"model": "agent-host", "messages": [{"role": "user", "content": "hi"}]});
     body.as_object_mut()
         .unwrap()
@@ -26,25 +26,25 @@ fn chat(extra: Value) -> Value {
     body
 }
 
-fn items(items: Value) -> Value {
+fn items(items: &Value) -> Value {
     json!({"model": "agent-host", "input": items})
 }
 
-fn messages(messages: Value) -> Value {
+fn messages(messages: &Value) -> Value {
     json!({"model": "agent-host", "messages": messages})
 }
 
-fn user(part: Value) -> Value {
-    items(json!([{"role": "user", "content": [part]}]))
+fn user(part: &Value) -> Value {
+    items(&json!([{"role": "user", "content": [part]}]))
 }
 
-fn function(extra: Value) -> Value {
+fn function(extra: &Value) -> Value {
     let mut function = json!({"type": "function", "name": "f"});
     function
         .as_object_mut()
         .unwrap()
         .extend(extra.as_object().unwrap().clone());
-    text(json!({"tools": [function]}))
+    text(&json!({"tools": [function]}))
 }
 
 fn response_cases() -> Vec<Case> {
@@ -61,124 +61,132 @@ fn response_cases() -> Vec<Case> {
         (json!({"model": "agent-host"}), 400, invalid),
         (json!([]), 400, invalid),
         (json!({"model": 1, "input": "hi"}), 400, invalid),
-        (text(json!({"model": "gpt-5"})), 404, "model_not_found"),
-        (text(json!({"stream": "yes"})), 400, invalid),
-        (text(json!({"magic": 1})), 400, "unknown_parameter"),
-        (text(json!({"background": true})), 400, unsupported),
-        (text(json!({"conversation": "conv_1"})), 400, unsupported),
-        (text(json!({"prompt": {"id": "p"}})), 400, unsupported),
-        (text(json!({"max_tool_calls": 1})), 400, unsupported),
+        (text(&json!({"model": "gpt-5"})), 404, "model_not_found"),
+        (text(&json!({"stream": "yes"})), 400, invalid),
+        (text(&json!({"magic": 1})), 400, "unknown_parameter"),
+        (text(&json!({"background": true})), 400, unsupported),
+        (text(&json!({"conversation": "conv_1"})), 400, unsupported),
+        (text(&json!({"prompt": {"id": "p"}})), 400, unsupported),
+        (text(&json!({"max_tool_calls": 1})), 400, unsupported),
         (
-            text(json!({"text": {"format": {"type": "json_object"}}})),
+            text(&json!({"text": {"format": {"type": "json_object"}}})),
             400,
             unsupported,
         ),
         (
-            text(json!({"text": {"format": {"type": "json_schema", "schema": 1}}})),
+            text(&json!({"text": {"format": {"type": "json_schema", "schema": 1}}})),
             400,
             invalid,
         ),
-        (text(json!({"tool_choice": "required"})), 400, unsupported),
+        (text(&json!({"tool_choice": "required"})), 400, unsupported),
         (
-            text(json!({"tools": [{"type": "web_search"}]})),
+            text(&json!({"tools": [{"type": "web_search"}]})),
             400,
             unsupported,
         ),
-        (text(json!({"tools": [{"type": "function"}]})), 400, invalid),
-        (function(json!({"name": "read_file"})), 400, invalid),
-        (function(json!({"name": "a b"})), 400, invalid),
         (
-            function(json!({"parameters": {"type": "string"}})),
+            text(&json!({"tools": [{"type": "function"}]})),
+            400,
+            invalid,
+        ),
+        (function(&json!({"name": "read_file"})), 400, invalid),
+        (function(&json!({"name": "a b"})), 400, invalid),
+        (
+            function(&json!({"parameters": {"type": "string"}})),
             400,
             invalid,
         ),
         (
-            text(json!({"tools": vec![json!({"type": "function", "name": "f"}); 2]})),
+            text(&json!({"tools": vec![json!({"type": "function", "name": "f"}); 2]})),
             400,
             invalid,
         ),
         (
-            text(json!({"tools": vec![json!({"type": "function", "name": "f"}); 129]})),
+            text(&json!({"tools": vec![json!({"type": "function", "name": "f"}); 129]})),
             400,
             invalid,
         ),
-        (text(json!({"metadata": {"a": 1}})), 400, invalid),
-        (text(json!({"metadata": many})), 400, invalid),
-        (text(json!({"previous_response_id": "resp_1"})), 404, lost),
-        (text(json!({"previous_response_id": no_session})), 404, lost),
-        (text(json!({"previous_response_id": ""})), 404, lost),
-        (text(json!({"previous_response_id": 1})), 400, invalid),
-        (items(json!(1)), 400, invalid),
-        (items(json!("")), 400, invalid),
-        (items(json!([])), 400, invalid),
-        (items(json!(["hi"])), 400, invalid),
-        (items(json!([{"type": "magic"}])), 400, invalid),
+        (text(&json!({"metadata": {"a": 1}})), 400, invalid),
+        (text(&json!({"metadata": many})), 400, invalid),
+        (text(&json!({"previous_response_id": "resp_1"})), 404, lost),
         (
-            items(json!([{"type": "item_reference", "id": "msg_1"}])),
-            400,
-            invalid,
+            text(&json!({"previous_response_id": no_session})),
+            404,
+            lost,
         ),
+        (text(&json!({"previous_response_id": ""})), 404, lost),
+        (text(&json!({"previous_response_id": 1})), 400, invalid),
+        (items(&json!(1)), 400, invalid),
+        (items(&json!("")), 400, invalid),
+        (items(&json!([])), 400, invalid),
+        (items(&json!(["hi"])), 400, invalid),
+        (items(&json!([{"type": "magic"}])), 400, invalid),
         (
-            items(json!([{"role": "assistant", "content": "hi"}])),
-            400,
-            invalid,
-        ),
-        (
-            items(json!([{"role": "robot", "content": "hi"}])),
+            items(&json!([{"type": "item_reference", "id": "msg_1"}])),
             400,
             invalid,
         ),
         (
-            items(json!([{"type": "function_call_output", "call_id": no_call, "output": ""}])),
+            items(&json!([{"role": "assistant", "content": "hi"}])),
+            400,
+            invalid,
+        ),
+        (
+            items(&json!([{"role": "robot", "content": "hi"}])),
+            400,
+            invalid,
+        ),
+        (
+            items(&json!([{"type": "function_call_output", "call_id": no_call, "output": ""}])),
             404,
             "call_not_found",
         ),
-        (user(json!({"type": "magic"})), 400, invalid),
+        (user(&json!({"type": "magic"})), 400, invalid),
         (
-            user(json!({"type": "input_image", "image_url": "https://example.com/a.png"})),
+            user(&json!({"type": "input_image", "image_url": "https://example.com/a.png"})),
             400,
             invalid,
         ),
         (
-            user(json!({"type": "input_image", "image_url": "file:///etc/passwd"})),
+            user(&json!({"type": "input_image", "image_url": "file:///etc/passwd"})),
             400,
             invalid,
         ),
         (
-            user(json!({"type": "input_image", "file_id": "file-1"})),
+            user(&json!({"type": "input_image", "file_id": "file-1"})),
             400,
             invalid,
         ),
         (
-            user(json!({"type": "input_image", "image_url": "data:image/png,a"})),
+            user(&json!({"type": "input_image", "image_url": "data:image/png,a"})),
             400,
             invalid,
         ),
         (
-            user(json!({"type": "input_image", "image_url": "data:image/png;base64,!"})),
+            user(&json!({"type": "input_image", "image_url": "data:image/png;base64,!"})),
             400,
             invalid,
         ),
         (
-            user(json!({"type": "input_image", "image_url": "data:image/png;base64,aGVsbG8="})),
+            user(&json!({"type": "input_image", "image_url": "data:image/png;base64,aGVsbG8="})),
             400,
             invalid,
         ),
         (
-            user(json!({"type": "input_file", "file_url": "https://example.com/a.pdf"})),
+            user(&json!({"type": "input_file", "file_url": "https://example.com/a.pdf"})),
             400,
             invalid,
         ),
         (
             items(
-                json!([{"role": "user", "content": vec![json!({"type": "input_image", "image_url": png}); 65]}]),
+                &json!([{"role": "user", "content": vec![json!({"type": "input_image", "image_url": png}); 65]}]),
             ),
             400,
             invalid,
         ),
         (
             items(
-                json!([{"role": "system", "content": [{"type": "input_image", "image_url": png}]}, {"role": "user", "content": "a"}]),
+                &json!([{"role": "system", "content": [{"type": "input_image", "image_url": png}]}, {"role": "user", "content": "a"}]),
             ),
             400,
             invalid,
@@ -190,42 +198,42 @@ fn chat_cases() -> Vec<Case> {
     let (invalid, unsupported) = ("invalid_request", "unsupported_parameter");
     let call = json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}});
     vec![
-        (chat(json!({"model": "gpt-5"})), 404, "model_not_found"),
-        (chat(json!({"n": 2})), 400, unsupported),
-        (chat(json!({"stop": ["a"]})), 400, unsupported),
-        (chat(json!({"logprobs": true})), 400, unsupported),
+        (chat(&json!({"model": "gpt-5"})), 404, "model_not_found"),
+        (chat(&json!({"n": 2})), 400, unsupported),
+        (chat(&json!({"stop": ["a"]})), 400, unsupported),
+        (chat(&json!({"logprobs": true})), 400, unsupported),
         (
-            chat(json!({"modalities": ["text", "audio"]})),
+            chat(&json!({"modalities": ["text", "audio"]})),
             400,
             unsupported,
         ),
         (
-            chat(json!({"functions": [{"name": "f"}]})),
+            chat(&json!({"functions": [{"name": "f"}]})),
             400,
             unsupported,
         ),
         (
-            chat(json!({"response_format": {"type": "json_object"}})),
+            chat(&json!({"response_format": {"type": "json_object"}})),
             400,
             unsupported,
         ),
-        (chat(json!({"top_k": 1})), 400, "unknown_parameter"),
+        (chat(&json!({"top_k": 1})), 400, "unknown_parameter"),
         (
-            chat(json!({"stream_options": {"include_usage": 1}})),
+            chat(&json!({"stream_options": {"include_usage": 1}})),
             400,
             invalid,
         ),
-        (messages(json!([])), 400, invalid),
-        (messages(json!("hi")), 400, invalid),
-        (messages(json!([{"role": "user"}])), 400, invalid),
+        (messages(&json!([])), 400, invalid),
+        (messages(&json!("hi")), 400, invalid),
+        (messages(&json!([{"role": "user"}])), 400, invalid),
         (
-            messages(json!([{"role": "tool", "tool_call_id": "a", "content": "b"}])),
+            messages(&json!([{"role": "tool", "tool_call_id": "a", "content": "b"}])),
             404,
             "call_not_found",
         ),
         // Two calls of one id, and a result that answers none.
         (
-            messages(json!([
+            messages(&json!([
                 {"role": "user", "content": "a"},
                 {"role": "assistant", "tool_calls": [call, call]},
                 {"role": "user", "content": "b"},
@@ -234,7 +242,7 @@ fn chat_cases() -> Vec<Case> {
             invalid,
         ),
         (
-            messages(json!([
+            messages(&json!([
                 {"role": "user", "content": "a"},
                 {"role": "tool", "tool_call_id": "x", "content": "b"},
                 {"role": "user", "content": "b"},
@@ -244,7 +252,7 @@ fn chat_cases() -> Vec<Case> {
         ),
         (
             messages(
-                json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}}]}]),
+                &json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}}]}]),
             ),
             400,
             invalid,

@@ -86,7 +86,7 @@ fn commentary_and_reasoning_are_items() {
     env.write("note.txt", "hello");
     let read_it = || {
         let calls = [("read_file", json!({"path": "note.txt"}))];
-        Answer::calls(&calls).with_text("Let me look.")
+        Answer::calls(&calls).with("content", "Let me look.")
     };
     let said = || Answer::reasoned("A note.", "It says hello.");
     let model = ChatServer::start(vec![
@@ -160,6 +160,40 @@ fn commentary_and_reasoning_are_items() {
         json!(joined("reasoning_content")),
         message["reasoning_content"]
     );
+}
+
+/// The reasoning before calls is not mixed with that of the next reply.
+#[test]
+fn reasoning_of_each_reply_is_an_item() {
+    let env = TestEnv::new();
+    env.write("note.txt", "hello");
+    let read_it = Answer::calls(&[("read_file", json!({"path": "note.txt"}))]);
+    let model = ChatServer::start(vec![
+        read_it.with("reasoning_content", "A file."),
+        Answer::reasoned("A note.", "It says hello."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let events = stream(&server, &json!({"model": "agent-host", "input": "Read it"}));
+    let output = &events.last().unwrap()["response"]["output"];
+    let texts: Vec<&Value> = output
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| match item["type"].as_str() {
+            Some("reasoning") => &item["summary"][0]["text"],
+            _ => &item["content"][0]["text"],
+        })
+        .collect();
+    assert_eq!(
+        json!(texts),
+        json!(["A file.", "A note.", "It says hello."])
+    );
+    let done: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["type"] == "response.output_item.done")
+        .map(|event| &event["item"])
+        .collect();
+    assert_eq!(&json!(done), output);
 }
 
 /// A reply that breaks off is closed as incomplete, and the response does not have it.

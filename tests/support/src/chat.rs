@@ -131,10 +131,10 @@ impl Answer {
         answer
     }
 
-    /// This answer, with a text before its calls.
-    pub fn with_text(mut self, text: &str) -> Self {
+    /// This answer, with a text before its calls: its `content` or `reasoning_content`.
+    pub fn with(mut self, field: &str, text: &str) -> Self {
         let role = "\"role\":\"assistant\"";
-        let said = format!("{role},\"content\":{}", json!(text));
+        let said = format!("{role},\"{field}\":{}", json!(text));
         self.body = self.body.replacen(role, &said, 1);
         self
     }

@@ -1,4 +1,4 @@
-//! The input of a client: a message behind the conversation so far, or the results of its functions.
+//! The input of a client: a message behind the conversation so far, or results of its functions.
 
 use super::{
     content::{Content, to_json},

@@ -5,7 +5,7 @@ use super::{
     ids::RunId,
     outcome::{Item, Outcome},
 };
-use agent_host_types::id::CallId;
+use agent_host_types::{event::Event, id::CallId};
 
 /// A kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +135,9 @@ impl Live {
                 if !self.is_quiet {
                     self.send_items(pieces);
                 }
+                if let Event::ModelReplied { .. } = record.event {
+                    self.end_reply(pieces);
+                }
                 self.is_over = self.outcome.has_ended();
             }
             Some(Update::Text(text)) if !self.is_quiet => {
@@ -156,6 +159,17 @@ impl Live {
         }
         if self.is_over {
             self.end(pieces);
+        }
+    }
+
+    /// Closes what a reply left open: its items are in the journal.
+    fn end_reply(&mut self, pieces: &mut Vec<Piece>) {
+        self.has_reasoned = false;
+        let is_commentary = false;
+        match self.open_kind() {
+            Some(Kind::Reasoning) => self.close(Closed::Complete { is_commentary }, pieces),
+            Some(Kind::Message) => self.close(Closed::Void, pieces),
+            None => {}
         }
     }
 
@@ -189,10 +203,7 @@ impl Live {
                 Item::Message {
                     text,
                     is_commentary,
-                } => {
-                    self.send_text(Kind::Message, text, is_commentary, pieces);
-                    self.has_reasoned = false;
-                }
+                } => self.send_text(Kind::Message, text, is_commentary, pieces),
                 Item::Call {
                     call_id,
                     name,
