@@ -198,8 +198,14 @@ fn permissions_decide_and_are_remembered() {
         .filter(|update| update["status"] == "completed")
         .collect();
     assert_eq!(completed.len(), 2);
-    assert_eq!(completed[0]["content"][0]["type"], "diff");
-    assert_eq!(completed[0]["content"][0]["newText"], "one\nthree\n");
+    let new = &completed[0]["content"][0];
+    assert_eq!(
+        (&new["type"], &new["oldText"]),
+        (&json!("diff"), &Value::Null)
+    );
+    assert_eq!(new["newText"], "one\nthree\n");
+    // No one read that file before.
+    assert_eq!(completed[1]["content"][0]["type"], "content");
 }
 
 /// Whatever is no clear choice decides nothing: the session waits, and no call runs.

@@ -35,8 +35,8 @@ const REJECT_ONCE: &str = "reject-once";
 const NO_ANSWER: &str = "no-answer";
 
 impl AcpAgent {
-    /// Asks for what a turn waits for, and returns the input that continues it. `path` has the calls
-    /// that started the agent which waits, outermost first.
+    /// Asks for what a turn waits for, and returns the input that continues it. `path` has the
+    /// calls that started the agent which waits, outermost first.
     pub(crate) fn ask<'a>(
         &'a self,
         session: SessionId,
@@ -115,8 +115,7 @@ impl AcpAgent {
         fields.insert("status".to_owned(), "pending".into());
         let preview = json!({"type": "text", "text": CallPreview::unwrapped(call).to_string()});
         let texts = registry.file_texts(&call.tool, &call.input).await;
-        let whole = texts.and_then(Result::ok);
-        let diff = tools::diff(registry, &call.tool, &call.input, whole);
+        let diff = tools::diff(registry, &call.tool, &call.input, texts);
         if let Some(diff) = &diff {
             opened.transcript.keep_diff(&id, diff.clone());
         }

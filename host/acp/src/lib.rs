@@ -32,9 +32,9 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time that cancelled prompts get to record their end.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Serves one client until its input ends or `stop` is cancelled. What runs is drained then: what was
-/// started ends, nothing else starts, and each session can be resumed. `agent` is the name of the
-/// agent that new sessions talk to; without one it is that of the file's top level.
+/// Serves one client until its input ends or `stop` is cancelled. What runs is drained then: what
+/// was started ends, nothing else starts, and each session can be resumed. `agent` is the name of
+/// the agent that new sessions talk to; without one it is that of the file's top level.
 ///
 /// # Errors
 /// The output cannot be written, and not because the client closed it.
@@ -64,8 +64,8 @@ fn is_closed(error: &io::Error) -> bool {
     matches!(error.kind(), BrokenPipe | ConnectionReset)
 }
 
-/// Handles the lines of the client, one after the other. A prompt is a task of its own: it waits for
-/// answers that come as later lines.
+/// Handles the lines of the client, one after the other. A prompt is a task of its own: it waits
+/// for answers that come as later lines.
 async fn read_lines(agent: &Arc<AcpAgent>, input: Input, stop: &CancellationToken) {
     let decoder = LineDecoder::new(MAX_LINE_BYTES);
     let mut lines = FramedRead::with_capacity(input, decoder, LineDecoder::BUFFER_BYTES);

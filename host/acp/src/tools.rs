@@ -154,23 +154,23 @@ fn host_path(grants: &Grants, path: &str) -> Option<PathBuf> {
     Some(place)
 }
 
-/// Returns the change that a call of `builtin:files` makes, as content of the protocol: the text
-/// that it writes in the place of another. `before` is the whole file where it was read.
+/// Returns the change that a call of `builtin:files` makes, as content of the protocol. `texts` are
+/// those of the whole file, as [`Registry::file_texts`] returns them. Without them the change of an
+/// edit is known, but not that of a write: content without an old text is that of a new file.
 pub(crate) fn diff(
     registry: &Registry,
     tool: &str,
     input: &Map<String, Value>,
-    whole: Option<(String, String)>,
+    texts: Option<Result<(String, String), String>>,
 ) -> Option<Value> {
     let written = registry.written_text(tool, input)?;
     let path = host_path(&registry.component_of(tool)?.grants, written.path)?;
-    let (old, new) = match whole {
-        Some((before, after)) => (Some(before), after),
-        None => (written.old.map(str::to_owned), written.new.to_owned()),
+    let (old, new) = match (texts, written.old) {
+        (Some(Ok((before, after))), _) => (Some(before), after),
+        (_, Some(old)) => (Some(old.to_owned()), written.new.to_owned()),
+        (Some(Err(_)), None) => (None, written.new.to_owned()),
+        (None, None) => return None,
     };
-    let mut diff = json!({"type": "diff", "path": path.to_string_lossy(), "newText": new});
-    if let (Some(old), Some(diff)) = (old, diff.as_object_mut()) {
-        diff.insert("oldText".to_owned(), old.into());
-    }
-    Some(diff)
+    let path = path.to_string_lossy();
+    Some(json!({"type": "diff", "path": path, "oldText": old, "newText": new}))
 }

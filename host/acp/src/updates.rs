@@ -233,29 +233,27 @@ impl Transcript {
     /// Returns what was not sent of a reply, and its calls.
     fn reply(&mut self, registry: &Registry, reply: ModelReply) -> Vec<Value> {
         let mut updates = Vec::new();
-        for (kind, whole, sent) in [
-            (
-                "agent_thought_chunk",
-                &reply.reasoning,
-                std::mem::take(&mut self.reasoning),
-            ),
-            (
-                "agent_message_chunk",
-                &reply.text,
-                std::mem::take(&mut self.text),
-            ),
-        ] {
-            let rest = whole.strip_prefix(&sent).unwrap_or_else(|| {
-                // Another text, such as that of a hook, is another message.
-                self.messages += 1;
-                whole
-            });
-            if !rest.is_empty() {
-                updates.push(self.chunk(kind, rest));
-            }
+        // Reasoning that the journal does not keep was shown as it came.
+        if let Some(rest) = reply.reasoning.strip_prefix(&self.reasoning)
+            && !rest.is_empty()
+        {
+            updates.push(self.chunk("agent_thought_chunk", rest));
+        }
+        let rest = reply.text.strip_prefix(&self.text).unwrap_or_else(|| {
+            // Another text, such as that of a hook, is another message.
+            self.messages += 1;
+            &reply.text
+        });
+        if !rest.is_empty() {
+            updates.push(self.chunk("agent_message_chunk", rest));
         }
         self.next_message();
-        self.used = reply.usage.input_tokens + reply.usage.output_tokens;
+        let Usage {
+            input_tokens,
+            output_tokens,
+            ..
+        } = reply.usage;
+        self.used = input_tokens.saturating_add(output_tokens);
         for call in reply.tool_calls {
             updates.extend(self.announced(registry, &call.id.0, &call.name, call.input.as_ref()));
         }
@@ -275,7 +273,7 @@ impl Transcript {
         if !said.is_empty() {
             self.next_message();
         }
-        // The window of an unknown model is assumed, and the user is told nothing that is not known.
+        // The window of an unknown model is only assumed.
         let known = host.config().context.filter(|context| context.is_known);
         let usage = known.filter(|_| self.used > 0).map(|context| {
             let total = &outcome.summary.total_usage;

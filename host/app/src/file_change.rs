@@ -76,8 +76,8 @@ pub struct WrittenText<'a> {
 }
 
 impl Registry {
-    /// Returns the text that a call writes to a file; `None` if it is not one of `builtin:files` that
-    /// writes a text.
+    /// Returns the text that a call writes to a file; `None` if it is not one of `builtin:files`
+    /// that writes a text.
     #[must_use]
     pub fn written_text<'a>(
         &self,
