@@ -279,13 +279,13 @@ const OTHERS: &str = "agent/*/approval agent/*/description agent/*/name agent/*/
     external-tool/*/name external-tool/*/title grants/artifacts grants/dir/*/guest \
     grants/dir/*/mask/* grants/dir/*/mode grants/env/*/name grants/env/*/value \
     grants/http/*/host grants/http/*/methods/* grants/http/*/path grants/http/*/scheme \
-    grants/secrets/* hook/*/name hook/*/on-error hook/*/points/* hook/*/tools/* mcp/*/approval \
+    grants/secrets/* hook/*/name hook/*/on-error hook/*/points/* hook/*/tools/* keys mcp/*/approval \
     mcp/*/command/* mcp/*/dir mcp/*/env/*/name mcp/*/name mcp/*/oauth/client-id \
     mcp/*/oauth/client-metadata-url mcp/*/oauth/scopes/* mcp/*/read-only/* mcp/*/tools/* \
     network/no-proxy/* openai-compat/base-url permission-prompts provider/*/base-url \
     provider/*/key-header provider/*/kind provider/*/name provider/*/query/api-version \
     rule/*/agent rule/*/arguments//path rule/*/decision rule/*/name rule/*/reason rule/*/tool \
-    sandbox/pooling secret/*/audience secret/*/name session/durability settings/cache-lifetime \
+    sandbox/pooling secret/*/audience secret/*/name session/durability session/undo-bytes settings/cache-lifetime \
     settings/effort settings/models/openai:gpt-*/effort settings/prompt-cache-key \
     settings/service-tier settings/stop/* settings/thinking settings/tool-choice \
     settings/verbosity system tool/*/approval tool/*/approvals/write_file tool/*/artifacts \

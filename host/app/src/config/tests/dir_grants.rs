@@ -205,7 +205,7 @@ fn dir_grant_of_kernel_files_is_refused() {
                 "{toml}"
             );
         }
-        let argument = format!("dir:{host}:ro");
+        let argument = format!("dir:{host}");
         assert_eq!(tree.refusal("", &granted(&[&argument])), expected, "{host}");
     }
     // A link there leads to where it leads.

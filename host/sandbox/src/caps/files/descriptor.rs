@@ -323,6 +323,8 @@ impl HostDescriptor for FilesView<'_> {
                 Some(_) => return Err(ErrorCode::NotPermitted.into()),
             }
             let (name, new_name) = (old.name()?, new.name()?);
+            // The file can be changed by its new name, too.
+            ctx.keep(&dir, &old)?;
             let none = AtFlags::empty();
             ctx.create(&new_dir, &new, 0, || {
                 rustix::fs::linkat(&*old.parent, name, &*new.parent, new_name, none)
