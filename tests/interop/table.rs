@@ -15,11 +15,13 @@ const LISTS: [&str; 6] = [
 ];
 
 /// The lists of packages of npm.
-const PACKAGES: [&str; 4] = [
+const PACKAGES: [&str; 6] = [
     "wires/aimock/package.json",
     "mcp_conformance/package.json",
     "mcp_servers/package.json",
     "page/package.json",
+    "acp/package.json",
+    "openai_sdk/package.json",
 ];
 
 /// Every pinned package as in the table: its name in backticks, and its version.
