@@ -15,6 +15,10 @@ pub(crate) const CHAT: [&str; 4] = ["run", "--quiet", "--model", "openai-compat:
 const QUESTION: &str = "What do you want to know? (/help for help, Ctrl-D leaves)";
 const CTRL_C: &str = "\u{3}";
 pub(crate) const CTRL_D: &str = "\u{4}";
+
+/// The widths of the terminal, in columns.
+pub(crate) const WIDTHS: [u16; 3] = [60, 80, 200];
+
 const ESCAPE: &str = "\u{1b}";
 const UP: &str = "\u{1b}[A";
 
@@ -72,7 +76,7 @@ fn rows_of(text: &str, columns: usize, width: usize) -> Vec<String> {
 #[test]
 fn composer_fits_every_width() {
     let server = ChatServer::start(Vec::new());
-    for columns in [60, 80, 200] {
+    for columns in WIDTHS {
         for (text, width) in [("0123456789".repeat(30), 1), ("日本語".repeat(40), 2)] {
             let env = TestEnv::new();
             let mut screen = begin(&env, &server, columns);
@@ -125,53 +129,59 @@ fn pasted_control_characters_are_shown_and_sent() {
 
 #[test]
 fn typed_bytes_that_are_no_text_leave_a_mark() {
-    let env = TestEnv::new();
-    let server = ChatServer::start(vec![Answer::text("Seen.")]);
-    let mut screen = begin(&env, &server, 80);
-    screen.types(b"caf\xe9 \xffok\r");
-    screen.until_row("Seen.");
-    assert_eq!(
-        user_messages(&server.requests()[0]),
-        ["caf\u{fffd} \u{fffd}ok"]
-    );
+    for columns in WIDTHS {
+        let env = TestEnv::new();
+        let server = ChatServer::start(vec![Answer::text("Seen.")]);
+        let mut screen = begin(&env, &server, columns);
+        screen.types(b"caf\xe9 \xffok\r");
+        screen.until_row("Seen.");
+        assert_eq!(
+            user_messages(&server.requests()[0]),
+            ["caf\u{fffd} \u{fffd}ok"]
+        );
+    }
 }
 
 /// A paste is one message, of any size, and the screen shows its end.
 #[test]
 fn large_paste_is_one_message() {
-    let env = TestEnv::new();
-    env.configure("[context]\nwindow-tokens = 2000000\n");
-    let server = ChatServer::start(vec![Answer::text("Long.")]);
-    let mut screen = begin(&env, &server, 80);
-    let lines: Vec<String> = (0..20_000)
-        .map(|line| format!("{line:05} {}", "x".repeat(45)))
-        .collect();
-    let text = lines.join("\n");
-    assert!(text.len() > 1_000_000);
-    screen.types(paste(&lines.join("\r")));
-    let last = format!("  {}", lines.last().unwrap());
-    screen.until_last_row(&last);
-    screen.types("\r");
-    screen.until_row("Long.");
-    assert_eq!(user_messages(&server.requests()[0]), [text]);
+    for columns in WIDTHS {
+        let env = TestEnv::new();
+        env.configure("[context]\nwindow-tokens = 2000000\n");
+        let server = ChatServer::start(vec![Answer::text("Long.")]);
+        let mut screen = begin(&env, &server, columns);
+        let lines: Vec<String> = (0..20_000)
+            .map(|line| format!("{line:05} {}", "x".repeat(45)))
+            .collect();
+        let text = lines.join("\n");
+        assert!(text.len() > 1_000_000);
+        screen.types(paste(&lines.join("\r")));
+        let last = format!("  {}", lines.last().unwrap());
+        screen.until_last_row(&last);
+        screen.types("\r");
+        screen.until_row("Long.");
+        assert_eq!(user_messages(&server.requests()[0]), [text]);
+    }
 }
 
 /// Alt-Enter and a backslash begin a line, and Enter sends all of them. A line may be longer than the
 /// 4,095 bytes that a terminal's own editor keeps.
 #[test]
 fn message_of_several_and_long_lines_is_sent_whole() {
-    let env = TestEnv::new();
-    let server = ChatServer::start(vec![Answer::text("Seen.")]);
-    let mut screen = begin(&env, &server, 80);
-    let long = "z".repeat(10_000);
-    screen.types(format!("one\u{1b}\rtwo\\\r{long}"));
-    screen.until_text("zzz");
-    screen.types("\r");
-    screen.until_row("Seen.");
-    assert_eq!(
-        user_messages(&server.requests()[0]),
-        [format!("one\ntwo\n{long}")]
-    );
+    for columns in WIDTHS {
+        let env = TestEnv::new();
+        let server = ChatServer::start(vec![Answer::text("Seen.")]);
+        let mut screen = begin(&env, &server, columns);
+        let long = "z".repeat(10_000);
+        screen.types(format!("one\u{1b}\rtwo\\\r{long}"));
+        screen.until_text("zzz");
+        screen.types("\r");
+        screen.until_row("Seen.");
+        assert_eq!(
+            user_messages(&server.requests()[0]),
+            [format!("one\ntwo\n{long}")]
+        );
+    }
 }
 
 /// Keys that are pressed during an answer are the beginning of the next message; Enter among them
@@ -300,89 +310,97 @@ fn stopped_answer_leaves_the_conversation_open() {
 /// In the composer, Ctrl-C empties the text, and leaves when it is pressed again.
 #[test]
 fn interrupt_in_the_composer_leaves_at_the_second_time() {
-    let env = TestEnv::new();
-    let server = ChatServer::start(Vec::new());
-    let mut screen = begin(&env, &server, 80);
-    screen.types("a thought");
-    screen.until_last_row("> a thought");
-    screen.types(CTRL_C);
-    screen.until_last_row("Ctrl-C again leaves; Ctrl-D does, too.");
-    // Another key, and the text is still there.
-    screen.types(UP);
-    screen.until_last_row("> a thought");
-    screen.types(CTRL_C);
-    screen.until_last_row("Ctrl-C again leaves; Ctrl-D does, too.");
-    screen.types(CTRL_C);
-    assert_eq!(screen.end(), Some(130));
+    for columns in WIDTHS {
+        let env = TestEnv::new();
+        let server = ChatServer::start(Vec::new());
+        let mut screen = begin(&env, &server, columns);
+        screen.types("a thought");
+        screen.until_last_row("> a thought");
+        screen.types(CTRL_C);
+        screen.until_last_row("Ctrl-C again leaves; Ctrl-D does, too.");
+        // Another key, and the text is still there.
+        screen.types(UP);
+        screen.until_last_row("> a thought");
+        screen.types(CTRL_C);
+        screen.until_last_row("Ctrl-C again leaves; Ctrl-D does, too.");
+        screen.types(CTRL_C);
+        assert_eq!(screen.end(), Some(130));
+    }
 }
 
 /// The history belongs to a project, and has neither secrets nor the text of others.
 #[test]
 fn history_is_there_in_the_next_conversation() {
-    let env = TestEnv::new();
-    let server = ChatServer::start(vec![
-        Answer::text("One."),
-        Answer::text("Two."),
-        Answer::text("Three."),
-    ]);
-    let mut screen = begin(&env, &server, 80);
-    for (message, answer) in [
-        ("find a red thing", "One."),
-        (" the password is x", "Two."),
-        ("two\u{1b}\rlines", "Three."),
-    ] {
-        screen.types(format!("{message}\r"));
-        screen.until_row(answer);
-        screen.until_last_row(">");
-    }
-    screen.types(CTRL_D);
-    assert_eq!(screen.end(), Some(0));
+    for columns in WIDTHS {
+        let env = TestEnv::new();
+        let server = ChatServer::start(vec![
+            Answer::text("One."),
+            Answer::text("Two."),
+            Answer::text("Three."),
+        ]);
+        let mut screen = begin(&env, &server, columns);
+        for (message, answer) in [
+            ("find a red thing", "One."),
+            (" the password is x", "Two."),
+            ("two\u{1b}\rlines", "Three."),
+        ] {
+            screen.types(format!("{message}\r"));
+            screen.until_row(answer);
+            screen.until_last_row(">");
+        }
+        screen.types(CTRL_D);
+        assert_eq!(screen.end(), Some(0));
 
-    let mut screen = begin(&env, &server, 80);
-    screen.types(UP);
-    screen.until(|rows| rows.ends_with(&["> two".to_owned(), "  lines".to_owned()]));
-    // Up in the text, and then to the message before.
-    screen.types(format!("{UP}{UP}"));
-    screen.until_last_row("> find a red thing");
-    screen.types(format!("{CTRL_C}\u{12}lin"));
-    screen.until_last_row("search: lin");
-    screen.until_row("> two");
-    screen.types("\r");
-    screen.until_last_row("  lines");
-    screen.types(CTRL_D);
+        let mut screen = begin(&env, &server, columns);
+        screen.types(UP);
+        screen.until(|rows| rows.ends_with(&["> two".to_owned(), "  lines".to_owned()]));
+        // Up in the text, and then to the message before.
+        screen.types(format!("{UP}{UP}"));
+        screen.until_last_row("> find a red thing");
+        screen.types(format!("{CTRL_C}\u{12}lin"));
+        screen.until_last_row("search: lin");
+        screen.until_row("> two");
+        screen.types("\r");
+        screen.until_last_row("  lines");
+        screen.types(CTRL_D);
+    }
 }
 
 /// The text that was not sent when the terminal went away is in the history.
 #[test]
 fn vanishing_terminal_loses_nothing() {
-    let env = TestEnv::new();
-    let server = ChatServer::start(Vec::new());
-    let mut screen = begin(&env, &server, 80);
-    screen.types(paste("a long\rthought"));
-    screen.until_last_row("  thought");
-    screen.hang_up();
-    let mut screen = begin(&env, &server, 80);
-    screen.types(UP);
-    screen.until_last_row("  thought");
-    screen.until_row("> a long");
-    assert_eq!(server.requests(), [json!(null); 0]);
+    for columns in WIDTHS {
+        let env = TestEnv::new();
+        let server = ChatServer::start(Vec::new());
+        let mut screen = begin(&env, &server, columns);
+        screen.types(paste("a long\rthought"));
+        screen.until_last_row("  thought");
+        screen.hang_up();
+        let mut screen = begin(&env, &server, columns);
+        screen.types(UP);
+        screen.until_last_row("  thought");
+        screen.until_row("> a long");
+        assert_eq!(server.requests(), [json!(null); 0]);
+    }
 }
 
 #[test]
 fn tab_completes_commands_and_files() {
-    let env = TestEnv::new();
-    env.write("notes.txt", "");
-    env.write("nothing.md", "");
-    let server = ChatServer::start(Vec::new());
-    let mut screen = begin(&env, &server, 80);
-    screen.types("/qu\t");
-    screen.until_row("> /quit");
-    screen.types("\u{15}read @n\t");
-    screen.until(|rows| {
-        rows.ends_with(&["> read @not".to_owned(), "notes.txt  nothing.md".to_owned()])
-    });
-    screen.types("e\t now");
-    screen.until_last_row("> read @notes.txt now");
+    for columns in WIDTHS {
+        let env = TestEnv::new();
+        env.write("notes.txt", "");
+        env.write("nothing.md", "");
+        let server = ChatServer::start(Vec::new());
+        let mut screen = begin(&env, &server, columns);
+        screen.types("/qu\t");
+        screen.until_row("> /quit");
+        screen.types("\u{15}read @n\t");
+        screen.until(|rows| {
+            rows.ends_with(&["> read @not".to_owned(), "notes.txt  nothing.md".to_owned()])
+        });
+        screen.types("e\t now");
+        screen.until_last_row("> read @notes.txt now");
+    }
 }
 
 #[test]

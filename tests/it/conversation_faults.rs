@@ -1,7 +1,7 @@
 //! Faults that end an answer and never the conversation, terminals that go away, and what is shown
 //! while an answer takes its time: on screens of 60, 80 and 200 columns.
 
-use crate::conversation::{CHAT, CTRL_D, begin, held_at, paste, user_messages};
+use crate::conversation::{CHAT, CTRL_D, WIDTHS, begin, held_at, paste, user_messages};
 use agent_host_test_support::{
     TestEnv,
     chat::{Answer, ChatServer},
@@ -11,7 +11,6 @@ use agent_host_test_support::{
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-const WIDTHS: [u16; 3] = [60, 80, 200];
 const UP: &str = "\u{1b}[A";
 const RETRY: &str = "Enter on the message, or /retry, sends it again.";
 
@@ -59,21 +58,24 @@ fn fault_at_each_width_leaves_the_message() {
 
 #[test]
 fn answer_that_takes_too_long_is_asked_for_again() {
-    let env = TestEnv::new();
-    env.write(
-        "agent.toml",
-        "[openai-compat]\nretries = 0\nfirst-chunk-timeout-seconds = 1\n",
-    );
-    let (server, arrived, release) = held_at(0, vec![Answer::text("Late."), Answer::text("Here.")]);
-    let mut screen = begin(&env, &server, 80);
-    screen.types("a question\r");
-    arrived();
-    screen.until_row(RETRY);
-    release.send(()).unwrap();
-    screen.until_last_row("> a question");
-    ask(&mut screen, "", "Here.");
-    leave(screen);
-    assert_eq!(user_messages(&server.requests()[1]), ["a question"]);
+    for columns in WIDTHS {
+        let env = TestEnv::new();
+        env.write(
+            "agent.toml",
+            "[openai-compat]\nretries = 0\nfirst-chunk-timeout-seconds = 1\n",
+        );
+        let (server, arrived, release) =
+            held_at(0, vec![Answer::text("Late."), Answer::text("Here.")]);
+        let mut screen = begin(&env, &server, columns);
+        screen.types("a question\r");
+        arrived();
+        screen.until_row(RETRY);
+        release.send(()).unwrap();
+        screen.until_last_row("> a question");
+        ask(&mut screen, "", "Here.");
+        leave(screen);
+        assert_eq!(user_messages(&server.requests()[1]), ["a question"]);
+    }
 }
 
 /// The model is told of a failure, answers, and is asked further questions.
@@ -179,62 +181,69 @@ fn steps_of_an_agent_are_indented() {
 /// A text that is too long for the history of sent messages is nowhere else.
 #[test]
 fn large_paste_outlives_the_terminal() {
-    let env = TestEnv::new();
-    let server = ChatServer::start(Vec::new());
-    let mut screen = begin(&env, &server, 80);
-    let lines: Vec<String> = (0..20_000)
-        .map(|line| format!("{line:05} {}", "x".repeat(45)))
-        .collect();
-    screen.types(paste(&lines.join("\r")));
-    let last = format!("  {}", lines.last().unwrap());
-    screen.until_last_row(&last);
-    screen.hang_up();
-    let mut screen = begin(&env, &server, 80);
-    screen.types(UP);
-    screen.until_last_row(&last);
+    for columns in WIDTHS {
+        let env = TestEnv::new();
+        let server = ChatServer::start(Vec::new());
+        let mut screen = begin(&env, &server, columns);
+        let lines: Vec<String> = (0..20_000)
+            .map(|line| format!("{line:05} {}", "x".repeat(45)))
+            .collect();
+        screen.types(paste(&lines.join("\r")));
+        let last = format!("  {}", lines.last().unwrap());
+        screen.until_last_row(&last);
+        screen.hang_up();
+        let mut screen = begin(&env, &server, columns);
+        screen.types(UP);
+        screen.until_last_row(&last);
+    }
 }
 
 /// The answer ends with the terminal; its message is in the session, and what was typed meanwhile in
 /// the history.
 #[test]
 fn terminal_that_vanishes_during_an_answer_loses_nothing() {
-    let env = TestEnv::new();
-    let (server, arrived, release) = held_at(0, vec![Answer::text("Lost."), Answer::text("Here.")]);
-    let mut screen = begin_with_steps(&env, &server, 80);
-    screen.types("one\r");
-    arrived();
-    screen.types("the next thought");
-    screen.until_text("> the next thought");
-    screen.hang_up();
-    release.send(()).unwrap();
-    let mut screen = OnScreen::start(&env, &server, 80, &["run", "-c"]);
-    // The message without an answer is sent again.
-    screen.until_row(RETRY);
-    screen.until_last_row("> one");
-    ask(&mut screen, "", "Here.");
-    screen.types(UP);
-    screen.until_last_row("> one");
-    screen.types(UP);
-    screen.until_last_row("> the next thought");
-    assert_eq!(user_messages(&server.requests()[1]), ["one"]);
+    for columns in WIDTHS {
+        let env = TestEnv::new();
+        let (server, arrived, release) =
+            held_at(0, vec![Answer::text("Lost."), Answer::text("Here.")]);
+        let mut screen = begin_with_steps(&env, &server, columns);
+        screen.types("one\r");
+        arrived();
+        screen.types("the next thought");
+        screen.until_text("> the next thought");
+        screen.hang_up();
+        release.send(()).unwrap();
+        let mut screen = OnScreen::start(&env, &server, columns, &["run", "-c"]);
+        // The message without an answer is sent again.
+        screen.until_row(RETRY);
+        screen.until_last_row("> one");
+        ask(&mut screen, "", "Here.");
+        screen.types(UP);
+        screen.until_last_row("> one");
+        screen.types(UP);
+        screen.until_last_row("> the next thought");
+        assert_eq!(user_messages(&server.requests()[1]), ["one"]);
+    }
 }
 
 /// Nothing is decided by a terminal that goes away, and the call is asked about again.
 #[test]
 fn terminal_that_vanishes_during_an_approval_decides_nothing() {
-    let env = TestEnv::new();
-    env.configure("[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n");
-    let write = json!({ "path": "note.txt", "content": "hello" });
-    let server = ChatServer::start(vec![Answer::calls(&[("write_file", write)])]);
-    let mut screen = begin(&env, &server, 80);
-    screen.types("write\r");
-    screen.until_text("Run write_file, which is effectful? [y] yes");
-    screen.until_last_row(">");
-    screen.types("y");
-    screen.until_last_row("> y");
-    screen.hang_up();
-    assert!(!env.work().join("note.txt").exists());
-    assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 0);
-    let mut screen = OnScreen::start(&env, &server, 80, &["run", "-c"]);
-    screen.until_text("Run write_file, which is effectful? [y] yes");
+    for columns in WIDTHS {
+        let env = TestEnv::new();
+        env.configure("[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n");
+        let write = json!({ "path": "note.txt", "content": "hello" });
+        let server = ChatServer::start(vec![Answer::calls(&[("write_file", write)])]);
+        let mut screen = begin(&env, &server, columns);
+        screen.types("write\r");
+        screen.until_text("Run write_file, which is effectful? [y] yes");
+        screen.until_last_row(">");
+        screen.types("y");
+        screen.until_last_row("> y");
+        screen.hang_up();
+        assert!(!env.work().join("note.txt").exists());
+        assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 0);
+        let mut screen = OnScreen::start(&env, &server, columns, &["run", "-c"]);
+        screen.until_text("Run write_file, which is effectful? [y] yes");
+    }
 }

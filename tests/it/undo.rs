@@ -1,7 +1,7 @@
 //! `undo`: the files that an answer changed are as they were, whatever could not be is listed, and
 //! the model is told.
 
-use crate::conversation::begin;
+use crate::conversation::{WIDTHS, begin};
 use agent_host_test_support::{
     Ran, TestEnv,
     api::ApiServer,
@@ -266,25 +266,27 @@ fn effects_outside_of_the_sandbox_are_listed() {
 /// `/undo` in a conversation.
 #[test]
 fn conversation_undoes_its_last_answer() {
-    let env = env();
-    let server = ChatServer::start(vec![write("note.txt", "two"), Answer::text("Done.")]);
-    let mut screen = begin(&env, &server, 80);
-    screen.types("go\r");
-    screen.until_row("Done.");
-    screen.until_last_row(">");
-    env.write("note.txt", "mine");
-    screen.types("/undo\r");
-    screen.until_text("Not restored (/undo --force restores what was changed since)");
-    screen.until_last_row(">");
-    screen.types("/undo now\r");
-    screen.until_text("it is /undo, or /undo --force");
-    screen.until_last_row(">");
-    screen.types("/undo --force\r");
-    screen.until_text("written back  note.txt");
-    screen.until_last_row(">");
-    assert_eq!(texts(&env, &["note.txt"]), [Some("one".to_owned())]);
-    screen.types("/quit\r");
-    assert_eq!(screen.end(), Some(0));
+    for columns in WIDTHS {
+        let env = env();
+        let server = ChatServer::start(vec![write("note.txt", "two"), Answer::text("Done.")]);
+        let mut screen = begin(&env, &server, columns);
+        screen.types("go\r");
+        screen.until_row("Done.");
+        screen.until_last_row(">");
+        env.write("note.txt", "mine");
+        screen.types("/undo\r");
+        screen.until_text("Not restored (/undo --force restores what was changed since)");
+        screen.until_last_row(">");
+        screen.types("/undo now\r");
+        screen.until_text("it is /undo, or /undo --force");
+        screen.until_last_row(">");
+        screen.types("/undo --force\r");
+        screen.until_text("written back  note.txt");
+        screen.until_last_row(">");
+        assert_eq!(texts(&env, &["note.txt"]), [Some("one".to_owned())]);
+        screen.types("/quit\r");
+        assert_eq!(screen.end(), Some(0));
+    }
 }
 
 /// The API undoes a session that does not run, and an approval that waits stays open.
