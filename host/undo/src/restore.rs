@@ -199,20 +199,17 @@ impl Run {
 
     fn undo_changes(&mut self, log: &UndoLog, changes: &Changes<'_>) -> io::Result<bool> {
         let mut is_whole = true;
-        // Directories that were removed are made again before what was in them, and those that were
-        // created go after what is in them.
-        let (made, others): (Vec<_>, Vec<_>) = changes
-            .iter()
-            .partition(|(_, (before, after))| is_created_dir(before, *after));
-        let (removed, files): (Vec<_>, Vec<_>) = others
-            .into_iter()
-            .partition(|(_, (before, _))| matches!(before, PathState::Dir { .. }));
-        let depth = |(path, _): &(&&UndoPath, _)| path.depth();
-        let mut removed = removed;
-        removed.sort_by_key(depth);
-        let mut made = made;
-        made.sort_by_key(|change| Reverse(depth(change)));
-        for (path, (before, after)) in removed.into_iter().chain(files).chain(made) {
+        let mut ordered: Vec<_> = changes.iter().collect();
+        // A directory that was removed is made before what was in it. What was created goes before
+        // the rest is written, since it may be a second name of a file, and a directory after what is
+        // in it.
+        ordered.sort_by_key(|(path, (before, after))| match (before, after) {
+            (PathState::Dir { .. }, _) => (0, path.depth()),
+            (PathState::Absent, Some(PathState::Dir { .. })) => (2, usize::MAX - path.depth()),
+            (PathState::Absent, _) => (1, 0),
+            _ => (3, 0),
+        });
+        for (path, (before, after)) in ordered {
             is_whole &= self.undo_change(log, path, before, *after)?;
         }
         Ok(is_whole)
@@ -350,10 +347,6 @@ fn changes(records: &[Record]) -> Changes<'_> {
         }
     }
     changes
-}
-
-fn is_created_dir(before: &PathState, after: Option<&PathState>) -> bool {
-    *before == PathState::Absent && matches!(after, Some(PathState::Dir { .. }))
 }
 
 /// Makes an object beside a name, and moves it there.

@@ -130,6 +130,13 @@ impl<'p> Run<'p> {
         self
     }
 
+    fn second_name(&self, name: &str, other: &str) -> &Self {
+        self.keep(name);
+        self.keep(other);
+        fs::hard_link(self.project.path(name), self.project.path(other)).unwrap();
+        self
+    }
+
     pub(super) fn rename(&self, from: &str, to: &str) -> &Self {
         let (old, new) = (self.project.path(from), self.project.path(to));
         if old.is_dir() {
@@ -167,7 +174,7 @@ type Calls = fn(&Project);
 #[test]
 fn undo_restores_what_calls_have_changed() {
     use Restoring::{Recreated, Removed, WrittenBack};
-    let table: [(&str, Calls, Expected); 9] = [
+    let table: [(&str, Calls, Expected); 10] = [
         (
             "a file is written",
             |project| Run::new(project, "c").write("a", "two").end(),
@@ -239,6 +246,14 @@ fn undo_restores_what_calls_have_changed() {
             "a file is replaced by a link",
             |project| Run::new(project, "c").remove("a").link("dir/b", "a").end(),
             &[("a", WrittenBack)],
+        ),
+        (
+            "a file gets a second name, by which it is written",
+            |project| {
+                let run = Run::new(project, "c");
+                run.second_name("a", "linked").write("linked", "two").end();
+            },
+            &[("a", WrittenBack), ("linked", Removed)],
         ),
         (
             "several calls change a file",

@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 use std::fs;
 
 /// The number of runs.
-const RUNS: u64 = 100;
+const RUNS: u64 = 300;
 
 /// A small generator of pseudo-random numbers (xorshift64*), so that a failure can be repeated.
 struct Random(u64);
