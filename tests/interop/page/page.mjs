@@ -173,6 +173,7 @@ const actions = {
     await report.locator("li:has-text('written back')").waitFor();
     assert.equal(readFileSync(argument, "utf8"), "one");
     await page.waitForSelector(".note:has-text('/workspace/note.txt')");
+    assert.equal(await page.getByRole("button", { name: "Stop" }).count(), 0);
     await page.getByRole("button", { name: "Close" }).click();
     assert.equal(await report.count(), 0);
   },

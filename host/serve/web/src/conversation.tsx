@@ -207,7 +207,14 @@ function More({ session, running, outcome, act, undone }: MoreProps) {
         >
           Copy into a new session
         </button>
-        <button type="button" disabled={running} onClick={() => void act(async () => undone(await undo(session, false)))}>
+        <button
+          type="button"
+          disabled={running}
+          onClick={(event) => {
+            event.currentTarget.closest("details")!.open = false;
+            void act(async () => undone(await undo(session, false)));
+          }}
+        >
           Undo changes to files
         </button>
         <button type="button" onClick={() => void act(async () => save(`${session}.jsonl`, await bytes(`${path}/export`)))}>

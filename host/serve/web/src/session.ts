@@ -137,7 +137,7 @@ function live(model: Model, line: Line): void {
 function record(model: Model, seq: number, event: NonNullable<Line["event"]>): void {
   const key = `event-${seq}`;
   const ends = event.kind === "turn-ended";
-  if (!ends && !["approval-revoked", "session-forked", "context-set"].includes(event.kind)) {
+  if (!ends && !["approval-revoked", "session-forked", "context-set", "files-restored"].includes(event.kind)) {
     model.running = true;
     model.open = null;
   }
