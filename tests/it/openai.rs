@@ -14,6 +14,17 @@ use agent_host_test_support::{
 };
 use serde_json::{Value, json};
 
+/// A directory with a note, and a model that reads it and says what is in it.
+fn reading() -> (TestEnv, ChatServer) {
+    let env = TestEnv::new();
+    env.write("note.txt", "hello");
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("read_file", json!({"path": "note.txt"}))]),
+        Answer::text("It says hello."),
+    ]);
+    (env, model)
+}
+
 /// Sends a request to OpenAI's API.
 fn send(server: &ApiServer, request: &str, body: Option<&Value>) -> Response {
     let body = body.map(Value::to_string);

@@ -4,7 +4,7 @@
 use crate::conversation::{WIDTHS, begin};
 use agent_host_test_support::{
     Ran, TestEnv,
-    api::ApiServer,
+    api::{ApiServer, TOKEN},
     chat::{Answer, ChatServer, ask},
     of_kind, program,
 };
@@ -287,6 +287,47 @@ fn conversation_undoes_its_last_answer() {
         screen.types("/quit\r");
         assert_eq!(screen.end(), Some(0));
     }
+}
+
+/// Undoing belongs to no run: one under an idempotency key stays ended, and the last response of
+/// OpenAI's API stays the last.
+#[test]
+fn undone_run_stays_ended() {
+    let env = env();
+    let model = ChatServer::start(vec![
+        write("note.txt", "two"),
+        Answer::text("Written."),
+        Answer::text("It is as it was."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let create = || {
+        let key = "Idempotency-Key: k\r\n";
+        let body = json!({"model": "agent-host", "input": "go"}).to_string();
+        let created = server.raw(TOKEN, "POST /v1/responses", key, Some(&body));
+        assert_eq!(created.status, 200, "{created:?}");
+        created.json()
+    };
+    let response = create();
+    let session = response["agent_host"]["session"].as_str().unwrap();
+    let undone = server.post(&format!("/sessions/{session}/undo"), &json!({}));
+    assert_eq!(undone.status, 200, "{undone:?}");
+    assert_eq!(texts(&env, &["note.txt"]), [Some("one".to_owned())]);
+    let events = env.events();
+    assert_eq!(create(), response);
+    assert_eq!(env.events(), events);
+
+    let next = json!({
+        "model": "agent-host",
+        "input": "and now?",
+        "previous_response_id": response["id"],
+    });
+    let next = server.raw(TOKEN, "POST /v1/responses", "", Some(&next.to_string()));
+    assert_eq!(next.status, 200, "{next:?}");
+    let text = &next.json()["output"][0]["content"][0]["text"];
+    assert_eq!(text, "It is as it was.");
+    let asked = model.requests()[2]["messages"].to_string();
+    assert!(asked.contains("The user has undone"), "{asked}");
+    assert_eq!(server.end().code, Some(0));
 }
 
 /// The API undoes a session that does not run, and an approval that waits stays open.

@@ -162,7 +162,7 @@ impl Began {
     async fn read(service: &Service, session: SessionId) -> Result<Option<Self>, Problem> {
         let mut began = Self::default();
         let read = service.host.store().for_each_record(session, |record| {
-            began.has_ended = matches!(record.event, Event::TurnEnded { .. });
+            began.has_ended = has_ended(&record.event, began.has_ended);
             match record.event {
                 Event::RunConfigured { arguments } => began.agent = arguments.agent,
                 Event::WorkflowStarted { workflow, .. } => began.workflow = Some(workflow),
@@ -188,6 +188,14 @@ impl Began {
                 .message
                 .as_ref()
                 .is_none_or(|message| message.has_content_of(&request.message))
+    }
+}
+
+/// Whether the last turn has ended with an event, if it had before.
+pub(crate) fn has_ended(event: &Event, before: bool) -> bool {
+    match event {
+        Event::TurnEnded { .. } => true,
+        event => before && event.is_between_turns(),
     }
 }
 

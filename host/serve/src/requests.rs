@@ -127,8 +127,8 @@ pub(crate) async fn last_request(
     let read = service.host.store().for_each_record(session, |record| {
         open = match record.event {
             Event::TurnEnded { outcome } => continuation(outcome.end),
-            // Any other event belongs to the next turn, or to none.
-            Event::ApprovalRevoked { .. } | Event::FilesRestored { .. } => open.take(),
+            event if event.is_between_turns() => open.take(),
+            // Any other event belongs to the next turn.
             _ => None,
         };
     });

@@ -522,6 +522,15 @@ impl Event {
         self.into()
     }
 
+    /// Whether the user made it between turns, and it belongs to none: the last turn stays the last.
+    #[must_use]
+    pub fn is_between_turns(&self) -> bool {
+        matches!(
+            self,
+            Self::ApprovalRevoked { .. } | Self::FilesRestored { .. }
+        )
+    }
+
     /// Reads the JSON form that a program of version `v` wrote.
     ///
     /// # Errors

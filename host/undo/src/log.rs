@@ -95,7 +95,7 @@ impl UndoLog {
         Ok(Entry { call, records })
     }
 
-    /// Creates the next entry, and makes room for it.
+    /// Creates the next entry, and removes the oldest ones where the log is too large.
     pub(crate) fn create_entry(&self, call: &CallId) -> io::Result<(u64, File)> {
         private_dir(&self.dir.join(CONTENTS))?;
         let next = self.numbers()?.last().map_or(0, |last| last + 1);

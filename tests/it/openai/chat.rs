@@ -6,12 +6,7 @@ use pretty_assertions::assert_eq;
 /// Each request is a session, which begins with what was said before.
 #[test]
 fn completion_continues_the_history_of_the_request() {
-    let env = TestEnv::new();
-    env.write("note.txt", "hello");
-    let model = ChatServer::start(vec![
-        Answer::calls(&[("read_file", json!({"path": "note.txt"}))]),
-        Answer::text("It says hello."),
-    ]);
+    let (env, model) = reading();
     let server = ApiServer::start(&env, &model, &[]);
     let completion = complete(
         &server,

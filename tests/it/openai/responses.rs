@@ -7,12 +7,7 @@ use pretty_assertions::assert_eq;
 
 #[test]
 fn response_is_created_and_read() {
-    let env = TestEnv::new();
-    env.write("note.txt", "hello");
-    let model = ChatServer::start(vec![
-        Answer::calls(&[("read_file", json!({"path": "note.txt"}))]),
-        Answer::text("It says hello."),
-    ]);
+    let (env, model) = reading();
     let server = ApiServer::start(&env, &model, &[]);
     let created = respond(
         &server,

@@ -29,12 +29,7 @@ const MESSAGE: [&str; 7] = [
 
 #[test]
 fn text_streams_as_it_arrives() {
-    let env = TestEnv::new();
-    env.write("note.txt", "hello");
-    let model = ChatServer::start(vec![
-        Answer::calls(&[("read_file", json!({"path": "note.txt"}))]),
-        Answer::text("It says hello."),
-    ]);
+    let (env, model) = reading();
     let server = ApiServer::start(&env, &model, &[]);
     let events = stream(&server, &json!({"model": "agent-host", "input": "Read it"}));
     let expected = [&["created", "in_progress"], &MESSAGE[..], &["completed"]].concat();

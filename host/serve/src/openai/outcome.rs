@@ -122,8 +122,7 @@ impl Outcome {
             if record.seq < run.seq {
                 begins = match record.event {
                     Event::TurnEnded { .. } | Event::SessionForked { .. } => true,
-                    Event::ApprovalRevoked { .. } => begins,
-                    _ => false,
+                    _ => begins && record.event.is_between_turns(),
                 };
                 outcome.add_earlier(&record);
             } else {
@@ -146,8 +145,7 @@ impl Outcome {
     /// Adds the next event of the session.
     pub(super) fn add(&mut self, record: &EventRecord) {
         if self.is_over {
-            let belongs_to_none = matches!(record.event, Event::ApprovalRevoked { .. });
-            self.has_successor = self.has_successor || !belongs_to_none;
+            self.has_successor |= !record.event.is_between_turns();
             return;
         }
         if self.created_ms == 0 {

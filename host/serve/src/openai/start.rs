@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     Service,
+    create::has_ended,
     input::MessageBody,
     problem::{Problem, ProblemCode},
     requests::last_request,
@@ -332,7 +333,7 @@ impl Began {
     async fn read(service: &Service, session: SessionId) -> Result<Option<Self>, ApiError> {
         let mut began = Self::default();
         let read = service.host.store().for_each_record(session, |record| {
-            began.has_ended = matches!(record.event, Event::TurnEnded { .. });
+            began.has_ended = has_ended(&record.event, began.has_ended);
             match record.event {
                 // The messages before were those of the client's history.
                 Event::SessionForked { .. } => {

@@ -98,7 +98,7 @@ fn equal_contents_are_stored_once() {
     assert_eq!(project.stored(), (1, 1));
 }
 
-/// A damaged entry is removed where room is needed, so that tools can go on writing.
+/// A damaged entry is removed where the log is too large, so that no tool is kept from writing.
 #[test]
 fn damaged_entry_keeps_no_call_from_writing() {
     let project = Project::new(600);
