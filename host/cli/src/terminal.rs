@@ -33,6 +33,7 @@ pub(crate) use text::{
 
 use crate::exit::Exit;
 use anstyle::{AnsiColor, Style};
+use input::Prompt;
 use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write};
 use stdout::ErrorRecorder;
@@ -47,6 +48,8 @@ pub(crate) struct Terminal {
     pub(crate) stdout: bool,
     /// True if stderr is a terminal, so it may have a spinner.
     pub(crate) stderr: bool,
+    /// The prompt that this copy is for.
+    prompt: Option<Prompt>,
 }
 
 /// The size of a terminal.
@@ -73,6 +76,16 @@ impl Terminal {
             stdin: input::is_terminal(),
             stdout: io::stdout().is_terminal(),
             stderr: io::stderr().is_terminal(),
+            prompt: None,
+        }
+    }
+
+    /// Returns a copy for one prompt, which an [`abandon_prompt`] from now on ends, also before it
+    /// has the keyboard.
+    pub(crate) fn for_prompt(&self) -> Self {
+        Self {
+            prompt: Some(Prompt::new()),
+            ..*self
         }
     }
 

@@ -34,6 +34,7 @@ impl Elicitor for TerminalUser {
         let Self { terminal, turn } = self.clone();
         Box::pin(async move {
             let turn = turn.lock_owned().await;
+            let terminal = terminal.for_prompt();
             let asked = tokio::task::spawn_blocking(move || {
                 // Held until the prompt ends, also if the call does before.
                 let (_turn, _paused) = (turn, pause_spinner());

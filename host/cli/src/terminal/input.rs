@@ -93,9 +93,12 @@ struct Reader {
 struct Keyboard {
     reader: MutexGuard<'static, Reader>,
     screen: Screen,
-    /// The value of [`ABANDONED`] when the access began.
-    began: u64,
+    prompt: Prompt,
 }
+
+/// A prompt that [`abandon`] ends: the value of [`ABANDONED`] when it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prompt(u64);
 
 /// The result of waiting for a key.
 enum Event {
@@ -184,7 +187,7 @@ impl Drop for KeptModes {
     }
 }
 
-/// Ends the open prompt, whose caller has gone.
+/// Ends the prompts that were asked for so far, whose callers have gone.
 pub(crate) fn abandon() {
     ABANDONED.fetch_add(1, Ordering::SeqCst);
     wake();
@@ -248,8 +251,18 @@ fn screen(terminal: &Terminal) -> Screen {
     }
 }
 
+impl Prompt {
+    pub(super) fn new() -> Self {
+        Self(ABANDONED.load(Ordering::SeqCst))
+    }
+
+    fn is_abandoned(self) -> bool {
+        self != Self::new()
+    }
+}
+
 impl Keyboard {
-    /// Takes the keyboard for a prompt; `None` if stdin is no terminal.
+    /// Takes the keyboard for a prompt; `None` if stdin is no terminal, or it was abandoned.
     fn take(terminal: &Terminal) -> Option<Self> {
         CLAIMS.fetch_add(1, Ordering::SeqCst);
         wake();
@@ -259,12 +272,14 @@ impl Keyboard {
     }
 
     fn lock(terminal: &Terminal) -> Option<Self> {
+        let prompt = terminal.prompt.unwrap_or_else(Prompt::new);
         let reader = READER.lock().unwrap_or_else(PoisonError::into_inner);
-        let (screen, began) = (screen(terminal), ABANDONED.load(Ordering::SeqCst));
-        modes::enter(screen).then_some(Self {
+        let screen = screen(terminal);
+        let has_keyboard = !prompt.is_abandoned() && modes::enter(screen);
+        has_keyboard.then_some(Self {
             reader,
             screen,
-            began,
+            prompt,
         })
     }
 
@@ -427,7 +442,7 @@ impl Keyboard {
         if let Some(wake) = WAKE.as_ref() {
             let _ = rustix::io::read(wake, &mut [0; 8]);
         }
-        if ABANDONED.load(Ordering::SeqCst) != self.began {
+        if self.prompt.is_abandoned() {
             return Event::End;
         }
         match IS_RESIZED.swap(false, Ordering::SeqCst) {

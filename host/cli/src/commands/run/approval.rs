@@ -137,7 +137,7 @@ impl Run<'_> {
         ask: impl FnOnce(&[Review<'_>]) -> T + Send + 'static,
         changes: Vec<Option<FileChange>>,
     ) -> Option<T> {
-        let (terminal, count) = (*self.terminal, calls.len());
+        let (terminal, count) = (self.terminal.for_prompt(), calls.len());
         let may_approve = |call: &PendingCall| call.decisions.contains(&DecisionKind::Approve);
         let left = calls.get(first..).unwrap_or_default();
         let may_approve_rest = left.iter().all(may_approve);
@@ -204,7 +204,8 @@ impl Run<'_> {
         if !self.can_ask() {
             return None;
         }
-        let (terminal, tool, question) = (*self.terminal, tool.clone(), question.clone());
+        let (terminal, tool, question) =
+            (self.terminal.for_prompt(), tool.clone(), question.clone());
         let ask = move || ask_question(&terminal, &tool, &question);
         Some(AgentInput::Answer {
             answer: self.unless_stopped(ask).await??,

@@ -162,7 +162,7 @@ impl Conversation<'_, '_> {
             }),
             was_stopped: std::mem::take(&mut self.was_stopped),
         };
-        let (composer, terminal) = (Arc::clone(&self.composer), *self.run.terminal);
+        let (composer, terminal) = (Arc::clone(&self.composer), self.run.terminal.for_prompt());
         let compose = move || {
             let mut composer = composer.lock().unwrap_or_else(PoisonError::into_inner);
             composer.completer.commands = words;
