@@ -7,6 +7,7 @@ use agent_host_test_support::{
     chat::{Answer, ChatServer},
     installed::{browser_packages, here},
     of_kind,
+    pictures::png,
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -169,6 +170,31 @@ fn undo() {
     let server = ApiServer::start(&env, &model, &[]);
     browser.run(&server, "undo", note.to_str().unwrap());
     assert_eq!(of_kind(&env.events(), "files-restored").len(), 1);
+}
+
+/// The files that calls returned, and what was denied, by which rule, with the grant that would allow
+/// it.
+#[test]
+fn files_and_access() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.write("photo.png", png(64, 32));
+    env.write(
+        "photo.svg",
+        "<svg xmlns='http://www.w3.org/2000/svg' onload='alert(5)'/>",
+    );
+    let model = ChatServer::start(vec![
+        Answer::calls(&[
+            ("image_thumbnail", json!({"path": "photo.png"})),
+            ("read_file", json!({"path": "photo.svg"})),
+            ("fetch", json!({"url": "https://example.com/<b>"})),
+        ]),
+        Answer::text("Done."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "files-and-access", "");
 }
 
 /// A session is named, copied, exported and deleted.

@@ -178,6 +178,34 @@ const actions = {
     assert.equal(await report.count(), 0);
   },
 
+  async "files-and-access"() {
+    const page = await open();
+    await start(page, "Look.");
+    await page.waitForSelector(".figures");
+    await page.getByRole("button", { name: "Files" }).click();
+    const files = page.getByRole("region", { name: "Files" });
+    const picture = files.locator("img");
+    await picture.waitFor();
+    await picture.evaluate((image) => image.decode());
+    await accessible(page, "files");
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      files.getByRole("button", { name: "Save" }).first().click(),
+    ]);
+    assert.deepEqual([...readFileSync(await download.path()).subarray(1, 4)], [...Buffer.from("PNG")]);
+    await page.getByRole("button", { name: "Access" }).click();
+    const access = page.getByRole("region", { name: "Access" });
+    await access.locator("text=denied").first().waitFor();
+    assert.equal(await access.locator("b").count(), 0);
+    const lines = (await access.locator("pre").allTextContents()).join("\n");
+    assert.ok(lines.includes(`host = "example.com"`), lines);
+    await accessible(page, "access");
+    await page.screenshot({ path: process.env.PAGE_SCREENSHOT ?? "/dev/null", type: "png" });
+    await page.setViewportSize({ width: 360, height: 700 });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 360, `the page is ${wide} wide`);
+  },
+
   async management() {
     const page = await open();
     await start(page, "Hello.");

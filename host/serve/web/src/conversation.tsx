@@ -1,10 +1,12 @@
 // A session: its conversation, what it waits for, and the field for the next message.
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Access } from "./access";
 import { ApiError, bytes, change, get, post, save, watch, type Connection } from "./api";
 import { Composer } from "./composer";
 import { count, cost, duration, visible } from "./format";
 import { CallView } from "./call";
+import { Files } from "./files";
 import { Markdown } from "./markdown";
 import { Parts } from "./output";
 import { RequestView } from "./request";
@@ -13,6 +15,9 @@ import { Timeline } from "./timeline";
 import { title } from "./list";
 import { UndoReport, undo, type Undone } from "./undo";
 import type { AnswerForm, Continuation, SessionRow } from "./types";
+
+/// The views of a session.
+const TABS = ["conversation", "timeline", "graph", "files", "access"] as const;
 
 /// The items that are shown at first, from the end.
 const WINDOW = 120;
@@ -57,7 +62,7 @@ interface Props {
 
 export function Conversation({ session, row, refresh }: Props) {
   const { model, connection, error } = useSession(session);
-  const [tab, setTab] = useState<"conversation" | "timeline" | "graph">("conversation");
+  const [tab, setTab] = useState<(typeof TABS)[number]>("conversation");
   const [problem, setProblem] = useState("");
   const [undone, setUndone] = useState<Undone | null>(null);
   const running = row?.running ?? model.running;
@@ -94,7 +99,7 @@ export function Conversation({ session, row, refresh }: Props) {
           {row?.cost_micros ? cost(row.cost_micros) : ""}
         </span>
         <div class="actions">
-          {(["conversation", "timeline", "graph"] as const).map((name) => (
+          {TABS.map((name) => (
             <button key={name} type="button" class="quiet" aria-pressed={tab === name} onClick={() => setTab(name)}>
               {name[0]!.toUpperCase() + name.slice(1)}
             </button>
@@ -123,6 +128,10 @@ export function Conversation({ session, row, refresh }: Props) {
         <Timeline model={model} />
       ) : tab === "graph" ? (
         <Graph session={session} version={model.items.length} />
+      ) : tab === "files" ? (
+        <Files session={session} version={model.items.length} />
+      ) : tab === "access" ? (
+        <Access session={session} version={model.items.length} />
       ) : (
         <Items session={session} model={model} send={(form) => answer(session, model.open, form)} />
       )}

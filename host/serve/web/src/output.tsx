@@ -87,7 +87,7 @@ function File(props: { session: string; type: string; data: FileData; name: stri
 
 /// A file of the journal: a picture is shown, anything else can be saved. Its first bytes decide, and
 /// not what a tool says of it.
-function BlobFile(props: { session: string; digest: string; bytes: number; label: string; wanted: boolean }) {
+export function BlobFile(props: { session: string; digest: string; bytes: number; label: string; wanted: boolean }) {
   const { session, digest, label, wanted } = props;
   const [url, setUrl] = useState<string | null>(null);
   const [problem, setProblem] = useState("");

@@ -1,0 +1,83 @@
+// What the calls of a session asked for, what was denied by which rule, and the smallest change of
+// agent.toml that would allow it. The page shows that change and makes none.
+
+import { useEffect, useState } from "preact/hooks";
+import { get } from "./api";
+import { count, visible } from "./format";
+
+interface Asked {
+  request: string;
+  verdict: string;
+  rule: string;
+  count: number;
+}
+
+interface Explained {
+  call_id: string;
+  tool: string;
+  outcome: string;
+  rule?: string;
+  remedy?: string;
+  asked: Asked[];
+}
+
+interface Explanation {
+  calls: Explained[];
+  suggestions: { toml: string; change: boolean; argument: string | null }[];
+}
+
+export function Access({ session, version }: { session: string; version: number }) {
+  const [explained, setExplained] = useState<Explanation | null>(null);
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    get<Explanation>(`/sessions/${session}/explain`)
+      .then(setExplained)
+      .catch((error: Error) => setProblem(error.message));
+  }, [session, version]);
+  const calls = explained?.calls.filter(({ rule, asked }) => rule !== undefined || asked.length > 0);
+  return (
+    <div class="items access" role="region" aria-label="Access" tabIndex={0}>
+      {problem && <p class="error" role="alert">{problem}</p>}
+      {calls?.length === 0 && <p class="quiet">No call of this session asked for files, hosts or secrets.</p>}
+      {explained && explained.suggestions.length > 0 && (
+        <section>
+          <h2>What would allow what was denied</h2>
+          {explained.suggestions.map(({ toml, change, argument }, index) => (
+            <div key={index}>
+              <p class="quiet">{change ? "These lines of agent.toml in place of the grant:" : "These lines in agent.toml:"}</p>
+              <pre tabIndex={0}>{visible(toml)}</pre>
+              {argument && (
+                <p>
+                  or, for one run: <code>--grant {visible(argument)}</code>
+                </p>
+              )}
+            </div>
+          ))}
+        </section>
+      )}
+      {calls?.map((call) => (
+        <section key={call.call_id}>
+          <h3>
+            <code>{visible(call.tool)}</code> <span class="quiet">{call.outcome}</span>
+          </h3>
+          {call.rule !== undefined && (
+            <p class="warning">
+              The call was denied by {visible(call.rule)}. {call.remedy && visible(call.remedy)}
+            </p>
+          )}
+          <ul class="plain">
+            {call.asked.map(({ request, verdict, rule, count: times }) => (
+              <li key={request + rule}>
+                <span class={verdict === "denied" ? "error" : "quiet"}>{verdict}</span> <code>{visible(request)}</code>{" "}
+                <span class="quiet">
+                  by {visible(rule)}
+                  {times > 1 && `, ${count(times)} times`}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </section>
+      ))}
+    </div>
+  );
+}

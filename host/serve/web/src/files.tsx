@@ -1,0 +1,47 @@
+// The artifacts of a session: named files that its calls returned or stored.
+
+import { useEffect, useState } from "preact/hooks";
+import { get } from "./api";
+import { visible } from "./format";
+import { BlobFile } from "./output";
+
+interface Artifact {
+  name: string;
+  media_type: string;
+  digest: string;
+  size: number;
+  tool: string | null;
+}
+
+export function Files({ session, version }: { session: string; version: number }) {
+  const [artifacts, setArtifacts] = useState<Artifact[] | null>(null);
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    get<{ artifacts: Artifact[] }>(`/sessions/${session}/artifacts`)
+      .then(({ artifacts }) => setArtifacts(artifacts))
+      .catch((error: Error) => setProblem(error.message));
+  }, [session, version]);
+  return (
+    <div class="items" role="region" aria-label="Files" tabIndex={0}>
+      {problem && <p class="error" role="alert">{problem}</p>}
+      {artifacts?.length === 0 && <p class="quiet">No call of this session returned or stored a file.</p>}
+      <ul class="plain">
+        {artifacts?.map(({ name, media_type, digest, size, tool }) => (
+          <li key={name}>
+            <BlobFile
+              session={session}
+              digest={digest}
+              bytes={size}
+              label={visible(name)}
+              wanted={media_type.startsWith("image/")}
+            />
+            <span class="quiet">
+              {visible(media_type)}
+              {tool && `, by ${visible(tool)}`}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
