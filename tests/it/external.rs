@@ -256,3 +256,121 @@ fn duplicate_tool_name_is_refused() {
         ran.stderr
     );
 }
+
+const WRITES: &str = r#"
+agents = ["clerk"]
+
+[[tool]]
+name = "files"
+component = "builtin:files"
+
+[[agent]]
+name = "clerk"
+description = "Reads files."
+tools = ["read_file"]
+
+[[grants.dir]]
+host = "."
+mode = "read-write"
+"#;
+
+fn outcome(ran: &Ran) -> Value {
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    ran.json()["outcome"].clone()
+}
+
+/// With `--tool-runtime external` the calls of components are handed out: once they are approved, all
+/// of a turn at once, and after the session is resumed, too. Nothing of them runs here.
+#[test]
+fn calls_of_components_are_handed_out() {
+    let env = TestEnv::new();
+    env.configure(WRITES);
+    env.write("a.txt", "here");
+    let server = ChatServer::start(vec![
+        Answer::calls(&[
+            ("write_file", json!({ "path": "b.txt", "content": "b" })),
+            ("read_file", json!({ "path": "a.txt" })),
+        ]),
+        Answer::calls(&[("read_file", json!({ "path": "a.txt" }))]),
+        Answer::text("That is all."),
+    ]);
+    let args = [
+        "--tool-runtime",
+        "external",
+        "--permission-prompts",
+        "later",
+    ];
+    let json = ["--output-format", "json"];
+    let ran = ask(&env, &server, &[&args[..], &json, &["go"]].concat());
+    assert_eq!(outcome(&ran)["type"], "awaiting-confirmation");
+    let decide = ["--resume", "latest", "--decide", "call_0=approve"];
+    let ran = ask(&env, &server, &[&decide[..], &json].concat());
+    let waiting = outcome(&ran);
+    assert_eq!(waiting["type"], "pending-tool-calls");
+    assert_eq!(waiting["summary"]["tool_runtime"], "external");
+    let calls = waiting["continuation"]["awaiting"]["calls"].clone();
+    let tools: Vec<&Value> = calls
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| &call["tool"])
+        .collect();
+    assert_eq!(tools, ["write_file", "read_file"]);
+    assert!(!env.work().join("b.txt").exists());
+
+    let results = json!([
+        { "call_id": "call_0", "value": "written elsewhere" },
+        { "call_id": "call_1", "value": "there" },
+    ]);
+    env.write("results.json", results.to_string());
+    let submit = ["--resume", "latest", "--submit", "results.json"];
+    let ran = ask(&env, &server, &[&submit[..], &json].concat());
+    let waiting = outcome(&ran);
+    assert_eq!(waiting["type"], "pending-tool-calls");
+    assert_eq!(server.tool_results(), ["written elsewhere", "there"]);
+    // A later run of the session has its tools here, if it says so.
+    let call = &waiting["continuation"]["awaiting"]["calls"][0]["call_id"];
+    let results = json!([{ "call_id": call, "value": "there again" }]);
+    env.write("results.json", results.to_string());
+    let host = ["--tool-runtime", "host"];
+    let ran = ask(&env, &server, &[&submit[..], &host].concat());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "That is all.\n"));
+    assert!(!env.work().join("b.txt").exists());
+    assert_eq!(of_kind(&env.events(), "calls-dispatched").len(), 2);
+}
+
+/// What the policy denies is denied, and the program's own tools run here; those of an agent wait in
+/// its session.
+#[test]
+fn policy_and_agents_stay_here() {
+    let env = TestEnv::new();
+    env.configure(format!(
+        "{WRITES}\n[[rule]]\nname = \"no\"\ndecision = \"deny\"\ntool = \"write_file\"\n"
+    ));
+    let start = json!({ "instructions": "read it" });
+    let server = ChatServer::start(vec![
+        Answer::calls(&[
+            ("write_file", json!({ "path": "b.txt", "content": "b" })),
+            ("agent_clerk", start),
+        ]),
+        Answer::calls(&[("read_file", json!({ "path": "a.txt" }))]),
+    ]);
+    let args = [
+        "--tool-runtime",
+        "external",
+        "--output-format",
+        "json",
+        "go",
+    ];
+    let waiting = outcome(&ask(&env, &server, &args));
+    assert_eq!(waiting["type"], "awaiting-children");
+    let child = &waiting["continuation"]["awaiting"]["children"][0]["continuation"]["awaiting"];
+    assert_eq!(
+        (&child["kind"], &child["calls"][0]["tool"]),
+        (&json!("external"), &json!("read_file"))
+    );
+    let events = env.events();
+    let settled = of_kind(&events, "call-settled");
+    assert_eq!(settled.len(), 1, "{settled:?}");
+    assert_eq!(settled[0]["rule"], "rule.no");
+}

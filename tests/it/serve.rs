@@ -500,3 +500,45 @@ fn configuration_and_health_are_described() {
     let document = server.get("/openapi.json").json();
     assert_eq!(document["openapi"], "3.1.0");
 }
+
+/// The client of a session that asks for it runs the tools, also after a later message.
+#[test]
+fn client_runs_the_tools() {
+    let env = TestEnv::new();
+    env.write("note.txt", "hello");
+    let read = || Answer::calls(&[("read_file", json!({"path": "note.txt"}))]);
+    let model = ChatServer::start(vec![
+        read(),
+        Answer::text("Once."),
+        read(),
+        Answer::text("Twice."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let body = json!({"message": "Read it.", "runs_tools_outside": true});
+    let created = server.post("/sessions", &body);
+    assert_eq!(created.status, 201, "{created:?}");
+    let session = created.json()["session"].as_str().unwrap().to_owned();
+    let mut stream = server.events(&session, None);
+    for is_first in [true, false] {
+        if !is_first {
+            let path = format!("/sessions/{session}/messages");
+            assert_eq!(
+                server.post(&path, &json!({"message": "Again."})).status,
+                202
+            );
+        }
+        stream.until("turn-ended");
+        let request = open_request(&server, &session);
+        let waiting = &request["awaiting"];
+        assert_eq!(waiting["kind"], "external", "{request}");
+        let call = waiting["calls"][0]["call_id"].clone();
+        let results = json!({"results": [{"call_id": call, "value": "elsewhere"}]});
+        assert_eq!(answer(&server, &session, &request, &results), 202);
+        stream.until("turn-ended");
+        // The next turn asks the model with the result.
+        stream.until("turn-ended");
+        assert_eq!(model.tool_results(), ["elsewhere"]);
+    }
+    let body = json!({"workflow": "w", "runs_tools_outside": true, "message": "go"});
+    assert_eq!(server.post("/sessions", &body).status, 400);
+}

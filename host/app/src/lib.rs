@@ -24,6 +24,7 @@ mod models_list;
 #[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
 mod no_model;
+mod outside;
 mod reach;
 mod recording;
 mod registry;

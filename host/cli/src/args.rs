@@ -14,7 +14,7 @@ mod workflow;
 pub(crate) use acp::AcpArgs;
 pub(crate) use author::{BuildArgs, NewArgs, TestArgs};
 pub(crate) use mcp::{McpArgs, McpClient, McpCommand};
-pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs};
+pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs, RuntimeOfTools};
 pub(crate) use serve::ServeArgs;
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
 pub(crate) use setup::{ConfigCommand, ConfigCommandArgs, ConfigLayer, InitArgs, ModelsArgs};

@@ -8,8 +8,9 @@
 //!   [`definitions`] validate values and definitions from untrusted sources; [`secrets`] redacts.
 //! - [`spill`] stores large results as blobs; [`artifact`] names the files that calls returned;
 //!   [`context`] keeps a conversation within the model's window; [`tool_search`] finds tools among
-//!   many, and [`tool_filter`] leaves some of them; with [`ask_user`] the model asks the user; [`host_tool`] adds a tool of the program;
-//!   [`agents`] are started by another agent, and a [`workflow`] runs them and tools as a graph.
+//!   many, [`tool_filter`] leaves some of them, and [`outside`] hands out their calls; with
+//!   [`ask_user`] the model asks the user; [`host_tool`] adds a tool of the program; [`agents`] are
+//!   started by another agent, and a [`workflow`] runs them and tools as a graph.
 //! - [`stream`] writes a run as lines of JSON; [`documents`] has the schemas of what programs read.
 
 pub mod agents;
@@ -23,6 +24,7 @@ pub mod host_tool;
 pub mod journal;
 pub mod model;
 pub mod observer;
+pub mod outside;
 pub mod policy;
 pub mod schema;
 pub mod secrets;

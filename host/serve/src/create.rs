@@ -45,6 +45,10 @@ pub(crate) struct CreateBody {
     agent: Option<String>,
     /// The workflow to run in place of a model.
     workflow: Option<String>,
+    /// Whether the client runs the tools of components and MCP servers: their calls become requests,
+    /// once policy and user allow them.
+    #[serde(default)]
+    runs_tools_outside: bool,
 }
 
 /// Creates a session with its first message, and runs it. Under a key that was sent before, it is
@@ -60,8 +64,14 @@ pub(crate) async fn create(
         parts,
         agent,
         workflow,
+        runs_tools_outside,
     } = json_body(body)?;
     let message = MessageBody { message, parts }.into_message()?;
+    if workflow.is_some() && runs_tools_outside {
+        return Err(Problem::invalid(
+            "the nodes of a workflow run here; leave `runs_tools_outside` out",
+        ));
+    }
     if agent.is_some() && workflow.is_some() {
         return Err(Problem::invalid(
             "a session has an `agent` or a `workflow`, not both",
@@ -71,6 +81,7 @@ pub(crate) async fn create(
         message,
         agent,
         workflow,
+        runs_tools_outside,
     };
     let accepted = match key {
         Some(key) => request.run_once(&service, key).await?,
@@ -90,6 +101,7 @@ struct Request {
     message: Message,
     agent: Option<String>,
     workflow: Option<String>,
+    runs_tools_outside: bool,
 }
 
 impl Request {
@@ -97,9 +109,14 @@ impl Request {
     async fn run(self, service: &Service, key: Option<&str>) -> Result<Accepted, Problem> {
         let host = &service.host;
         let (agent, system) = self.agent(host)?;
+        let agent = match self.runs_tools_outside {
+            true => host.run_outside(agent),
+            false => agent,
+        };
         let arguments = RunArguments {
             directory: Some(host.config().working_dir.display().to_string()),
             agent: self.agent,
+            runs_tools_outside: self.runs_tools_outside,
             ..RunArguments::default()
         };
         let mut session = match key {
@@ -155,6 +172,7 @@ struct Began {
     message: Option<Message>,
     agent: Option<String>,
     workflow: Option<String>,
+    runs_tools_outside: bool,
     has_ended: bool,
 }
 
@@ -164,7 +182,10 @@ impl Began {
         let read = service.host.store().for_each_record(session, |record| {
             began.has_ended = has_ended(&record.event, began.has_ended);
             match record.event {
-                Event::RunConfigured { arguments } => began.agent = arguments.agent,
+                Event::RunConfigured { arguments } => {
+                    began.agent = arguments.agent;
+                    began.runs_tools_outside = arguments.runs_tools_outside;
+                }
                 Event::WorkflowStarted { workflow, .. } => began.workflow = Some(workflow),
                 Event::InputReceived { message, .. } if began.message.is_none() => {
                     began.message = Some(message);
@@ -183,6 +204,7 @@ impl Began {
     /// start has no event of it.
     fn is_of(&self, request: &Request) -> bool {
         self.agent == request.agent
+            && self.runs_tools_outside == request.runs_tools_outside
             && (self.workflow.is_none() || self.workflow == request.workflow)
             && self
                 .message

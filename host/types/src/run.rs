@@ -47,6 +47,9 @@ pub struct RunArguments {
     /// The calls that do not run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
+    /// Whether the caller of the loop runs the tools.
+    #[serde(skip_serializing_if = "is_false")]
+    pub runs_tools_outside: bool,
 }
 
 impl RunArguments {

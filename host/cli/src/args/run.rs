@@ -18,6 +18,15 @@ pub(crate) enum OutputFormat {
     StreamJson,
 }
 
+/// Where tools run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RuntimeOfTools {
+    /// In this process, or at their server.
+    Host,
+    /// At the caller of this program.
+    External,
+}
+
 /// `run`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
@@ -104,6 +113,11 @@ pub(crate) struct RunArgs {
         conflicts_with = "prompt"
     )]
     pub(crate) submit: Option<PathBuf>,
+    /// Where the tools of components and MCP servers run: `external` ends the run with their calls
+    /// once policy and user allow them, and `--submit` takes the results [default: `host`, or what
+    /// the session that is resumed had].
+    #[arg(long, value_enum, value_name = "WHERE", conflicts_with = "workflow")]
+    pub(crate) tool_runtime: Option<RuntimeOfTools>,
     /// End the run with the first successful result of this tool. Repeatable.
     #[arg(long, value_name = "TOOL")]
     pub(crate) until_tool: Vec<String>,
@@ -152,6 +166,11 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
+    /// Whether the caller runs the tools.
+    pub(crate) fn runs_tools_outside(&self) -> bool {
+        self.tool_runtime == Some(RuntimeOfTools::External)
+    }
+
     /// Returns the flags that bound a run and are not recorded, quoted for a shell.
     pub(crate) fn bounds(&self) -> Vec<String> {
         let mut flags: Vec<String> = Vec::new();

@@ -168,6 +168,10 @@ async fn open(
         (None, Some(name)) => host.named_agent(name, prompts)?,
         (None, None) => (host.agent(prompts), host.system_prompt(prompts)),
     };
+    let agent = match args.runs_tools_outside() {
+        true => host.run_outside(agent),
+        false => agent,
+    };
     let (session, began_before) = match (resumed, &args.idempotency_key) {
         (Some(session), _) => (session, false),
         (None, Some(key)) => host.keyed_session(key, system).await?,

@@ -6,7 +6,7 @@
 //! authority: a copy may come from anywhere, and paths mean something else elsewhere.
 
 use crate::{
-    args::RunArgs,
+    args::{RunArgs, RuntimeOfTools},
     commands::{open_journal, shell_quoted},
     exit::Failure,
     terminal::{BOLD, Terminal, YELLOW, answer, escape_line},
@@ -41,6 +41,7 @@ pub(super) fn recorded(args: &RunArgs, directory: &Path) -> RunArguments {
         trust: args.config.trust,
         allow: args.rules.allowed(),
         deny: args.rules.deny.clone(),
+        runs_tools_outside: args.runs_tools_outside(),
     }
 }
 
@@ -177,6 +178,7 @@ fn left_to_take(recorded: RunArguments, here: &RunArguments) -> RunArguments {
     if !here.allow.is_empty() {
         left.allow.clear();
     }
+    left.runs_tools_outside &= !here.runs_tools_outside;
     // A denial stays, whatever else is denied.
     left.deny.retain(|rule| !here.deny.contains(rule));
     left
@@ -236,6 +238,9 @@ fn with(mut args: RunArgs, taken: RunArguments) -> RunArgs {
     args.tools.extend(taken.tools);
     args.rules.allow.extend(taken.allow);
     args.rules.deny.extend(taken.deny);
+    if taken.runs_tools_outside {
+        args.tool_runtime.get_or_insert(RuntimeOfTools::External);
+    }
     args
 }
 
@@ -265,6 +270,7 @@ pub(super) fn resume_command(args: &RunArgs, id: SessionId, directory: &Path) ->
         agent: None,
         tools: Vec::new(),
         deny: Vec::new(),
+        runs_tools_outside: false,
         ..recorded(args, directory)
     };
     words.extend(flags(&authority));
@@ -286,6 +292,7 @@ fn flags(arguments: &RunArguments) -> Vec<String> {
         trust,
         allow,
         deny,
+        runs_tools_outside,
     } = arguments;
     let one = |flag: &'static str, value: &Option<String>| {
         value
@@ -322,6 +329,7 @@ fn flags(arguments: &RunArguments) -> Vec<String> {
         .collect();
     flags.extend(write.then(|| "--write".to_owned()));
     flags.extend(trust.then(|| "--trust".to_owned()));
+    flags.extend(runs_tools_outside.then(|| "--tool-runtime external".to_owned()));
     flags
 }
 
@@ -362,6 +370,7 @@ mod tests {
             trust: true,
             allow: vec!["write_file(src/**)".to_owned()],
             deny: vec!["delete_*".to_owned()],
+            runs_tools_outside: true,
         }
     }
 
@@ -370,7 +379,7 @@ mod tests {
         assert_eq!(
             flags(&recorded()).join(" "),
             "--config '/work/my file.toml' --model openai:m --effort high --agent writer --tool a.wasm --grant dir:/data --grant \
-             env:TOKEN=VALUE --allow 'write_file(src/**)' --deny 'delete_*' --write --trust"
+             env:TOKEN=VALUE --allow 'write_file(src/**)' --deny 'delete_*' --write --trust --tool-runtime external"
         );
     }
 
@@ -379,7 +388,7 @@ mod tests {
     fn flag_replaces_what_is_recorded_of_its_kind() {
         let none = RunArguments::default();
         assert_eq!(left_to_take(recorded(), &none), recorded());
-        let table: [(Change, Change); 7] = [
+        let table: [(Change, Change); 8] = [
             (
                 |here| here.config = Some("/work/other.toml".to_owned()),
                 |left| (left.config, left.agent, left.trust) = (None, None, false),
@@ -405,6 +414,10 @@ mod tests {
                 |left| left.allow.clear(),
             ),
             (|here| here.deny = vec!["x".to_owned()], |_| {}),
+            (
+                |here| here.runs_tools_outside = true,
+                |left| left.runs_tools_outside = false,
+            ),
         ];
         for (change_here, change_left) in table {
             let (mut here, mut left) = (RunArguments::default(), recorded());

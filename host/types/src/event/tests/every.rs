@@ -108,6 +108,7 @@ pub(super) fn conversation_events() -> Vec<Event> {
                 trust: true,
                 allow: vec!["write_file(src/**)".into()],
                 deny: vec!["delete_*".into()],
+                runs_tools_outside: true,
             },
         },
         Event::InputReceived {

@@ -161,6 +161,9 @@ impl Conversation<'_, '_> {
                 .run
                 .host
                 .agent_with_model(&model, agent.settings.prompts);
+            if self.args.runs_tools_outside() {
+                agent = self.run.host.run_outside(agent);
+            }
             agent.settings = self.run.agent.settings.clone();
         }
         agent.model = model;
