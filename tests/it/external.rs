@@ -339,7 +339,7 @@ fn calls_of_components_are_handed_out() {
     assert_eq!(of_kind(&env.events(), "calls-dispatched").len(), 2);
 }
 
-/// What the policy denies is denied, and the program's own tools run here; those of an agent wait in
+/// Denied calls are denied, and the program's own tools run here; those of an agent wait in
 /// its session.
 #[test]
 fn policy_and_agents_stay_here() {

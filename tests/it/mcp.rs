@@ -1,5 +1,6 @@
 //! Tests `agent-host mcp` over stdio with a client that writes raw messages.
 
+mod agents;
 mod calls;
 mod config;
 mod elicitation;

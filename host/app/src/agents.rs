@@ -62,6 +62,24 @@ impl Journals for StoreJournals {
     }
 }
 
+impl Config {
+    /// Returns the definition of one of its agents.
+    ///
+    /// # Errors
+    /// There is no agent with this name.
+    pub fn agent(&self, name: &str) -> Result<&Arc<AgentConfig>, HostError> {
+        let mut agents = self.agent_definitions.iter();
+        let found = agents.find(|agent| agent.name == name);
+        found.ok_or_else(|| {
+            let names = self.agent_definitions.iter().map(|agent| &*agent.name);
+            HostError::NoAgent {
+                name: name.to_owned(),
+                known: names.collect::<Vec<_>>().join(", "),
+            }
+        })
+    }
+}
+
 impl Host {
     /// Creates the loop of one of the configured agents, as `run --agent` runs it; without a name
     /// that of the file's top level. Approvals are asked for only where both the caller and the
@@ -74,10 +92,7 @@ impl Host {
         name: &str,
         prompts: Prompts,
     ) -> Result<(Agent, Option<String>), HostError> {
-        let agent = self.definition(name).ok_or_else(|| HostError::NoAgent {
-            name: name.to_owned(),
-            known: self.agent_names().join(", "),
-        })?;
+        let agent = self.config().agent(name)?;
         let prompts = self.prompts(prompts);
         let depth = self.config().agent_depth;
         let mut created = Created::default();
@@ -85,14 +100,21 @@ impl Host {
         Ok((agent_loop, agent.system.clone()))
     }
 
-    fn agent_names(&self) -> Vec<&str> {
-        let agents = self.config().agent_definitions.iter();
-        agents.map(|agent| agent.name.as_str()).collect()
-    }
-
-    pub(crate) fn definition(&self, name: &str) -> Option<&Arc<AgentConfig>> {
-        let mut agents = self.config().agent_definitions.iter();
-        agents.find(|agent| agent.name == name)
+    /// Creates the agents that clients start by calls; none for no names. Each can start agents to
+    /// the depth that it can with [`Self::named_agent`].
+    ///
+    /// # Errors
+    /// There is no agent with one of the names.
+    pub fn served_agents(
+        &self,
+        names: &[String],
+        prompts: Prompts,
+    ) -> Result<Option<Arc<Agents>>, HostError> {
+        for name in names {
+            self.config().agent(name)?;
+        }
+        let depth = self.config().agent_depth.saturating_add(1);
+        Ok(self.agents(names, &self.model, self.prompts(prompts), depth))
     }
 
     /// Returns the agents of a list for one that has `model`, and can start agents to this depth.
@@ -115,7 +137,9 @@ impl Host {
         created: &mut Created,
     ) -> Option<Arc<Agents>> {
         let below = depth.checked_sub(1).filter(|below| *below > 0)?;
-        let agents = names.iter().filter_map(|name| self.definition(name));
+        let agents = names
+            .iter()
+            .filter_map(|name| self.config().agent(name).ok());
         let agents: Vec<SubAgent> = agents
             .map(|agent| self.sub_agent(agent, model, prompts, below, created))
             .collect();

@@ -153,6 +153,7 @@ impl Registry {
             context: Arc::default(),
             answers: Vec::new(),
             artifacts: None,
+            agent_depth: 0,
             can_ask: false,
             cancel: CancellationToken::new(),
         };

@@ -204,6 +204,7 @@ impl Host {
             budgets: self.config.budgets.clone(),
             rules: Arc::clone(&self.rules.rules),
             approved: Arc::clone(&self.rules.approved),
+            max_agent_depth: self.config.agent_depth,
             prompts,
             timing: self.config.timing,
             durability: self.config.session.durability,
@@ -220,12 +221,16 @@ impl Host {
     /// # Errors
     /// The workflow or the agent is no longer configured.
     pub fn session_agent(&self, session: &Session, prompts: Prompts) -> Result<Agent, HostError> {
-        let state = session.state();
-        match (state.workflow(), state.run_arguments().agent) {
-            (Some(run), _) => self.workflow_agent(&run.name, prompts),
-            (None, Some(name)) => Ok(self.named_agent(&name, prompts)?.0),
-            (None, None) => Ok(self.agent(prompts)),
-        }
+        let (state, run) = (session.state(), session.state().run_arguments());
+        let agent = match (state.workflow(), run.agent) {
+            (Some(run), _) => self.workflow_agent(&run.name, prompts)?,
+            (None, Some(name)) => self.named_agent(&name, prompts)?.0,
+            (None, None) => self.agent(prompts),
+        };
+        Ok(match run.runs_tools_outside {
+            true => self.run_outside(agent),
+            false => agent,
+        })
     }
 
     /// Returns the approvals that are remembered for this project now, for

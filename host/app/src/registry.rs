@@ -20,6 +20,7 @@ use agent_host_engine::{
     schema::InputSchema,
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
 };
+use agent_host_mcp_client::ServerCall;
 use agent_host_sandbox::{
     Allocator, Call, CallContext, Confinement, LoadError, Sandbox, SandboxConfig, Secrets,
 };
@@ -398,6 +399,11 @@ impl Registry {
         self.sandbox.check_compiler().await
     }
 
+    /// Whether a component or a server has this tool.
+    pub(crate) fn has(&self, tool: &str) -> bool {
+        self.source_of(tool).is_some()
+    }
+
     fn source_of(&self, tool: &str) -> Option<&ToolSource> {
         self.index.get(tool).map(|(_, source)| source)
     }
@@ -444,13 +450,13 @@ impl ToolRunner for Registry {
     ) -> BoxFuture<'a, RunEnd> {
         Box::pin(async move {
             if let Some(entry) = self.server_of(&invocation.tool) {
-                let Invocation {
-                    tool,
-                    input,
-                    cancel,
-                    ..
-                } = invocation;
-                let called = entry.server.call_until(&tool, input, progress, &cancel);
+                let call = ServerCall {
+                    tool: &invocation.tool,
+                    input: invocation.input,
+                    agent_depth: invocation.agent_depth,
+                    progress,
+                };
+                let called = entry.server.call_until(call, &invocation.cancel);
                 return called.await.into();
             }
             let Some((effect, entry)) = self.in_component(&invocation.tool) else {

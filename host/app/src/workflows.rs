@@ -110,6 +110,7 @@ impl Host {
             workflow: None,
             key: self.key.clone(),
             settings: Settings {
+                max_agent_depth: depth,
                 context: None,
                 ..self.settings(prompts)
             },

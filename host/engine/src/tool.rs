@@ -41,6 +41,9 @@ pub struct Invocation {
     pub answers: Vec<AnsweredQuestion>,
     /// The artifacts of the session; `None` for a call outside of one.
     pub artifacts: Option<SessionArtifacts>,
+    /// The number of agents, each started by the one before, that the call is below; 0 for a call
+    /// of no agent.
+    pub agent_depth: u8,
     /// Whether the user can be asked. If not, questions are answered with `unavailable`.
     pub can_ask: bool,
     /// Cancels the call.

@@ -152,6 +152,11 @@ pub struct Settings {
     pub approved: Arc<[CallRule]>,
     /// The name of the agent, by which rules match it; `None` for the one that the user talks to.
     pub agent: Option<String>,
+    /// The depth of the agent: 1 for one that a user talks to, one more than that of the agent which
+    /// started it, and 0 for the calls of a client.
+    pub agent_depth: u8,
+    /// The maximum depth of an agent that this one starts, agents of other hosts counted.
+    pub max_agent_depth: u8,
     /// The treatment of calls that need approval.
     pub prompts: Prompts,
     /// Whether decisions about the first of the waiting calls are taken without the others, which wait
@@ -189,6 +194,8 @@ impl Default for Settings {
             rules: Arc::default(),
             approved: Arc::default(),
             agent: None,
+            agent_depth: 1,
+            max_agent_depth: u8::MAX,
             prompts: Prompts::Deny,
             takes_some_decisions: false,
             timing: Timing::default(),

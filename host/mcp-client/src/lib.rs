@@ -33,6 +33,7 @@ pub use features::{Count, Features};
 pub use headers::{check_header_name, check_header_value};
 pub use names::{MAX_SERVER_NAME, offered_name};
 pub use oauth::{Login, LoginError, LoginStore, LoginTokens, OAuth};
+pub use request::AGENT_DEPTH_META;
 pub use result::{OUTPUT_META, output};
-pub use server::McpServer;
+pub use server::{McpServer, ServerCall};
 pub use supervisor::supervise;

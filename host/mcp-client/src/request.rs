@@ -12,6 +12,10 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
+/// The key in a call's `_meta` for the depth of the agent that calls, which agent-host's own server
+/// counts on from.
+pub const AGENT_DEPTH_META: &str = "agent-host/agent-depth";
+
 /// A request that a tool call makes.
 #[derive(Clone, Debug)]
 pub(crate) enum ToolRequest {
@@ -21,9 +25,14 @@ pub(crate) enum ToolRequest {
 }
 
 impl ToolRequest {
-    /// Returns the call of a tool by the server's own name.
-    pub(crate) fn call(tool: &str, input: JsonObject) -> Self {
-        Self::Call(CallToolRequestParams::new(tool.to_owned()).with_arguments(input))
+    /// Returns the call of a tool by the server's own name, for an agent at this depth.
+    pub(crate) fn call(tool: &str, input: JsonObject, agent_depth: u8) -> Self {
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
+        if agent_depth > 0 {
+            let depth = (AGENT_DEPTH_META.to_owned(), agent_depth.into());
+            params.meta = Some(JsonObject::from_iter([depth]).into());
+        }
+        Self::Call(params)
     }
 
     /// Returns the request for the resource that a validated input names.

@@ -46,6 +46,18 @@ const DENIAL_BYTES: usize = 500;
 /// The shortest interval between looks whether the user still has a question.
 const QUESTION_POLL: Duration = Duration::from_millis(1);
 
+/// A call of a tool of a server.
+pub struct ServerCall<'a> {
+    /// The tool, by the name for models.
+    pub tool: &'a str,
+    /// The arguments, which fit the tool's schema.
+    pub input: Map<String, Value>,
+    /// The number of agents, each started by the one before, that the call is below.
+    pub agent_depth: u8,
+    /// Called for the reports of the server.
+    pub progress: ProgressSink<'a>,
+}
+
 /// A server with its tools as first listed.
 pub struct McpServer {
     config: Arc<ServerConfig>,
@@ -172,16 +184,10 @@ impl McpServer {
     /// Runs a call until it ends, reaches its deadline, or `cancel` is cancelled; then it cancels
     /// the call at the server and reports its audit and accounting so far. Dropping the future
     /// cancels the call at the server, too.
-    pub async fn call_until(
-        &self,
-        tool: &str,
-        input: Map<String, Value>,
-        progress: ProgressSink<'_>,
-        cancel: &CancellationToken,
-    ) -> CallReport {
-        let began = Instant::now();
-        let bytes_out = Value::Object(input.clone()).to_string().len() as u64;
-        let (output, bytes_in) = match self.call_once(tool, input, progress, cancel).await {
+    pub async fn call_until(&self, call: ServerCall<'_>, cancel: &CancellationToken) -> CallReport {
+        let (began, tool) = (Instant::now(), call.tool);
+        let bytes_out = Value::Object(call.input.clone()).to_string().len() as u64;
+        let (output, bytes_in) = match self.call_once(call, cancel).await {
             Ok(output) => {
                 let bytes = size(&output);
                 (output, bytes)
@@ -220,11 +226,10 @@ impl McpServer {
     /// Runs a call within its deadline. A failure says whether anything was sent to the server.
     async fn call_once(
         &self,
-        tool: &str,
-        input: Map<String, Value>,
-        progress: ProgressSink<'_>,
+        call: ServerCall<'_>,
         cancel: &CancellationToken,
     ) -> Result<ToolResultOutput, ToolFailure> {
+        let tool = call.tool;
         let (began, deadline) = (Instant::now(), self.config.deadline);
         let ready = tokio::select! {
             biased;
@@ -241,7 +246,7 @@ impl McpServer {
             answer = timeout_without_questions(
                 left,
                 ready.connection.signals(),
-                self.call_ready(tool, &ready, input, progress),
+                self.call_ready(&ready, call),
             ) => answer,
             () = cancel.cancelled() => return Err(ToolFailure::stopped(self.effect(tool))),
         };
@@ -278,15 +283,19 @@ impl McpServer {
 
     async fn call_ready(
         &self,
-        tool: &str,
         ready: &ReadyServer<'_>,
-        input: Map<String, Value>,
-        progress: ProgressSink<'_>,
+        call: ServerCall<'_>,
     ) -> Result<ToolResultOutput, ToolFailure> {
+        let ServerCall {
+            tool,
+            input,
+            agent_depth,
+            progress,
+        } = call;
         let connection = &ready.connection;
         let answer = match self.feature_tools.get(tool) {
             None => {
-                let request = ToolRequest::call(ready.own_name, input);
+                let request = ToolRequest::call(ready.own_name, input, agent_depth);
                 connection.call(request, progress).await
             }
             Some(feature) => {

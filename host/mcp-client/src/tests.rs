@@ -7,7 +7,7 @@ mod restart;
 mod secrets;
 mod start;
 
-use crate::{McpServer, Reach, ServerCommand, ServerConfig};
+use crate::{McpServer, Reach, ServerCall, ServerCommand, ServerConfig};
 use agent_host_engine::tool::ProgressSink;
 use agent_host_types::{
     failure::{FailureFields, ToolErrorCode},
@@ -68,14 +68,29 @@ async fn call_with_progress(
         panic!("{input}");
     };
     let cancel = CancellationToken::new();
-    let report = server.call_until("s_act", input, progress, &cancel).await;
+    let call = ServerCall {
+        tool: "s_act",
+        input,
+        agent_depth: 0,
+        progress,
+    };
+    let report = server.call_until(call, &cancel).await;
     report.output
+}
+
+/// A call without arguments.
+fn empty(tool: &str) -> ServerCall<'_> {
+    ServerCall {
+        tool,
+        input: serde_json::Map::new(),
+        agent_depth: 0,
+        progress: &|_, _| {},
+    }
 }
 
 async fn call_tool(server: &McpServer, tool: &str) -> ToolResultOutput {
     let cancel = CancellationToken::new();
-    let input = serde_json::Map::new();
-    let report = server.call_until(tool, input, &|_, _| {}, &cancel).await;
+    let report = server.call_until(empty(tool), &cancel).await;
     report.output
 }
 

@@ -2,6 +2,7 @@
 //! elicitation where they need approval or ask a question.
 
 use crate::{
+    agent::respond,
     catalog::{CurrentCatalog, ToolCatalog},
     connection::Connection,
     elicitation::{self, Elicitation, Prompt},
@@ -17,7 +18,7 @@ use agent_host_engine::{
     session::ClientSession,
     turn::{ClientCall, ClientCallEnd, ClientCallError, TurnContext},
 };
-use agent_host_types::{approval::ApprovalRule, output::ToolResultOutput};
+use agent_host_types::{approval::ApprovalRule, output::ToolResultOutput, turn::AgentInput};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
@@ -26,6 +27,7 @@ use rmcp::{
     },
     service::RequestContext,
 };
+use serde_json::Value;
 use std::{
     fmt::{self, Display},
     ops::ControlFlow,
@@ -33,6 +35,10 @@ use std::{
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// The `_meta` key of a request for the depth of the agent that calls. Our client of the protocol
+/// sends it.
+const AGENT_DEPTH_KEY: &str = "agent-host/agent-depth";
 
 /// The name of a call's only input in an `InputRequiredResult`.
 const INPUT: &str = "user";
@@ -128,6 +134,11 @@ impl CallRunner {
             self.sessions.schedule_flush(&call.session);
             let prompt = match end {
                 ClientCallEnd::Settled { output, .. } => return Ok(output),
+                ClientCallEnd::Agent(waiting) => {
+                    let input = respond(&waiting, None).await;
+                    call.resume_agent(input)?;
+                    continue;
+                }
                 ClientCallEnd::Confirm(pending) => Prompt::Approval(*pending),
                 ClientCallEnd::Question(question) => Prompt::Question {
                     tool: call.tool.clone(),
@@ -179,6 +190,12 @@ impl CallRunner {
                     let result = call_result(output, Structured::of(version.as_ref()), form);
                     return Ok(result.into());
                 }
+                ClientCallEnd::Agent(waiting) => {
+                    let asks = call.elicitation == Elicitation::Push;
+                    let input = respond(&waiting, asks.then_some(&context)).await;
+                    call.resume_agent(input)?;
+                    continue;
+                }
                 ClientCallEnd::Confirm(pending) => Prompt::Approval(*pending),
                 ClientCallEnd::Question(question) => Prompt::Question {
                     tool: call.tool.clone(),
@@ -187,7 +204,7 @@ impl CallRunner {
             };
             let reply = match call.elicitation {
                 Elicitation::Unsupported => elicitation::no_reply(),
-                Elicitation::Push => elicit(&prompt, &context).await,
+                Elicitation::Push => elicit(&prompt, None, &context).await,
                 Elicitation::Poll => match self.suspend(call, prompt)? {
                     ControlFlow::Break(result) => return Ok(result.into()),
                     ControlFlow::Continue(declined) => {
@@ -210,6 +227,11 @@ impl CallRunner {
     ) -> Result<Call, ErrorData> {
         let catalog = self.catalog.get();
         let tool = request.name.into_owned();
+        // What an agent waits for is not kept between requests.
+        let elicitation = match elicitation {
+            Elicitation::Poll if catalog.is_agent(&tool) => Elicitation::Unsupported,
+            elicitation => elicitation,
+        };
         if catalog.listing.find(&tool).is_none() {
             return Err(ErrorData::invalid_params(
                 format!("there is no tool `{}`", tool.escape_debug()),
@@ -223,7 +245,7 @@ impl CallRunner {
         let input = request.arguments.clone().unwrap_or_default();
         let agent = catalog.agent(elicitation);
         Ok(Call {
-            inner: agent.client_call(&session, tool.clone(), input),
+            inner: agent.client_call(&session, tool.clone(), input, agent_depth(context)),
             arguments: request.arguments,
             elicitation,
             session,
@@ -268,7 +290,7 @@ impl CallRunner {
     /// Suspends a call until its client repeats the request, and returns the result that asks for
     /// the input; when too many are pending, the call continues as if the user had not replied.
     fn suspend(&self, call: Call, prompt: Prompt) -> Result<NextStep, ErrorData> {
-        let form = ElicitRequest::new(prompt.form());
+        let form = ElicitRequest::new(prompt.form(None));
         let tool = call.tool.clone();
         let pending = SuspendedCall { call, prompt };
         let key = match self.pending.insert(&tool, pending, Instant::now()) {
@@ -329,6 +351,13 @@ impl Call {
         })
     }
 
+    /// Sets what the call's agent continues with, in the next run.
+    fn resume_agent(&mut self, input: AgentInput) -> Result<(), ErrorData> {
+        let agent = self.catalog.agent(self.elicitation);
+        let resumed = agent.resume_client_agent(&mut self.inner, input);
+        resumed.map_err(|error| ErrorData::invalid_params(error.to_string(), None))
+    }
+
     /// Applies the reply to a prompt. The call continues with the next run.
     fn reply(&mut self, prompt: Prompt, reply: &ElicitResult) -> Result<(), ErrorData> {
         let agent = self.catalog.agent(self.elicitation);
@@ -368,6 +397,13 @@ impl SuspendedCall {
     }
 }
 
+/// Returns the depth of the agent that a request says it is of; 0 where it says nothing that can be
+/// read.
+fn agent_depth(context: &RequestContext<RoleServer>) -> u8 {
+    let depth = context.meta.get(AGENT_DEPTH_KEY).and_then(Value::as_u64);
+    depth.map_or(0, |depth| u8::try_from(depth).unwrap_or(u8::MAX))
+}
+
 /// Returns the error of a call that did not run because of the server's files. The cause is logged
 /// for the operator, not sent.
 fn not_run(cause: &dyn Display) -> ErrorData {
@@ -389,11 +425,15 @@ fn not_stored(cause: &dyn Display) -> ErrorData {
     )
 }
 
-/// Sends an elicitation and waits for the reply. A failure counts as no reply.
-async fn elicit(prompt: &Prompt, context: &RequestContext<RoleServer>) -> ElicitResult {
+/// Sends an elicitation, for an agent or the call itself, and waits for the reply. A failure counts as no reply.
+pub(crate) async fn elicit(
+    prompt: &Prompt,
+    agent: Option<&str>,
+    context: &RequestContext<RoleServer>,
+) -> ElicitResult {
     let reply = context
         .peer
-        .create_elicitation_with_timeout(prompt.form(), Some(INPUT_TIMEOUT));
+        .create_elicitation_with_timeout(prompt.form(agent), Some(INPUT_TIMEOUT));
     tokio::select! {
         () = context.ct.cancelled() => elicitation::no_reply(),
         reply = reply => reply.unwrap_or_else(|error| {

@@ -1,39 +1,61 @@
 //! The tools that are served now: listed to clients, called through agents, replaced on reload.
 
 use crate::{elicitation::Elicitation, listing::Listing};
-use agent_host_app::{Host, Registry};
+use agent_host_app::{Host, HostError, Registry};
 use agent_host_engine::{
-    tool::ToolRunner as _,
+    agents::Agents,
+    tool::ToolRunner,
     turn::{Agent, Prompts},
 };
+use agent_host_types::tool::ToolRuntime;
 use std::{collections::HashMap, sync::Arc};
 use tokio::sync::watch;
 
 /// The current [`ToolCatalog`].
 #[derive(Debug)]
-pub(crate) struct CurrentCatalog(watch::Sender<Arc<ToolCatalog>>);
+pub(crate) struct CurrentCatalog {
+    current: watch::Sender<Arc<ToolCatalog>>,
+    agents: ServedAgents,
+}
+
+/// The agents that clients can start, which keep the tools that the server began with.
+#[derive(Debug)]
+struct ServedAgents {
+    asking: Option<Arc<Agents>>,
+    denying: Option<Arc<Agents>>,
+}
 
 impl CurrentCatalog {
-    /// Serves the registry that the host has loaded.
-    pub(crate) fn new(host: &Host) -> Self {
-        let catalog = ToolCatalog::new(host, Arc::clone(host.registry()));
-        Self(watch::Sender::new(Arc::new(catalog)))
+    /// Serves the registry that the host has loaded, and these agents of its configuration.
+    ///
+    /// # Errors
+    /// There is no agent with one of the names.
+    pub(crate) fn new(host: &Host, agents: &[String]) -> Result<Self, HostError> {
+        let agents = ServedAgents {
+            asking: host.served_agents(agents, Prompts::Ask)?,
+            denying: host.served_agents(agents, Prompts::Deny)?,
+        };
+        let catalog = ToolCatalog::new(host, Arc::clone(host.registry()), &agents);
+        Ok(Self {
+            current: watch::Sender::new(Arc::new(catalog)),
+            agents,
+        })
     }
 
     /// Returns the tools to list and to call now.
     pub(crate) fn get(&self) -> Arc<ToolCatalog> {
-        Arc::clone(&self.0.borrow())
+        Arc::clone(&self.current.borrow())
     }
 
     /// Replaces the tools. Calls that run end with the registry that they started with.
     pub(crate) fn replace(&self, host: &Host, registry: Arc<Registry>) {
-        let catalog = ToolCatalog::new(host, registry);
-        self.0.send_replace(Arc::new(catalog));
+        let catalog = ToolCatalog::new(host, registry, &self.agents);
+        self.current.send_replace(Arc::new(catalog));
     }
 
     /// Returns a receiver that is notified when the tools are replaced.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Arc<ToolCatalog>> {
-        self.0.subscribe()
+        self.current.subscribe()
     }
 }
 
@@ -56,7 +78,7 @@ impl std::fmt::Debug for ToolCatalog {
 }
 
 impl ToolCatalog {
-    fn new(host: &Host, registry: Arc<Registry>) -> Self {
+    fn new(host: &Host, registry: Arc<Registry>, agents: &ServedAgents) -> Self {
         let has_network: HashMap<&str, bool> = registry
             .components()
             .flat_map(|entry| {
@@ -65,18 +87,25 @@ impl ToolCatalog {
                 definitions.map(move |definition| (definition.name.as_str(), has_network))
             })
             .collect();
-        // A tool of no component is one of another server.
+        // A tool of no component is one of another server, or an agent.
         let is_open = |name: &str| has_network.get(name).copied().unwrap_or(true);
-        let listing = Listing::new(registry.tools(), is_open);
-        let agent = |prompts| Agent {
-            tools: Arc::clone(&registry) as Arc<_>,
-            hooks: registry.engine_hooks(),
-            ..host.agent(prompts)
+        let agent = |prompts, agents: &Option<Arc<Agents>>| {
+            let tools: Arc<dyn ToolRunner> = registry.clone();
+            Agent {
+                tools: match agents {
+                    Some(agents) => agents.with_tools(tools),
+                    None => tools,
+                },
+                agents: agents.clone(),
+                hooks: registry.engine_hooks(),
+                ..host.agent(prompts)
+            }
         };
+        let asking = agent(Prompts::Ask, &agents.asking);
         Self {
-            listing,
-            asking: agent(Prompts::Ask),
-            denying: agent(Prompts::Deny),
+            listing: Listing::new(asking.tools.tools(), is_open),
+            asking,
+            denying: agent(Prompts::Deny, &agents.denying),
             registry,
         }
     }
@@ -87,5 +116,12 @@ impl ToolCatalog {
             Elicitation::Unsupported => &self.denying,
             Elicitation::Push | Elicitation::Poll => &self.asking,
         }
+    }
+
+    /// Whether calls of this tool start an agent.
+    pub(crate) fn is_agent(&self, tool: &str) -> bool {
+        let mut tools = self.asking.tools.tools().iter();
+        let found = tools.find(|known| known.definition.name == tool);
+        found.is_some_and(|known| known.runtime == ToolRuntime::Agent)
     }
 }

@@ -63,8 +63,8 @@ pub(crate) enum Prompt {
 }
 
 impl Prompt {
-    /// Returns the form for the client's user.
-    pub(crate) fn form(&self) -> ElicitRequestParams {
+    /// Returns the form for the client's user, which names the agent that waits for it.
+    pub(crate) fn form(&self, agent: Option<&str>) -> ElicitRequestParams {
         let (message, requested_schema) = match self {
             Self::Approval(call) => (
                 CallPreview::unwrapped(call).to_string(),
@@ -75,9 +75,10 @@ impl Prompt {
                 answer_schema(question),
             ),
         };
+        let of_agent = agent.map(|agent| format!("The agent {agent} waits.\n"));
         ElicitRequestParams::FormElicitationParams {
             meta: None,
-            message,
+            message: of_agent.unwrap_or_default() + &message,
             requested_schema,
         }
     }
@@ -144,7 +145,7 @@ pub(crate) fn answer(question: &Question, reply: &ElicitResult) -> Answer {
 #[must_use]
 pub fn question_form(tool: &str, question: &Question) -> Value {
     let (tool, question) = (tool.to_owned(), question.clone());
-    json!(Prompt::Question { tool, question }.form())
+    json!(Prompt::Question { tool, question }.form(None))
 }
 
 /// Returns the answer that the reply to such a form gives.

@@ -6,6 +6,7 @@
 //! serves over a transport: [`serve_stdio`] over standard input and output, [`http::serve`] over
 //! streamable HTTP.
 
+mod agent;
 mod call;
 mod catalog;
 mod completion;

@@ -23,18 +23,24 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// Makes the list, without external tools and agents: only the host's own loop runs those.
+    /// Makes the list, without external tools, which only the program of the host's own loop runs.
     /// `is_open` returns whether calls of the named tool may reach the network.
     pub(crate) fn new(tools: &[RegisteredTool], is_open: impl Fn(&str) -> bool) -> Self {
         let served = tools.iter().filter(|tool| match tool.runtime {
-            ToolRuntime::Host => true,
-            ToolRuntime::External | ToolRuntime::Agent => false,
+            ToolRuntime::Host | ToolRuntime::Agent => true,
+            ToolRuntime::External => false,
         });
         Self {
             tools: served
                 .map(|tool| describe(tool, is_open(&tool.definition.name)))
                 .collect(),
         }
+    }
+
+    /// Returns the names of the tools.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let names = self.tools.iter().map(|tool| tool.name.to_string());
+        names.collect()
     }
 
     /// Returns the tool with this name.

@@ -5,7 +5,7 @@
 mod tests;
 
 use agent_host_engine::observer::{Live, Observer};
-use agent_host_types::event::EventRecord;
+use agent_host_types::{event::EventRecord, id::CallId};
 use rmcp::{
     RoleServer,
     model::{ProgressNotificationParam, ProgressToken},
@@ -20,13 +20,31 @@ const MAX_REPORTS: usize = 16;
 type Report = (String, Option<f64>);
 
 /// An observer of one call that queues its progress reports.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ProgressReports(mpsc::Sender<Report>);
+
+/// The same of an agent that the call started: its calls are the progress, too.
+struct AgentReports {
+    reports: ProgressReports,
+    agent: String,
+}
 
 /// Returns an observer of a call and its reports, which end when the observer is dropped.
 pub(crate) fn reports() -> (ProgressReports, mpsc::Receiver<Report>) {
     let (sender, receiver) = mpsc::channel(MAX_REPORTS);
     (ProgressReports(sender), receiver)
+}
+
+impl ProgressReports {
+    fn report(&self, message: String, fraction: Option<f64>) {
+        // A full queue means that the client is slower than the call.
+        let _ = self.0.try_send((message, fraction));
+    }
+
+    fn of_agent(&self, agent: String) -> Option<Box<dyn Observer>> {
+        let reports = self.clone();
+        Some(Box::new(AgentReports { reports, agent }))
+    }
 }
 
 impl Observer for ProgressReports {
@@ -37,9 +55,30 @@ impl Observer for ProgressReports {
             message, fraction, ..
         } = live
         {
-            // A full queue means that the client is slower than the call.
-            let _ = self.0.try_send((message.to_owned(), fraction));
+            self.report(message.to_owned(), fraction);
         }
+    }
+
+    fn child<'a>(&'a self, _: &'a CallId, agent: &'a str) -> Option<Box<dyn Observer + 'a>> {
+        self.of_agent(agent.to_owned())
+    }
+}
+
+impl Observer for AgentReports {
+    fn recorded(&self, _record: &EventRecord) {}
+
+    fn live(&self, live: Live<'_>) {
+        let message = match live {
+            Live::CallStarted { tool, .. } => tool,
+            Live::CallProgress { message, .. } => message,
+            _ => return,
+        };
+        self.reports
+            .report(format!("{}: {message}", self.agent), None);
+    }
+
+    fn child<'a>(&'a self, _: &'a CallId, agent: &'a str) -> Option<Box<dyn Observer + 'a>> {
+        self.reports.of_agent(format!("{}, {agent}", self.agent))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     pending::PendingCalls,
     reload::{Reloaded, Reloader},
 };
-use agent_host_app::Host;
+use agent_host_app::{Host, HostError};
 use std::{sync::Arc, time::Duration};
 use tokio::time::interval;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -26,7 +26,7 @@ const SWEEP: Duration = Duration::from_secs(60);
 /// use tokio_util::sync::CancellationToken;
 ///
 /// # async fn example(config: Config) -> Result<(), Box<dyn std::error::Error>> {
-/// let server = Server::new(Host::open_tools(config).await?);
+/// let server = Server::new(Host::open_tools(config).await?, &[])?;
 /// let (input, output) = standard_streams();
 /// serve_stdio(&server, input, output, CancellationToken::new()).await?;
 /// server.close().await;
@@ -42,11 +42,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Makes a server of an open host. Must be called within a tokio runtime.
-    #[must_use]
-    pub fn new(host: Host) -> Self {
+    /// Makes a server of an open host, with these of its agents as tools. Must be called within a
+    /// tokio runtime.
+    ///
+    /// # Errors
+    /// There is no agent with one of the names.
+    pub fn new(host: Host, agents: &[String]) -> Result<Self, HostError> {
         let calls = Arc::new(CallRunner {
-            catalog: CurrentCatalog::new(&host),
+            catalog: CurrentCatalog::new(&host, agents)?,
             host,
             sessions: OpenSessions::default(),
             pending: PendingCalls::default(),
@@ -54,17 +57,23 @@ impl Server {
             stop: CancellationToken::new(),
         });
         calls.tasks.spawn(maintain(Arc::clone(&calls)));
-        Self {
+        Ok(Self {
             calls,
             listeners: Arc::default(),
             stateless: Arc::default(),
-        }
+        })
     }
 
     /// Returns the host.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.calls.host
+    }
+
+    /// Returns the names of the tools that are served now.
+    #[must_use]
+    pub fn tool_names(&self) -> Vec<String> {
+        self.calls.catalog.get().listing.names()
     }
 
     /// Returns a handler for one connection. Its calls are recorded in a journal session that

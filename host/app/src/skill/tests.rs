@@ -279,6 +279,7 @@ fn read(runner: &dyn ToolRunner, input: Value) -> ToolResultOutput {
         context: Arc::default(),
         answers: Vec::new(),
         artifacts: None,
+        agent_depth: 0,
         can_ask: false,
         cancel: tokio_util::sync::CancellationToken::new(),
     };

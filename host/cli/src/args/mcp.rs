@@ -21,6 +21,10 @@ pub(crate) struct McpArgs {
     /// A component to serve besides the configured ones: a file, or `builtin:NAME`. Repeatable.
     #[arg(long = "tool", global = true, value_name = "FILE")]
     pub(crate) tools: Vec<String>,
+    /// An agent of agent.toml to serve as the tool `agent_NAME`: each call runs it in a session of
+    /// its own, with its model, tools and budgets. Repeatable.
+    #[arg(long = "agent", global = true, value_name = "NAME")]
+    pub(crate) agents: Vec<String>,
     /// Serve over HTTP at this address, such as `localhost:8080`; with port 0, at any that is free.
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,

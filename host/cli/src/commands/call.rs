@@ -89,6 +89,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         context: Arc::default(),
         answers: Vec::new(),
         artifacts: None,
+        agent_depth: 0,
         can_ask: terminal.can_ask(),
         // Unused: a signal drops the whole future, below.
         cancel: CancellationToken::new(),

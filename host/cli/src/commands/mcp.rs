@@ -4,14 +4,14 @@
 mod entry;
 mod login;
 
-use super::{configure, tool_names};
+use super::configure;
 use crate::{
     args::{McpArgs, McpCommand},
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{Terminal, YELLOW, escape},
 };
-use agent_host_app::{Config, Host, Overrides, reach};
+use agent_host_app::{Config, Host, HostError, Overrides, reach};
 use agent_host_http::{HttpOptions, HttpServer, exposure_warning};
 use agent_host_mcp::{
     Reloaded, Server,
@@ -39,9 +39,9 @@ async fn serve(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let host = tokio::select! {
         biased;
         () = stop.token.cancelled() => return Ok(stop.exit()),
-        opened = Host::open_tools(config) => opened?,
+        opened = open(config, &args.agents) => opened?,
     };
-    let server = Server::new(host);
+    let server = Server::new(host, &args.agents)?;
     let watched = server.clone();
     let (shown, quiet) = (*terminal, args.quiet);
     let watch = tokio::spawn(async move {
@@ -54,7 +54,7 @@ async fn serve(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
         None => {
             if !quiet {
                 let clients = "standard input and output, to the program that started this";
-                intro(server.host(), clients, terminal);
+                intro(&server, clients, terminal);
             }
             let (input, output) = standard_streams();
             let served = serve_stdio(&server, input, output, stop.token).await;
@@ -88,7 +88,7 @@ async fn over_http(
     let address = listener.address();
     if !args.quiet {
         let clients = format!("http://{address}{} to clients with the token", http::PATH);
-        intro(server.host(), &clients, terminal);
+        intro(server, &clients, terminal);
     }
     if let Some(text) = generated {
         // No client can connect without it.
@@ -101,6 +101,17 @@ async fn over_http(
     Ok(())
 }
 
+/// Opens the host, with the models of its agents if some are served.
+async fn open(config: Config, agents: &[String]) -> Result<Host, HostError> {
+    for agent in agents {
+        config.agent(agent)?;
+    }
+    match agents {
+        [] => Host::open_tools(config).await,
+        _ => Host::open(config).await,
+    }
+}
+
 fn configured(served: &McpArgs) -> Result<Config, Failure> {
     let overrides = Overrides {
         tools: served.tools.clone(),
@@ -110,9 +121,9 @@ fn configured(served: &McpArgs) -> Result<Config, Failure> {
 }
 
 /// Prints what is served and what it may reach, from the values that the policy checks.
-fn intro(host: &Host, clients: &str, terminal: &Terminal) {
-    let tools = tool_names(host.registry());
-    let reach = reach(host.registry()).join("\n  ");
+fn intro(server: &Server, clients: &str, terminal: &Terminal) {
+    let tools = server.tool_names().join(", ");
+    let reach = reach(server.host().registry()).join("\n  ");
     terminal.note(&escape(&format!(
         "serving over {clients}: {tools}\nwhich may reach: {reach}"
     )));

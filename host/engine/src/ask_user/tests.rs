@@ -17,6 +17,7 @@ fn invocation(input: &Value, answers: Vec<AnsweredQuestion>, can_ask: bool) -> I
         context: Arc::default(),
         answers,
         artifacts: None,
+        agent_depth: 0,
         can_ask,
         cancel: Default::default(),
     }

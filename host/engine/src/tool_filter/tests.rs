@@ -40,6 +40,7 @@ async fn tool_outside_of_the_filter_is_unknown() {
             context: Arc::default(),
             answers: Vec::new(),
             artifacts: None,
+            agent_depth: 0,
             can_ask: true,
             cancel: Default::default(),
         };

@@ -227,6 +227,13 @@ impl Agent {
                 ToolFailure::new(ToolErrorCode::ToolUnavailable, "There is no such agent.");
             return Ok(ChildEnd::Settled(CallReport::of(failure.into()), None));
         };
+        let max = self.settings.max_agent_depth;
+        if caller.agent_depth >= max {
+            return Ok(ChildEnd::Settled(
+                CallReport::of(too_deep(max).into()),
+                None,
+            ));
+        }
         let began = Instant::now();
         cx.observer.live(Live::CallStarted {
             call_id: &call.id,
@@ -279,9 +286,10 @@ impl Agent {
     }
 
     /// Returns the loop of an agent, which has no more than is left to the one that starts it.
-    fn bounded(&self, child: &SubAgent, share: &Share) -> Agent {
+    fn bounded(&self, child: &SubAgent, share: &Share, caller: &Caller) -> Agent {
         let mut agent = self.loop_of(child);
         agent.settings.budgets = share.within(&child.agent.settings.budgets, child.price);
+        agent.settings.agent_depth = caller.agent_depth.saturating_add(1);
         agent.settings.durability = agent.settings.durability.max(self.settings.durability);
         if !child.is_interactive || self.settings.prompts == Prompts::Deny {
             agent.settings.prompts = Prompts::Deny;
@@ -301,7 +309,7 @@ impl Agent {
     ) -> Result<Driven, TurnError> {
         let call_id = &run.entry.call.id;
         let mut session = self.open_child(child, caller.session, call_id).await?;
-        let agent = self.bounded(child, share);
+        let agent = self.bounded(child, share, caller);
         let snapshot = run.entry.snapshot.as_ref().unwrap_or(&caller.snapshot);
         let observer = cx.observer.child(call_id, &child.name);
         let observer: &dyn Observer = observer.as_deref().unwrap_or(&Unobserved);
@@ -356,6 +364,15 @@ async fn ended(
         report.changes = session.own_changes().await?;
     }
     Ok(ChildEnd::Settled(report, Some(summary(child, session))))
+}
+
+fn too_deep(max: u8) -> ToolFailure {
+    ToolFailure::new(
+        ToolErrorCode::AgentFailed,
+        format!(
+            "The agent was not started: agents start each other to a depth of {max} here (`agent-depth` in agent.toml), and those of other hosts count. Do it without one."
+        ),
+    )
 }
 
 fn summary(child: &SubAgent, session: &Session) -> ChildSummary {

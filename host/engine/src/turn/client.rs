@@ -5,6 +5,8 @@
 //! same code. The differences: several run concurrently in one session, and the client's server
 //! holds a paused call. Budgets belong to a user's message and do not apply.
 
+mod agent;
+
 use super::{
     Agent, Prompts, TurnContext,
     approval::request_name,
@@ -15,19 +17,19 @@ use super::{
 use crate::{
     BoxFuture,
     journal::JournalError,
-    session::{BatchCall, ClientSession},
+    session::{BatchCall, ClientSession, Session},
     tool::RunEnd,
 };
 use agent_host_types::{
     approval::Decision,
-    continuation::PendingCall,
+    continuation::{PendingCall, WaitingChild},
     event::Event,
     failure::{ToolErrorCode, ToolFailure},
     id::CallId,
     output::ToolResultOutput,
-    question::{Answer, AnsweredBy, AnsweredQuestion, PendingQuestion},
+    question::{Answer, AnsweredBy, AnsweredQuestion, PendingQuestion, Question},
     tool::{Effect, ToolCall, ToolRuntime},
-    turn::TurnError,
+    turn::{AgentInput, TurnError},
 };
 use serde_json::{Map, Value};
 
@@ -41,6 +43,12 @@ pub struct ClientCall {
     answered: Option<ToolResultOutput>,
     /// Whether a decision or an answer is recorded that may not be durable yet.
     fresh: bool,
+    /// The depth of the agent whose call it is; 0 if the client says nothing of one.
+    agent_depth: u8,
+    /// The run of the agent that waits.
+    agent: Option<Box<Run>>,
+    /// The input that the agent continues with.
+    input: Option<AgentInput>,
 }
 
 /// An error of the journal that leaves a client's call without a result.
@@ -69,7 +77,10 @@ pub enum ClientCallEnd {
     /// resume.
     Confirm(Box<PendingCall>),
     /// The call asks the user. [`Agent::answer_client_call`] takes the answer; then it can resume.
-    Question(agent_host_types::question::Question),
+    Question(Question),
+    /// The agent of the call waits. [`Agent::resume_client_agent`] takes what it continues with;
+    /// then the call can resume.
+    Agent(Box<WaitingChild>),
 }
 
 impl ClientCall {
@@ -78,16 +89,24 @@ impl ClientCall {
     pub fn id(&self) -> &CallId {
         &self.entry.call.id
     }
+
+    fn caller(&self, agent: &Agent, session: &Session) -> Caller {
+        let mut caller = Caller::of(session, &agent.settings);
+        caller.agent_depth = self.agent_depth;
+        caller
+    }
 }
 
 impl Agent {
-    /// Creates a call. Nothing is recorded before [`Self::run_client_call`].
+    /// Creates a call of an agent of the client at this depth, or 0 where none is known. Nothing is
+    /// recorded before [`Self::run_client_call`].
     #[must_use]
     pub fn client_call(
         &self,
         session: &ClientSession,
         tool: String,
         input: Map<String, Value>,
+        agent_depth: u8,
     ) -> ClientCall {
         let call = ToolCall {
             id: session.new_call_id(),
@@ -100,6 +119,9 @@ impl Agent {
             asked: None,
             answered: None,
             fresh: false,
+            agent_depth,
+            agent: None,
+            input: None,
         }
     }
 
@@ -120,6 +142,9 @@ impl Agent {
         Box::pin(async move {
             let flushed = session.flush_if_full(cx.observer).await;
             flushed.map_err(ClientCallError::NotRun)?;
+            if let Some(run) = call.agent.clone() {
+                return self.run_client_agent(session, call, run, cx).await;
+            }
             if let Some(output) = call.answered.take() {
                 return Ok(self.settle_skipped_call(session, cx, call, output, None));
             }
@@ -135,6 +160,9 @@ impl Agent {
             };
             let run = match plan {
                 Plan::Run(run) if run.runtime == ToolRuntime::Host => run,
+                Plan::Run(run) if run.runtime == ToolRuntime::Agent => {
+                    return self.run_client_agent(session, call, run, cx).await;
+                }
                 Plan::Run(_) => {
                     let output = external_tool().into();
                     return Ok(self.settle_skipped_call(session, cx, call, output, None));
@@ -157,7 +185,7 @@ impl Agent {
             };
             let caller = {
                 let mut session = session.lock();
-                let caller = Caller::of(&session, &self.settings);
+                let caller = call.caller(self, &session);
                 // A run that resumes after a question sees what the first run saw.
                 let snapshot = || session.state().snapshot();
                 call.entry.snapshot.get_or_insert_with(snapshot);

@@ -1,6 +1,6 @@
 //! Calls: results, deadlines, cancellation, progress, and servers that end or change.
 
-use super::{ExpectedCall, call, call_with_progress, config, did_it, holds, python};
+use super::{ExpectedCall, call, call_with_progress, config, did_it, empty, holds, python};
 use crate::{McpServer, ServerConfig};
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
@@ -8,7 +8,7 @@ use agent_host_types::{
     tool::Effect,
 };
 use pretty_assertions::assert_eq;
-use serde_json::{Map, json};
+use serde_json::json;
 use std::{sync::Mutex, time::Duration};
 use tokio_util::sync::CancellationToken;
 
@@ -155,10 +155,9 @@ async fn stopped_call_is_cancelled_and_keeps_its_audit() {
     }
     let server = McpServer::connect(config("hangs")).await.unwrap();
     let cancel = CancellationToken::new();
-    let report = tokio::join!(
-        server.call_until("s_act", Map::new(), &|_, _| {}, &cancel),
-        async { cancel.cancel() }
-    );
+    let report = tokio::join!(server.call_until(empty("s_act"), &cancel), async {
+        cancel.cancel()
+    });
     let report = report.0;
     assert_eq!(report.output, ToolFailure::stopped(Effect::ReadOnly).into());
     let rules: Vec<&str> = report

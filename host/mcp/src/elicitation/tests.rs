@@ -43,7 +43,7 @@ fn question(choices: &[&str], free_text: bool) -> Question {
 }
 
 fn form(prompt: &Prompt) -> Value {
-    serde_json::to_value(prompt.form()).unwrap()
+    serde_json::to_value(prompt.form(None)).unwrap()
 }
 
 fn reply(action: &str, content: Value) -> ElicitResult {
@@ -278,7 +278,7 @@ fn form_of_a_tool_becomes_one_of_the_protocol() {
         tool: "paint".to_owned(),
         question: question.clone(),
     };
-    let shown = serde_json::to_string(&asked.form()).unwrap();
+    let shown = serde_json::to_string(&asked.form(None)).unwrap();
     let positions =
         ["z", "i", "n", "b", "e", "t"].map(|name| shown.find(&format!("\"{name}\":{{")));
     assert!(positions.is_sorted() && positions[0].is_some(), "{shown}");

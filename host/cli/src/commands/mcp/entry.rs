@@ -145,6 +145,10 @@ fn stdio_server(served: &McpArgs, terminal: &Terminal) -> Result<Value, Failure>
         };
         option("--tool", tool);
     }
+    for agent in &served.agents {
+        config.agent(agent)?;
+        option("--agent", agent.clone());
+    }
     for grant in &served.config.grants {
         option("--grant", absolute_grant(grant, &config.working_dir)?);
     }

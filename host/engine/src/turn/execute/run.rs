@@ -33,6 +33,8 @@ pub(in crate::turn) struct Caller {
     pub(in crate::turn) session: SessionId,
     pub(in crate::turn) snapshot: Snapshot,
     artifacts: SessionArtifacts,
+    /// The depth of the agent that calls.
+    pub(in crate::turn) agent_depth: u8,
 }
 
 impl Caller {
@@ -41,6 +43,7 @@ impl Caller {
             session: session.id(),
             snapshot: session.state().snapshot(),
             artifacts: session.artifacts().with_quota(settings.artifact_bytes),
+            agent_depth: settings.agent_depth,
         }
     }
 }
@@ -132,6 +135,7 @@ impl Agent {
             context: Arc::clone(&snapshot.context),
             answers: run.entry.answers.clone(),
             artifacts: Some(caller.artifacts.at(&snapshot.artifacts)),
+            agent_depth: caller.agent_depth,
             can_ask: self.settings.prompts == Prompts::Ask,
             cancel: cx.cancel.clone(),
         }

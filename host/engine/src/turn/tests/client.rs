@@ -47,7 +47,7 @@ impl Client {
 
     fn call(&self, tool: &str) -> ClientCall {
         self.agent
-            .client_call(&self.session, tool.into(), Map::new())
+            .client_call(&self.session, tool.into(), Map::new(), 0)
     }
 
     async fn run(&self, call: &mut ClientCall) -> ClientCallEnd {
@@ -164,7 +164,7 @@ async fn client_call_that_must_not_run_is_answered() {
     let input = Map::from_iter([("n".to_owned(), json!("one"))]);
     let mut call = client
         .agent
-        .client_call(&client.session, "look".into(), input);
+        .client_call(&client.session, "look".into(), input, 0);
     let ToolResultOutput::ErrorJson(error) = output(client.run(&mut call).await) else {
         panic!("the arguments were taken");
     };

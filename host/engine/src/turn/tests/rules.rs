@@ -205,12 +205,12 @@ async fn client_call_is_ruled() {
     ] {
         let input = Map::from_iter([("n".to_owned(), json!(n))]);
         let asks = bench.agent.needs_approval(tool, &input);
-        let mut call = bench.agent.client_call(&session, tool.into(), input);
+        let mut call = bench.agent.client_call(&session, tool.into(), input, 0);
         let run = bench.agent.run_client_call(&session, &mut call, &cx);
         let end = match run.await.unwrap() {
             ClientCallEnd::Settled { output, .. } => output.tag().to_owned(),
             ClientCallEnd::Confirm(pending) => pending.rule,
-            ClientCallEnd::Question(_) => panic!("a question"),
+            other => panic!("{other:?}"),
         };
         ends.push((asks, end));
     }

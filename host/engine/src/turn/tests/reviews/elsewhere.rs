@@ -134,7 +134,7 @@ async fn call_of_a_client_is_reviewed() {
         drain: &CancellationToken::new(),
     };
     let agent = &bench.agent;
-    let mut call = agent.client_call(&session, "send".to_owned(), n(1));
+    let mut call = agent.client_call(&session, "send".to_owned(), n(1), 0);
     let end = agent
         .run_client_call(&session, &mut call, &cx)
         .await
