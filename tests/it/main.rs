@@ -61,6 +61,7 @@ mod network;
 mod openai;
 mod record;
 mod resume;
+mod roles;
 mod rule_flags;
 mod rules;
 mod schema;

@@ -19,7 +19,7 @@ fn records(events: &[ServerEvent]) -> Vec<Value> {
 }
 
 /// The open request of a session.
-fn open_request(server: &ApiServer, session: &str) -> Value {
+pub(crate) fn open_request(server: &ApiServer, session: &str) -> Value {
     let requests = server.get(&format!("/sessions/{session}/requests")).json();
     let requests = requests["requests"].as_array().unwrap().clone();
     assert_eq!(requests.len(), 1, "{requests:?}");
@@ -126,15 +126,15 @@ fn approval_is_answered_once() {
     assert_eq!(answer(&server, &session, &continuation, &other), 409);
     let both = json!({"decisions": [], "results": []});
     assert_eq!(answer(&server, &session, &continuation, &both), 400);
-    let for_ever = json!({"decisions": [{
-        "type": "approve", "call_id": "call_0", "remember": {"what": "tool", "scope": "project"},
-    }]});
-    assert_eq!(answer(&server, &session, &continuation, &for_ever), 400);
     assert!(!env.work().join("a.txt").exists());
 
     assert_eq!(answer(&server, &session, &continuation, &approve), 202);
     let events = stream.until("turn-ended");
-    assert_eq!(records(&events)[0]["event"]["kind"], "decision-recorded");
+    let decided = &records(&events)[0]["event"];
+    assert_eq!(
+        (&decided["kind"], &decided["by"]),
+        (&json!("decision-recorded"), &json!("operator"))
+    );
     // The next turn asks the model with the result.
     stream.until("turn-ended");
     assert_eq!(answer(&server, &session, &continuation, &approve), 409);

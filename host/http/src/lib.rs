@@ -7,7 +7,7 @@
 //! 1. `Host` is a name of the server ([`AllowedHost`]).
 //! 2. `Origin`, if present, is the server's own or allowed by the operator ([`AllowedOrigin`]).
 //! 3. The path is a route.
-//! 4. The bearer token is the server's ([`Token`]). CORS preflight requests carry none.
+//! 4. The bearer token is one of the server's ([`Access`]). CORS preflight requests carry none.
 //! 5. The body is complete in time and not too long ([`HttpLimits`]).
 //!
 //! ```
@@ -30,6 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod access;
 mod allowed;
 mod cors;
 mod guard;
@@ -39,6 +40,7 @@ mod server;
 mod tests;
 mod token;
 
+pub use access::{Access, Admission};
 pub use allowed::{AllowedHost, AllowedOrigin, ParseAllowedError};
 pub use guard::Refusal;
 pub use limits::{HttpLimits, HttpOptions};

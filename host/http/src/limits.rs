@@ -1,6 +1,6 @@
 //! The settings and bounds of a server.
 
-use crate::{AllowedHost, AllowedOrigin, Refusal, Token};
+use crate::{Access, AllowedHost, AllowedOrigin, Refusal};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderName, Uri};
 use std::time::Duration;
@@ -8,8 +8,8 @@ use std::time::Duration;
 /// The settings of an [`HttpServer`](crate::HttpServer).
 #[derive(Debug)]
 pub struct HttpOptions {
-    /// The bearer token that every request must carry.
-    pub token: Token,
+    /// The bearer tokens, one of which every request must carry.
+    pub access: Box<dyn Access>,
     /// Names that clients may put into `Host`, besides the bound address and, on loopback,
     /// `localhost`.
     pub allowed_hosts: Vec<AllowedHost>,
@@ -25,11 +25,11 @@ pub struct HttpOptions {
 }
 
 impl HttpOptions {
-    /// Returns the default settings with this token: no further hosts, no origins.
+    /// Returns the default settings with these tokens: no further hosts, no origins.
     #[must_use]
-    pub fn new(token: Token) -> Self {
+    pub fn new(access: impl Access + 'static) -> Self {
         Self {
-            token,
+            access: Box::new(access),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             exposed_headers: Vec::new(),

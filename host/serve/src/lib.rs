@@ -5,8 +5,10 @@
 //!
 //! - [`Service`] holds the sessions that run here. One runs at a time for each session, since the
 //!   journal has one writer.
+//! - [`ServerAccess`] has the tokens and their roles; the table of routes has the least role of each.
 //! - A problem is answered as `application/problem+json` (RFC 9457) with a stable `code`.
 
+mod access;
 mod artifacts;
 mod blobs;
 mod create;
@@ -23,12 +25,15 @@ mod routes;
 mod sessions;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod tools;
 mod undo;
 
+pub use access::{AccessRole, ServerAccess};
 pub use openai::refused;
 pub use problem::{Problem, ProblemCode};
-pub use routes::API;
+pub use routes::{API, route_roles};
+pub use tokens::{TokenEntry, TokenFile, TokenFileError, TokenName};
 
 use agent_host_app::runs;
 

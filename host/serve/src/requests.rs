@@ -2,6 +2,7 @@
 
 use crate::{
     Service,
+    access::Caller,
     input::AnswerBody,
     problem::{Problem, ProblemCode},
     routes::{Path, json_body, session_id},
@@ -94,11 +95,13 @@ fn waiting_calls(continuation: Continuation, calls: &mut Vec<PendingCall>) {
 /// Answers a request and continues the session. A request takes one answer.
 pub(crate) async fn answer(
     State(service): State<Service>,
+    caller: Caller,
     Path((session, request)): Path<(String, String)>,
     body: Result<Json<AnswerBody>, JsonRejection>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let session = session_id(&session)?;
     let body = json_body(body)?;
+    caller.require(body.least_role())?;
     // The name of a request is that of its session and a number.
     if body.request() != format!("{session}/{request}") {
         return Err(Problem::new(
@@ -106,7 +109,7 @@ pub(crate) async fn answer(
             "the continuation is that of another request; read the open ones again",
         ));
     }
-    run_input(&service, session, body.into_input()?).await
+    run_input(&service, &caller, session, body.into_input()?).await
 }
 
 /// Returns what a session waits for, unless it runs.
@@ -126,7 +129,7 @@ pub(crate) async fn last_request(
     let mut open = None;
     let read = service.host.store().for_each_record(session, |record| {
         open = match record.event {
-            Event::TurnEnded { outcome } => continuation(outcome.end),
+            Event::TurnEnded { outcome, .. } => continuation(outcome.end),
             event if event.is_between_turns() => open.take(),
             // Any other event belongs to the next turn.
             _ => None,

@@ -3,7 +3,7 @@
 use crate::{
     openapi,
     problem::{Problem, ProblemCode},
-    routes::{API, routes},
+    routes::routes,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -36,9 +36,10 @@ fn document_describes_each_route_and_resolves() {
         .collect();
     let served: BTreeSet<(String, String)> = routes()
         .iter()
+        .filter(|route| route.operation.is_some())
         .map(|route| {
-            let method = route.operation.method.as_str().to_lowercase();
-            (format!("{API}{}", route.path).replace("{*", "{"), method)
+            let method = route.method.as_str().to_lowercase();
+            (route.path.replace("{*", "{"), method)
         })
         .collect();
     assert_eq!(described, served);

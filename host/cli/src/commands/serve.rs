@@ -1,8 +1,10 @@
 //! `agent-host serve`: the HTTP API.
 
+mod token;
+
 use super::{configure, tool_names};
 use crate::{
-    args::ServeArgs,
+    args::{ServeArgs, ServeCommand},
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{Terminal, YELLOW, escape},
@@ -10,7 +12,7 @@ use crate::{
 use agent_host_app::{Host, Overrides, reach};
 use agent_host_http::{HttpOptions, HttpServer, exposure_warning};
 use agent_host_mcp::http::{ConfiguredToken, configured_token};
-use agent_host_serve::{API, Service};
+use agent_host_serve::{API, ServerAccess, Service, TokenFile};
 use std::{net::SocketAddr, sync::Arc};
 
 /// The environment variable that holds the token if no file is named.
@@ -23,6 +25,9 @@ const MAX_CONNECTIONS: usize = 1024;
 const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
 pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    if let Some(ServeCommand::Token { command }) = args.command {
+        return token::token(command, args.config, terminal);
+    }
     let overrides = Overrides {
         model: args.model.clone(),
         ..Overrides::default()
@@ -38,7 +43,8 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     let value = std::env::var(TOKEN_VARIABLE).ok();
     let found = configured_token(args.token_file.as_deref(), TOKEN_VARIABLE, value.as_deref());
     let ConfiguredToken { token, generated } = found.map_err(Failure::usage)?;
-    let mut options = HttpOptions::new(token);
+    let tokens = TokenFile::of(&host.config().state_dir);
+    let mut options = HttpOptions::new(ServerAccess::new(token, tokens));
     options.limits.connections = MAX_CONNECTIONS;
     options.limits.body_bytes = MAX_BODY_BYTES;
     options.refused = agent_host_serve::refused;
