@@ -68,6 +68,7 @@ mod schema;
 mod screens;
 mod select;
 mod serve;
+mod serve_sockets;
 mod session_changes;
 mod sessions;
 mod settings;

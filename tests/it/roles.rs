@@ -364,6 +364,8 @@ fn decisions_are_those_of_approvers_and_operators() {
     };
     assert_eq!(by("input-received"), ["an-user"]);
     assert_eq!(by("decision-recorded"), ["an-approver", "an-operator"]);
+    let explained = env.run(&["explain", &session]).stdout;
+    assert!(explained.contains("decided by an-approver"), "{explained}");
     let shown = env.run(&["sessions", "show", &session]).stdout;
     assert!(shown.contains("(by an-operator)"), "{shown}");
     let remembered = env.run(&["approvals", "list"]).stdout;
@@ -429,7 +431,7 @@ fn tokens_are_kept_as_hashes() {
         assert_eq!((made.code, made.stdout.as_str()), (Some(2), ""), "{name}");
         assert!(made.stderr.contains(said), "{name}: {}", made.stderr);
     }
-    let unknown = env.run(&["serve", "token", "revoke", "nobody"]);
+    let unknown = env.run(&["serve", "token", "revoke", "absent"]);
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     let model = ChatServer::start(Vec::new());

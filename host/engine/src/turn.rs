@@ -240,11 +240,11 @@ pub struct TurnContext<'a> {
     pub cancel: &'a CancellationToken,
     /// Ends the turn as soon as nothing is lost by it: what runs ends, and nothing else starts.
     pub drain: &'a CancellationToken,
-    /// Who acts, for the journal.
+    /// The actors, for the journal.
     pub actors: Actors<'a>,
 }
 
-/// Who acts in a turn, as the front end names them. Each is absent for the user of the session.
+/// The actors of a turn, as the front end names them. Each is absent for the user of the session.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Actors<'a> {
     /// The sender of the input.

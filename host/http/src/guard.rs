@@ -113,7 +113,12 @@ async fn pass_source(
     next: Next,
 ) -> Result<Response, Refusal> {
     let headers = request.headers();
-    let host = check_host(request.uri(), headers, &options.allowed_hosts)?;
+    let host = check_host(
+        request.uri(),
+        headers,
+        &options.allowed_hosts,
+        options.default_port,
+    )?;
     let is_cross_origin = check_origin(headers, &host, &options.allowed_origins)?;
     let origin = headers.get(ORIGIN).filter(|_| is_cross_origin).cloned();
     let mut response = next.run(request).await;

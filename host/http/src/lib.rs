@@ -1,6 +1,6 @@
 //! The HTTP front that every HTTP interface of the host is mounted in. It decides which requests
-//! reach a route, and bounds what a client can make grow or wait. It speaks HTTP/1.1 without TLS,
-//! which is a proxy's job.
+//! reach a route, and bounds what a client can make grow or wait. It speaks HTTP/1.1, over TLS if
+//! it has a certificate ([`TlsFiles`]).
 //!
 //! A request is refused by the first check that fails:
 //!
@@ -38,6 +38,7 @@ mod limits;
 mod server;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod token;
 
 pub use access::{Access, Admission};
@@ -45,4 +46,5 @@ pub use allowed::{AllowedHost, AllowedOrigin, ParseAllowedError};
 pub use guard::Refusal;
 pub use limits::{HttpLimits, HttpOptions};
 pub use server::{HttpServer, exposure_warning};
+pub use tls::{TlsError, TlsFiles};
 pub use token::{Token, TokenFormatError};

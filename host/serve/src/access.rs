@@ -3,7 +3,7 @@
 use crate::{
     openai,
     problem::{Problem, ProblemCode},
-    tokens::{TokenFile, TokenName},
+    tokens::{TokenEntry, TokenFile, TokenName},
 };
 use agent_host_http::{Access, Admission, Refusal, Token};
 use axum::{
@@ -78,16 +78,18 @@ impl FromStr for AccessRole {
 }
 
 /// The caller of a route.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    name: Option<TokenName>,
     role: AccessRole,
+    /// The token, and the file that has it; absent for the server's own.
+    given: Option<(TokenEntry, Arc<TokenFile>)>,
 }
 
 impl Caller {
     /// Returns the name under which what it does is recorded.
     pub(crate) fn name(&self) -> String {
-        let name = self.name.as_ref().map_or(TokenName::OWN, TokenName::as_str);
+        let given = self.given.as_ref();
+        let name = given.map_or(TokenName::OWN, |(entry, _)| entry.name.as_str());
         name.to_owned()
     }
 
@@ -108,10 +110,21 @@ impl Caller {
     /// Returns an idempotency key as the caller's own: what another caller began under an equal key
     /// is not found.
     pub(crate) fn own_key(&self, key: &str) -> String {
-        match &self.name {
+        match &self.given {
             None => key.to_owned(),
             // A key has no line feed, so that no other pair has this text.
-            Some(name) => format!("{name}\n{key}"),
+            Some((entry, _)) => format!("{}\n{key}", entry.name),
+        }
+    }
+
+    /// Whether the token was revoked since the request, or cannot be looked up any more.
+    pub(crate) async fn is_revoked(&self) -> bool {
+        match &self.given {
+            None => false,
+            Some((entry, tokens)) => match read(tokens).await {
+                Ok(entries) => !entries.contains(entry),
+                Err(_) => true,
+            },
         }
     }
 }
@@ -158,32 +171,33 @@ impl ServerAccess {
     }
 
     /// Returns the caller with a token.
-    async fn caller(&self, token: Token) -> Result<Caller, Refusal> {
+    pub(crate) async fn caller(&self, token: Token) -> Result<Caller, Refusal> {
         if token == self.own {
             return Ok(Caller {
-                name: None,
                 role: AccessRole::Operator,
+                given: None,
             });
         }
-        let tokens = Arc::clone(&self.tokens);
-        let read = tokio::task::spawn_blocking(move || tokens.read()).await;
-        let entries = match read.map_err(|error| error.to_string()) {
-            Ok(Ok(entries)) => Ok(entries),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(error) => Err(error),
-        };
-        let entries = entries.map_err(|error| {
-            tracing::error!("{error}");
-            UNREADABLE
-        })?;
-        let mut entries = entries.into_iter();
+        let mut entries = read(&self.tokens).await?.into_iter();
         let entry = entries.find(|entry| Token::from_hash(&entry.hash).as_ref() == Some(&token));
         let entry = entry.ok_or(Refusal::invalid_token())?;
         Ok(Caller {
-            name: Some(entry.name),
             role: entry.role,
+            given: Some((entry, Arc::clone(&self.tokens))),
         })
     }
+}
+
+/// Reads the tokens of a file.
+async fn read(tokens: &Arc<TokenFile>) -> Result<Vec<TokenEntry>, Refusal> {
+    let tokens = Arc::clone(tokens);
+    let read = tokio::task::spawn_blocking(move || tokens.read()).await;
+    let entries = read.map_err(|error| error.to_string());
+    let entries = entries.and_then(|read| read.map_err(|error| error.to_string()));
+    entries.map_err(|error| {
+        tracing::error!("{error}");
+        UNREADABLE
+    })
 }
 
 impl Access for ServerAccess {

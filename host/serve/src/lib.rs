@@ -16,6 +16,7 @@ mod events;
 mod explain;
 mod health;
 mod input;
+mod once;
 mod openai;
 mod openapi;
 mod page;
@@ -40,6 +41,7 @@ use agent_host_app::runs;
 use agent_host_app::Host;
 use agent_host_engine::BoxFuture;
 use agent_host_http::HttpServer;
+use once::AnswerKeys;
 use runs::Runs;
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
@@ -56,6 +58,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Service {
     host: Arc<Host>,
     runs: Arc<Runs>,
+    answers: Arc<AnswerKeys>,
     /// Cancelled when responses that do not end by themselves must end.
     stop: CancellationToken,
 }
@@ -67,6 +70,7 @@ impl Service {
         Self {
             host,
             runs: Arc::default(),
+            answers: Arc::default(),
             stop: CancellationToken::new(),
         }
     }

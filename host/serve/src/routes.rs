@@ -185,9 +185,11 @@ fn api_routes() -> Vec<Route> {
             "/sessions/{session}/messages",
             post(sessions::send),
             Operation::post("Sends a message into a session, and runs it.")
+                .header(create::IDEMPOTENCY_KEY)
                 .takes::<MessageBody>()
                 .returns::<sessions::Accepted>(202)
-                .fails(&BUSY),
+                .fails(&BUSY)
+                .fails(&[ProblemCode::KeyReused]),
         ),
         route(
             User,
@@ -284,12 +286,14 @@ fn api_routes() -> Vec<Route> {
             "/sessions/{session}/requests/{request}/answer",
             post(requests::answer),
             Operation::post("Answers a request, once, and continues the session. Decisions need the role `approver`, and those that are remembered for the project `operator`.",)
+                .header(create::IDEMPOTENCY_KEY)
                 .takes::<AnswerBody>()
                 .returns::<sessions::Accepted>(202)
                 .fails(&BUSY)
                 .fails(&[
                     ProblemCode::ApproverRequired,
                     ProblemCode::OperatorRequired,
+                    ProblemCode::KeyReused,
                 ]),
         ),
         route(

@@ -3,7 +3,9 @@
 use crate::{
     Service,
     access::Caller,
+    create::idempotency_key,
     input::MessageBody,
+    once::send_once,
     problem::{Problem, ProblemCode},
     routes::{Path, json_body, session_id},
     runs::{self, Refused, Slot},
@@ -25,7 +27,7 @@ use axum::{
         rejection::{JsonRejection, QueryRejection},
     },
 };
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +100,7 @@ pub(crate) struct Drawings {
 }
 
 /// An accepted input: the session runs.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Accepted {
     /// The session.
     pub(crate) session: SessionId,
@@ -148,11 +150,16 @@ pub(crate) async fn send(
     State(service): State<Service>,
     caller: Caller,
     Path(session): Path<String>,
+    headers: HeaderMap,
     body: Result<Json<MessageBody>, JsonRejection>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let session = session_id(&session)?;
+    let key = idempotency_key(&headers)?;
     let message = json_body(body)?.into_message()?;
-    run_input(&service, &caller, session, AgentInput::Message(message)).await
+    match key {
+        Some(key) => send_once(&service, &caller, session, key, message).await,
+        None => run_input(&service, &caller, session, AgentInput::Message(message)).await,
+    }
 }
 
 /// Continues a session whose last turn did not end: one that was drained or interrupted.
@@ -238,6 +245,16 @@ pub(crate) async fn run_input(
     input: AgentInput,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let slot = service.reserve(caller, session).await?;
+    run_reserved(service, slot, session, input).await
+}
+
+/// Runs a session, whose place is taken, with an input.
+pub(crate) async fn run_reserved(
+    service: &Service,
+    slot: Slot,
+    session: SessionId,
+    input: AgentInput,
+) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let opened = service.host.resume_session(&session.to_string()).await?;
     let agent = service.host.session_agent(&opened, Prompts::Ask)?;
     let accepted = service.start(slot, agent, opened, input).await?;

@@ -22,13 +22,21 @@ pub(crate) struct ServeArgs {
     /// The model, as for `run`.
     #[arg(long, short, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// The address to listen at; with port 0, at any port that is free.
+    /// The address to listen at; with port 0, at any port that is free. A socket that systemd passes
+    /// has precedence.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8420")]
     pub(crate) http: SocketAddr,
     /// A file with the operator's token, which only its owner may read [default: the variable
     /// AGENT_HOST_SERVE_TOKEN, else a new one, which is shown]. `serve token` has those of others.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Serve over TLS, with the certificate in this PEM file and those between it and its authority
+    /// behind it. A new one in its place is taken at the next connection.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, a PEM file.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
     /// A name, possibly with a port, that clients may call this server by besides its own address.
     /// Repeatable.
     #[arg(long = "allow-host", value_name = "HOST[:PORT]")]
@@ -60,7 +68,7 @@ pub(crate) enum TokenCommand {
         /// The name, under which the journal has what is done with the token: 1 to 64 characters of
         /// `a` to `z`, `0` to `9` and `-`.
         name: TokenName,
-        /// What it may do: `viewer` reads sessions; `user` also creates them, sends messages,
+        /// The role: `viewer` reads sessions; `user` also creates them, sends messages,
         /// answers questions, cancels, undoes, names and deletes; `approver` also decides about
         /// calls; `operator` also remembers decisions for the project, and reads the grants.
         #[arg(long, value_parser = roles())]
