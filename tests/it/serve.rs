@@ -19,7 +19,7 @@ fn records(events: &[ServerEvent]) -> Vec<Value> {
 }
 
 /// The open request of a session.
-fn open_request(server: &ApiServer, session: &str) -> Value {
+pub(crate) fn open_request(server: &ApiServer, session: &str) -> Value {
     let requests = server.get(&format!("/sessions/{session}/requests")).json();
     let requests = requests["requests"].as_array().unwrap().clone();
     assert_eq!(requests.len(), 1, "{requests:?}");
@@ -126,15 +126,15 @@ fn approval_is_answered_once() {
     assert_eq!(answer(&server, &session, &continuation, &other), 409);
     let both = json!({"decisions": [], "results": []});
     assert_eq!(answer(&server, &session, &continuation, &both), 400);
-    let for_ever = json!({"decisions": [{
-        "type": "approve", "call_id": "call_0", "remember": {"what": "tool", "scope": "project"},
-    }]});
-    assert_eq!(answer(&server, &session, &continuation, &for_ever), 400);
     assert!(!env.work().join("a.txt").exists());
 
     assert_eq!(answer(&server, &session, &continuation, &approve), 202);
     let events = stream.until("turn-ended");
-    assert_eq!(records(&events)[0]["event"]["kind"], "decision-recorded");
+    let decided = &records(&events)[0]["event"];
+    assert_eq!(
+        (&decided["kind"], &decided["by"]),
+        (&json!("decision-recorded"), &json!("operator"))
+    );
     // The next turn asks the model with the result.
     stream.until("turn-ended");
     assert_eq!(answer(&server, &session, &continuation, &approve), 409);
@@ -387,6 +387,77 @@ fn session_is_created_once_for_its_key() {
     assert_eq!(model.requests().len(), 1);
     let list = server.get("/sessions").json();
     assert_eq!(list["sessions"].as_array().unwrap().len(), 1);
+}
+
+/// A message that is sent again under its key is not taken twice, also after a restart.
+#[test]
+fn message_is_taken_once_for_its_key() {
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![Answer::text("One."), Answer::text("Two.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let session = server.create("hi");
+    let mut stream = server.events(&session, None);
+    stream.until("turn-ended");
+    let send = |server: &ApiServer, message: &str| {
+        let path = format!("POST /sessions/{session}/messages");
+        let body = json!({"message": message}).to_string();
+        let sent = server.request_with(TOKEN, &path, "Idempotency-Key: k\r\n", Some(&body));
+        (sent.status, sent.json())
+    };
+    let seq = env.events().len();
+    let accepted = (202, json!({"session": session, "seq": seq}));
+    assert_eq!(send(&server, "more"), accepted);
+    stream.until("turn-ended");
+    assert_eq!(send(&server, "more"), accepted);
+    server.end();
+    let server = ApiServer::start(&env, &model, &[]);
+    assert_eq!(send(&server, "more"), accepted);
+    let (status, problem) = send(&server, "other");
+    assert_eq!((status, &problem["code"]), (422, &json!("key-reused")));
+    assert_eq!(of_kind(&env.events(), "input-received").len(), 2);
+    assert_eq!(model.requests().len(), 2);
+}
+
+/// An answer that is sent again under its key is the one that was taken.
+#[test]
+fn answer_is_taken_once_for_its_key() {
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("write_file", json!({"path": "a.txt", "content": "a"}))]),
+        Answer::text("Written."),
+    ]);
+    let server = ApiServer::start(&env, &model, &["--write"]);
+    let session = server.create("write");
+    let mut stream = server.events(&session, None);
+    stream.until("turn-ended");
+    let continuation = open_request(&server, &session);
+    let (_, number) = continuation["request"]
+        .as_str()
+        .unwrap()
+        .split_once('/')
+        .unwrap();
+    let path = format!("POST /sessions/{session}/requests/{number}/answer");
+    let send = |key: &str, decision: &str| {
+        let decision = json!({"type": decision, "call_id": "call_0"});
+        let body = json!({"continuation": continuation, "decisions": [decision]}).to_string();
+        let sent = server.request_with(TOKEN, &path, key, Some(&body));
+        (sent.status, sent.json())
+    };
+    let key = "Idempotency-Key: k\r\n";
+    let taken = send(key, "approve");
+    assert_eq!(taken.0, 202);
+    stream.until("turn-ended");
+    stream.until("turn-ended");
+    assert_eq!(send(key, "approve"), taken);
+    for (key, decision, expected) in [
+        (key, "reject", (422, "key-reused")),
+        ("Idempotency-Key: l\r\n", "approve", (409, "not-waiting")),
+        ("", "approve", (409, "not-waiting")),
+    ] {
+        let (status, problem) = send(key, decision);
+        assert_eq!((status, problem["code"].as_str().unwrap()), expected);
+    }
+    assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 1);
 }
 
 /// The API says of a session what the commands say of it.

@@ -133,7 +133,7 @@ impl AcpAgent {
     /// Cancels the prompt of a session: what runs is stopped, and what waits for the user waits on.
     pub(crate) fn cancel(&self, session: SessionId) {
         if self.sessions.cancel(session) {
-            self.runs.cancel(session);
+            self.runs.cancel(session, None);
         }
     }
 

@@ -248,7 +248,7 @@ impl AcpAgent {
     }
 
     pub(crate) async fn reserve(&self, session: SessionId) -> Result<Slot, RpcError> {
-        let reserved = self.runs.reserve(session).await;
+        let reserved = self.runs.reserve(session, None).await;
         reserved.map_err(|refused| match refused {
             Refused::Running => running(),
             Refused::ShuttingDown => RpcError::new(

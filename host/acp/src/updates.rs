@@ -162,7 +162,7 @@ impl Transcript {
                 shown
             }
             Event::ModelReplied { reply, .. } => self.reply(registry, reply),
-            Event::TurnEnded { outcome } => self.turn_ended(host, &outcome),
+            Event::TurnEnded { outcome, .. } => self.turn_ended(host, &outcome),
             event => self.agent_event(host, &[], event).await,
         }
     }

@@ -9,7 +9,7 @@ use agent_host_engine::{
     observer::Unobserved,
     schema::InputSchema,
     tool::*,
-    turn::{Prompts, TurnContext},
+    turn::{Actors, Prompts, TurnContext},
 };
 use agent_host_types::{
     failure::ToolFailure,
@@ -144,6 +144,7 @@ async fn embed() -> Result<String, Box<dyn Error>> {
         approvals: &[],
         cancel: &CancellationToken::new(),
         drain: &CancellationToken::new(),
+        actors: Actors::default(),
     };
     let mut input = AgentInput::Text("How many words does notes.txt have?".into());
     loop {

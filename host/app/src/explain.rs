@@ -12,6 +12,7 @@ use agent_host_engine::{
 use agent_host_journal::JournalStore;
 use agent_host_types::{
     accounting::AuditEntry,
+    approval::Decision,
     event::Event,
     hook::{HookVerdict, VerdictKind},
     id::{CallId, SessionId},
@@ -34,6 +35,9 @@ pub struct Explanation {
     /// The verdicts about calls that did not settle yet.
     #[serde(skip)]
     verdicts: BTreeMap<CallId, Vec<HookVerdict>>,
+    /// The deciders about calls that did not settle yet.
+    #[serde(skip)]
+    deciders: BTreeMap<CallId, String>,
 }
 
 /// A call and its requests.
@@ -55,6 +59,10 @@ pub struct ExplainedCall {
     /// were given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookVerdict>,
+    /// The one who decided about it, as the front end names it; absent for the user of the session,
+    /// and for a call that needed no decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
     /// Its requests to the gate, in the order of the first of each.
     pub asked: Vec<AuditEntry>,
 }
@@ -119,6 +127,15 @@ impl Explanation {
                 rule,
                 ..
             } => self.settle(call_id, tool, outcome(&output), rule, audit),
+            Event::DecisionRecorded {
+                decisions,
+                by: Some(by),
+                ..
+            } => {
+                let calls = decisions.iter().map(Decision::call_id);
+                self.deciders
+                    .extend(calls.map(|call| (call.clone(), by.clone())));
+            }
             Event::CallReviewed {
                 call_id, review, ..
             } => self.decide(call_id, review.verdicts),
@@ -131,6 +148,7 @@ impl Explanation {
                 self.calls.clear();
                 self.agents.clear();
                 self.verdicts.clear();
+                self.deciders.clear();
             }
             Event::AgentSpawned {
                 call_id, session, ..
@@ -149,6 +167,7 @@ impl Explanation {
         asked: Vec<AuditEntry>,
     ) {
         let hooks = self.verdicts.remove(&call_id).unwrap_or_default();
+        let decided_by = self.deciders.remove(&call_id);
         self.calls.push(ExplainedCall {
             call_id,
             tool,
@@ -156,6 +175,7 @@ impl Explanation {
             rule,
             remedy: None,
             hooks,
+            decided_by,
             asked,
         });
     }

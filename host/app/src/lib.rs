@@ -36,7 +36,7 @@ mod skill;
 mod store;
 mod tool_choice;
 mod trust;
-mod trusted_file;
+pub mod trusted_file;
 mod undo;
 mod workflows;
 

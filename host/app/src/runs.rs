@@ -10,16 +10,17 @@ use agent_host_engine::{
     BoxFuture,
     session::Session,
     stream::{StreamContent, StreamLine, StreamObserver, WriteLine},
-    turn::{Agent, TurnContext},
+    turn::{Actors, Agent, TurnContext},
 };
 use agent_host_types::{
+    approval::{ApprovalRule, RememberScope},
     id::SessionId,
     turn::{AgentInput, TurnEnd, TurnError},
 };
 use serde_json::json;
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 use tokio::{
@@ -52,6 +53,7 @@ pub type Started = Result<u64, Box<TurnEnd>>;
 #[derive(Clone, Debug, Default)]
 struct Run {
     cancel: CancellationToken,
+    canceller: Arc<OnceLock<String>>,
     drain: CancellationToken,
 }
 
@@ -91,6 +93,8 @@ pub enum Refused {
 pub struct Slot {
     runs: Arc<Runs>,
     session: SessionId,
+    /// The sender of the input, for the journal.
+    by: Option<String>,
     run: Run,
 }
 
@@ -104,19 +108,27 @@ impl Drop for Slot {
 
 impl Runs {
     /// Takes the place for the run of a session. A second run of it is refused, unless the first is
-    /// about to end.
-    pub async fn reserve(self: &Arc<Self>, session: SessionId) -> Result<Slot, Refused> {
+    /// about to end. `by` is the sender of the run's input, as the front end names it.
+    pub async fn reserve(
+        self: &Arc<Self>,
+        session: SessionId,
+        by: Option<String>,
+    ) -> Result<Slot, Refused> {
         let mut ends = self.count.subscribe();
         let deadline = Instant::now() + END_GRACE;
         loop {
-            match self.try_reserve(session) {
+            match self.try_reserve(session, by.clone()) {
                 Err(Refused::Running) if timeout_at(deadline, ends.changed()).await.is_ok() => {}
                 reserved => return reserved,
             }
         }
     }
 
-    fn try_reserve(self: &Arc<Self>, session: SessionId) -> Result<Slot, Refused> {
+    fn try_reserve(
+        self: &Arc<Self>,
+        session: SessionId,
+        by: Option<String>,
+    ) -> Result<Slot, Refused> {
         let mut runs = lock(&self.runs);
         // Looked at under the lock, so that a run that starts now is drained.
         if self.closed.is_cancelled() {
@@ -131,6 +143,7 @@ impl Runs {
         Ok(Slot {
             runs: Arc::clone(self),
             session,
+            by,
             run,
         })
     }
@@ -140,10 +153,18 @@ impl Runs {
         lock(&self.runs).contains_key(&session)
     }
 
-    /// Cancels the run of a session, and returns whether there is one.
-    pub fn cancel(&self, session: SessionId) -> bool {
-        let run = lock(&self.runs).get(&session).cloned();
-        run.inspect(|run| run.cancel.cancel()).is_some()
+    /// Cancels the run of a session, and returns whether there is one. `by` is who asks, as the front
+    /// end names them.
+    pub fn cancel(&self, session: SessionId, by: Option<String>) -> bool {
+        let Some(run) = lock(&self.runs).get(&session).cloned() else {
+            return false;
+        };
+        if let Some(by) = by.filter(|_| !run.cancel.is_cancelled()) {
+            // The first one cancelled it.
+            let _ = run.canceller.set(by);
+        }
+        run.cancel.cancel();
+        true
     }
 
     /// Drains all runs, and refuses further ones.
@@ -276,20 +297,50 @@ async fn run_turns(
                 };
             }
         };
+        let rules = project_rules(agent, &input);
         let observer = StreamObserver::new(write);
         let cx = TurnContext {
             observer: &observer,
             approvals: &approvals,
             cancel: &slot.run.cancel,
             drain: &slot.run.drain,
+            actors: Actors {
+                sender: slot.by.as_deref(),
+                canceller: Some(&slot.run.canceller),
+            },
         };
         let report = agent.run_turn(&mut session, input, &cx).await;
+        remember(host, session.id(), rules, &report.end).await;
         match report.end {
             TurnEnd::NeedsMoreTurns if !slot.run.drain.is_cancelled() => {
                 input = AgentInput::Continue;
             }
             end => return end,
         }
+    }
+}
+
+/// Returns the rules that an input's decisions ask to remember for this project.
+fn project_rules(agent: &Agent, input: &AgentInput) -> Vec<ApprovalRule> {
+    let rules = agent.rules_of(input).into_iter();
+    let of_project = |(rule, scope)| (scope == RememberScope::Project).then_some(rule);
+    rules.filter_map(of_project).collect()
+}
+
+/// Stores rules for this project, if the turn accepted the decisions behind them. A failure does not
+/// end the run: such calls are asked about again.
+async fn remember(host: &Host, session: SessionId, rules: Vec<ApprovalRule>, end: &TurnEnd) {
+    let refused = matches!(
+        end,
+        TurnEnd::Error {
+            error: TurnError::Input { .. } | TurnError::Journal { .. }
+        }
+    );
+    if rules.is_empty() || refused {
+        return;
+    }
+    if let Err(error) = host.remember(session, rules).await {
+        tracing::error!("approvals of session {session} are not remembered: {error}");
     }
 }
 

@@ -12,12 +12,9 @@ use crate::{
 };
 use agent_host_engine::session::now_ms;
 use agent_host_types::id::Digest;
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::{
-    fs::{DirBuilder, File},
     io,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -167,7 +164,7 @@ impl TrustFile {
 
     /// Changes the list under a lock, so that no other process writes removed entries back.
     fn change(&self, change: impl FnOnce(&mut Vec<Trusted>)) -> Result<(), TrustError> {
-        let _alone = self.lock().map_err(|error| self.fault("lock", error))?;
+        let _alone = trusted_file::lock(&self.path).map_err(|error| self.fault("lock", error))?;
         let mut trusted = self.read()?;
         change(&mut trusted);
         let form = Form {
@@ -180,23 +177,6 @@ impl TrustFile {
             return Err(TrustError::TooLong(self.path.clone()));
         }
         trusted_file::replace(&self.path, &text, 0o600).map_err(|error| self.fault("write", error))
-    }
-
-    fn lock(&self) -> io::Result<File> {
-        if let Some(directory) = self.path.parent() {
-            let mut builder = DirBuilder::new();
-            builder.recursive(true).mode(0o700).create(directory)?;
-        }
-        let file = File::options()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            // A pipe in its place would block.
-            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-            .open(self.path.with_extension("lock"))?;
-        file.lock()?;
-        Ok(file)
     }
 
     fn fault(&self, action: &'static str, source: io::Error) -> TrustError {

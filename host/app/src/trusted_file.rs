@@ -5,9 +5,9 @@
 use rustix::{fs::OFlags, process::geteuid};
 use serde::Deserialize;
 use std::{
-    fs::{File, Metadata},
+    fs::{DirBuilder, File, Metadata},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -26,12 +26,13 @@ pub(crate) struct Versioned {
 /// Why a file is not used.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}; {fix}")]
-pub(crate) struct FileError {
+pub struct FileError {
     /// The kind of the failed operation, so that an absent file can be told apart.
-    pub(crate) kind: io::ErrorKind,
-    pub(crate) reason: String,
+    pub kind: io::ErrorKind,
+    /// Why it is not used.
+    pub reason: String,
     /// The next step.
-    pub(crate) fix: String,
+    pub fix: String,
 }
 
 impl FileError {
@@ -66,7 +67,7 @@ impl From<FileError> for io::Error {
 /// # Errors
 /// It cannot be read, is longer, is not text, belongs to another user, or every user may write to
 /// it.
-pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<String, FileError> {
+pub fn read(path: &Path, max_bytes: u64) -> Result<String, FileError> {
     read_unless(path, max_bytes, |found| refusal(found, geteuid().as_raw()))
 }
 
@@ -171,12 +172,34 @@ fn read_bytes_unless(
     Ok(bytes)
 }
 
+/// Locks a file against changes by other processes, until the result is dropped. The lock is a file
+/// beside it, whose directory is created.
+///
+/// # Errors
+/// The directory cannot be created or written.
+pub fn lock(path: &Path) -> io::Result<File> {
+    if let Some(directory) = path.parent() {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(directory)?;
+    }
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        // A pipe in its place would block.
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path.with_extension("lock"))?;
+    file.lock()?;
+    Ok(file)
+}
+
 /// Writes a file in one step: a reader sees the old text or the new one, also after a power
 /// failure.
 ///
 /// # Errors
 /// The directory cannot be written; readers then see the old text, or all of the new one.
-pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+pub fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".{}", std::process::id()));
     let temporary = PathBuf::from(temporary);

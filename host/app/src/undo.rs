@@ -116,7 +116,7 @@ pub struct OutsideCall {
 
 /// Undoes the newest answer of a session that has changed files and was not undone, with the calls of
 /// its agents, and records that in the session. `None` if there is no such answer. With `force`, files
-/// that were changed since are restored, too.
+/// that were changed since are restored, too. `by` is who asks, as the front end names them.
 ///
 /// # Errors
 /// The journal or the undo log cannot be read or written.
@@ -124,6 +124,7 @@ pub async fn undo_answer(
     store: &dyn JournalStore,
     session: &mut Session,
     force: bool,
+    by: Option<String>,
     observer: &dyn Observer,
 ) -> Result<Option<UndoneAnswer>, HostError> {
     let mut answers = Answers::default();
@@ -163,7 +164,9 @@ pub async fn undo_answer(
             .restored
             .iter()
             .map(|restored| restored.path.in_guest());
-        session.record_restored(paths.collect(), observer).await?;
+        session
+            .record_restored(paths.collect(), by, observer)
+            .await?;
         return Ok(Some(UndoneAnswer {
             message: answer.message,
             restored: undone

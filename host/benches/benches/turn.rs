@@ -10,7 +10,7 @@ use agent_host_engine::{
     observer::Unobserved,
     session::{Session, SessionStart},
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
-    turn::{Agent, ContinuationKey, Settings, TurnContext},
+    turn::{Actors, Agent, ContinuationKey, Settings, TurnContext},
 };
 use agent_host_types::{
     budget::Budgets,
@@ -185,6 +185,7 @@ impl Loop {
             approvals: &[],
             cancel: &self.cancel,
             drain: &CancellationToken::new(),
+            actors: Actors::default(),
         };
         let began = Instant::now();
         let outcome = self.agent.run_turn(&mut self.session, input, &cx).await;

@@ -10,7 +10,7 @@ use agent_host_engine::{
     observer::Unobserved,
     session::{Session, SessionStart},
     tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
-    turn::{Agent, ContinuationKey, Settings, TurnContext},
+    turn::{Actors, Agent, ContinuationKey, Settings, TurnContext},
     workflow::{Graph, Handler, HandlerInput, Handlers},
 };
 use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
@@ -136,6 +136,7 @@ async fn turn(
         approvals: &[],
         cancel,
         drain: &tokio_util::sync::CancellationToken::new(),
+        actors: Actors::default(),
     };
     agent.run_turn(session, input, &cx).await
 }

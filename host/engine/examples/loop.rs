@@ -84,6 +84,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         approvals,
         cancel,
         drain: &CancellationToken::new(),
+        actors: Actors::default(),
     };
     let mut input = AgentInput::Text("How many words are there?".into());
     while agent.run_turn(&mut session, input, &cx).await.end == TurnEnd::NeedsMoreTurns {

@@ -210,6 +210,7 @@ async fn run() -> Result<Vec<TurnReport>, Box<dyn Error>> {
             approvals: &[],
             cancel: &cancel,
             drain: &CancellationToken::new(),
+            actors: Actors::default(),
         };
         let report = agent.run_turn(&mut session, given, &cx).await;
         reports.push(report.clone());

@@ -211,13 +211,14 @@ impl Session {
     pub async fn record_restored(
         &mut self,
         mut paths: Vec<String>,
+        by: Option<String>,
         observer: &dyn Observer,
     ) -> Result<(), JournalError> {
         if paths.is_empty() {
             return Ok(());
         }
         paths.truncate(restored::MAX_PATHS);
-        self.record(Event::FilesRestored { paths }, Vec::new());
+        self.record(Event::FilesRestored { paths, by }, Vec::new());
         self.barrier(observer).await
     }
 

@@ -47,7 +47,11 @@ use crate::{
     model::Model, observer::Observer, policy::CallRule, schema::AnswerSchema, session::Session,
     tool::ToolRunner, workflow::Graph,
 };
-use std::{fmt, sync::Arc, time::Instant};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 /// Drives sessions: a model, its tools, and the rules of the loop.
@@ -105,7 +109,7 @@ use tokio_util::sync::CancellationToken;
 ///     };
 ///     let journal = Arc::new(MemoryJournal::new(SessionId::new()));
 ///     let mut session = Session::start(journal, SessionStart::default());
-///     let cx = TurnContext { observer: &Unobserved, approvals: &[], cancel: &Default::default(), drain: &Default::default() };
+///     let cx = TurnContext { observer: &Unobserved, approvals: &[], cancel: &Default::default(), drain: &Default::default(), actors: Default::default() };
 ///     let report = agent.run_turn(&mut session, AgentInput::Text("Hi".into()), &cx).await;
 ///     assert!(matches!(report.end, TurnEnd::Done { text, .. } if text == "Hello!"));
 /// }
@@ -243,6 +247,30 @@ pub struct TurnContext<'a> {
     pub cancel: &'a CancellationToken,
     /// Ends the turn as soon as nothing is lost by it: what runs ends, and nothing else starts.
     pub drain: &'a CancellationToken,
+    /// The actors, for the journal.
+    pub actors: Actors<'a>,
+}
+
+/// The actors of a turn, as the front end names them. Each is absent for the user of the session.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Actors<'a> {
+    /// The sender of the input.
+    pub sender: Option<&'a str>,
+    /// The one who cancels the turn, which is set before [`TurnContext::cancel`] is cancelled.
+    pub canceller: Option<&'a OnceLock<String>>,
+}
+
+impl Actors<'_> {
+    /// Returns the sender, as it is recorded.
+    fn sent_by(&self) -> Option<String> {
+        self.sender.map(str::to_owned)
+    }
+
+    /// Returns who cancelled a turn with this end.
+    fn cancelled_by(&self, end: &TurnEnd) -> Option<String> {
+        let canceller = self.canceller.filter(|_| *end == TurnEnd::Cancelled)?;
+        canceller.get().cloned()
+    }
 }
 
 impl TurnContext<'_> {
@@ -294,6 +322,7 @@ impl Agent {
                 return report;
             }
             let ended = Event::TurnEnded {
+                by: cx.actors.cancelled_by(&report.end),
                 outcome: report.clone(),
             };
             session.record(ended, Vec::new());

@@ -13,7 +13,10 @@ use std::{
 };
 
 /// The port of `http`, which a `Host` field omits.
-const HTTP_PORT: u16 = 80;
+pub(crate) const HTTP_PORT: u16 = 80;
+
+/// The port of `https`, which a `Host` field omits.
+pub(crate) const HTTPS_PORT: u16 = 443;
 
 /// A `Host` value that is accepted: `HOST`, with any port, or `HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,11 +102,12 @@ const FOREIGN_ORIGIN: Refusal = Refusal::new(
 );
 
 /// Returns the `Host` of a request. The authority of an absolute request target, if there is one,
-/// must be allowed as well.
+/// must be allowed as well. `default_port` is that of a field without one.
 pub(crate) fn check_host(
     uri: &Uri,
     headers: &HeaderMap,
     allowed: &[AllowedHost],
+    default_port: u16,
 ) -> Result<AllowedHost, Refusal> {
     let parse = |text| parse_host(text).ok_or(INVALID_HOST);
     let mut fields = headers.get_all(HOST).iter();
@@ -113,7 +117,11 @@ pub(crate) fn check_host(
     let host = parse(field.to_str().map_err(|_| INVALID_HOST)?)?;
     let target = uri.authority().map(Authority::as_str);
     let target = target.map(parse).transpose()?;
-    let is_allowed = |host: &AllowedHost| allowed.iter().any(|allowed| allowed.covers(host));
+    let is_allowed = |host: &AllowedHost| {
+        allowed
+            .iter()
+            .any(|allowed| allowed.covers(host, default_port))
+    };
     if is_allowed(&host) && target.as_ref().is_none_or(is_allowed) {
         Ok(host)
     } else {
@@ -143,11 +151,11 @@ pub(crate) fn check_origin(
 
 impl AllowedHost {
     /// Returns true if this entry of the list allows the `host` of a request.
-    fn covers(&self, host: &Self) -> bool {
+    fn covers(&self, host: &Self, default_port: u16) -> bool {
         self.host == host.host
             && self
                 .port
-                .is_none_or(|port| port == host.port.unwrap_or(HTTP_PORT))
+                .is_none_or(|port| port == host.port.unwrap_or(default_port))
     }
 }
 
@@ -162,7 +170,7 @@ impl AllowedOrigin {
 fn default_port(scheme: &str) -> Option<u16> {
     match scheme {
         "http" => Some(HTTP_PORT),
-        "https" => Some(443),
+        "https" => Some(HTTPS_PORT),
         _ => None,
     }
 }

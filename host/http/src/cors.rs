@@ -26,7 +26,7 @@ pub(crate) fn preflight(headers: &HeaderMap) -> Response {
     let fields = response.headers_mut();
     fields.insert(
         ACCESS_CONTROL_ALLOW_METHODS,
-        HeaderValue::from_static("GET, POST, DELETE"),
+        HeaderValue::from_static("GET, POST, PATCH, DELETE"),
     );
     if let Some(requested) = headers.get(ACCESS_CONTROL_REQUEST_HEADERS) {
         fields.insert(ACCESS_CONTROL_ALLOW_HEADERS, requested.clone());

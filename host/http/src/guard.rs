@@ -1,6 +1,6 @@
 //! The checks that a request passes before it reaches a route, as layers around the routes.
 
-use crate::{HttpLimits, HttpOptions, allowed::check_host, allowed::check_origin, cors};
+use crate::{HttpLimits, HttpOptions, Token, allowed::check_host, allowed::check_origin, cors};
 use axum::{
     Router,
     body::Body,
@@ -55,11 +55,26 @@ impl Refusal {
         (self.status, close, challenge, body).into_response()
     }
 
-    /// Makes a refusal of a request without a valid token.
-    pub(crate) const fn unauthorized(challenge: &'static str, reason: &'static str) -> Self {
+    /// Makes the refusal of a token that the server does not know, or not any more.
+    #[must_use]
+    pub const fn invalid_token() -> Self {
         Self {
-            challenge: Some(challenge),
-            ..Self::new(StatusCode::UNAUTHORIZED, reason)
+            challenge: Some("Bearer error=\"invalid_token\""),
+            ..Self::new(
+                StatusCode::UNAUTHORIZED,
+                "the token is not the server's; ask its operator for it",
+            )
+        }
+    }
+
+    /// Makes the refusal of a request without a token.
+    pub(crate) const fn no_token() -> Self {
+        Self {
+            challenge: Some("Bearer"),
+            ..Self::new(
+                StatusCode::UNAUTHORIZED,
+                "the request needs the server's token: Authorization: Bearer TOKEN",
+            )
         }
     }
 }
@@ -98,7 +113,12 @@ async fn pass_source(
     next: Next,
 ) -> Result<Response, Refusal> {
     let headers = request.headers();
-    let host = check_host(request.uri(), headers, &options.allowed_hosts)?;
+    let host = check_host(
+        request.uri(),
+        headers,
+        &options.allowed_hosts,
+        options.default_port,
+    )?;
     let is_cross_origin = check_origin(headers, &host, &options.allowed_origins)?;
     let origin = headers.get(ORIGIN).filter(|_| is_cross_origin).cloned();
     let mut response = next.run(request).await;
@@ -128,8 +148,12 @@ async fn pass_token(
     if cors::is_preflight(request.method(), request.headers()) {
         return Ok(cors::preflight(request.headers()));
     }
-    options.token.check(request.headers())?;
+    let token = Token::of_request(request.headers())?;
     request.headers_mut().remove(AUTHORIZATION);
+    options
+        .access
+        .admit(token, request.extensions_mut())
+        .await?;
     let (parts, body) = request.into_parts();
     let body = match parts.method {
         Method::POST | Method::PUT | Method::PATCH => read(body, &options.limits).await?,

@@ -1,13 +1,13 @@
 //! The HTTP front that every HTTP interface of the host is mounted in. It decides which requests
-//! reach a route, and bounds what a client can make grow or wait. It speaks HTTP/1.1 without TLS,
-//! which is a proxy's job.
+//! reach a route, and bounds what a client can make grow or wait. It speaks HTTP/1.1, over TLS if
+//! it has a certificate ([`TlsFiles`]).
 //!
 //! A request is refused by the first check that fails:
 //!
 //! 1. `Host` is a name of the server ([`AllowedHost`]).
 //! 2. `Origin`, if present, is the server's own or allowed by the operator ([`AllowedOrigin`]).
 //! 3. The path is a route.
-//! 4. The bearer token is the server's ([`Token`]). CORS preflight requests carry none.
+//! 4. The bearer token is one of the server's ([`Access`]). CORS preflight requests carry none.
 //! 5. The body is complete in time and not too long ([`HttpLimits`]).
 //!
 //! ```
@@ -30,6 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod access;
 mod allowed;
 mod cors;
 mod guard;
@@ -37,10 +38,13 @@ mod limits;
 mod server;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod token;
 
+pub use access::{Access, Admission};
 pub use allowed::{AllowedHost, AllowedOrigin, ParseAllowedError};
 pub use guard::Refusal;
 pub use limits::{HttpLimits, HttpOptions};
 pub use server::{HttpServer, exposure_warning};
+pub use tls::{TlsError, TlsFiles};
 pub use token::{Token, TokenFormatError};

@@ -1,6 +1,6 @@
 //! The settings and bounds of a server.
 
-use crate::{AllowedHost, AllowedOrigin, Refusal, Token};
+use crate::{Access, AllowedHost, AllowedOrigin, Refusal, TlsFiles, allowed::HTTP_PORT};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderName, Uri};
 use std::time::Duration;
@@ -8,8 +8,8 @@ use std::time::Duration;
 /// The settings of an [`HttpServer`](crate::HttpServer).
 #[derive(Debug)]
 pub struct HttpOptions {
-    /// The bearer token that every request must carry.
-    pub token: Token,
+    /// The bearer tokens, one of which every request must carry.
+    pub access: Box<dyn Access>,
     /// Names that clients may put into `Host`, besides the bound address and, on loopback,
     /// `localhost`.
     pub allowed_hosts: Vec<AllowedHost>,
@@ -20,20 +20,26 @@ pub struct HttpOptions {
     pub exposed_headers: Vec<HeaderName>,
     /// The bounds on what clients may use.
     pub limits: HttpLimits,
+    /// The port of a `Host` field without one: 80, or 443 with TLS.
+    pub(crate) default_port: u16,
+    /// The certificate to serve with; without TLS if absent.
+    pub tls: Option<TlsFiles>,
     /// Makes the response of a refused request [default: its reason as text].
     pub refused: fn(&Uri, Refusal) -> Response,
 }
 
 impl HttpOptions {
-    /// Returns the default settings with this token: no further hosts, no origins.
+    /// Returns the default settings with these tokens: no further hosts, no origins.
     #[must_use]
-    pub fn new(token: Token) -> Self {
+    pub fn new(access: impl Access + 'static) -> Self {
         Self {
-            token,
+            access: Box::new(access),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             exposed_headers: Vec::new(),
             limits: HttpLimits::default(),
+            default_port: HTTP_PORT,
+            tls: None,
             refused: |_, refusal| refusal.into_response(),
         }
     }
@@ -49,7 +55,8 @@ pub struct HttpLimits {
     pub head_bytes: usize,
     /// Header fields of a request. Beyond it: 431.
     pub headers: usize,
-    /// Time to send a request's head; also how long a connection may be idle. Then it is closed.
+    /// Time to send a request's head, and for a TLS handshake; also how long a connection may be
+    /// idle. Then it is closed.
     pub head_time: Duration,
     /// Bytes of a request's body. Beyond it: 413.
     pub body_bytes: usize,

@@ -1,6 +1,10 @@
 //! Binding, accepting connections, and ending them.
 
-use crate::{HttpLimits, HttpOptions, allowed::own_hosts, guard};
+use crate::{
+    HttpLimits, HttpOptions, TlsFiles,
+    allowed::{HTTPS_PORT, own_hosts},
+    guard,
+};
 use axum::Router;
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -13,12 +17,14 @@ use std::{
     time::Duration,
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpSocket, TcpStream},
     sync::Semaphore,
     task::JoinSet,
     time::{sleep, timeout},
 };
 use tokio_io_timeout::TimeoutStream;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service as _;
 
@@ -57,7 +63,23 @@ impl HttpServer {
         // Connections of a server that has just ended do not block its port.
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
-        let listener = socket.listen(BACKLOG)?;
+        Self::of(socket.listen(BACKLOG)?, options)
+    }
+
+    /// Serves at a socket that was bound by another program, such as the service manager. Must be
+    /// called within a tokio runtime.
+    ///
+    /// # Errors
+    /// Fails when it is no listening socket.
+    pub fn from_listener(
+        listener: std::net::TcpListener,
+        options: HttpOptions,
+    ) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Self::of(TcpListener::from_std(listener)?, options)
+    }
+
+    fn of(listener: TcpListener, options: HttpOptions) -> io::Result<Self> {
         Ok(Self {
             address: listener.local_addr()?,
             listener,
@@ -89,10 +111,20 @@ impl HttpServer {
         let mut options = self.options;
         let limits = options.limits;
         options.allowed_hosts.extend(own_hosts(self.address));
+        let tls = options.tls.take().map(Arc::new);
+        if tls.is_some() {
+            options.default_port = HTTPS_PORT;
+        }
         let router = guard::protect(router, options);
+        let serve = Arc::new(Serve {
+            router,
+            tls,
+            limits,
+            shutdown: shutdown.clone(),
+        });
         let mut connections = JoinSet::new();
         tokio::select! {
-            never = accept(&self.listener, &router, limits, &shutdown, &mut connections) => {
+            never = accept(&self.listener, &serve, &mut connections) => {
                 match never {}
             }
             () = shutdown.cancelled() => {}
@@ -112,20 +144,18 @@ async fn join_all(connections: &mut JoinSet<()>) {
 /// Accepts connections, at most [`HttpLimits::connections`] at once, and serves each in a task.
 async fn accept(
     listener: &TcpListener,
-    router: &Router,
-    limits: HttpLimits,
-    shutdown: &CancellationToken,
+    serve: &Arc<Serve>,
     connections: &mut JoinSet<()>,
 ) -> Infallible {
-    let permits = limits.connections.min(Semaphore::MAX_PERMITS);
+    let permits = serve.limits.connections.min(Semaphore::MAX_PERMITS);
     let permits = Arc::new(Semaphore::new(permits));
     loop {
         let permit = Arc::clone(&permits).acquire_owned().await;
         match listener.accept().await {
             Ok((stream, _)) => {
-                let (router, shutdown) = (router.clone(), shutdown.clone());
+                let serve = Arc::clone(serve);
                 connections.spawn(async move {
-                    serve_connection(stream, router, limits, shutdown).await;
+                    serve.connection(stream).await;
                     drop(permit);
                 });
             }
@@ -138,36 +168,62 @@ async fn accept(
     }
 }
 
-/// Serves a connection until either side ends it. After `shutdown` it answers the request that
-/// runs and reads no other.
-async fn serve_connection(
-    stream: TcpStream,
+/// The settings of connections.
+struct Serve {
     router: Router,
+    tls: Option<Arc<TlsFiles>>,
     limits: HttpLimits,
     shutdown: CancellationToken,
-) {
-    // Messages are small, and the peer waits for each.
-    let _ = stream.set_nodelay(true);
-    let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(limits.write_timeout));
-    let service = service_fn(|request| router.clone().call(request));
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.head_time)
-        .max_headers(limits.headers)
-        .max_header_size(limits.head_bytes)
-        .max_buf_size(BUFFER_BYTES)
-        .serve_connection(TokioIo::new(Box::pin(stream)), service);
-    let mut connection = pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = shutdown.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+}
+
+impl Serve {
+    /// Serves a connection until either side ends it.
+    async fn connection(&self, stream: TcpStream) {
+        // Messages are small, and the peer waits for each.
+        let _ = stream.set_nodelay(true);
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(self.limits.write_timeout));
+        let stream = Box::pin(stream);
+        let Some(tls) = self.tls.clone() else {
+            return self.requests(stream).await;
+        };
+        let Ok(config) = tokio::task::spawn_blocking(move || tls.config()).await else {
+            return;
+        };
+        let handshake = TlsAcceptor::from(config).accept(stream);
+        let encrypted = tokio::select! {
+            encrypted = timeout(self.limits.head_time, handshake) => encrypted,
+            () = self.shutdown.cancelled() => return,
+        };
+        match encrypted {
+            Ok(Ok(stream)) => self.requests(stream).await,
+            Ok(Err(error)) => tracing::debug!("a TLS handshake failed: {error}"),
+            Err(_) => tracing::debug!("a TLS handshake was too long in coming"),
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!("a connection ended: {error}");
+    }
+
+    /// Serves the requests of a connection. After the shutdown it answers the request that runs and
+    /// reads no other.
+    async fn requests(&self, stream: impl AsyncRead + AsyncWrite + Unpin) {
+        let service = service_fn(|request| self.router.clone().call(request));
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.head_time)
+            .max_headers(self.limits.headers)
+            .max_header_size(self.limits.head_bytes)
+            .max_buf_size(BUFFER_BYTES)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = self.shutdown.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!("a connection ended: {error}");
+        }
     }
 }
 

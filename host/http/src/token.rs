@@ -62,25 +62,30 @@ impl Token {
         Ok((Self(blake3::hash(text.as_bytes())), text))
     }
 
-    /// Checks that a request has this token, once, as its bearer token.
-    pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    /// Returns the hash of the token in hexadecimal digits. A generated token cannot be found from
+    /// it.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        self.0.to_hex().to_string()
+    }
+
+    /// Makes a token from its [`Self::hash`]; `None` if that is none.
+    #[must_use]
+    pub fn from_hash(hex: &str) -> Option<Self> {
+        blake3::Hash::from_hex(hex).ok().map(Self)
+    }
+
+    /// Returns the bearer token of a request, which has one.
+    pub(crate) fn of_request(headers: &HeaderMap) -> Result<Self, Refusal> {
         let mut fields = headers.get_all(AUTHORIZATION).iter();
-        let field = fields.next().ok_or(Refusal::unauthorized(
-            "Bearer",
-            "the request needs the server's token: Authorization: Bearer TOKEN",
-        ))?;
-        let field = field.as_bytes();
+        let field = fields.next().ok_or(Refusal::no_token())?.as_bytes();
         let space = field.iter().position(|byte| *byte == b' ');
         let (scheme, token) = field.split_at(space.unwrap_or(field.len()));
-        // Hashes compare in constant time, so response times reveal nothing of the token.
-        let is_valid = scheme.eq_ignore_ascii_case(b"bearer")
-            && Self(blake3::hash(token.trim_ascii())) == *self;
-        (is_valid && fields.next().is_none())
-            .then_some(())
-            .ok_or(Refusal::unauthorized(
-                "Bearer error=\"invalid_token\"",
-                "the token is not the server's; ask its operator for it",
-            ))
+        let is_one = scheme.eq_ignore_ascii_case(b"bearer") && fields.next().is_none();
+        // Hashes compare in constant time, so response times reveal nothing of a token.
+        is_one
+            .then(|| Self(blake3::hash(token.trim_ascii())))
+            .ok_or(Refusal::invalid_token())
     }
 }
 

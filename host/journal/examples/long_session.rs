@@ -198,6 +198,7 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
             whole: None,
         },
         Event::TurnEnded {
+            by: None,
             outcome: TurnReport {
                 summary: summary(turn, StopReason::ToolUse, 1),
                 end: TurnEnd::NeedsMoreTurns,
@@ -206,6 +207,7 @@ fn answered(session: SessionId, question: u64) -> Vec<Event> {
         requested(turn + 1),
         replied(turn + 1, answer),
         Event::TurnEnded {
+            by: None,
             outcome: TurnReport {
                 summary: summary(turn + 1, StopReason::EndTurn, 0),
                 end: TurnEnd::Done {

@@ -96,7 +96,7 @@ impl Listing {
                 title: title(message),
                 ..Self::default()
             },
-            Event::TurnEnded { outcome } => Self {
+            Event::TurnEnded { outcome, .. } => Self {
                 outcome: Some(outcome.end.kind()),
                 model: Some(model_name(&outcome.summary.provenance)),
                 cost_micros: outcome.summary.total_usage.cost_micros,

@@ -16,7 +16,7 @@ use agent_host_app::Host;
 use agent_host_engine::{
     observer::{Observer, Unobserved},
     session::ClientSession,
-    turn::{ClientCall, ClientCallEnd, ClientCallError, TurnContext},
+    turn::{Actors, ClientCall, ClientCallEnd, ClientCallError, TurnContext},
 };
 use agent_host_types::{approval::ApprovalRule, output::ToolResultOutput, turn::AgentInput};
 use rmcp::{
@@ -342,6 +342,7 @@ impl Call {
             approvals,
             cancel,
             drain: &CancellationToken::new(),
+            actors: Actors::default(),
         };
         let agent = self.catalog.agent(self.elicitation);
         let run = agent.run_client_call(&self.session, &mut self.inner, &cx);

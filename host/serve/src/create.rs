@@ -2,6 +2,7 @@
 
 use crate::{
     Service,
+    access::Caller,
     input::MessageBody,
     problem::{Problem, ProblemCode},
     routes::{API, json_body},
@@ -55,6 +56,7 @@ pub(crate) struct CreateBody {
 /// that session.
 pub(crate) async fn create(
     State(service): State<Service>,
+    caller: Caller,
     headers: HeaderMap,
     body: Result<Json<CreateBody>, JsonRejection>,
 ) -> Result<impl IntoResponse, Problem> {
@@ -84,8 +86,8 @@ pub(crate) async fn create(
         runs_tools_outside,
     };
     let accepted = match key {
-        Some(key) => request.run_once(&service, key).await?,
-        None => request.run(&service, None).await?,
+        Some(key) => request.run_once(&service, &caller, key).await?,
+        None => request.run(&service, &caller, None).await?,
     };
     let location = HeaderValue::try_from(format!("{API}/sessions/{}", accepted.session))
         .map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
@@ -106,7 +108,12 @@ struct Request {
 
 impl Request {
     /// Starts the session.
-    async fn run(self, service: &Service, key: Option<&str>) -> Result<Accepted, Problem> {
+    async fn run(
+        self,
+        service: &Service,
+        caller: &Caller,
+        key: Option<&str>,
+    ) -> Result<Accepted, Problem> {
         let host = &service.host;
         let (agent, system) = self.agent(host)?;
         let agent = match self.runs_tools_outside {
@@ -126,17 +133,23 @@ impl Request {
         // A later message, from wherever it comes, is for the same agent.
         let configured = session.configure_run(arguments);
         configured.map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
-        let slot = service.reserve(session.id()).await?;
+        let slot = service.reserve(caller, session.id()).await?;
         let input = AgentInput::Message(self.message);
         service.start(slot, agent, session, input).await
     }
 
     /// Starts the session of a key, or returns the one that began. One that was interrupted
     /// continues.
-    async fn run_once(self, service: &Service, key: &str) -> Result<Accepted, Problem> {
+    async fn run_once(
+        self,
+        service: &Service,
+        caller: &Caller,
+        key: &str,
+    ) -> Result<Accepted, Problem> {
+        let key = &caller.own_key(key);
         let session = service.host.keyed_session_id(key);
         let Some(began) = Began::read(service, session).await? else {
-            return self.run(service, Some(key)).await;
+            return self.run(service, caller, Some(key)).await;
         };
         if !began.is_of(&self) {
             return Err(Problem::new(
@@ -145,7 +158,7 @@ impl Request {
             ));
         }
         if !began.has_ended && !service.runs.is_running(session) {
-            let _ = run_input(service, session, AgentInput::Continue).await?;
+            let _ = run_input(service, caller, session, AgentInput::Continue).await?;
         }
         let seq = began.seq;
         Ok(Accepted { session, seq })

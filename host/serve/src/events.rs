@@ -2,6 +2,7 @@
 
 use crate::{
     Service,
+    access::Caller,
     problem::Problem,
     routes::{Path, session_id},
     runs::{FeedLine, Followed, Follower},
@@ -40,6 +41,7 @@ pub(crate) struct EventsQuery {
 /// is the event `live`; the event `heartbeat` follows every 15 s.
 pub(crate) async fn events(
     State(service): State<Service>,
+    caller: Caller,
     Path(session): Path<String>,
     query: Result<Query<EventsQuery>, axum::extract::rejection::QueryRejection>,
     headers: HeaderMap,
@@ -58,7 +60,11 @@ pub(crate) async fn events(
     // A session that does not exist is a problem, and no empty stream.
     let _ = service.host.store().read(session, from).await?;
     let reader = Reader::new(&service, session, from);
-    Ok(Sse::new(stream::unfold(reader, Reader::next)))
+    let next = async |(mut reader, caller): (Reader, Caller)| {
+        let event = reader.event(&caller).await?;
+        Some((Ok(event), (reader, caller)))
+    };
+    Ok(Sse::new(stream::unfold((reader, caller), next)))
 }
 
 /// A line of a session's events.
@@ -110,17 +116,17 @@ impl Reader {
         }
     }
 
-    /// Returns the next event; `None` ends the response.
-    async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
-        let event = match self.line().await? {
+    /// Returns the next event; `None` ends the response, as does the end of the caller's token.
+    async fn event(&mut self, caller: &Caller) -> Option<Event> {
+        Some(match self.line().await? {
             Line::Record { seq, json } => Event::default()
                 .event("record")
                 .id(seq.to_string())
                 .data(&*json),
             Line::Live(json) => Event::default().event("live").data(&*json),
+            Line::Heartbeat if caller.is_revoked().await => return None,
             Line::Heartbeat => Event::default().event("heartbeat").data("{}"),
-        };
-        Some((Ok(event), self))
+        })
     }
 
     /// Returns the next line; `None` if the server ends, or the reader is too far behind.

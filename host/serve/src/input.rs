@@ -1,6 +1,6 @@
 //! The inputs of clients: a message, or the answer to what a session waits for.
 
-use crate::problem::Problem;
+use crate::{access::AccessRole, problem::Problem};
 use agent_host_types::{
     approval::{Decision, RememberScope},
     continuation::{Awaiting, Continuation},
@@ -95,6 +95,11 @@ impl AnswerBody {
         &self.continuation.request
     }
 
+    /// Returns the least role of those who may give the answer.
+    pub(crate) fn least_role(&self) -> AccessRole {
+        self.answer.least_role()
+    }
+
     /// Returns the input of a turn.
     pub(crate) fn into_input(self) -> Result<AgentInput, Problem> {
         self.answer.into_input(self.continuation)
@@ -102,6 +107,22 @@ impl AnswerBody {
 }
 
 impl AnswerForm {
+    /// Returns the least role of those who may give the answer, that of an invalid one included.
+    fn least_role(&self) -> AccessRole {
+        let remembers = |decision: &Decision| {
+            matches!(decision, Decision::Approve { remember: Some(remember), .. }
+                if remember.scope == RememberScope::Project)
+        };
+        let own = match &self.decisions {
+            Some(decisions) if decisions.iter().any(remembers) => AccessRole::Operator,
+            Some(_) => AccessRole::Approver,
+            None => AccessRole::User,
+        };
+        let children = self.children.iter().flatten();
+        let roles = children.map(|child| child.answer.least_role());
+        roles.fold(own, AccessRole::max)
+    }
+
     fn into_input(self, continuation: Continuation) -> Result<AgentInput, Problem> {
         match self {
             Self {
@@ -109,13 +130,10 @@ impl AnswerForm {
                 answer: None,
                 results: None,
                 children: None,
-            } => {
-                refuse_project_rules(&decisions)?;
-                Ok(AgentInput::Resume {
-                    continuation,
-                    decisions,
-                })
-            }
+            } => Ok(AgentInput::Resume {
+                continuation,
+                decisions,
+            }),
             Self {
                 decisions: None,
                 answer: Some(answer),
@@ -172,19 +190,4 @@ fn children_input(
         continuation,
         inputs,
     })
-}
-
-/// Refuses decisions that are remembered beyond the session: a holder of the token may
-/// answer, but not set rules of the project.
-fn refuse_project_rules(decisions: &[Decision]) -> Result<(), Problem> {
-    let remembers = |decision: &&Decision| {
-        matches!(decision, Decision::Approve { remember: Some(remember), .. }
-            if remember.scope == RememberScope::Project)
-    };
-    match decisions.iter().find(remembers) {
-        Some(_) => Err(Problem::invalid(
-            "a decision that is remembered for the project is given on the terminal of the server; remember it for the session",
-        )),
-        None => Ok(()),
-    }
 }

@@ -5,8 +5,10 @@
 //!
 //! - [`Service`] holds the sessions that run here. One runs at a time for each session, since the
 //!   journal has one writer.
+//! - [`ServerAccess`] has the tokens and their roles; the table of routes has the least role of each.
 //! - A problem is answered as `application/problem+json` (RFC 9457) with a stable `code`.
 
+mod access;
 mod artifacts;
 mod blobs;
 mod create;
@@ -14,6 +16,7 @@ mod events;
 mod explain;
 mod health;
 mod input;
+mod once;
 mod openai;
 mod openapi;
 mod page;
@@ -23,18 +26,22 @@ mod routes;
 mod sessions;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod tools;
 mod undo;
 
+pub use access::{AccessRole, ServerAccess};
 pub use openai::refused;
 pub use problem::{Problem, ProblemCode};
-pub use routes::API;
+pub use routes::{API, route_roles};
+pub use tokens::{TokenEntry, TokenFile, TokenFileError, TokenName};
 
 use agent_host_app::runs;
 
 use agent_host_app::Host;
 use agent_host_engine::BoxFuture;
 use agent_host_http::HttpServer;
+use once::AnswerKeys;
 use runs::Runs;
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
@@ -51,6 +58,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Service {
     host: Arc<Host>,
     runs: Arc<Runs>,
+    answers: Arc<AnswerKeys>,
     /// Cancelled when responses that do not end by themselves must end.
     stop: CancellationToken,
 }
@@ -62,6 +70,7 @@ impl Service {
         Self {
             host,
             runs: Arc::default(),
+            answers: Arc::default(),
             stop: CancellationToken::new(),
         }
     }

@@ -22,23 +22,26 @@ mod start;
 mod tools;
 
 pub use error::refused;
-pub(crate) use error::unknown_address;
+pub(crate) use error::{problem_response, unknown_address};
 
-use crate::Service;
-use axum::{
-    Router,
-    routing::{get, post},
+use crate::{
+    access::AccessRole::{User, Viewer},
+    routes::Route,
 };
+use axum::routing::{get, post};
+use http::Method;
 
 /// The path of the API.
 pub(crate) const PATH: &str = "/v1/";
 
-/// Creates the router.
-pub(crate) fn router() -> Router<Service> {
-    Router::new()
-        .route("/v1/models", get(models::list))
-        .route("/v1/models/{model}", get(models::read))
-        .route("/v1/responses", post(responses::create))
-        .route("/v1/responses/{id}", get(responses::read))
-        .route("/v1/chat/completions", post(chat::create))
+/// Creates the routes. Their description is OpenAI's own.
+pub(crate) fn routes() -> Vec<Route> {
+    let (read, write) = (Method::GET, Method::POST);
+    vec![
+        Route::new(Viewer, &read, "/v1/models", get(models::list)),
+        Route::new(Viewer, &read, "/v1/models/{model}", get(models::read)),
+        Route::new(User, &write, "/v1/responses", post(responses::create)),
+        Route::new(Viewer, &read, "/v1/responses/{id}", get(responses::read)),
+        Route::new(User, &write, "/v1/chat/completions", post(chat::create)),
+    ]
 }

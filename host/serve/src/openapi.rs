@@ -1,8 +1,9 @@
 //! The OpenAPI 3.1 document, generated from the routes and the types of their bodies.
 
 use crate::{
+    access::AccessRole,
     problem::{Problem, ProblemCode},
-    routes::{API, routes},
+    routes::routes,
 };
 use http::Method;
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
@@ -15,6 +16,7 @@ type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 pub(crate) struct Operation {
     pub(crate) method: Method,
     summary: &'static str,
+    role: AccessRole,
     query: Option<SchemaOf>,
     header: Option<&'static str>,
     body: Option<SchemaOf>,
@@ -39,6 +41,7 @@ impl Operation {
         Self {
             method,
             summary,
+            role: AccessRole::Operator,
             query: None,
             header: None,
             body: None,
@@ -62,6 +65,13 @@ impl Operation {
 
     pub(crate) fn delete(summary: &'static str) -> Self {
         Self::new(Method::DELETE, summary)
+    }
+
+    /// Sets the least role of callers.
+    pub(crate) fn requires(mut self, role: AccessRole) -> Self {
+        self.role = role;
+        self.problems.extend(role.problem_code());
+        self
     }
 
     /// Sets the type of the query.
@@ -131,6 +141,8 @@ impl Operation {
             fields.insert("content".to_owned(), content);
         }
         responses.insert(self.status.to_string(), success);
+        let too_long = json!({"description": "The head of the request is too long."});
+        responses.insert("431".to_owned(), too_long);
         for (status, codes) in self.problems_by_status() {
             let problem = json!({
                 "description": format!("A problem: {codes}."),
@@ -138,12 +150,9 @@ impl Operation {
             });
             responses.insert(status.to_string(), problem);
         }
-        // The front refuses these before a route is reached, with a text.
-        for (status, why) in FRONT {
-            responses.insert(status.to_string(), json!({"description": why}));
-        }
         let mut operation = json!({
             "summary": self.summary,
+            "x-role": self.role,
             "parameters": parameters,
             "responses": responses,
         });
@@ -159,9 +168,8 @@ impl Operation {
 
     /// Returns the codes of problems for each status, in words.
     fn problems_by_status(&self) -> Vec<(u16, String)> {
-        let every = [ProblemCode::Internal];
         let mut found: Vec<(u16, Vec<String>)> = Vec::new();
-        for code in self.problems.iter().chain(&every) {
+        for code in self.problems.iter().chain(&EVERY) {
             let name = json!(code).as_str().unwrap_or_default().to_owned();
             let status = code.status().as_u16();
             match found.iter_mut().find(|(other, _)| *other == status) {
@@ -176,13 +184,13 @@ impl Operation {
     }
 }
 
-/// The refusals of the front.
-const FRONT: [(u16, &str); 5] = [
-    (401, "The token is missing or wrong."),
-    (403, "The host or the origin is not allowed."),
-    (408, "The body was too long in coming."),
-    (413, "The body is too long."),
-    (431, "The head of the request is too long."),
+/// The problems of every route: those of the front, and those of the host.
+const EVERY: [ProblemCode; 5] = [
+    ProblemCode::Unauthorized,
+    ProblemCode::SourceRefused,
+    ProblemCode::BodyTimeout,
+    ProblemCode::BodyTooLong,
+    ProblemCode::Internal,
 ];
 
 /// Generates the document.
@@ -198,9 +206,12 @@ pub(crate) fn document() -> Value {
     let mut paths = Map::new();
     for route in routes() {
         // A parameter of several segments is one to OpenAPI.
-        let path = format!("{API}{}", route.path).replace("{*", "{");
-        let method = route.operation.method.as_str().to_lowercase();
-        let operation = route.operation.document(route.path, &mut read, &mut write);
+        let path = route.path.replace("{*", "{");
+        let method = route.method.as_str().to_lowercase();
+        let Some(operation) = route.operation else {
+            continue;
+        };
+        let operation = operation.document(&route.path, &mut read, &mut write);
         let methods = paths.entry(path).or_insert_with(|| json!({}));
         if let Some(methods) = methods.as_object_mut() {
             methods.insert(method, operation);

@@ -2,6 +2,7 @@
 
 use agent_host_app::HostError;
 use agent_host_engine::journal::JournalError;
+use agent_host_http::Refusal;
 use axum::{
     Json,
     extract::rejection::{JsonRejection, PathRejection, QueryRejection},
@@ -20,6 +21,16 @@ const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+js
 pub enum ProblemCode {
     /// The request is malformed.
     InvalidRequest,
+    /// The request has no token, or one that the server does not know, or not any more.
+    Unauthorized,
+    /// The host or the origin of the request is not allowed.
+    SourceRefused,
+    /// The request needs a token of the role `user`.
+    UserRequired,
+    /// The request needs a token of the role `approver`.
+    ApproverRequired,
+    /// The request needs a token of the role `operator`.
+    OperatorRequired,
     /// There is no such session, blob, artifact, agent or route.
     NotFound,
     /// The session runs in this server.
@@ -30,6 +41,10 @@ pub enum ProblemCode {
     NotRunning,
     /// The input does not fit what the session waits for; a request takes one answer.
     NotWaiting,
+    /// The body was too long in coming.
+    BodyTimeout,
+    /// The body is too long.
+    BodyTooLong,
     /// The idempotency key is that of another request.
     KeyReused,
     /// The server is about to end.
@@ -44,7 +59,14 @@ impl ProblemCode {
     pub fn status(self) -> StatusCode {
         match self {
             Self::InvalidRequest => StatusCode::BAD_REQUEST,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::SourceRefused
+            | Self::UserRequired
+            | Self::ApproverRequired
+            | Self::OperatorRequired => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
+            Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::BodyTooLong => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SessionRunning | Self::SessionLocked | Self::NotRunning | Self::NotWaiting => {
                 StatusCode::CONFLICT
             }
@@ -87,6 +109,21 @@ impl Problem {
 
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         Self::new(ProblemCode::NotFound, detail)
+    }
+}
+
+impl From<Refusal> for Problem {
+    /// The problem of a request that the front refused.
+    fn from(refusal: Refusal) -> Self {
+        let code = match refusal.status() {
+            StatusCode::UNAUTHORIZED => ProblemCode::Unauthorized,
+            StatusCode::FORBIDDEN => ProblemCode::SourceRefused,
+            StatusCode::REQUEST_TIMEOUT => ProblemCode::BodyTimeout,
+            StatusCode::PAYLOAD_TOO_LARGE => ProblemCode::BodyTooLong,
+            StatusCode::INTERNAL_SERVER_ERROR => ProblemCode::Internal,
+            _ => ProblemCode::InvalidRequest,
+        };
+        Self::new(code, refusal.reason())
     }
 }
 

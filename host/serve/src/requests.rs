@@ -2,6 +2,8 @@
 
 use crate::{
     Service,
+    access::Caller,
+    create::idempotency_key,
     input::AnswerBody,
     problem::{Problem, ProblemCode},
     routes::{Path, json_body, session_id},
@@ -11,13 +13,14 @@ use agent_host_app::FileChange;
 use agent_host_types::{
     continuation::{Awaiting, Continuation, PendingCall},
     event::Event,
-    id::{CallId, SessionId},
+    id::{CallId, SessionId, json_digest},
     turn::TurnEnd,
 };
 use axum::{Json, extract::State, extract::rejection::JsonRejection};
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 /// The open requests of a session: none or one. What its agents wait for is inside.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -94,11 +97,23 @@ fn waiting_calls(continuation: Continuation, calls: &mut Vec<PendingCall>) {
 /// Answers a request and continues the session. A request takes one answer.
 pub(crate) async fn answer(
     State(service): State<Service>,
+    caller: Caller,
     Path((session, request)): Path<(String, String)>,
-    body: Result<Json<AnswerBody>, JsonRejection>,
+    headers: HeaderMap,
+    body: Result<Json<Value>, JsonRejection>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let session = session_id(&session)?;
     let body = json_body(body)?;
+    let digest = json_digest(&json!([session, request, body]));
+    let body: AnswerBody = serde_json::from_value(body)
+        .map_err(|error| Problem::invalid(format!("the body is no answer: {error}")))?;
+    caller.require(body.least_role())?;
+    let key = idempotency_key(&headers)?.map(|key| caller.own_key(key));
+    if let Some(key) = &key
+        && let Some(accepted) = service.answers.find(key, digest)?
+    {
+        return Ok((StatusCode::ACCEPTED, Json(accepted)));
+    }
     // The name of a request is that of its session and a number.
     if body.request() != format!("{session}/{request}") {
         return Err(Problem::new(
@@ -106,7 +121,11 @@ pub(crate) async fn answer(
             "the continuation is that of another request; read the open ones again",
         ));
     }
-    run_input(&service, session, body.into_input()?).await
+    let accepted = run_input(&service, &caller, session, body.into_input()?).await?;
+    if let Some(key) = key {
+        service.answers.keep(key, digest, &accepted.1.0);
+    }
+    Ok(accepted)
 }
 
 /// Returns what a session waits for, unless it runs.
@@ -126,7 +145,7 @@ pub(crate) async fn last_request(
     let mut open = None;
     let read = service.host.store().for_each_record(session, |record| {
         open = match record.event {
-            Event::TurnEnded { outcome } => continuation(outcome.end),
+            Event::TurnEnded { outcome, .. } => continuation(outcome.end),
             event if event.is_between_turns() => open.take(),
             // Any other event belongs to the next turn.
             _ => None,

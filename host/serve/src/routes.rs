@@ -1,7 +1,12 @@
 //! The routes of the API: one table, which makes the router and the OpenAPI document.
 
 use crate::{
-    Service, artifacts, blobs, create, events, explain, health,
+    Service,
+    access::{
+        self, AccessRole,
+        AccessRole::{Operator, User, Viewer},
+    },
+    artifacts, blobs, create, events, explain, health,
     input::{AnswerBody, MessageBody},
     openai,
     openapi::{self, Operation},
@@ -17,6 +22,7 @@ use axum::{
         FromRequestParts,
         rejection::{JsonRejection, PathRejection},
     },
+    middleware::from_fn_with_state,
     response::IntoResponse as _,
     routing::{MethodRouter, delete, get, patch, post},
 };
@@ -26,27 +32,69 @@ use serde::de::DeserializeOwned;
 /// The path of the API.
 pub const API: &str = "/api/v1";
 
-/// A route: its path below [`API`], its handler, and its description.
+/// A route: the least role of its callers, its method, path and handler, and its description, if
+/// the OpenAPI document has it. No route of the server is without a role.
 pub(crate) struct Route {
-    pub(crate) path: &'static str,
+    pub(crate) role: AccessRole,
+    pub(crate) method: Method,
+    pub(crate) path: String,
     handler: MethodRouter<Service>,
-    pub(crate) operation: Operation,
+    pub(crate) operation: Option<Operation>,
 }
 
-/// Creates all routes.
+impl Route {
+    /// Creates a route that the OpenAPI document does not have.
+    pub(crate) fn new(
+        role: AccessRole,
+        method: &Method,
+        path: &str,
+        handler: MethodRouter<Service>,
+    ) -> Self {
+        Self {
+            role,
+            method: method.clone(),
+            path: path.to_owned(),
+            handler,
+            operation: None,
+        }
+    }
+}
+
+/// Returns the method, the path and the least role of each route.
+#[must_use]
+pub fn route_roles() -> Vec<(Method, String, AccessRole)> {
+    let row = |route: Route| (route.method, route.path, route.role);
+    routes().into_iter().map(row).collect()
+}
+
+/// Creates all routes of the server: those of the API, of its description, and of OpenAI's API.
 pub(crate) fn routes() -> Vec<Route> {
-    let route = |path, handler, operation| Route {
-        path,
+    let mut routes = api_routes();
+    let document = get(async || Json(openapi::document()));
+    let path = format!("{API}/openapi.json");
+    routes.push(Route::new(Viewer, &Method::GET, &path, document));
+    routes.extend(openai::routes());
+    routes
+}
+
+/// Creates the routes of the API, by their paths below [`API`].
+fn api_routes() -> Vec<Route> {
+    let route = |role, path, handler, operation: Operation| Route {
+        role,
+        method: operation.method.clone(),
+        path: format!("{API}{path}"),
         handler,
-        operation,
+        operation: Some(operation.requires(role)),
     };
     vec![
         route(
+            Viewer,
             "/health",
             get(health::health),
             Operation::get("Answers while the server runs.").returns::<health::Health>(200),
         ),
         route(
+            Viewer,
             "/ready",
             get(health::ready),
             Operation::get("Answers if the journal can be read and runs can start.")
@@ -54,27 +102,32 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::ShuttingDown]),
         ),
         route(
+            Viewer,
             "/tools",
             get(tools::tools),
             Operation::get("Lists the tools.").returns::<tools::Tools>(200),
         ),
         route(
+            Viewer,
             "/agents",
             get(tools::agents),
             Operation::get("Lists the agents.").returns::<tools::Agents>(200),
         ),
         route(
+            Viewer,
             "/workflows",
             get(tools::workflows),
             Operation::get("Lists the workflows.").returns::<tools::Workflows>(200),
         ),
         route(
+            Operator,
             "/grants",
             get(explain::grants),
             Operation::get("Lists what the tools may reach, as the policy enforces it.")
                 .returns::<explain::GrantList>(200),
         ),
         route(
+            Viewer,
             "/sessions",
             get(sessions::list),
             Operation::get("Lists sessions, the one that was written to last first.")
@@ -83,6 +136,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::InvalidRequest]),
         ),
         route(
+            User,
             "/sessions",
             post(create::create),
             Operation::post("Creates a session with its first message, and runs it.")
@@ -93,6 +147,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::KeyReused]),
         ),
         route(
+            Viewer,
             "/sessions/{session}",
             get(sessions::read),
             Operation::get("Reads a session's row.")
@@ -100,6 +155,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::NotFound]),
         ),
         route(
+            User,
             "/sessions/{session}",
             patch(sessions::name),
             Operation::patch("Names a session.")
@@ -108,6 +164,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::InvalidRequest, ProblemCode::NotFound]),
         ),
         route(
+            User,
             "/sessions/{session}",
             delete(sessions::delete),
             Operation::delete("Deletes a session with those of its agents.")
@@ -115,6 +172,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&BUSY),
         ),
         route(
+            Viewer,
             "/sessions/{session}/events",
             get(events::events),
             Operation::get("Streams events: those of the journal, then those that happen.")
@@ -123,14 +181,18 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::InvalidRequest, ProblemCode::NotFound]),
         ),
         route(
+            User,
             "/sessions/{session}/messages",
             post(sessions::send),
             Operation::post("Sends a message into a session, and runs it.")
+                .header(create::IDEMPOTENCY_KEY)
                 .takes::<MessageBody>()
                 .returns::<sessions::Accepted>(202)
-                .fails(&BUSY),
+                .fails(&BUSY)
+                .fails(&[ProblemCode::KeyReused]),
         ),
         route(
+            User,
             "/sessions/{session}/resume",
             post(sessions::resume),
             Operation::post("Continues a session that was drained or interrupted.")
@@ -138,6 +200,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&BUSY),
         ),
         route(
+            User,
             "/sessions/{session}/cancel",
             post(sessions::cancel),
             Operation::post("Cancels the run of a session.")
@@ -145,6 +208,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::NotFound, ProblemCode::NotRunning]),
         ),
         route(
+            User,
             "/sessions/{session}/fork",
             post(sessions::fork),
             Operation::post("Copies a session into a new one.")
@@ -153,6 +217,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::InvalidRequest, ProblemCode::NotFound]),
         ),
         route(
+            User,
             "/sessions/{session}/undo",
             post(undo::undo),
             Operation::post("Restores the files that the newest answer has changed.")
@@ -161,6 +226,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&BUSY),
         ),
         route(
+            Viewer,
             "/sessions/{session}/graph",
             get(sessions::graph),
             Operation::get("Draws the runs of workflows, with the states of their nodes.")
@@ -168,6 +234,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::NotFound]),
         ),
         route(
+            Viewer,
             "/sessions/{session}/explain",
             get(explain::explain),
             Operation::get("Explains what calls requested, and what would allow what was denied.")
@@ -175,6 +242,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::NotFound]),
         ),
         route(
+            Viewer,
             "/sessions/{session}/artifacts",
             get(artifacts::list),
             Operation::get("Lists the artifacts of a session.")
@@ -182,6 +250,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::NotFound]),
         ),
         route(
+            Viewer,
             "/sessions/{session}/artifacts/{*name}",
             get(artifacts::read),
             Operation::get("Reads an artifact by its name.")
@@ -189,6 +258,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::NotFound]),
         ),
         route(
+            Viewer,
             "/sessions/{session}/export",
             get(artifacts::export),
             Operation::get("Exports a session as JSON lines, which `sessions import` reads.")
@@ -196,6 +266,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::NotFound]),
         ),
         route(
+            Viewer,
             "/sessions/{session}/requests",
             get(requests::list),
             Operation::get("Lists what the session waits for.")
@@ -203,6 +274,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::NotFound]),
         ),
         route(
+            Viewer,
             "/sessions/{session}/changes",
             get(requests::changes),
             Operation::get("Compares the files that waiting calls would write with what they are.")
@@ -210,14 +282,22 @@ pub(crate) fn routes() -> Vec<Route> {
                 .fails(&[ProblemCode::NotFound]),
         ),
         route(
+            User,
             "/sessions/{session}/requests/{request}/answer",
             post(requests::answer),
-            Operation::post("Answers a request, once, and continues the session.")
+            Operation::post("Answers a request, once, and continues the session. Decisions need the role `approver`, and those that are remembered for the project `operator`.",)
+                .header(create::IDEMPOTENCY_KEY)
                 .takes::<AnswerBody>()
                 .returns::<sessions::Accepted>(202)
-                .fails(&BUSY),
+                .fails(&BUSY)
+                .fails(&[
+                    ProblemCode::ApproverRequired,
+                    ProblemCode::OperatorRequired,
+                    ProblemCode::KeyReused,
+                ]),
         ),
         route(
+            Viewer,
             "/sessions/{session}/blobs/{digest}",
             get(blobs::read),
             Operation::get("Reads an image, a file or a long result by its digest.")
@@ -241,14 +321,10 @@ const BUSY: [ProblemCode; 6] = [
 pub(crate) fn router(service: Service) -> Router {
     let mut router = Router::new();
     for route in routes() {
-        router = router.route(&format!("{API}{}", route.path), route.handler);
+        let check = from_fn_with_state(route.role, access::check_role);
+        router = router.route(&route.path, route.handler.route_layer(check));
     }
     router
-        .merge(openai::router())
-        .route(
-            &format!("{API}/openapi.json"),
-            get(async || Json(openapi::document())),
-        )
         .method_not_allowed_fallback(async |uri: Uri| {
             let status = StatusCode::METHOD_NOT_ALLOWED;
             openai::unknown_address(&uri, status).unwrap_or_else(|| {

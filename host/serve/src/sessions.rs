@@ -2,7 +2,10 @@
 
 use crate::{
     Service,
+    access::Caller,
+    create::idempotency_key,
     input::MessageBody,
+    once::send_once,
     problem::{Problem, ProblemCode},
     routes::{Path, json_body, session_id},
     runs::{self, Refused, Slot},
@@ -24,7 +27,7 @@ use axum::{
         rejection::{JsonRejection, QueryRejection},
     },
 };
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -97,7 +100,7 @@ pub(crate) struct Drawings {
 }
 
 /// An accepted input: the session runs.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Accepted {
     /// The session.
     pub(crate) session: SessionId,
@@ -145,20 +148,28 @@ pub(crate) async fn read(
 /// Sends a message into a session, and runs it. What waited there is superseded.
 pub(crate) async fn send(
     State(service): State<Service>,
+    caller: Caller,
     Path(session): Path<String>,
+    headers: HeaderMap,
     body: Result<Json<MessageBody>, JsonRejection>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let session = session_id(&session)?;
+    let key = idempotency_key(&headers)?;
     let message = json_body(body)?.into_message()?;
-    run_input(&service, session, AgentInput::Message(message)).await
+    match key {
+        Some(key) => send_once(&service, &caller, session, key, message).await,
+        None => run_input(&service, &caller, session, AgentInput::Message(message)).await,
+    }
 }
 
 /// Continues a session whose last turn did not end: one that was drained or interrupted.
 pub(crate) async fn resume(
     State(service): State<Service>,
+    caller: Caller,
     Path(session): Path<String>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    run_input(&service, session_id(&session)?, AgentInput::Continue).await
+    let session = session_id(&session)?;
+    run_input(&service, &caller, session, AgentInput::Continue).await
 }
 
 /// Names a session.
@@ -177,10 +188,11 @@ pub(crate) async fn name(
 /// Cancels the run of a session: what runs is stopped, and each open call gets its result.
 pub(crate) async fn cancel(
     State(service): State<Service>,
+    caller: Caller,
     Path(session): Path<String>,
 ) -> Result<StatusCode, Problem> {
     let session = session_id(&session)?;
-    match service.runs.cancel(session) {
+    match service.runs.cancel(session, Some(caller.name())) {
         true => Ok(StatusCode::ACCEPTED),
         false => Err(Problem::new(
             ProblemCode::NotRunning,
@@ -215,11 +227,12 @@ pub(crate) async fn graph(
 /// Deletes a session with those of its agents. One that runs is refused.
 pub(crate) async fn delete(
     State(service): State<Service>,
+    caller: Caller,
     Path(session): Path<String>,
 ) -> Result<StatusCode, Problem> {
     let session = session_id(&session)?;
     // Held until it is gone, so that it does not start to run meanwhile.
-    let _slot = service.reserve(session).await?;
+    let _slot = service.reserve(&caller, session).await?;
     service.host.store().delete(session).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -227,10 +240,21 @@ pub(crate) async fn delete(
 /// Runs a session with an input.
 pub(crate) async fn run_input(
     service: &Service,
+    caller: &Caller,
     session: SessionId,
     input: AgentInput,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    let slot = service.reserve(session).await?;
+    let slot = service.reserve(caller, session).await?;
+    run_reserved(service, slot, session, input).await
+}
+
+/// Runs a session, whose place is taken, with an input.
+pub(crate) async fn run_reserved(
+    service: &Service,
+    slot: Slot,
+    session: SessionId,
+    input: AgentInput,
+) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let opened = service.host.resume_session(&session.to_string()).await?;
     let agent = service.host.session_agent(&opened, Prompts::Ask)?;
     let accepted = service.start(slot, agent, opened, input).await?;
@@ -245,8 +269,12 @@ impl Service {
         }
     }
 
-    pub(crate) async fn reserve(&self, session: SessionId) -> Result<Slot, Problem> {
-        let reserved = self.runs.reserve(session).await;
+    pub(crate) async fn reserve(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+    ) -> Result<Slot, Problem> {
+        let reserved = self.runs.reserve(session, Some(caller.name())).await;
         reserved.map_err(|refused| match refused {
             Refused::Running => Problem::new(
                 ProblemCode::SessionRunning,

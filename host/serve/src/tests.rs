@@ -1,10 +1,13 @@
-//! The OpenAPI document, and the forms of answers.
+//! The OpenAPI document, the forms of answers, and revoked tokens.
 
 use crate::{
+    access::{AccessRole, ServerAccess},
     openapi,
     problem::{Problem, ProblemCode},
-    routes::{API, routes},
+    routes::routes,
+    tokens::TokenFile,
 };
+use agent_host_http::Token;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -36,9 +39,10 @@ fn document_describes_each_route_and_resolves() {
         .collect();
     let served: BTreeSet<(String, String)> = routes()
         .iter()
+        .filter(|route| route.operation.is_some())
         .map(|route| {
-            let method = route.operation.method.as_str().to_lowercase();
-            (format!("{API}{}", route.path).replace("{*", "{"), method)
+            let method = route.method.as_str().to_lowercase();
+            (route.path.replace("{*", "{"), method)
         })
         .collect();
     assert_eq!(described, served);
@@ -57,5 +61,35 @@ fn problem_has_the_form_of_rfc_9457() {
     assert_eq!(
         json!(problem),
         json!({"status": 409, "code": "session-running", "title": "Conflict", "detail": "it runs; wait"})
+    );
+}
+
+/// A stream that is open ends with its token, and not with another one of its name.
+#[tokio::test]
+async fn caller_of_a_revoked_token_is_revoked() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = TokenFile::of(directory.path());
+    let own = Token::generate().unwrap().0;
+    let access = ServerAccess::new(own.clone(), file.clone());
+    let create = || {
+        let text = file.create("ci".parse().unwrap(), AccessRole::User);
+        Token::new(&text.unwrap()).unwrap()
+    };
+    let caller = access.caller(create()).await.unwrap();
+    assert_eq!(
+        (caller.name().as_str(), caller.is_revoked().await),
+        ("ci", false)
+    );
+    file.revoke("ci".parse().unwrap()).unwrap();
+    assert!(caller.is_revoked().await);
+    let again = access.caller(create()).await.unwrap();
+    assert_eq!(
+        (caller.is_revoked().await, again.is_revoked().await),
+        (true, false)
+    );
+    let server = access.caller(own).await.unwrap();
+    assert_eq!(
+        (server.name().as_str(), server.is_revoked().await),
+        ("operator", false)
     );
 }

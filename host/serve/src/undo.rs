@@ -2,6 +2,7 @@
 
 use crate::{
     Service,
+    access::Caller,
     problem::Problem,
     routes::{Path, json_body, session_id},
     runs::publish,
@@ -35,13 +36,14 @@ pub(crate) struct UndoResult {
 /// Restores the files that the newest answer of a session has changed.
 pub(crate) async fn undo(
     State(service): State<Service>,
+    caller: Caller,
     Path(session): Path<String>,
     body: Result<Json<UndoBody>, JsonRejection>,
 ) -> Result<Json<UndoResult>, Problem> {
     let session = session_id(&session)?;
     let UndoBody { force } = json_body(body)?;
     // Held until it is done, so that no call changes files meanwhile.
-    let _slot = service.reserve(session).await?;
+    let _slot = service.reserve(&caller, session).await?;
     let host = &service.host;
     let mut opened = host.resume_session(&session.to_string()).await?;
     let feed = service.runs.feed(session);
@@ -50,6 +52,6 @@ pub(crate) async fn undo(
     };
     let observer = StreamObserver::new(&write);
     let store = host.store().as_ref();
-    let undone = undo_answer(store, &mut opened, force, &observer).await?;
+    let undone = undo_answer(store, &mut opened, force, Some(caller.name()), &observer).await?;
     Ok(Json(UndoResult { undone }))
 }

@@ -378,6 +378,10 @@ pub enum Event {
     FilesRestored {
         /// The paths as the tools see them, sorted.
         paths: Vec<String>,
+        /// The one who had them restored, as the front end names it; absent for the user of the
+        /// session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// A call ended the run.
     RunHalted {
@@ -487,6 +491,10 @@ pub enum Event {
     TurnEnded {
         /// The report.
         outcome: TurnReport,
+        /// The one who cancelled the turn, as the front end names it; absent for the user of the
+        /// session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
 }
 

@@ -13,7 +13,7 @@ use agent_host_engine::{
     observer::Unobserved,
     schema::AnswerSchema,
     session::{Session, SessionStart},
-    turn::{Agent, Prompts, TurnContext},
+    turn::{Actors, Agent, Prompts, TurnContext},
 };
 use agent_host_journal::{JournalStore, SqliteOptions, SqliteStore};
 use agent_host_sandbox::CompileWorker;
@@ -210,6 +210,7 @@ async fn resume(agent: &Agent, session: &mut Session, decides: bool) -> Option<T
         approvals: &[],
         cancel: &CancellationToken::new(),
         drain: &CancellationToken::new(),
+        actors: Actors::default(),
     };
     let mut last = None;
     while let Some(next) = input {

@@ -95,8 +95,12 @@ impl ApiServer {
     }
 
     fn send(&self, token: &str, request: &str, fields: &str, body: &str) -> TcpStream {
+        let token = match token {
+            "" => String::new(),
+            token => format!("Authorization: Bearer {token}\r\n"),
+        };
         let text = format!(
-            "{request} HTTP/1.0\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n{fields}Content-Length: {}\r\n\r\n{body}",
+            "{request} HTTP/1.0\r\nHost: {}\r\n{token}{fields}Content-Length: {}\r\n\r\n{body}",
             self.address,
             body.len(),
         );
@@ -105,7 +109,8 @@ impl ApiServer {
         stream
     }
 
-    /// Sends a request, such as `GET /sessions`, below the path of the API.
+    /// Sends a request, such as `GET /sessions`, below the path of the API. An empty token stands for
+    /// none.
     pub fn request(&self, token: &str, request: &str, body: Option<&str>) -> Response {
         self.request_with(token, request, "", body)
     }

@@ -95,6 +95,7 @@ fn suggestion_of_repeated_denial_is_given_once() {
         tool: tool.to_owned(),
         outcome: outcome.to_owned(),
         hooks: Vec::new(),
+        decided_by: None,
         asked,
     };
     let calls = vec![

@@ -40,7 +40,10 @@ const APPROVAL: &str = "check-approval: execute-tools";
 fn ended_by(world: &World, outcome: &TurnReport, path: &[&str]) {
     assert_eq!(world.watcher.path(), path, "{}", kind(outcome));
     let recorded = world.watcher.events().pop().unwrap();
-    let Event::TurnEnded { outcome: mut kept } = recorded else {
+    let Event::TurnEnded {
+        outcome: mut kept, ..
+    } = recorded
+    else {
         panic!("{recorded:?}");
     };
     kept.summary.duration_ms = 0;
@@ -88,7 +91,7 @@ async fn m08_terminal_of_an_agent_passes_through_unchanged() {
     let inside = TurnEnd::AwaitingConfirmation {
         continuation: child.continuation.clone(),
     };
-    let Some(Event::TurnEnded { outcome: ended }) =
+    let Some(Event::TurnEnded { outcome: ended, .. }) =
         world.journal(child.continuation.session).await.pop()
     else {
         panic!("the agent's turn did not end");

@@ -10,7 +10,7 @@ use super::{
 use agent_host_app::{Config, Environment, Host, Overrides};
 use agent_host_engine::{
     session::Session,
-    turn::{Agent, Prompts, Settings, TurnContext},
+    turn::{Actors, Agent, Prompts, Settings, TurnContext},
 };
 use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore, Transcript};
 use agent_host_test_support::TestEnv;
@@ -198,6 +198,7 @@ impl World {
             approvals: &[],
             cancel: &self.cancel,
             drain: &CancellationToken::new(),
+            actors: Actors::default(),
         };
         tokio::select! {
             outcome = self.agent.run_turn(&mut self.session, input, &cx) => {
@@ -217,6 +218,7 @@ impl World {
             approvals: &[],
             cancel: &cancel,
             drain: &CancellationToken::new(),
+            actors: Actors::default(),
         };
         let turn = self.agent.run_turn(&mut self.session, input, &cx);
         let stop = async {
@@ -234,6 +236,7 @@ impl World {
             approvals: &[],
             cancel: &self.cancel,
             drain: &CancellationToken::new(),
+            actors: Actors::default(),
         };
         let turn = self.agent.run_turn(&mut self.session, input, &cx);
         timeless(tokio::time::timeout(PATIENCE, turn).await.unwrap())

@@ -2,25 +2,41 @@
 
 use super::ConfigArgs;
 use agent_host_http::{AllowedHost, AllowedOrigin};
-use clap::Args as ClapArgs;
+use agent_host_serve::{AccessRole, TokenName};
+use clap::{
+    Args as ClapArgs, Subcommand,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use std::{net::SocketAddr, path::PathBuf};
 
 /// `serve`.
 #[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ServeArgs {
+    /// The action; without one, serve.
+    #[command(subcommand)]
+    pub(crate) command: Option<ServeCommand>,
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
     /// The model, as for `run`.
     #[arg(long, short, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// The address to listen at; with port 0, at any port that is free.
+    /// The address to listen at; with port 0, at any port that is free. A socket that systemd passes
+    /// has precedence.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8420")]
     pub(crate) http: SocketAddr,
-    /// A file with the token that clients must show, which only its owner may read [default: the
-    /// variable AGENT_HOST_SERVE_TOKEN, else a new one, which is shown].
+    /// A file with the operator's token, which only its owner may read [default: the variable
+    /// AGENT_HOST_SERVE_TOKEN, else a new one, which is shown]. `serve token` has those of others.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Serve over TLS, with the certificate in this PEM file and those between it and its authority
+    /// behind it. A new one in its place is taken at the next connection.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, a PEM file.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
     /// A name, possibly with a port, that clients may call this server by besides its own address.
     /// Repeatable.
     #[arg(long = "allow-host", value_name = "HOST[:PORT]")]
@@ -31,4 +47,47 @@ pub(crate) struct ServeArgs {
     /// Say nothing on stderr but errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// `serve ...`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServeCommand {
+    /// Create, list or revoke tokens with roles, for clients other than the operator.
+    Token {
+        /// The action.
+        #[command(subcommand)]
+        command: TokenCommand,
+    },
+}
+
+/// `serve token ...`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Create a token, and print it: its hash alone is kept. A running server takes it at once.
+    Create {
+        /// The name, under which the journal has what is done with the token: 1 to 64 characters of
+        /// `a` to `z`, `0` to `9` and `-`.
+        name: TokenName,
+        /// The role: `viewer` reads sessions; `user` also creates them, sends messages,
+        /// answers questions, cancels, undoes, names and deletes; `approver` also decides about
+        /// calls; `operator` also remembers decisions for the project, and reads the grants.
+        #[arg(long, value_parser = roles())]
+        role: AccessRole,
+    },
+    /// List the tokens: names, roles and dates.
+    List {
+        /// Print JSON, one token a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Revoke a token. A running server refuses it from its next request on.
+    Revoke {
+        /// Its name.
+        name: TokenName,
+    },
+}
+
+fn roles() -> impl TypedValueParser<Value = AccessRole> {
+    let names = AccessRole::ALL.map(AccessRole::as_str);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<AccessRole>())
 }

@@ -79,6 +79,9 @@ fn call_text(call: &ExplainedCall) -> String {
     } else if call.asked.is_empty() {
         lines.push("asked for nothing".to_owned());
     }
+    if let Some(by) = &call.decided_by {
+        lines.push(format!("decided by {}", escape_line(by)));
+    }
     let hooks = call.hooks.iter();
     lines.extend(hooks.map(|verdict| format!("hook {}", verdict_line(verdict, MAX_REASON))));
     for entry in &call.asked {

@@ -34,7 +34,7 @@ use agent_host_engine::{
     observer::{Observer, Observers},
     session::Session,
     stream::{StreamLine, StreamObserver, WriteLine},
-    turn::{Agent, Prompts, TurnContext},
+    turn::{Actors, Agent, Prompts, TurnContext},
 };
 use agent_host_journal::SessionName;
 use agent_host_types::{
@@ -289,6 +289,7 @@ impl Run<'_> {
                     approvals: &self.host.remembered().await?,
                     cancel,
                     drain: &self.stop.drain,
+                    actors: Actors::default(),
                 };
                 let turn = self.agent.run_turn(session, input, &cx);
                 self.note_drain(turn).await

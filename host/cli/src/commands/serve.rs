@@ -1,17 +1,20 @@
 //! `agent-host serve`: the HTTP API.
 
+mod token;
+
 use super::{configure, tool_names};
 use crate::{
-    args::ServeArgs,
+    args::{ServeArgs, ServeCommand},
     exit::{Exit, Failure},
     signals::Stop,
     terminal::{Terminal, YELLOW, escape},
 };
 use agent_host_app::{Host, Overrides, reach};
-use agent_host_http::{HttpOptions, HttpServer, exposure_warning};
+use agent_host_http::{HttpOptions, HttpServer, TlsFiles, exposure_warning};
 use agent_host_mcp::http::{ConfiguredToken, configured_token};
-use agent_host_serve::{API, Service};
-use std::{net::SocketAddr, sync::Arc};
+use agent_host_serve::{API, ServerAccess, Service, TokenFile};
+use listenfd::ListenFd;
+use std::{net::TcpListener, sync::Arc};
 
 /// The environment variable that holds the token if no file is named.
 const TOKEN_VARIABLE: &str = "AGENT_HOST_SERVE_TOKEN";
@@ -23,12 +26,25 @@ const MAX_CONNECTIONS: usize = 1024;
 const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
 pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    if let Some(ServeCommand::Token { command }) = args.command {
+        return token::token(command, args.config, terminal);
+    }
+    // Taken before a program is started, which would inherit it.
+    let passed = ListenFd::from_env().take_tcp_listener(0);
+    let passed = passed.map_err(|error| {
+        Failure::failed(format!(
+            "cannot serve at the socket that was passed: {error}"
+        ))
+    })?;
     let overrides = Overrides {
         model: args.model.clone(),
         ..Overrides::default()
     };
     let mut config = configure(args.config.clone(), overrides)?;
-    config.hidden_files.extend(args.token_file.clone());
+    let secrets = [&args.token_file, &args.tls_key];
+    config
+        .hidden_files
+        .extend(secrets.into_iter().flatten().cloned());
     let stop = Stop::listen(terminal);
     let host = tokio::select! {
         biased;
@@ -38,29 +54,28 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     let value = std::env::var(TOKEN_VARIABLE).ok();
     let found = configured_token(args.token_file.as_deref(), TOKEN_VARIABLE, value.as_deref());
     let ConfiguredToken { token, generated } = found.map_err(Failure::usage)?;
-    let mut options = HttpOptions::new(token);
-    options.limits.connections = MAX_CONNECTIONS;
-    options.limits.body_bytes = MAX_BODY_BYTES;
-    options.refused = agent_host_serve::refused;
-    options.allowed_hosts = args.allowed_hosts;
-    options.allowed_origins = args.allowed_origins;
-    let server = HttpServer::bind(args.http, options).map_err(|error| {
-        let address = args.http;
-        Failure::failed(format!(
-            "cannot listen at {address}: {error}; choose another address with --http"
-        ))
-    })?;
+    let tokens = TokenFile::of(&host.config().state_dir);
+    let (quiet, scheme) = (
+        args.quiet,
+        if args.tls_cert.is_some() {
+            "https"
+        } else {
+            "http"
+        },
+    );
+    let server = listen(args, passed, ServerAccess::new(token, tokens))?;
     let address = server.address();
-    if !args.quiet {
-        intro(&host, address, terminal);
+    let url = format!("{scheme}://{address}");
+    if !quiet {
+        intro(&host, &url, terminal);
     }
     if let Some(text) = &generated {
         // No client can connect without it.
         terminal.note(&format!(
-            "open http://{address}/#token={text}\nor try it: curl -H 'Authorization: Bearer {text}' http://{address}{API}/sessions\nthe token is made for this run alone"
+            "open {url}/#token={text}\nor try it: curl -H 'Authorization: Bearer {text}' {url}{API}/sessions\nthe token is made for this run alone"
         ));
     }
-    if let Some(warning) = exposure_warning(address) {
+    if let Some(warning) = exposure_warning(address).filter(|_| scheme == "http") {
         terminal.note(&format!("{YELLOW}warning:{YELLOW:#} {warning}"));
     }
     Service::new(host).serve(server, stop.token).await;
@@ -68,13 +83,43 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
+/// Listens at a socket that was passed, else at the address of the arguments.
+fn listen(
+    args: ServeArgs,
+    passed: Option<TcpListener>,
+    access: ServerAccess,
+) -> Result<HttpServer, Failure> {
+    let mut options = HttpOptions::new(access);
+    options.limits.connections = MAX_CONNECTIONS;
+    options.limits.body_bytes = MAX_BODY_BYTES;
+    options.refused = agent_host_serve::refused;
+    options.allowed_hosts = args.allowed_hosts;
+    options.allowed_origins = args.allowed_origins;
+    if let (Some(certificate), Some(key)) = (args.tls_cert, args.tls_key) {
+        options.tls = Some(TlsFiles::load(certificate, key).map_err(Failure::usage)?);
+    }
+    match passed {
+        Some(passed) => HttpServer::from_listener(passed, options).map_err(|error| {
+            Failure::failed(format!(
+                "cannot serve at the socket that was passed: {error}"
+            ))
+        }),
+        None => HttpServer::bind(args.http, options).map_err(|error| {
+            let address = args.http;
+            Failure::failed(format!(
+                "cannot listen at {address}: {error}; choose another address with --http"
+            ))
+        }),
+    }
+}
+
 /// Prints what is served and what it may reach, from the values that the policy checks.
-fn intro(host: &Host, address: SocketAddr, terminal: &Terminal) {
+fn intro(host: &Host, url: &str, terminal: &Terminal) {
     let model = host.model().provenance();
     let tools = tool_names(host.registry());
     let reach = reach(host.registry()).join("\n  ");
     terminal.note(&escape(&format!(
-        "serving the API at http://{address}{API}, and the page at http://{address}/\nmodel: {}:{}\ntools: {tools}\nwhich may reach: {reach}",
+        "serving the API at {url}{API}, and the page at {url}/\nmodel: {}:{}\ntools: {tools}\nwhich may reach: {reach}",
         model.provider, model.model
     )));
 }

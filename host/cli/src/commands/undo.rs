@@ -20,7 +20,7 @@ pub(super) async fn undo(args: UndoArgs, terminal: &Terminal) -> Result<Exit, Fa
     let store = open_journal(&config).await?;
     let id = find_session(store.as_ref(), &config, &args.session).await?;
     let mut session = Session::resume(store.open_session(id).await?).await?;
-    let undone = undo_answer(store.as_ref(), &mut session, args.force, &Unobserved).await?;
+    let undone = undo_answer(store.as_ref(), &mut session, args.force, None, &Unobserved).await?;
     if args.json {
         terminal.println(&json_text(&json!(undone)));
     } else {

@@ -43,7 +43,7 @@ impl Agent {
             AgentInput::Resume {
                 continuation,
                 decisions,
-            } => self.decide(session, &continuation, decisions),
+            } => self.decide(session, &continuation, decisions, cx),
             AgentInput::Answer {
                 continuation,
                 answer,
@@ -72,7 +72,8 @@ impl Agent {
         self.supersede_workflow(session);
         self.answer_open(session, cx);
         let (message, blobs) = spill_message(message);
-        session.record(Event::InputReceived { message, by: None }, blobs);
+        let by = cx.actors.sent_by();
+        session.record(Event::InputReceived { message, by }, blobs);
         Transition::to(Step::CheckBudgets)
     }
 

@@ -8,7 +8,7 @@ mod inputs;
 pub(super) use in_session::{SESSION_RULE, in_session};
 
 use super::{
-    Agent, Prompts, StepResult, Transition, TurnContext,
+    Actors, Agent, Prompts, StepResult, Transition, TurnContext,
     approval::request_name,
     begin::refuse,
     budget::{self, Share},
@@ -313,7 +313,17 @@ impl Agent {
         let snapshot = run.entry.snapshot.as_ref().unwrap_or(&caller.snapshot);
         let observer = cx.observer.child(call_id, &child.name);
         let observer: &dyn Observer = observer.as_deref().unwrap_or(&Unobserved);
-        let cx = TurnContext { observer, ..*cx };
+        // The first input of an agent is its caller's.
+        let sender = cx.actors.sender.filter(|_| input.is_some());
+        let actors = Actors {
+            sender,
+            ..cx.actors
+        };
+        let cx = TurnContext {
+            observer,
+            actors,
+            ..*cx
+        };
         let mut next = match (input, session.state().message_count()) {
             (Some(input), _) => Some(input),
             (None, 0) => {

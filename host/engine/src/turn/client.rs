@@ -256,7 +256,7 @@ impl Agent {
         self.check_decisions(&calls, std::slice::from_ref(&decision))?;
         let mut session = session.lock();
         let request = request_name(&session);
-        let decided = self.decided(request.clone(), &calls, vec![decision.clone()]);
+        let decided = self.decided(request.clone(), &calls, vec![decision.clone()], None);
         let requested = Event::ApprovalRequested {
             request,
             turn: session.state().turns(),

@@ -32,9 +32,11 @@ impl Agent {
         session: &mut Session,
         continuation: &Continuation,
         decisions: Vec<Decision>,
+        cx: &TurnContext<'_>,
     ) -> Result<Transition, TurnError> {
         let calls = self.check_decided(session, continuation, &decisions)?;
-        let events = self.decided(continuation.request.clone(), calls, decisions);
+        let by = cx.actors.sent_by();
+        let events = self.decided(continuation.request.clone(), calls, decisions, by);
         session.record_all(events, Vec::new());
         Ok(Transition::to(self.before_approval()))
     }
@@ -66,13 +68,14 @@ impl Agent {
         request: String,
         calls: &[PendingCall],
         decisions: Vec<Decision>,
+        by: Option<String>,
     ) -> Vec<Event> {
         let rules = self.rules_to_remember(calls, &decisions).into_iter();
         let remembered = rules.map(|(rule, scope)| Event::ApprovalRemembered { rule, scope });
         let decided = Event::DecisionRecorded {
             request,
             decisions,
-            by: None,
+            by,
         };
         std::iter::once(decided).chain(remembered).collect()
     }
@@ -119,7 +122,7 @@ impl Agent {
             request: continuation.request.clone(),
             call_id: call_id.clone(),
             answer: answer.clone(),
-            by: None,
+            by: cx.actors.sent_by(),
         };
         session.record(event, Vec::new());
         if let Some((call, AnsweredBy::Result)) = asked {

@@ -144,7 +144,7 @@ impl StepReader {
                 self.open = None;
                 self.results.clear();
             }
-            Event::TurnEnded { outcome } => self.end(outcome, &mut ended),
+            Event::TurnEnded { outcome, .. } => self.end(outcome, &mut ended),
             _ => {}
         }
         ended

@@ -1,6 +1,6 @@
 use crate::{
     AllowedHost, AllowedOrigin,
-    allowed::{check_host, own_hosts},
+    allowed::{HTTP_PORT, check_host, own_hosts},
     exposure_warning,
 };
 use http::{HeaderMap, Uri};
@@ -83,7 +83,7 @@ fn own_hosts_and_warning_follow_the_bound_address() {
         let allowed = own_hosts(address);
         let own = all.into_iter().filter(|host| {
             let headers = HeaderMap::from_iter([(http::header::HOST, host.parse().unwrap())]);
-            check_host(&Uri::from_static("/"), &headers, &allowed).is_ok()
+            check_host(&Uri::from_static("/"), &headers, &allowed, HTTP_PORT).is_ok()
         });
         assert_eq!(own.collect::<Vec<_>>(), expected, "{address}");
         let warning = reachable.map(|address| {

@@ -9,6 +9,8 @@ fn token_text_is_trimmed_and_bounded() {
     assert_eq!(Token::new(&format!(" {TEXT}\r\n")), Ok(token.clone()));
     assert_ne!(Token::new(&TEXT.to_uppercase()), Ok(token.clone()));
     assert_eq!(format!("{token:?}"), "Token");
+    assert_eq!(Token::from_hash(&token.hash()), Some(token));
+    assert_eq!(Token::from_hash("00"), None);
     let short = "it is shorter than 16 bytes, which can be tried out";
     let line = "it is not one line of ASCII letters, digits and signs without spaces";
     for (text, expected) in [

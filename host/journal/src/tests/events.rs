@@ -271,7 +271,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
     events.extend(
         outcomes
             .into_iter()
-            .map(|outcome| Event::TurnEnded { outcome }),
+            .map(|outcome| Event::TurnEnded { outcome, by: None }),
     );
     events
 }
@@ -526,5 +526,5 @@ pub(super) fn ended(session: SessionId, outcome_type: &str) -> EventRecord {
         .into_iter()
         .find(|outcome| serde_json::to_value(outcome).unwrap()["type"] == outcome_type)
         .unwrap();
-    record(session, 1, Event::TurnEnded { outcome })
+    record(session, 1, Event::TurnEnded { outcome, by: None })
 }

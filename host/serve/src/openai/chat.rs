@@ -16,7 +16,7 @@ use super::{
     start::Request,
     tools::{answer_schema, functions},
 };
-use crate::{Service, routes::json_body};
+use crate::{Service, access::Caller, routes::json_body};
 use axum::{
     Json,
     extract::{State as Extract, rejection::JsonRejection},
@@ -58,14 +58,16 @@ struct StreamOptions {
 /// the run, unless it can have the answer again under an idempotency key.
 pub(super) async fn create(
     Extract(service): Extract<Service>,
+    caller: Caller,
     headers: HeaderMap,
     body: Result<Json<Body>, JsonRejection>,
 ) -> Result<Response, ApiError> {
     let body = json_body(body)?;
     parameters::check(&body.rest)?;
-    let key = key_of(&headers, &body)?;
+    let key = key_of(&caller, &headers, &body)?;
     let input = Input::of(messages(body.messages)?)?;
     let request = Request {
+        caller,
         agent: models::agent(&service.host, &body.model)?,
         previous: None,
         functions: functions(body.tools.unwrap_or_default(), body.tool_choice.as_ref())?,

@@ -1,7 +1,10 @@
 //! Errors in OpenAI's form: `{"error": {"message", "type", "param", "code"}}`.
 
 use super::{PATH, fields::text};
-use crate::problem::{Problem, ProblemCode};
+use crate::{
+    problem::{Problem, ProblemCode},
+    routes::API,
+};
 use agent_host_app::HostError;
 use agent_host_engine::journal::JournalError;
 use agent_host_http::Refusal;
@@ -189,9 +192,13 @@ fn of_model(error: &ModelError) -> (StatusCode, String) {
     }
 }
 
-/// Makes the response of a refused request: in OpenAI's form below its path.
+/// Makes the response of a request that the front refused: a problem below the path of the API, and
+/// an error in OpenAI's form below its.
 #[must_use]
 pub fn refused(uri: &Uri, refusal: Refusal) -> Response {
+    if uri.path().starts_with(API) {
+        return refusal.with_body(Problem::from(refusal));
+    }
     if !uri.path().starts_with(PATH) {
         return refusal.into_response();
     }
@@ -202,6 +209,14 @@ pub fn refused(uri: &Uri, refusal: Refusal) -> Response {
     };
     let error = ApiError::new(refusal.status(), code, refusal.reason());
     refusal.with_body(Json(error.json()))
+}
+
+/// Makes the response of a problem: in OpenAI's form below its path.
+pub(crate) fn problem_response(uri: &Uri, problem: Problem) -> Response {
+    match uri.path().starts_with(PATH) {
+        true => ApiError::from(problem).into_response(),
+        false => problem.into_response(),
+    }
 }
 
 /// Returns the error of an address or a method below [`PATH`] that the API does not have.

@@ -49,14 +49,17 @@ pub(super) struct Follow {
 pub(super) struct CancelOnDrop {
     runs: Arc<Runs>,
     session: SessionId,
+    /// The client.
+    by: String,
     is_armed: bool,
 }
 
 impl CancelOnDrop {
-    pub(super) fn new(runs: &Arc<Runs>, session: SessionId) -> Self {
+    pub(super) fn new(runs: &Arc<Runs>, session: SessionId, by: String) -> Self {
         Self {
             runs: Arc::clone(runs),
             session,
+            by,
             is_armed: true,
         }
     }
@@ -65,7 +68,7 @@ impl CancelOnDrop {
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if self.is_armed {
-            self.runs.cancel(self.session);
+            self.runs.cancel(self.session, Some(self.by.clone()));
         }
     }
 }

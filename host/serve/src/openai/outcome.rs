@@ -137,7 +137,7 @@ impl Outcome {
     fn add_earlier(&mut self, record: &EventRecord) {
         match &record.event {
             Event::RunConfigured { arguments } => self.agent.clone_from(&arguments.agent),
-            Event::TurnEnded { outcome } => self.usage = [outcome.summary.total_usage; 2],
+            Event::TurnEnded { outcome, .. } => self.usage = [outcome.summary.total_usage; 2],
             _ => {}
         }
     }
@@ -171,7 +171,7 @@ impl Outcome {
             }
             // The reply before is void.
             Event::RepairRequested { .. } => drop(self.items.pop()),
-            Event::TurnEnded { outcome } => {
+            Event::TurnEnded { outcome, .. } => {
                 self.turns += 1;
                 self.usage[1] = outcome.summary.total_usage;
                 self.stop_reason = outcome.summary.stop_reason;

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     Service,
+    access::Caller,
     create::idempotency_key,
     routes::{Path, json_body},
 };
@@ -68,12 +69,13 @@ struct Text {
 /// Creates a response: runs an agent until it ends or waits.
 pub(super) async fn create(
     Extract(service): Extract<Service>,
+    caller: Caller,
     headers: HeaderMap,
     body: Result<Json<Body>, JsonRejection>,
 ) -> Result<Response, ApiError> {
     let body = json_body(body)?;
     parameters::check(&body.rest)?;
-    let key = key_of(&headers, &body)?;
+    let key = key_of(&caller, &headers, &body)?;
     let agent = models::agent(&service.host, &body.model)?;
     let (is_stored, is_streamed) = (body.store.unwrap_or(true), body.stream.unwrap_or(false));
     let previous = body.previous_response_id.as_deref();
@@ -87,6 +89,7 @@ pub(super) async fn create(
     let format = body.text.as_ref().and_then(|text| text.format.as_ref());
     let input = Input::of(items(body.input, body.instructions)?)?;
     let request = Request {
+        caller,
         agent,
         previous: previous.transpose()?,
         functions: functions(body.tools.unwrap_or_default(), body.tool_choice.as_ref())?,
@@ -141,6 +144,7 @@ pub(super) fn server_of(headers: &HeaderMap) -> String {
 
 /// Returns the idempotency key of a request, with the digest of its body.
 pub(super) fn key_of<T: Serialize>(
+    caller: &Caller,
     headers: &HeaderMap,
     body: &T,
 ) -> Result<Option<(String, Digest)>, ApiError> {
@@ -148,7 +152,7 @@ pub(super) fn key_of<T: Serialize>(
         return Ok(None);
     };
     let digest = Digest::of_json(body).map_err(|error| ApiError::invalid(error.to_string()))?;
-    Ok(Some((key.to_owned(), digest)))
+    Ok(Some((caller.own_key(key), digest)))
 }
 
 fn check_metadata(metadata: &Map<String, Value>) -> Result<(), ApiError> {

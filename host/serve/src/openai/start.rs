@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     Service,
+    access::Caller,
     create::has_ended,
     input::MessageBody,
     problem::{Problem, ProblemCode},
@@ -39,6 +40,8 @@ use std::{io::Cursor, sync::Arc};
 
 /// A request for a response.
 pub(super) struct Request {
+    /// The client.
+    pub(super) caller: Caller,
     /// The agent; `None` for that of the file's top level.
     pub(super) agent: Option<String>,
     /// The response that it continues.
@@ -143,7 +146,7 @@ impl Request {
             Err(JournalError::NotFound(_)) => return Err(no_response(code)),
             read => read?,
         };
-        let slot = service.reserve(session).await?;
+        let slot = service.reserve(&self.caller, session).await?;
         let opened = service.host.resume_session(&session.to_string()).await?;
         let state = opened.state();
         let agent = state.run_arguments().agent;
@@ -190,7 +193,7 @@ impl Request {
         // A later message, from wherever it comes, is for the same agent.
         let configured = session.configure_run(arguments);
         configured.map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
-        let slot = service.reserve(session.id()).await?;
+        let slot = service.reserve(&self.caller, session.id()).await?;
         self.run_agent(service, slot, agent, session, AgentInput::Message(message))
             .await
     }
@@ -282,7 +285,8 @@ impl Request {
         let session_id = session.id();
         // Opened before the start, so that no text is missed; the guard, so that no run is left.
         let feed = service.runs.watch(session_id);
-        let cancel = (!self.is_kept).then(|| CancelOnDrop::new(&service.runs, session_id));
+        let cancel = (!self.is_kept)
+            .then(|| CancelOnDrop::new(&service.runs, session_id, self.caller.name()));
         let accepted = service.start(slot, agent, session, input).await?;
         let run = RunId {
             session: session_id,

@@ -67,14 +67,14 @@ async function send(
 }
 
 async function problem(response: Response): Promise<ApiError> {
+  if (response.status === 401) {
+    return new ApiError(401, "unauthorized", "The token is missing or wrong. Open the link that `agent-host serve` printed.");
+  }
   const type = response.headers.get("content-type") ?? "";
   const text = await response.text();
   if (type.startsWith("application/problem+json")) {
     const { code, detail } = JSON.parse(text);
     return new ApiError(response.status, code, detail);
-  }
-  if (response.status === 401) {
-    return new ApiError(401, "unauthorized", "The token is missing or wrong. Open the link that `agent-host serve` printed.");
   }
   return new ApiError(response.status, "refused", `${response.status}: ${text.slice(0, 300)}`);
 }

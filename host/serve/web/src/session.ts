@@ -196,12 +196,11 @@ function record(model: Model, seq: number, event: NonNullable<Line["event"]>): v
       call(model, event.call_id, event.tool, null).state = "waiting";
       break;
     case "answer-received":
-      note(model, key, event.answer.type === "cancelled" ? "You declined to answer." : "You answered the question.");
+      note(model, key, `${event.by ?? "You"} ${event.answer.type === "cancelled" ? "declined to answer" : "answered the question"}.`);
       break;
     case "decision-recorded": {
       const words = event.decisions.map((decision: { type: string }) => DECIDED[decision.type] ?? decision.type);
-      const by = event.by === undefined ? "You" : event.by;
-      note(model, key, `${by} ${[...new Set(words)].join(", ")} ${words.length === 1 ? "the call" : `${words.length} calls`}.`);
+      note(model, key, `${event.by ?? "You"} ${[...new Set(words)].join(", ")} ${words.length === 1 ? "the call" : `${words.length} calls`}.`);
       break;
     }
     case "approval-remembered":
@@ -215,7 +214,7 @@ function record(model: Model, seq: number, event: NonNullable<Line["event"]>): v
       note(model, key, "The conversation was shortened to fit the model's window.");
       break;
     case "files-restored":
-      note(model, key, `You had the changes of calls undone: ${(event.paths as string[]).join(", ")}`);
+      note(model, key, `${event.by ?? "You"} had the changes of calls undone: ${(event.paths as string[]).join(", ")}`);
       break;
     case "turn-interrupted":
       note(model, key, "The program ended during this turn.", "warning");
@@ -230,7 +229,7 @@ function record(model: Model, seq: number, event: NonNullable<Line["event"]>): v
       note(model, key, `Workflow ${event.workflow} started.`);
       break;
     case "turn-ended":
-      ended(model, key, event.outcome);
+      ended(model, key, event.outcome, event.by);
       break;
   }
 }
@@ -269,7 +268,7 @@ function settled(item: CallItem, event: NonNullable<Line["event"]>, output: Outp
   delete item.progress;
 }
 
-function ended(model: Model, key: string, outcome: any): void {
+function ended(model: Model, key: string, outcome: any, by?: string): void {
   model.outcome = outcome.type;
   model.reply = null;
   model.open = outcome.continuation ?? null;
@@ -282,7 +281,7 @@ function ended(model: Model, key: string, outcome: any): void {
       note(model, key, outcome.text || "The model declined to answer.", "warning");
       break;
     case "cancelled":
-      note(model, key, "Stopped.");
+      note(model, key, by ? `Stopped by ${by}.` : "Stopped.");
       break;
     case "budget-exceeded":
       note(model, key, `The budget is used up: ${JSON.stringify(outcome.budget)}`, "error");

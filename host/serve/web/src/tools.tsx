@@ -1,7 +1,7 @@
 // The tools, and what they may reach.
 
 import { useEffect, useState } from "preact/hooks";
-import { get } from "./api";
+import { type ApiError, get } from "./api";
 import { visible } from "./format";
 import type { Tool } from "./types";
 
@@ -17,7 +17,8 @@ export function Tools() {
   useEffect(() => {
     const failed = (error: Error) => setProblem(error.message);
     get<{ tools: Tool[] }>("/tools").then(({ tools }) => setTools(tools)).catch(failed);
-    get<Grants>("/grants").then(setGrants).catch(failed);
+    // Those are for operators alone; the list of tools is whole without them.
+    get<Grants>("/grants").then(setGrants).catch((error: ApiError) => error.code === "operator-required" || failed(error));
   }, []);
   return (
     <div class="tools" tabIndex={0} role="region" aria-label="Tools">

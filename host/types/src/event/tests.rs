@@ -19,6 +19,7 @@ fn event_form_equals_the_golden_file() {
     events.extend(user_events());
     events.extend(workflow_events());
     let ended = |end| Event::TurnEnded {
+        by: (end == TurnEnd::Cancelled).then(|| "ann".to_owned()),
         outcome: report(end),
     };
     events.extend(ends().into_iter().map(ended));

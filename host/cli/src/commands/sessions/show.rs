@@ -59,8 +59,18 @@ fn event(event: &Event) -> String {
             "run",
             format!("with {}", escape_line(&json!(arguments).to_string())),
         ),
-        Event::FilesRestored { paths } => ("undone", escape_line(&json!(paths).to_string())),
-        Event::InputReceived { message, .. } => ("user", content(message)),
+        Event::FilesRestored { paths, by } => (
+            "undone",
+            format!(
+                "{}{}",
+                escape_line(&json!(paths).to_string()),
+                sender(by.as_deref())
+            ),
+        ),
+        Event::InputReceived { message, by } => (
+            "user",
+            format!("{}{}", content(message), sender(by.as_deref())),
+        ),
         Event::ModelRequested {
             turn,
             provenance,
@@ -139,7 +149,7 @@ fn event(event: &Event) -> String {
             let (tool, prompt) = (tool_name(tool), indent(&question.prompt));
             return format!("{YELLOW}asks{YELLOW:#} {tool}: {prompt}");
         }
-        Event::AnswerReceived { answer, .. } => {
+        Event::AnswerReceived { answer, by, .. } => {
             let answer = match answer {
                 Answer::Text { text } => indent(text),
                 Answer::Choice { index } => format!("choice {}", index + 1),
@@ -150,7 +160,7 @@ fn event(event: &Event) -> String {
                 Answer::Fields { fields } => indent(&json!(fields).to_string()),
                 Answer::Cancelled => "none".to_owned(),
             };
-            ("answered", answer)
+            ("answered", format!("{answer}{}", sender(by.as_deref())))
         }
         Event::CallsDispatched { calls, .. } => {
             return waits("results from outside of", calls);
@@ -180,9 +190,12 @@ fn event(event: &Event) -> String {
         }
         Event::ApprovalRemembered { rule, .. } => ("remembered", approval(rule)),
         Event::ApprovalRevoked { rule } => ("revoked", approval(rule)),
-        Event::DecisionRecorded { decisions, .. } => {
+        Event::DecisionRecorded { decisions, by, .. } => {
             let decisions: Vec<String> = decisions.iter().map(decision).collect();
-            ("decided", decisions.join(", "))
+            (
+                "decided",
+                format!("{}{}", decisions.join(", "), sender(by.as_deref())),
+            )
         }
         Event::CallSettled {
             tool,
@@ -233,9 +246,18 @@ fn event(event: &Event) -> String {
         | Event::NodeRetried { .. }
         | Event::NodeSkipped { .. }
         | Event::WorkflowEnded { .. } => return nodes::event(event),
-        Event::TurnEnded { outcome } => return ended(outcome),
+        Event::TurnEnded { outcome, by } => {
+            return format!("{}{}", ended(outcome), sender(by.as_deref()));
+        }
     };
     format!("{BOLD}{word}{BOLD:#} {text}")
+}
+
+/// Returns who acted, in words; nothing for the user of the session.
+fn sender(by: Option<&str>) -> String {
+    by.map_or_else(String::new, |by| {
+        format!(" {DIM}(by {}){DIM:#}", escape_line(by))
+    })
 }
 
 fn waits(what: &str, calls: &[PendingCall]) -> String {

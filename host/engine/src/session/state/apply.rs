@@ -72,7 +72,7 @@ impl SessionState {
                     ..TurnStats::default()
                 };
             }
-            Event::FilesRestored { paths } => self.restored.extend_from_slice(paths),
+            Event::FilesRestored { paths, .. } => self.restored.extend_from_slice(paths),
             Event::TurnInterrupted { lost_tokens } => self.interrupted(*lost_tokens),
             Event::ArtifactStored { .. } | Event::ArtifactDeleted { .. } => {
                 self.keep_artifacts(|artifacts| artifacts.add(event));
@@ -169,7 +169,7 @@ impl SessionState {
             }
             Event::StateMerged { delta, .. } => merge(Arc::make_mut(&mut self.shared), delta),
             Event::RunHalted { message, .. } => self.halt = Some(message.clone()),
-            Event::TurnEnded { outcome } => self.ended(outcome),
+            Event::TurnEnded { outcome, .. } => self.ended(outcome),
         }
     }
 

@@ -199,7 +199,7 @@ impl Agent {
             }
             self.answer_open(session, cx);
             let outcome = self.report(session, TurnEnd::Cancelled, Instant::now());
-            session.record(Event::TurnEnded { outcome }, Vec::new());
+            session.record(Event::TurnEnded { outcome, by: None }, Vec::new());
             Ok(session.barrier(&Unobserved).await?)
         })
     }

@@ -4,7 +4,7 @@ use super::harness::*;
 use crate::{
     session::{ClientSession, Session, SessionStart, client::MAX_UNDURABLE},
     tool::{CallReport, Invocation, RunEnd, SessionChange},
-    turn::{Agent, ClientCall, ClientCallEnd, ClientCallError, Prompts, TurnContext},
+    turn::{Actors, Agent, ClientCall, ClientCallEnd, ClientCallError, Prompts, TurnContext},
 };
 use agent_host_types::{
     accounting::Accounting,
@@ -60,6 +60,7 @@ impl Client {
             approvals: &[],
             cancel: &self.cancel,
             drain: &CancellationToken::new(),
+            actors: Actors::default(),
         };
         self.agent.run_client_call(&self.session, call, &cx).await
     }

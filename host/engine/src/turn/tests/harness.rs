@@ -5,7 +5,7 @@ pub(super) use super::doubles::*;
 use crate::{
     session::{Session, SessionStart},
     tool::Invocation,
-    turn::{Agent, ContinuationKey, Prompts, Settings, TurnContext},
+    turn::{Actors, Agent, ContinuationKey, Prompts, Settings, TurnContext},
 };
 use agent_host_types::{
     approval::{ApprovalRule, Decision},
@@ -108,6 +108,7 @@ impl Bench {
             approvals: &self.approvals,
             cancel: &self.cancel,
             drain: &self.drain,
+            actors: Actors::default(),
         };
         let turn = self.agent.run_turn(&mut self.session, input, &cx);
         let limit = std::time::Duration::from_secs(20);

@@ -2,7 +2,7 @@
 
 use super::harness::*;
 use crate::turn::Prompts;
-use crate::turn::TurnContext;
+use crate::turn::{Actors, TurnContext};
 use agent_host_types::{
     approval::Decision,
     event::Event,
@@ -28,6 +28,7 @@ async fn died_during(batch: &[(&str, &str, &str)]) -> Arc<TestJournal> {
         approvals: &bench.approvals,
         cancel: &bench.cancel,
         drain: &bench.drain,
+        actors: Actors::default(),
     };
     let turn = bench.agent.run_turn(&mut bench.session, input, &cx);
     // The turn hangs in its tool; then nothing more can happen, and dropping it simulates the death

@@ -4,7 +4,7 @@ use super::harness::*;
 use crate::{
     policy::{ArgumentPointer, ArgumentTest, CallRule, NameGlob, RuleDecision},
     session::ClientSession,
-    turn::{ClientCallEnd, Prompts, TurnContext},
+    turn::{Actors, ClientCallEnd, Prompts, TurnContext},
 };
 use RuleDecision::{Allow, Ask, Deny};
 use agent_host_types::{
@@ -194,6 +194,7 @@ async fn client_call_is_ruled() {
         approvals: &[],
         cancel: &bench.cancel,
         drain: &bench.drain,
+        actors: Actors::default(),
     };
     let mut ends = Vec::new();
     for (tool, n) in [

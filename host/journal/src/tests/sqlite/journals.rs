@@ -38,7 +38,7 @@ fn columns_agree_with_the_json() {
         let json: serde_json::Value = serde_json::from_str(&row.json).unwrap();
         assert_eq!(json["kind"], row.kind);
         kinds.insert(row.kind);
-        if let Event::TurnEnded { outcome } = event {
+        if let Event::TurnEnded { outcome, .. } = event {
             let outcome: &TurnReport = &outcome;
             let tag = serde_json::to_value(outcome).unwrap()["type"].clone();
             assert_eq!(row.listing.outcome.map(Into::into), Some(tag));

@@ -239,7 +239,7 @@ async fn allowed_origin_gets_cors_headers() {
     let mut allowed = readable.clone();
     allowed.extend([
         ("access-control-allow-headers", "authorization,mcp-name"),
-        ("access-control-allow-methods", "GET, POST, DELETE"),
+        ("access-control-allow-methods", "GET, POST, PATCH, DELETE"),
         ("access-control-max-age", "600"),
     ]);
     assert_eq!(cors_fields(&answer), allowed);

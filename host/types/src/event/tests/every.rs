@@ -247,6 +247,7 @@ pub(super) fn call_events() -> Vec<Event> {
         },
         Event::FilesRestored {
             paths: vec!["/workspace/a.md".into()],
+            by: Some("ann".into()),
         },
         Event::RunHalted {
             call_id: id(),

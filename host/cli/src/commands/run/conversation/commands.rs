@@ -404,7 +404,14 @@ impl Conversation<'_, '_> {
             }
         };
         let host = self.run.host;
-        let undone = undo_answer(host.store().as_ref(), self.session, force, &Unobserved).await?;
+        let undone = undo_answer(
+            host.store().as_ref(),
+            self.session,
+            force,
+            None,
+            &Unobserved,
+        )
+        .await?;
         let force = format!("/undo {FORCE}");
         self.note(&undo::report(
             undone.as_ref(),

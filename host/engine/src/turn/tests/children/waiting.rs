@@ -1,7 +1,10 @@
 //! Agents that wait: what comes up, what goes down, and what ends them.
 
 use super::*;
-use crate::{observer::Unobserved, turn::TurnContext};
+use crate::{
+    observer::Unobserved,
+    turn::{Actors, TurnContext},
+};
 use pretty_assertions::assert_eq;
 use tokio_util::sync::CancellationToken;
 
@@ -327,6 +330,7 @@ async fn parent_that_is_behind_its_agent_goes_on() {
         approvals: &[],
         cancel: &cancel,
         drain: &cancel,
+        actors: Actors::default(),
     };
     let mut agent = family.child.clone();
     agent.key = family.parent.agent.key.clone();

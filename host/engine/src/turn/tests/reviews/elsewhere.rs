@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     session::ClientSession,
-    turn::{ClientCallEnd, TurnContext, tests::children::TestJournals},
+    turn::{Actors, ClientCallEnd, TurnContext, tests::children::TestJournals},
     workflow::{Graph, Handlers},
 };
 use agent_host_types::continuation::Awaiting;
@@ -132,6 +132,7 @@ async fn call_of_a_client_is_reviewed() {
         approvals: &[],
         cancel: &CancellationToken::new(),
         drain: &CancellationToken::new(),
+        actors: Actors::default(),
     };
     let agent = &bench.agent;
     let mut call = agent.client_call(&session, "send".to_owned(), n(1), 0);

@@ -1,0 +1,210 @@
+//! The callers of the API: their tokens, their roles, and the check of a route's role.
+
+use crate::{
+    openai,
+    problem::{Problem, ProblemCode},
+    tokens::{TokenEntry, TokenFile, TokenName},
+};
+use agent_host_http::{Access, Admission, Refusal, Token};
+use axum::{
+    extract::{FromRequestParts, Request, State},
+    middleware::Next,
+    response::Response,
+};
+use http::{Extensions, StatusCode, request::Parts};
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr, sync::Arc};
+
+/// The refusal of a token while those of the server cannot be read.
+const UNREADABLE: Refusal = Refusal::new(
+    StatusCode::INTERNAL_SERVER_ERROR,
+    "the tokens of the server cannot be read; its log says why",
+);
+
+/// The role of a token. Each may do what those before it may, and more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AccessRole {
+    /// Reads sessions.
+    Viewer,
+    /// Creates sessions, sends messages, answers questions, cancels, undoes, names and deletes.
+    User,
+    /// Decides about calls that wait for approval.
+    Approver,
+    /// Remembers decisions beyond a session, and reads the configuration of the server.
+    Operator,
+}
+
+impl AccessRole {
+    /// The roles, the least first.
+    pub const ALL: [Self; 4] = [Self::Viewer, Self::User, Self::Approver, Self::Operator];
+
+    /// Returns the name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::User => "user",
+            Self::Approver => "approver",
+            Self::Operator => "operator",
+        }
+    }
+
+    /// Returns the code of the problem of a token with a lesser role; `None` for the least role.
+    pub(crate) fn problem_code(self) -> Option<ProblemCode> {
+        match self {
+            Self::Viewer => None,
+            Self::User => Some(ProblemCode::UserRequired),
+            Self::Approver => Some(ProblemCode::ApproverRequired),
+            Self::Operator => Some(ProblemCode::OperatorRequired),
+        }
+    }
+}
+
+impl fmt::Display for AccessRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for AccessRole {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut roles = Self::ALL.into_iter();
+        let role = roles.find(|role| role.as_str() == text);
+        role.ok_or("the roles are viewer, user, approver and operator")
+    }
+}
+
+/// The caller of a route.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    role: AccessRole,
+    /// The token, and the file that has it; absent for the server's own.
+    given: Option<(TokenEntry, Arc<TokenFile>)>,
+}
+
+impl Caller {
+    /// Returns the name under which what it does is recorded.
+    pub(crate) fn name(&self) -> String {
+        let given = self.given.as_ref();
+        let name = given.map_or(TokenName::OWN, |(entry, _)| entry.name.as_str());
+        name.to_owned()
+    }
+
+    /// Checks that the caller has a role.
+    pub(crate) fn require(&self, role: AccessRole) -> Result<(), Problem> {
+        match role.problem_code() {
+            Some(code) if self.role < role => Err(Problem::new(
+                code,
+                format!(
+                    "this needs a token of the role `{role}`, and that of the request has the role `{}`; ask the operator of the server for one",
+                    self.role
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns an idempotency key as the caller's own: what another caller began under an equal key
+    /// is not found.
+    pub(crate) fn own_key(&self, key: &str) -> String {
+        match &self.given {
+            None => key.to_owned(),
+            // A key has no line feed, so that no other pair has this text.
+            Some((entry, _)) => format!("{}\n{key}", entry.name),
+        }
+    }
+
+    /// Whether the token was revoked since the request, or cannot be looked up any more.
+    pub(crate) async fn is_revoked(&self) -> bool {
+        match &self.given {
+            None => false,
+            Some((entry, tokens)) => match read(tokens).await {
+                Ok(entries) => !entries.contains(entry),
+                Err(_) => true,
+            },
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let caller = parts.extensions.get().cloned();
+        caller.ok_or_else(|| Problem::new(ProblemCode::Internal, "the request has no caller"))
+    }
+}
+
+/// Passes a request on if its caller has the role of its route. Nothing of the request was read
+/// before, so that a refusal does not depend on what exists.
+pub(crate) async fn check_role(
+    State(role): State<AccessRole>,
+    caller: Result<Caller, Problem>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match caller.and_then(|caller| caller.require(role)) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => openai::problem_response(request.uri(), problem),
+    }
+}
+
+/// The tokens of a server: its own, which has the role of an operator, and those of a file, which is
+/// read for each request.
+#[derive(Debug)]
+pub struct ServerAccess {
+    own: Token,
+    tokens: Arc<TokenFile>,
+}
+
+impl ServerAccess {
+    /// Creates the access by the server's own token and those of a file.
+    #[must_use]
+    pub fn new(own: Token, tokens: TokenFile) -> Self {
+        Self {
+            own,
+            tokens: Arc::new(tokens),
+        }
+    }
+
+    /// Returns the caller with a token.
+    pub(crate) async fn caller(&self, token: Token) -> Result<Caller, Refusal> {
+        if token == self.own {
+            return Ok(Caller {
+                role: AccessRole::Operator,
+                given: None,
+            });
+        }
+        let mut entries = read(&self.tokens).await?.into_iter();
+        let entry = entries.find(|entry| Token::from_hash(&entry.hash).as_ref() == Some(&token));
+        let entry = entry.ok_or(Refusal::invalid_token())?;
+        Ok(Caller {
+            role: entry.role,
+            given: Some((entry, Arc::clone(&self.tokens))),
+        })
+    }
+}
+
+/// Reads the tokens of a file.
+async fn read(tokens: &Arc<TokenFile>) -> Result<Vec<TokenEntry>, Refusal> {
+    let tokens = Arc::clone(tokens);
+    let read = tokio::task::spawn_blocking(move || tokens.read()).await;
+    let entries = read.map_err(|error| error.to_string());
+    let entries = entries.and_then(|read| read.map_err(|error| error.to_string()));
+    entries.map_err(|error| {
+        tracing::error!("{error}");
+        UNREADABLE
+    })
+}
+
+impl Access for ServerAccess {
+    fn admit<'a>(&'a self, token: Token, extensions: &'a mut Extensions) -> Admission<'a> {
+        Box::pin(async move {
+            extensions.insert(self.caller(token).await?);
+            Ok(())
+        })
+    }
+}

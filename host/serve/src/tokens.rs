@@ -1,0 +1,235 @@
+//! The tokens that an operator gave out: `serve-tokens.json` in the state directory, with a name, a
+//! role and a hash for each. One process changes it at a time, and a reader sees the old list or the
+//! new one.
+
+use crate::access::AccessRole;
+use agent_host_app::trusted_file::{self, FileError};
+use agent_host_engine::session::now_ms;
+use agent_host_http::Token;
+use agent_host_types::event::EXPIRY;
+use serde::{Deserialize, Serialize};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+/// The version of the format.
+const VERSION: u32 = 1;
+
+/// The maximum size of the file, in bytes: thousands of tokens.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// The most characters of a name.
+const MAX_NAME: usize = 64;
+
+/// The name of a token: 1 to 64 characters of `a` to `z`, `0` to `9` and `-`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct TokenName(String);
+
+impl TokenName {
+    /// The name under which the server's own token acts.
+    pub(crate) const OWN: &str = "operator";
+
+    /// Returns the text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for TokenName {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+        if !(1..=MAX_NAME).contains(&text.len()) || !text.bytes().all(is_plain) {
+            return Err("a name has 1 to 64 characters of a to z, 0 to 9 and `-`");
+        }
+        if [Self::OWN, EXPIRY].contains(&text.as_str()) {
+            return Err(
+                "the names `operator` (the server's own token) and `expiry` are taken; choose another",
+            );
+        }
+        Ok(Self(text))
+    }
+}
+
+impl std::str::FromStr for TokenName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.to_owned().try_into()
+    }
+}
+
+impl fmt::Display for TokenName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A token that was given out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TokenEntry {
+    /// The name, which no other entry has.
+    pub name: TokenName,
+    /// The role.
+    pub role: AccessRole,
+    /// [`Token::hash`].
+    pub hash: String,
+    /// The time, in milliseconds since 1970 (UTC).
+    pub created_at_ms: u64,
+}
+
+/// Why the tokens cannot be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenFileError {
+    /// An operation on the file failed.
+    #[error("cannot {action} the tokens in {}: {source}", path.display())]
+    Io {
+        /// The operation, such as "read".
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The content of the file is not of a known form.
+    #[error("cannot use {}: {reason}; delete it, and create the tokens again", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// There is a token with the name.
+    #[error("there is a token `{0}` already; revoke it first, or choose another name")]
+    Exists(TokenName),
+    /// There is no token with the name.
+    #[error("there is no token `{0}`; `agent-host serve token list` shows those that are")]
+    Unknown(TokenName),
+    /// The list would be too long to be read again.
+    #[error("{} would have more than {MAX_BYTES} bytes; revoke tokens first", _0.display())]
+    TooLong(PathBuf),
+    /// The system has no random bytes.
+    #[error("cannot make a token: the system has no random bytes: {0}")]
+    Random(String),
+}
+
+/// The form of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Form {
+    version: u32,
+    tokens: Vec<TokenEntry>,
+}
+
+/// The file with the tokens of a state directory.
+#[derive(Clone, Debug)]
+pub struct TokenFile {
+    path: PathBuf,
+}
+
+impl TokenFile {
+    /// Returns the file of a state directory, which may not exist.
+    #[must_use]
+    pub fn of(state_dir: &Path) -> Self {
+        let path = state_dir.join("serve-tokens.json");
+        Self { path }
+    }
+
+    /// Reads all entries.
+    ///
+    /// # Errors
+    /// The file cannot be read, belongs to another user, every user may write to it, or it is not of
+    /// a known form.
+    pub fn read(&self) -> Result<Vec<TokenEntry>, TokenFileError> {
+        let text = match trusted_file::read(&self.path, MAX_BYTES) {
+            Ok(text) => text,
+            Err(FileError {
+                kind: io::ErrorKind::NotFound,
+                ..
+            }) => return Ok(Vec::new()),
+            Err(error) => return Err(self.fault("read", error.into())),
+        };
+        let invalid = |reason| TokenFileError::Invalid {
+            path: self.path.clone(),
+            reason,
+        };
+        let form: Form = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+        match form.version {
+            VERSION => Ok(form.tokens),
+            version => Err(invalid(format!(
+                "it has version {version}, and this program reads version {VERSION}"
+            ))),
+        }
+    }
+
+    /// Creates a token, and returns its text, which is not kept.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`], that there is one with the name, or that the file cannot be written.
+    pub fn create(&self, name: TokenName, role: AccessRole) -> Result<String, TokenFileError> {
+        let (token, text) =
+            Token::generate().map_err(|error| TokenFileError::Random(error.to_string()))?;
+        self.change(|entries| {
+            if entries.iter().any(|entry| entry.name == name) {
+                return Err(TokenFileError::Exists(name));
+            }
+            entries.push(TokenEntry {
+                name,
+                role,
+                hash: token.hash(),
+                created_at_ms: now_ms(),
+            });
+            Ok(())
+        })?;
+        Ok(text)
+    }
+
+    /// Revokes a token: a running server refuses it from its next request on.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`], that there is none with the name, or that the file cannot be
+    /// written.
+    pub fn revoke(&self, name: TokenName) -> Result<(), TokenFileError> {
+        self.change(|entries| {
+            let before = entries.len();
+            entries.retain(|entry| entry.name != name);
+            match entries.len() < before {
+                true => Ok(()),
+                false => Err(TokenFileError::Unknown(name)),
+            }
+        })
+    }
+
+    /// Changes the list under a lock, so that no other process writes revoked entries back.
+    fn change(
+        &self,
+        change: impl FnOnce(&mut Vec<TokenEntry>) -> Result<(), TokenFileError>,
+    ) -> Result<(), TokenFileError> {
+        let _alone = trusted_file::lock(&self.path).map_err(|error| self.fault("lock", error))?;
+        let mut tokens = self.read()?;
+        change(&mut tokens)?;
+        let form = Form {
+            version: VERSION,
+            tokens,
+        };
+        let text = serde_json::to_string_pretty(&form)
+            .map_err(|error| self.fault("write", error.into()))?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(TokenFileError::TooLong(self.path.clone()));
+        }
+        trusted_file::replace(&self.path, &text, 0o600).map_err(|error| self.fault("write", error))
+    }
+
+    fn fault(&self, action: &'static str, source: io::Error) -> TokenFileError {
+        TokenFileError::Io {
+            action,
+            path: self.path.clone(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! The roles of tokens: each route with each role, decisions by role, and the names in the journal.
+
+use crate::serve::open_request;
+use agent_host_serve::{AccessRole, route_roles};
+use agent_host_test_support::{
+    TestEnv,
+    api::{ApiServer, Response, TOKEN},
+    chat::{Answer, ChatServer},
+    of_kind,
+    pictures::png,
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _};
+
+/// A session that does not exist.
+const NONE: &str = "00000000-0000-7000-8000-000000000000";
+
+/// A route with its method, its least role, a body, and the answer to a caller with the role where
+/// the session and what else is named do not exist.
+type Row = (
+    &'static str,
+    &'static str,
+    Option<&'static str>,
+    (u16, &'static str),
+);
+
+/// Every route. One that is added to the server without a row here fails the test.
+const ROUTES: [Row; 32] = [
+    ("GET /api/v1/agents", "viewer", None, (200, "")),
+    ("GET /api/v1/grants", "operator", None, (200, "")),
+    ("GET /api/v1/health", "viewer", None, (200, "")),
+    ("GET /api/v1/openapi.json", "viewer", None, (200, "")),
+    ("GET /api/v1/ready", "viewer", None, (200, "")),
+    ("GET /api/v1/sessions", "viewer", None, (200, "")),
+    ("GET /api/v1/tools", "viewer", None, (200, "")),
+    ("GET /api/v1/workflows", "viewer", None, (200, "")),
+    (
+        "POST /api/v1/sessions",
+        "user",
+        Some("{}"),
+        (400, "invalid-request"),
+    ),
+    (
+        "GET /api/v1/sessions/{session}",
+        "viewer",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "PATCH /api/v1/sessions/{session}",
+        "user",
+        Some(r#"{"name": "n"}"#),
+        (404, "not-found"),
+    ),
+    (
+        "DELETE /api/v1/sessions/{session}",
+        "user",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "GET /api/v1/sessions/{session}/artifacts",
+        "viewer",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "GET /api/v1/sessions/{session}/artifacts/{*name}",
+        "viewer",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "GET /api/v1/sessions/{session}/blobs/{digest}",
+        "viewer",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "POST /api/v1/sessions/{session}/cancel",
+        "user",
+        None,
+        (409, "not-running"),
+    ),
+    (
+        "GET /api/v1/sessions/{session}/changes",
+        "viewer",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "GET /api/v1/sessions/{session}/events",
+        "viewer",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "GET /api/v1/sessions/{session}/explain",
+        "viewer",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "GET /api/v1/sessions/{session}/export",
+        "viewer",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "POST /api/v1/sessions/{session}/fork",
+        "user",
+        Some("{}"),
+        (404, "not-found"),
+    ),
+    (
+        "GET /api/v1/sessions/{session}/graph",
+        "viewer",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "POST /api/v1/sessions/{session}/messages",
+        "user",
+        Some(r#"{"message": "m"}"#),
+        (404, "not-found"),
+    ),
+    (
+        "GET /api/v1/sessions/{session}/requests",
+        "viewer",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "POST /api/v1/sessions/{session}/requests/{request}/answer",
+        "user",
+        Some("{}"),
+        (400, "invalid-request"),
+    ),
+    (
+        "POST /api/v1/sessions/{session}/resume",
+        "user",
+        None,
+        (404, "not-found"),
+    ),
+    (
+        "POST /api/v1/sessions/{session}/undo",
+        "user",
+        Some("{}"),
+        (404, "not-found"),
+    ),
+    (
+        "POST /v1/chat/completions",
+        "user",
+        Some("{}"),
+        (400, "invalid_request"),
+    ),
+    ("GET /v1/models", "viewer", None, (200, "")),
+    (
+        "GET /v1/models/{model}",
+        "viewer",
+        None,
+        (404, "model_not_found"),
+    ),
+    (
+        "POST /v1/responses",
+        "user",
+        Some("{}"),
+        (400, "invalid_request"),
+    ),
+    (
+        "GET /v1/responses/{id}",
+        "viewer",
+        None,
+        (404, "response_not_found"),
+    ),
+];
+
+fn create(env: &TestEnv, name: &str, role: &str) -> String {
+    let made = env.run(&["serve", "token", "create", name, "--role", role]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    made.stdout.trim_end().to_owned()
+}
+
+/// Returns the status and the code of a response, which is empty for one that is no error.
+fn code(response: &Response) -> (u16, String) {
+    let of_openai = |response: &Response| response.json()["error"]["code"].clone();
+    let code = match response.status {
+        ..400 => String::new(),
+        _ if response.head.contains("application/problem+json") => response.problem().1,
+        _ => of_openai(response).as_str().unwrap().to_owned(),
+    };
+    (response.status, code)
+}
+
+/// The answer to a token that is missing, unknown or revoked.
+fn unauthorized(path: &str) -> (u16, String) {
+    let code = match path.starts_with("/v1/") {
+        true => "invalid_api_key",
+        false => "unauthorized",
+    };
+    (401, code.to_owned())
+}
+
+/// The answer to a lesser role.
+fn forbidden(path: &str, least: &str) -> (u16, String) {
+    let code = match path.starts_with("/v1/") {
+        true => format!("{least}_required"),
+        false => format!("{least}-required"),
+    };
+    (403, code)
+}
+
+/// Each route with each role. What is refused is refused in the same words whether the session and
+/// its blob exist or not.
+#[test]
+fn each_route_is_refused_to_lesser_roles() {
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![Answer::text("Seen.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let (session, digest) = session_with_blob(&server);
+    let roles = AccessRole::ALL.map(|role| (create(&env, role_name(role), role.as_str()), role));
+    let revoked = create(&env, "gone", "operator");
+    assert_eq!(env.run(&["serve", "token", "revoke", "gone"]).code, Some(0));
+    let served: BTreeSet<(String, String)> = route_roles()
+        .into_iter()
+        .map(|(method, path, role)| (format!("{method} {path}"), role.to_string()))
+        .collect();
+    let rows = ROUTES.map(|(route, least, ..)| (route.to_owned(), least.to_owned()));
+    assert_eq!(served, BTreeSet::from(rows));
+    assert_eq!(described(&server), served);
+
+    for (route, least, body, (status, error)) in ROUTES {
+        let (_, path) = route.split_once(' ').unwrap();
+        let fill = |session: &str, digest: &str| {
+            let route = route.replace("{session}", session);
+            let route = route.replace("{digest}", digest).replace("{request}", "1");
+            route.replace("{*name}", "a").replace(['{', '}'], "")
+        };
+        let absent = fill(NONE, &format!("sha256:{}", "0".repeat(64)));
+        let present = fill(&session, &digest);
+        let refused = |token: &str, expected: (u16, String)| {
+            let there = server.raw(token, &present, "", body);
+            assert_eq!(code(&there), expected, "{present}: {there:?}");
+            let not_there = server.raw(token, &absent, "", body);
+            assert_eq!((there.head, there.body), (not_there.head, not_there.body));
+        };
+        refused("", unauthorized(path));
+        refused(&revoked, unauthorized(path));
+        for (token, role) in &roles {
+            if *role < least.parse().unwrap() {
+                refused(token, forbidden(path, least));
+            } else {
+                let response = server.raw(token, &absent, "", body);
+                let expected = (status, error.to_owned());
+                assert_eq!(code(&response), expected, "{role} {absent}: {response:?}");
+            }
+        }
+        let own = server.raw(TOKEN, &absent, "", body);
+        assert_eq!(code(&own), (status, error.to_owned()), "{absent}");
+    }
+    assert_eq!(model.requests().len(), 1);
+}
+
+/// The name of the token of a role: `operator` is the server's own.
+fn role_name(role: AccessRole) -> &'static str {
+    match role {
+        AccessRole::Operator => "ops",
+        role => role.as_str(),
+    }
+}
+
+/// Creates a session with a picture, and returns it with the digest of that.
+fn session_with_blob(server: &ApiServer) -> (String, String) {
+    let data = json!({"type": "bytes", "value": STANDARD.encode(png(8, 8))});
+    let part = json!({"type": "file", "media_type": "image/png", "data": data});
+    let created = server.post("/sessions", &json!({"message": "look", "parts": [part]}));
+    let session = created.json()["session"].as_str().unwrap().to_owned();
+    let events = server.events(&session, None).until("turn-ended");
+    let mut inputs = events
+        .iter()
+        .filter(|event| event.data["event"]["kind"] == "input-received");
+    let input = &inputs.next().unwrap().data["event"];
+    let blob = &input["message"]["content"][0]["data"]["value"];
+    (session, blob["digest"].as_str().unwrap().to_owned())
+}
+
+/// Returns the routes with their roles as the OpenAPI document has them, and those that it leaves
+/// out: itself, and OpenAI's.
+fn described(server: &ApiServer) -> BTreeSet<(String, String)> {
+    let document = server.get("/openapi.json").json();
+    let paths = document["paths"].as_object().unwrap();
+    let mut routes: BTreeSet<(String, String)> = paths
+        .iter()
+        .flat_map(|(path, methods)| {
+            let methods = methods.as_object().unwrap().iter();
+            // A parameter of several segments is one to OpenAPI.
+            let path = path.replace("{name}", "{*name}");
+            methods.map(move |(method, operation)| {
+                let role = operation["x-role"].as_str().unwrap().to_owned();
+                (format!("{} {path}", method.to_uppercase()), role)
+            })
+        })
+        .collect();
+    let left_out = |route: &str| route.contains("/openapi.json") || route.contains(" /v1/");
+    routes.extend(
+        ROUTES
+            .iter()
+            .filter(|(route, ..)| left_out(route))
+            .map(|(route, least, ..)| ((*route).to_owned(), (*least).to_owned())),
+    );
+    routes
+}
+
+/// A user answers, an approver decides, and an operator has it remembered; the journal names each.
+#[test]
+fn decisions_are_those_of_approvers_and_operators() {
+    let env = TestEnv::new();
+    let write =
+        |path: &str| Answer::calls(&[("write_file", json!({"path": path, "content": "a"}))]);
+    let model = ChatServer::start(vec![
+        write("a.txt"),
+        write("b.txt"),
+        Answer::text("Written."),
+    ]);
+    let server = ApiServer::start(&env, &model, &["--write"]);
+    let [user, approver, operator] =
+        ["user", "approver", "operator"].map(|role| create(&env, &format!("an-{role}"), role));
+    let created = server.request(&user, "POST /sessions", Some(r#"{"message": "write"}"#));
+    let session = created.json()["session"].as_str().unwrap().to_owned();
+    let mut stream = server.events(&session, None);
+    stream.until("turn-ended");
+    let send = |token: &str, session: &str, decision: &Value| {
+        let continuation = open_request(&server, &session.replace(NONE, &session_of(&env)));
+        let request = continuation["request"].as_str().unwrap();
+        let (_, number) = request.split_once('/').unwrap();
+        let path = format!("POST /sessions/{session}/requests/{number}/answer");
+        let body = json!({"continuation": continuation, "decisions": [decision]});
+        code(&server.request(token, &path, Some(&body.to_string())))
+    };
+    let approve = json!({"type": "approve", "call_id": "call_0"});
+    let for_project = |id: &str| json!({"type": "approve", "call_id": id, "remember": {"what": "tool", "scope": "project"}});
+    for session in [session.as_str(), NONE] {
+        let denied = |code: &str| (403, code.to_owned());
+        assert_eq!(send(&user, session, &approve), denied("approver-required"));
+        let remembered = send(&approver, session, &for_project("call_0"));
+        assert_eq!(remembered, denied("operator-required"));
+    }
+    let accepted = (202, String::new());
+    assert_eq!(send(&approver, &session, &approve), accepted);
+    stream.until("approval-requested");
+    stream.until("turn-ended");
+    let open = open_request(&server, &session);
+    let second = open["awaiting"]["calls"][0]["call_id"].as_str().unwrap();
+    assert_eq!(send(&operator, &session, &for_project(second)), accepted);
+    stream.until("turn-ended");
+    stream.until("turn-ended");
+    assert!(env.work().join("b.txt").exists());
+    let events = env.events();
+    let by = |kind: &str| -> Vec<Value> {
+        let events = of_kind(&events, kind);
+        events.iter().map(|event| event["by"].clone()).collect()
+    };
+    assert_eq!(by("input-received"), ["an-user"]);
+    assert_eq!(by("decision-recorded"), ["an-approver", "an-operator"]);
+    let explained = env.run(&["explain", &session]).stdout;
+    assert!(explained.contains("decided by an-approver"), "{explained}");
+    let shown = env.run(&["sessions", "show", &session]).stdout;
+    assert!(shown.contains("(by an-operator)"), "{shown}");
+    let remembered = env.run(&["approvals", "list"]).stdout;
+    assert!(
+        remembered.contains("every call of `write_file`"),
+        "{remembered}"
+    );
+}
+
+/// Returns the one session of an environment.
+fn session_of(env: &TestEnv) -> String {
+    env.events()[0]["session"].as_str().unwrap().to_owned()
+}
+
+/// A key is its caller's own: what another began under it is not found.
+#[test]
+fn idempotency_key_is_its_callers_own() {
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![Answer::text("One."), Answer::text("Two.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let token = create(&env, "ci", "user");
+    let create = |token: &str| {
+        let field = "Idempotency-Key: k\r\n";
+        let body = r#"{"message": "hi"}"#;
+        let created = server.request_with(token, "POST /sessions", field, Some(body));
+        assert_eq!(created.status, 201, "{created:?}");
+        created.json()["session"].as_str().unwrap().to_owned()
+    };
+    let own = create(TOKEN);
+    server.events(&own, None).until("turn-ended");
+    let other = create(&token);
+    server.events(&other, None).until("turn-ended");
+    assert_ne!(own, other);
+    assert_eq!([create(TOKEN), create(&token)], [own, other]);
+}
+
+/// Tokens are kept as names, roles and hashes, in a file of their owner alone.
+#[test]
+fn tokens_are_kept_as_hashes() {
+    let env = TestEnv::new();
+    let text = create(&env, "ci", "viewer");
+    assert_eq!(text.len(), 43, "32 bytes in base64url");
+    let path = "home/.local/state/agent-host/serve-tokens.json";
+    let path = env.outside().join(path);
+    let kept = fs::read_to_string(&path).unwrap();
+    assert!(!kept.contains(&text), "{kept}");
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let listed = env.run(&["serve", "token", "list", "--json"]).stdout;
+    let row: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(
+        (&row["name"], &row["role"]),
+        (&json!("ci"), &json!("viewer"))
+    );
+    let long = "n".repeat(65);
+    for (name, said) in [
+        ("ci", "there is a token `ci` already"),
+        ("CI", "1 to 64 characters of a to z"),
+        (&long, "1 to 64 characters of a to z"),
+        ("operator", "are taken; choose another"),
+        ("expiry", "are taken; choose another"),
+    ] {
+        let made = env.run(&["serve", "token", "create", name, "--role", "user"]);
+        assert_eq!((made.code, made.stdout.as_str()), (Some(2), ""), "{name}");
+        assert!(made.stderr.contains(said), "{name}: {}", made.stderr);
+    }
+    let unknown = env.run(&["serve", "token", "revoke", "absent"]);
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    let model = ChatServer::start(Vec::new());
+    let server = ApiServer::start(&env, &model, &[]);
+    let refused = server.request(&text, "GET /health", None);
+    assert_eq!(refused.problem(), (500, "internal".to_owned()));
+    assert_eq!(server.get("/health").status, 200);
+}

@@ -1,0 +1,134 @@
+//! `agent-host serve` over TLS, and at a socket that was passed to it.
+
+use agent_host_test_support::{
+    TestEnv,
+    api::{TOKEN, VARIABLE},
+    program, repository,
+    running::Running,
+};
+use pretty_assertions::assert_eq;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// The arguments of a server that needs no model.
+const SERVE: [&str; 5] = ["serve", "--http", "127.0.0.1:0", "--model", "script:tour"];
+
+/// A file of the test authority, or a program beside them.
+fn tls(name: &str) -> PathBuf {
+    repository().join("tests/it/tls").join(name)
+}
+
+/// Starts a server, and returns the part of its first line behind `scheme` and before the path.
+fn started(command: &mut Command, scheme: &str) -> (Running, String) {
+    let mut running = Running::start(command.env(VARIABLE, TOKEN));
+    let line = running.stderr.line_with(scheme);
+    let (_, rest) = line.split_once(scheme).unwrap();
+    let (address, _) = rest.split_once("/api/v1").unwrap();
+    (running, address.to_owned())
+}
+
+/// Reads the state of a server over TLS, and returns what the client says.
+fn read(address: &str, authority: &Path) -> (bool, String) {
+    let client = Command::new("python3")
+        .arg(tls("client.py"))
+        .args([address, "/api/v1/health", TOKEN])
+        .arg(authority)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(client.stdout).unwrap();
+    (client.status.success(), said.trim_end().to_owned())
+}
+
+/// Writes a certificate of its own authority, and its key.
+fn self_signed(certificate: &Path, key: &Path) {
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-nodes", "-days", "9"])
+        .args(["-pkeyopt", "ec_paramgen_curve:prime256v1"])
+        .args(["-subj", "/CN=127.0.0.1"])
+        .args(["-addext", "subjectAltName=IP:127.0.0.1"])
+        .arg("-out")
+        .arg(certificate)
+        .arg("-keyout")
+        .arg(key)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+}
+
+/// A certificate that is replaced is served from the next connection on; a broken one is not.
+#[test]
+fn certificate_is_served_and_replaced() {
+    let env = TestEnv::new();
+    let (certificate, key) = (env.outside().join("c.pem"), env.outside().join("k.pem"));
+    fs::copy(tls("server.pem"), &certificate).unwrap();
+    fs::copy(tls("server.key"), &key).unwrap();
+    let mut command = env.command(&SERVE);
+    command.arg("--tls-cert").arg(&certificate);
+    command.arg("--tls-key").arg(&key);
+    let (running, address) = started(&mut command, "https://");
+    let served = (true, "200".to_owned());
+    assert_eq!(read(&address, &tls("ca.pem")), served);
+
+    self_signed(&certificate, &key);
+    let own = env.outside().join("own.pem");
+    fs::copy(&certificate, &own).unwrap();
+    assert_eq!(read(&address, &own), served);
+    assert_eq!(read(&address, &tls("ca.pem")), (false, String::new()));
+    fs::write(&certificate, "broken").unwrap();
+    assert_eq!(read(&address, &own), served);
+    drop(running);
+}
+
+#[test]
+fn unusable_certificate_is_refused_with_the_file() {
+    let env = TestEnv::new();
+    let (certificate, key) = (env.outside().join("c.pem"), env.outside().join("k.pem"));
+    self_signed(&certificate, &key);
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let (other, absent) = (text(&tls("server.key")), text(&env.outside().join("none")));
+    let (certificate, key) = (text(&certificate), text(&key));
+    for (given, expected) in [
+        (
+            [&absent, &key],
+            format!("cannot read {absent}: No such file or directory"),
+        ),
+        (
+            [&key, &key],
+            format!("{key} has no certificate in the form of PEM: "),
+        ),
+        (
+            [&certificate, &certificate],
+            format!("{certificate} has no private key in the form of PEM: "),
+        ),
+        (
+            [&certificate, &other],
+            format!("the certificate {certificate} cannot be used with the key {other}: "),
+        ),
+    ] {
+        let [certificate, key] = given;
+        let args = ["--tls-cert", certificate, "--tls-key", key];
+        let ran = env.run(&[&SERVE[..], &args].concat());
+        assert_eq!(ran.code, Some(2), "{given:?}: {ran:?}");
+        assert!(ran.stderr.contains(&expected), "{expected}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn passed_socket_is_served() {
+    let env = TestEnv::new();
+    let mut command = Command::new("python3");
+    command.arg(tls("passed.py")).arg(program()).args(SERVE);
+    let (mut running, address) = started(env.prepare(&mut command), "http://");
+    let port = running.stdout.line_with("");
+    assert_eq!(address, format!("127.0.0.1:{}", port.trim_end()));
+    let mut stream = std::net::TcpStream::connect(&address).unwrap();
+    let request = format!(
+        "GET /api/v1/health HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+    );
+    std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+    let answer = std::io::read_to_string(stream).unwrap();
+    assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
+}
