@@ -74,6 +74,7 @@ mod sessions;
 mod settings;
 mod setup;
 mod skills;
+mod stats;
 mod stdout;
 mod terminal_output;
 mod threads;

@@ -8,6 +8,7 @@ mod run;
 mod serve;
 mod sessions;
 mod setup;
+mod stats;
 mod suggestion;
 mod workflow;
 
@@ -18,6 +19,7 @@ pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs, RuntimeOfTools};
 pub(crate) use serve::{ServeArgs, ServeCommand, TokenCommand};
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
 pub(crate) use setup::{ConfigCommand, ConfigCommandArgs, ConfigLayer, InitArgs, ModelsArgs};
+pub(crate) use stats::StatsArgs;
 pub(crate) use suggestion::{asks_for_json, suggestion};
 pub(crate) use workflow::{GraphFormat, WorkflowArgs, WorkflowCommand};
 
@@ -75,6 +77,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// List sessions, show one with every step, go on with it, copy it, or remove it.
     Sessions(SessionsArgs),
+    /// Show what all sessions used: tokens, cost and calls, by day, model, tool or agent.
+    Stats(StatsArgs),
     /// Show what a session's calls asked, what hooks decided, what was denied, and the smallest grant
     /// for each denial.
     Explain(ExplainArgs),

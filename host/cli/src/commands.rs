@@ -23,6 +23,7 @@ mod schema;
 mod serve;
 mod sessions;
 mod show_prompt;
+mod stats;
 mod test;
 mod tool_list;
 mod trust;
@@ -58,6 +59,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Test(args) => test::test(args, terminal).await,
         Command::Inspect(args) => inspect::inspect(args, terminal).await,
         Command::Sessions(args) => sessions::sessions(args, terminal).await,
+        Command::Stats(args) => stats::stats(args, terminal).await,
         Command::Explain(args) => explain::explain(args, terminal).await,
         Command::Undo(args) => undo::undo(args, terminal).await,
         Command::Workflow(args) => workflow::workflow(args, terminal).await,

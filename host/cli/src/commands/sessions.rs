@@ -5,6 +5,7 @@ mod list;
 mod manage;
 mod show;
 
+pub(super) use list::warn_of_lost_events;
 pub(super) use manage::export;
 
 use super::{configure, find_session, open_journal, run};

@@ -74,7 +74,11 @@ pub(super) async fn list(
     Ok(Exit::Done)
 }
 
-async fn warn_of_lost_events(store: &dyn JournalStore, terminal: &Terminal) -> Result<(), Failure> {
+/// Warns of each session of which the store has lost events.
+pub(in crate::commands) async fn warn_of_lost_events(
+    store: &dyn JournalStore,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
     for lost in store.lost_events().await? {
         let LostEvents {
             session,
