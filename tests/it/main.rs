@@ -74,6 +74,7 @@ mod setup;
 mod skills;
 mod stats;
 mod stdout;
+mod telemetry;
 mod terminal_output;
 mod threads;
 mod undo;

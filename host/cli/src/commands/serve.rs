@@ -1,6 +1,6 @@
 //! `agent-host serve`: the HTTP API.
 
-use super::{configure, tool_names};
+use super::{configure, flush_telemetry, tool_names};
 use crate::{
     args::ServeArgs,
     exit::{Exit, Failure},
@@ -29,6 +29,10 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     };
     let mut config = configure(args.config.clone(), overrides)?;
     config.hidden_files.extend(args.token_file.clone());
+    // The sessions of several users are no part of what started the server.
+    if let Some(telemetry) = &mut config.telemetry {
+        telemetry.parent = None;
+    }
     let stop = Stop::listen(terminal);
     let host = tokio::select! {
         biased;
@@ -63,7 +67,10 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     if let Some(warning) = exposure_warning(address) {
         terminal.note(&format!("{YELLOW}warning:{YELLOW:#} {warning}"));
     }
-    Service::new(host).serve(server, stop.token).await;
+    Service::new(Arc::clone(&host))
+        .serve(server, stop.token)
+        .await;
+    flush_telemetry(&host, terminal).await;
     // A signal is the normal end of a server.
     Ok(Exit::Done)
 }
