@@ -21,5 +21,6 @@ mod openai_sdk;
 mod oracle;
 mod page;
 mod table;
+mod telemetry;
 mod undeclared;
 mod wires;

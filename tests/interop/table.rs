@@ -5,13 +5,14 @@ use serde_json::Value;
 use std::{collections::BTreeSet, fs};
 
 /// The lists of packages of pip.
-const LISTS: [&str; 6] = [
+const LISTS: [&str; 7] = [
     "oracle/requirements.txt",
     "json_schema/requirements.txt",
     "wires/litellm.txt",
     "python/sdk-1.txt",
     "python/sdk-2.txt",
     "python/fastmcp-2.txt",
+    "telemetry/requirements.txt",
 ];
 
 /// The lists of packages of npm.

@@ -5,11 +5,12 @@ use crate::docs::{ROOT, files};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// The crates below `host/`; each depends only on crates of earlier rows.
-const CRATES: [&[&str]; 8] = [
+const CRATES: [&[&str]; 9] = [
     &["types", "http", "http-client", "process"],
     &["workflow", "undo"],
     &["engine"],
     &["sandbox", "models", "journal", "mcp-client"],
+    &["telemetry"],
     &["app"],
     &["author", "mcp", "serve"],
     &["acp"],

@@ -76,6 +76,7 @@ mod setup;
 mod skills;
 mod stats;
 mod stdout;
+mod telemetry;
 mod terminal_output;
 mod threads;
 mod undo;

@@ -41,6 +41,7 @@ mod settings;
 mod skills;
 mod source;
 mod starter;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -70,6 +71,7 @@ pub use rule_flags::{RuleFlag, allowing_flag};
 pub use schema::config_schema;
 pub use session::SessionConfig;
 pub use starter::{STARTER, Setup};
+pub use telemetry::TelemetryConfig;
 pub use tools::{ComponentSource, ToolConfig};
 pub use units::{parse_bytes, parse_days, parse_seconds};
 pub use untrusted::{Review, Untrusted};

@@ -21,11 +21,13 @@ use agent_host_engine::{
     artifact::{Artifacts, READ_ARTIFACT},
     journal::JournalError,
     model::Model,
+    observer::Observer,
     session::{ClientSession, Session, SessionStart, now_ms},
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
 use agent_host_journal::{JournalStore, ProjectApproval, SessionName};
 use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
+use agent_host_telemetry::{Telemetry, TelemetryError};
 use agent_host_types::{
     approval::ApprovalRule,
     id::{Digest, SessionId, json_digest},
@@ -68,6 +70,7 @@ pub struct Host {
     pub(crate) agent_models: AgentModels,
     pub(crate) store: Arc<dyn JournalStore>,
     pub(crate) key: ContinuationKey,
+    telemetry: Option<Result<Telemetry, TelemetryError>>,
 }
 
 impl std::fmt::Debug for Host {
@@ -119,6 +122,13 @@ impl Host {
             let key = ContinuationKey::new(store.continuation_key().await?);
             // An error is reported before anything runs.
             store.approvals().await?;
+            let telemetry = match &config.telemetry {
+                Some(telemetry) => {
+                    let settings = telemetry.open().await?;
+                    Some(Telemetry::start(&settings, Arc::clone(&store)))
+                }
+                None => None,
+            };
             let mut registry = Registry::open(&config).await?;
             if let Some(undo) = UndoLogs::new(&store, config.session.undo_bytes) {
                 registry.keep_changes(undo);
@@ -139,6 +149,7 @@ impl Host {
                 agent_models: AgentModels::new(),
                 store,
                 key,
+                telemetry,
             })
         })
     }
@@ -165,6 +176,22 @@ impl Host {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn JournalStore> {
         &self.store
+    }
+
+    /// Returns the observer of a session that makes traces of it, if they go anywhere.
+    #[must_use]
+    pub fn tracer(&self) -> Option<Box<dyn Observer>> {
+        let telemetry = self.telemetry.as_ref()?.as_ref().ok()?;
+        Some(telemetry.observer())
+    }
+
+    /// Sends the traces that are left, within 2 s. Returns a sentence about what was not sent, if
+    /// anything was not.
+    pub async fn flush_telemetry(&self) -> Option<String> {
+        match self.telemetry.as_ref()? {
+            Ok(telemetry) => telemetry.flush().await,
+            Err(error) => Some(error.to_string()),
+        }
     }
 
     /// Returns the model.

@@ -8,6 +8,7 @@ pub use follower::{Followed, Follower};
 use crate::Host;
 use agent_host_engine::{
     BoxFuture,
+    observer::{Observer, Observers},
     session::Session,
     stream::{StreamContent, StreamLine, StreamObserver, WriteLine},
     turn::{Actors, Agent, TurnContext},
@@ -298,7 +299,9 @@ async fn run_turns(
             }
         };
         let rules = project_rules(agent, &input);
-        let observer = StreamObserver::new(write);
+        let mut observers: Vec<Box<dyn Observer + '_>> = vec![Box::new(StreamObserver::new(write))];
+        observers.extend(host.tracer());
+        let observer = Observers(observers);
         let cx = TurnContext {
             observer: &observer,
             approvals: &approvals,

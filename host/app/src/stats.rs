@@ -27,7 +27,7 @@ const UNKNOWN_AGENT: &str = "(unknown)";
 /// A day, in milliseconds.
 const DAY_MS: u64 = 86_400_000;
 
-/// What the rows of [`Stats`] are about.
+/// The subject of the rows of [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatsBy {
@@ -167,7 +167,7 @@ pub struct StatsRow {
 /// The use of models and tools in all sessions of a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Stats {
-    /// What the rows are about.
+    /// The subject of the rows.
     pub by: StatsBy,
     /// Days in order; the others by cost, tokens and calls.
     pub rows: Vec<StatsRow>,

@@ -34,11 +34,13 @@ use crate::{
     args::{Command, ConfigArgs, OutputFormat, RunArgs},
     exit::{Exit, Failure},
     self_exec,
-    terminal::Terminal,
+    terminal::{Terminal, YELLOW, escape},
 };
 pub(crate) use explain::shell_quoted;
 
-use agent_host_app::{Config, Environment, Overrides, Registry, config::Untrusted, open_store};
+use agent_host_app::{
+    Config, Environment, Host, Overrides, Registry, config::Untrusted, open_store,
+};
 use agent_host_engine::tool::ToolRunner as _;
 use agent_host_journal::{JournalStore, Retention};
 use agent_host_types::id::SessionId;
@@ -132,6 +134,13 @@ async fn find_session(
 ) -> Result<SessionId, Failure> {
     let directory = config.working_dir.display().to_string();
     Ok(store.find_in(&directory, name).await?)
+}
+
+/// Sends the traces that are left, and warns if some were not sent.
+async fn flush_telemetry(host: &Host, terminal: &Terminal) {
+    if let Some(lost) = host.flush_telemetry().await {
+        terminal.note(&format!("{YELLOW}warning:{YELLOW:#} {}", escape(&lost)));
+    }
 }
 
 /// Lists the names of all tools, separated by commas.

@@ -67,6 +67,14 @@ pub fn mcp_python(name: &str) -> Option<PathBuf> {
         .map(|directory| directory.join("bin/python"))
 }
 
+/// The Python with the protobuf of OpenTelemetry (`telemetry/requirements.txt`).
+pub fn otlp() -> Option<PathBuf> {
+    static OTLP: OnceLock<Installed> = OnceLock::new();
+    let wanted = here("interop/telemetry/requirements.txt");
+    let found = OTLP.get_or_init(|| python_environment("otlp", &wanted));
+    usable(found, "the protobuf of OpenTelemetry").map(|directory| directory.join("bin/python"))
+}
+
 /// The Python with the newest official SDK of the Model Context Protocol.
 pub fn mcp_sdk() -> Option<PathBuf> {
     mcp_python("sdk-2")

@@ -13,7 +13,7 @@ pub use limits::LimitsSection;
 
 use super::{
     agents::RawAgent, approval::RawApproval, hooks::RawHook, model::is_file, network::RawNetwork,
-    rules::RawRule, settings::RawSettings, units,
+    rules::RawRule, settings::RawSettings, telemetry::RawTelemetry, units,
 };
 use agent_host_models::Provider;
 use agent_host_types::{tool::Effect, turn::Durability};
@@ -77,6 +77,8 @@ pub(super) struct RawConfig {
     pub(super) settings: RawSettings,
     /// The proxy of requests to models and MCP servers.
     pub(super) network: RawNetwork,
+    /// Where traces of sessions go.
+    pub(super) telemetry: RawTelemetry,
     /// The limits of a conversation.
     pub(super) context: Option<RawContext>,
     /// The storage of sessions.

@@ -2,7 +2,8 @@
 
 use super::{
     Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig, ModelsConfig,
-    SecretSection, agents, budgets, context, external, grants, hooks, instructions,
+    SecretSection, TelemetryConfig, agents, budgets, context, external, grants, hooks,
+    instructions,
     layers::{Layers, Merged},
     mcp, network,
     parse::ConfigFile,
@@ -10,7 +11,7 @@ use super::{
     prices,
     problem::{Problems, config_error, resolve_steps},
     raw::{RawConfig, RawPooling, RawPrompts, RawSandbox, RawTiming},
-    rule_flags, rules, secrets, session, settings, skills, tools, untrusted, workflows,
+    rule_flags, rules, secrets, session, settings, skills, telemetry, tools, untrusted, workflows,
 };
 use agent_host_engine::turn::{Prompts, Timing};
 use agent_host_models::Effort;
@@ -152,6 +153,7 @@ impl Config {
             workflows = workflows::resolve(workflow);
             prices = prices::resolve(raw.prices);
             network = network::resolve(raw.network, scope);
+            telemetry = telemetry::resolve(&raw.telemetry, environment);
             budgets = after(&prices, |prices| {
                 // Without models, none lacks a price.
                 let chosen = chosen(&models);
@@ -211,11 +213,16 @@ impl Config {
         for server in &mut servers {
             server.network = network.clone();
         }
+        let telemetry = telemetry.map(|telemetry| TelemetryConfig {
+            network: network.clone(),
+            ..telemetry
+        });
         Ok(Self {
             working_dir: canonical(cwd),
             state_dir: canonical(&state_dir),
             session,
             cache_dir: canonical(&cache_dir),
+            telemetry,
             models,
             system: instructions.system,
             default_system: instructions.is_default,

@@ -2,8 +2,9 @@
 
 use super::{
     AgentConfig, ConfigError, EditingKeys, ExternalTool, HookConfig, McpConfig, ModelConfig,
-    ModelsConfig, ProviderConfig, RuleFlag, SessionConfig, ToolConfig, dir_grants::WORKSPACE,
-    layers::USER_FILE, paths::canonical, prices::Prices, secrets::SecretConfig,
+    ModelsConfig, ProviderConfig, RuleFlag, SessionConfig, TelemetryConfig, ToolConfig,
+    dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical, prices::Prices,
+    secrets::SecretConfig,
 };
 use crate::skill::Skill;
 use agent_host_engine::{
@@ -59,6 +60,8 @@ pub struct Config {
     pub session: SessionConfig,
     /// The directory of compiled components. It may not exist yet.
     pub cache_dir: PathBuf,
+    /// Where traces of sessions go; absent where they go nowhere.
+    pub telemetry: Option<TelemetryConfig>,
     /// The models.
     pub models: ModelsConfig,
     /// The configured system prompt, instruction files included.

@@ -278,6 +278,7 @@ impl<'a> Review<'a> {
             prices,
             settings,
             network,
+            telemetry,
             context,
             session,
             // Those of `RawConfig::provider_section`.
@@ -328,6 +329,7 @@ impl<'a> Review<'a> {
         prices.iter().for_each(|price| self.price(price));
         self.model_settings("[settings]", settings);
         self.network(network);
+        self.telemetry(telemetry);
         for (model, settings) in &settings.models {
             self.model_settings(&format!("the model {}", quoted(model)), settings);
         }

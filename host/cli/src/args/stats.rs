@@ -22,7 +22,7 @@ pub(crate) struct StatsArgs {
     pub(crate) json: bool,
 }
 
-/// What the rows are about.
+/// The subject of the rows.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum Rows {
     /// A row for each day, in UTC.

@@ -1,7 +1,7 @@
 //! `agent-host acp`: agents in editors, over the Agent Client Protocol. stdout belongs to the
 //! client; text for users goes to stderr.
 
-use super::{configure, tool_names};
+use super::{configure, flush_telemetry, tool_names};
 use crate::{
     args::AcpArgs,
     exit::{Exit, Failure},
@@ -33,7 +33,9 @@ pub(super) async fn acp(args: AcpArgs, terminal: &Terminal) -> Result<Exit, Fail
         intro(&host, terminal);
     }
     let (input, output) = standard_streams();
-    let served = agent_host_acp::serve(host, args.agent, input, output, stop.token).await;
+    let served =
+        agent_host_acp::serve(Arc::clone(&host), args.agent, input, output, stop.token).await;
+    flush_telemetry(&host, terminal).await;
     served.map_err(|error| Failure::failed(format!("could not write to the client: {error}")))?;
     // Closed input and a signal are the normal ends.
     Ok(Exit::Done)

@@ -21,7 +21,7 @@ mod waiting;
 pub(super) use intro::UNTOLD;
 pub(super) use settings::prompts;
 
-use super::{configure, shell_quoted};
+use super::{configure, flush_telemetry, shell_quoted};
 use crate::{
     args::{OutputFormat, RunArgs},
     exit::{Exit, Failure},
@@ -135,17 +135,9 @@ pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, 
         name,
         in_conversation: matches!(task, Some(Task::Conversation(_))),
     };
-    let Some(task) = task else {
-        return run.reply(&mut session, &args).await;
-    };
-    run.begin_stream(&session);
-    match task {
-        Task::Once(input) if began_before => run.again(&mut session, &input).await,
-        Task::Once(input) => run.once(&mut session, *input).await,
-        Task::Conversation(files) => {
-            conversation::converse(&mut run, &mut session, files, &args).await
-        }
-    }
+    let ran = run.task(&mut session, task, began_before, &args).await;
+    flush_telemetry(&host, terminal).await;
+    ran
 }
 
 /// Opens the loop of a run and its session, and returns whether the same run began before, under its
@@ -208,6 +200,25 @@ fn check_model(
 }
 
 impl Run<'_> {
+    /// Runs the task; without one, gives the session what the command line answers.
+    async fn task(
+        &mut self,
+        session: &mut Session,
+        task: Option<Task>,
+        began_before: bool,
+        args: &RunArgs,
+    ) -> Result<Exit, Failure> {
+        let Some(task) = task else {
+            return self.reply(session, args).await;
+        };
+        self.begin_stream(session);
+        match task {
+            Task::Once(input) if began_before => self.again(session, &input).await,
+            Task::Once(input) => self.once(session, *input).await,
+            Task::Conversation(files) => conversation::converse(self, session, files, args).await,
+        }
+    }
+
     /// Gives the session what the command line answers. A session that is behind its agents, because
     /// the program ended meanwhile, is continued first.
     async fn reply(&mut self, session: &mut Session, args: &RunArgs) -> Result<Exit, Failure> {
@@ -332,6 +343,7 @@ impl Run<'_> {
         }
         let rules = &self.agent.settings.rules;
         observers.push(Box::new(self.denied.observer(rules)));
+        observers.extend(self.host.tracer());
         Observers(observers)
     }
 

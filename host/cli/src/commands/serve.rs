@@ -2,7 +2,7 @@
 
 mod token;
 
-use super::{configure, tool_names};
+use super::{configure, flush_telemetry, tool_names};
 use crate::{
     args::{ServeArgs, ServeCommand},
     exit::{Exit, Failure},
@@ -45,6 +45,10 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     config
         .hidden_files
         .extend(secrets.into_iter().flatten().cloned());
+    // The sessions of several users are no part of what started the server.
+    if let Some(telemetry) = &mut config.telemetry {
+        telemetry.parent = None;
+    }
     let stop = Stop::listen(terminal);
     let host = tokio::select! {
         biased;
@@ -78,7 +82,10 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     if let Some(warning) = exposure_warning(address).filter(|_| scheme == "http") {
         terminal.note(&format!("{YELLOW}warning:{YELLOW:#} {warning}"));
     }
-    Service::new(host).serve(server, stop.token).await;
+    Service::new(Arc::clone(&host))
+        .serve(server, stop.token)
+        .await;
+    flush_telemetry(&host, terminal).await;
     // A signal is the normal end of a server.
     Ok(Exit::Done)
 }

@@ -45,8 +45,8 @@ pub(super) async fn stats(args: StatsArgs, terminal: &Terminal) -> Result<Exit, 
     let stats = Stats::read(store, args.by.into(), since_ms).await?;
     for session in &stats.unreadable {
         terminal.note(&format!(
-            "{YELLOW}warning:{YELLOW:#} session {session} cannot be read, and nothing of it is counted; see why: agent-host \
-             sessions show {session}"
+            "{YELLOW}warning:{YELLOW:#} session {session} cannot be read, and nothing of it is \
+             counted; see why: agent-host sessions show {session}"
         ));
     }
     if args.json {
@@ -60,7 +60,8 @@ pub(super) async fn stats(args: StatsArgs, terminal: &Terminal) -> Result<Exit, 
     table(&stats).iter().for_each(|line| terminal.println(line));
     if stats.total.unpriced_model_calls > 0 {
         terminal.note(&format!(
-            "{DIM}The cost leaves out model calls without a known price ({}); [prices] in agent.toml sets it for later ones.{DIM:#}",
+            "{DIM}The cost leaves out model calls without a known price ({}); [prices] in agent.toml \
+             sets it for later ones.{DIM:#}",
             count(stats.total.unpriced_model_calls)
         ));
     }

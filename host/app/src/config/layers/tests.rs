@@ -288,7 +288,7 @@ const OTHERS: &str = "agent/*/approval agent/*/description agent/*/name agent/*/
     sandbox/pooling secret/*/audience secret/*/name session/durability session/undo-bytes settings/cache-lifetime \
     settings/effort settings/models/openai:gpt-*/effort settings/prompt-cache-key \
     settings/service-tier settings/stop/* settings/thinking settings/tool-choice \
-    settings/verbosity system tool/*/approval tool/*/approvals/write_file tool/*/artifacts \
+    settings/verbosity system telemetry/endpoint tool/*/approval tool/*/approvals/write_file tool/*/artifacts \
     tool/*/name workflow/*/description workflow/*/name workflow/*/node/*/agent \
     workflow/*/node/*/foreach/mode workflow/*/node/*/foreach/over workflow/*/node/*/handler \
     workflow/*/node/*/id workflow/*/node/*/input/glob workflow/*/node/*/inputs/*/file \

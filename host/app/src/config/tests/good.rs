@@ -443,6 +443,7 @@ fn configuration_reference_names_every_key() {
         "[prices.x]",
         "[settings]",
         "[network]",
+        "[telemetry]",
         "[openai-compat]",
         "[[provider]]",
         "[[tool]]",

@@ -5,6 +5,7 @@ use crate::config::{
     network::RawNetwork,
     raw::{RawArtifacts, RawContext, RawKeep, RawProvider, RawSandbox, RawSession},
     settings::RawSettings,
+    telemetry::RawTelemetry,
 };
 use agent_host_engine::{artifact::DEFAULT_QUOTA_BYTES, policy::ArtifactAccess};
 use agent_host_journal::SqliteOptions;
@@ -95,6 +96,18 @@ impl Review<'_> {
                 "sends requests to models and MCP servers through the proxy {}{except}",
                 quoted(proxy)
             ));
+        }
+    }
+
+    pub(super) fn telemetry(&mut self, raw: &RawTelemetry) {
+        let RawTelemetry { endpoint, content } = raw;
+        if let Some(endpoint) = endpoint {
+            self.demand(format!("sends traces of sessions to {}", quoted(endpoint)));
+        }
+        if *content {
+            self.demand(
+                "puts messages, arguments and results into traces (content = true in [telemetry])",
+            );
         }
     }
 

@@ -1,0 +1,97 @@
+//! The exporter of OTLP over HTTP, with the HTTP client that the host uses everywhere.
+
+use crate::{TelemetryError, TelemetrySettings};
+use agent_host_http_client::{USER_AGENT, builder, tls_config};
+use opentelemetry::KeyValue;
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{
+    Protocol, RetryPolicy, SpanExporter as OtlpExporter, WithExportConfig as _, WithHttpConfig as _,
+};
+use opentelemetry_sdk::{
+    Resource,
+    trace::{SpanData, SpanExporter as _},
+};
+use std::{fmt, time::Duration};
+
+/// The time of a request.
+const REQUEST_TIME: Duration = Duration::from_secs(10);
+
+/// The maximum size of the answer of a collector, in bytes.
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+
+/// Sends spans.
+pub(crate) struct Exporter(OtlpExporter);
+
+impl Exporter {
+    pub(crate) fn new(settings: &TelemetrySettings) -> Result<Self, TelemetryError> {
+        let client = client(settings).map_err(TelemetryError::Client)?;
+        // Reads `OTEL_EXPORTER_OTLP_HEADERS` itself.
+        let mut exporter = OtlpExporter::builder()
+            .with_http()
+            .with_http_client(client)
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(settings.endpoint.as_str())
+            .with_timeout(REQUEST_TIME)
+            // A lost span costs less than a collector that is asked again and again.
+            .with_retry_policy(RetryPolicy::disabled())
+            .build()?;
+        let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+        let resource = Resource::builder_empty()
+            .with_service_name(settings.service_name.clone())
+            .with_attribute(version)
+            .build();
+        exporter.set_resource(&resource);
+        Ok(Self(exporter))
+    }
+
+    /// Sends spans once.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or does not take them.
+    pub(crate) async fn send(&self, spans: Vec<SpanData>) -> Result<(), String> {
+        self.0
+            .export(spans)
+            .await
+            .map_err(|error| error.to_string())
+    }
+}
+
+fn client(settings: &TelemetrySettings) -> Result<Client, String> {
+    let tls = tls_config().map_err(|error| error.to_string())?;
+    let builder = builder(tls).timeout(REQUEST_TIME).user_agent(USER_AGENT);
+    let builder = settings.proxy.apply(builder, &settings.endpoint);
+    let client = builder.and_then(reqwest::ClientBuilder::build);
+    client.map(Client).map_err(|error| error.to_string())
+}
+
+/// The client of the exporter. It follows no redirect: spans go to the address that the operator
+/// chose, and nowhere else.
+struct Client(reqwest::Client);
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
+#[async_trait::async_trait]
+impl HttpClient for Client {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let request = reqwest::Request::try_from(request)?;
+        let sent = self.0.execute(request).await;
+        let mut response = sent.map_err(reqwest::Error::without_url)?;
+        let mut answer = Response::builder().status(response.status());
+        if let Some(headers) = answer.headers_mut() {
+            headers.clone_from(response.headers());
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await? {
+            let room = MAX_ANSWER_BYTES.saturating_sub(body.len());
+            body.extend(chunk.iter().take(room));
+            if body.len() == MAX_ANSWER_BYTES {
+                break;
+            }
+        }
+        Ok(answer.body(body.into())?)
+    }
+}
