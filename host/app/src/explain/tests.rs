@@ -134,6 +134,7 @@ fn suggestion_of_repeated_denial_is_given_once() {
             suggestions,
             agents: Vec::new(),
             verdicts: BTreeMap::new(),
+            deciders: BTreeMap::new(),
         };
         assert_eq!(explanation, expected);
     }
