@@ -112,7 +112,7 @@ fn used() -> TestEnv {
         Answer::calls(&[("write_file", write)]),
         Answer::text("It was denied."),
     ]);
-    let ran = ask(&env, &server, &["--permission-prompts", "deny", "write"]);
+    let ran = ask(&env, &server, &["--permission-prompts", "none", "write"]);
     assert_eq!(ran.code, Some(6), "{ran:?}");
     env
 }
