@@ -301,7 +301,7 @@ fn trace_has_content_by_choice_and_a_remote_parent() {
         Answer::text("Long."),
     ]);
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    let args = ["--permission-prompts", "deny", "go"];
+    let args = ["--permission-prompts", "none", "go"];
     let ran = collector.run_below(&env, &server, parent, &args);
     assert_eq!(ran.code, Some(6), "{ran:?}");
     let spans = collector.spans(&python, &env);
