@@ -5,7 +5,7 @@ mod follower;
 
 pub use follower::{Followed, Follower};
 
-use crate::Host;
+use crate::{Host, HostError};
 use agent_host_engine::{
     BoxFuture,
     observer::{Observer, Observers},
@@ -313,7 +313,11 @@ async fn run_turns(
             },
         };
         let report = agent.run_turn(&mut session, input, &cx).await;
-        remember(host, session.id(), rules, &report.end).await;
+        let remembered = remember_accepted(host, session.id(), rules, &report.end).await;
+        if let Err(error) = remembered {
+            let session = session.id();
+            tracing::error!("approvals of session {session} are not remembered: {error}");
+        }
         match report.end {
             TurnEnd::NeedsMoreTurns if !slot.run.drain.is_cancelled() => {
                 input = AgentInput::Continue;
@@ -324,26 +328,33 @@ async fn run_turns(
 }
 
 /// Returns the rules that an input's decisions ask to remember for this project.
-fn project_rules(agent: &Agent, input: &AgentInput) -> Vec<ApprovalRule> {
+#[must_use]
+pub fn project_rules(agent: &Agent, input: &AgentInput) -> Vec<ApprovalRule> {
     let rules = agent.rules_of(input).into_iter();
     let of_project = |(rule, scope)| (scope == RememberScope::Project).then_some(rule);
     rules.filter_map(of_project).collect()
 }
 
-/// Stores rules for this project, if the turn accepted the decisions behind them. A failure does not
-/// end the run: such calls are asked about again.
-async fn remember(host: &Host, session: SessionId, rules: Vec<ApprovalRule>, end: &TurnEnd) {
+/// Stores rules for this project, if the turn accepted the decisions behind them. A failure is no
+/// reason to end the run: such calls are asked about again.
+///
+/// # Errors
+/// When they cannot be written down.
+pub async fn remember_accepted(
+    host: &Host,
+    session: SessionId,
+    rules: Vec<ApprovalRule>,
+    end: &TurnEnd,
+) -> Result<(), HostError> {
     let refused = matches!(
         end,
         TurnEnd::Error {
             error: TurnError::Input { .. } | TurnError::Journal { .. }
         }
     );
-    if rules.is_empty() || refused {
-        return;
-    }
-    if let Err(error) = host.remember(session, rules).await {
-        tracing::error!("approvals of session {session} are not remembered: {error}");
+    match rules.is_empty() || refused {
+        true => Ok(()),
+        false => host.remember(session, rules).await,
     }
 }
 

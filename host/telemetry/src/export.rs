@@ -86,8 +86,8 @@ impl HttpClient for Client {
         }
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await? {
-            let room = MAX_ANSWER_BYTES.saturating_sub(body.len());
-            body.extend(chunk.iter().take(room));
+            let left = MAX_ANSWER_BYTES.saturating_sub(body.len());
+            body.extend(chunk.iter().take(left));
             if body.len() == MAX_ANSWER_BYTES {
                 break;
             }

@@ -28,7 +28,10 @@ use crate::{
     signals::Stop,
     terminal::{LiveView, Terminal, TerminalUser, abandon_prompt, json_text},
 };
-use agent_host_app::{Host, key_variable};
+use agent_host_app::{
+    Host, key_variable,
+    runs::{project_rules, remember_accepted},
+};
 use agent_host_engine::{
     BoxFuture,
     observer::{Observer, Observers},
@@ -285,7 +288,7 @@ impl Run<'_> {
     ) -> Result<TurnReport, Failure> {
         self.figures = Figures::default();
         loop {
-            let rules = self.project_rules(&input);
+            let rules = project_rules(&self.agent, &input);
             // Runs nothing, and keeps what was decided before the run was stopped.
             let only_records = CancellationToken::new();
             let cancel = match approval::is_partial(&input) {
@@ -313,7 +316,10 @@ impl Run<'_> {
                 // The answer is worth more than the name.
                 self.terminal.error(&error.to_string());
             }
-            self.remember(session, &report.end, rules).await;
+            let remembered = remember_accepted(self.host, session.id(), rules, &report.end).await;
+            if let Err(error) = remembered {
+                self.terminal.error(&error.to_string());
+            }
             let next = match &report.end {
                 TurnEnd::NeedsMoreTurns if self.stop.drain.is_cancelled() => None,
                 TurnEnd::NeedsMoreTurns => Some(AgentInput::Continue),

@@ -6,12 +6,12 @@ use crate::{
     terminal::{Review, Reviewed, ask_question},
 };
 use agent_host_app::{FileChange, project};
-use agent_host_engine::{BoxFuture, session::Session, turn::Prompts};
+use agent_host_engine::{BoxFuture, turn::Prompts};
 use agent_host_types::{
-    approval::{ApprovalRule, Decision, RememberScope},
+    approval::Decision,
     continuation::{Awaiting, Continuation, PendingCall},
     tool::DecisionKind,
-    turn::{AgentInput, ChildInput, TurnEnd, TurnError},
+    turn::{AgentInput, ChildInput},
 };
 use std::sync::PoisonError;
 
@@ -217,34 +217,5 @@ impl Run<'_> {
         !self.stop.is_requested()
             && self.terminal.can_ask()
             && self.agent.settings.prompts == Prompts::Ask
-    }
-
-    /// Returns the rules that an input's decisions ask to remember for this project.
-    pub(super) fn project_rules(&self, input: &AgentInput) -> Vec<ApprovalRule> {
-        let rules = self.agent.rules_of(input);
-        let of_project = |(rule, scope)| (scope == RememberScope::Project).then_some(rule);
-        rules.into_iter().filter_map(of_project).collect()
-    }
-
-    /// Stores rules for this project, if the decisions behind them were accepted. A failure is
-    /// printed and does not end the run: the user is asked again.
-    pub(super) async fn remember(
-        &self,
-        session: &Session,
-        end: &TurnEnd,
-        rules: Vec<ApprovalRule>,
-    ) {
-        let refused = matches!(
-            end,
-            TurnEnd::Error {
-                error: TurnError::Input { .. } | TurnError::Journal { .. }
-            }
-        );
-        if rules.is_empty() || refused {
-            return;
-        }
-        if let Err(error) = self.host.remember(session.id(), rules).await {
-            self.terminal.error(&error.to_string());
-        }
     }
 }
