@@ -287,3 +287,36 @@ fn named_agent_is_run_alone() {
     let why = "error: there is no agent `cleric`; the agents are clerk, general-purpose";
     assert!(ran.stderr.starts_with(why), "{}", ran.stderr);
 }
+
+/// A copy of a session has copies of the sessions of its agents, here and on another host.
+#[test]
+fn copies_take_the_sessions_of_agents_along() {
+    let env = env();
+    let server = ChatServer::start(vec![
+        start(),
+        Answer::text("There is bread on it."),
+        Answer::text("The list is seen to."),
+    ]);
+    done(&ask(&env, &server, &["go"]));
+    let file = env.run(&["sessions", "export", "latest"]).stdout;
+    assert_eq!(env.run(&["sessions", "fork", "latest"]).code, Some(0));
+    let elsewhere = TestEnv::new();
+    elsewhere.write("session.jsonl", file);
+    let imported = elsewhere.run(&["sessions", "import", "session.jsonl"]);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    for (env, count) in [(&env, 4), (&elsewhere, 2)] {
+        let all = sessions(env);
+        assert_eq!(all.len(), count);
+        let agents: Vec<&Value> = all
+            .iter()
+            .filter(|session| !session["parent"].is_null())
+            .collect();
+        assert_eq!(agents.len(), count / 2);
+        for agent in agents {
+            let parent = agent["parent"].as_str().unwrap();
+            let shown = env.run(&["sessions", "show", parent]).stdout;
+            let id = agent["session"].as_str().unwrap();
+            assert!(shown.contains(&format!("clerk (session {id})")), "{shown}");
+        }
+    }
+}

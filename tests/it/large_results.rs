@@ -7,6 +7,7 @@ use agent_host_test_support::{
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 /// JSON of about 109 KB.
 fn long() -> Value {
@@ -122,4 +123,41 @@ fn model_reads_a_long_result_in_pages() {
             &json!("application/json")
         )
     );
+}
+
+/// A file of the user that is too large for the conversation is an artifact, which the model reads
+/// in pages.
+#[test]
+fn large_file_of_the_user_is_read_in_pages() {
+    let env = TestEnv::new();
+    let log: String = (0..20_000).map(|line| format!("line {line}\n")).collect();
+    env.write("app.log", &log);
+    let digest = hex::encode(Sha256::digest(&log));
+    let name = format!("files/{}/app.log", digest.split_at(8).0);
+    let page = json!({ "name": name, "offset": log.len() - 100 });
+    let server = ChatServer::start(vec![
+        Answer::calls(&[("read_artifact", page)]),
+        Answer::text("It ends with 19999."),
+    ]);
+    let ran = ask(&env, &server, &["--file", "app.log", "how does it end?"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "It ends with 19999.\n"),
+        "{ran:?}"
+    );
+    let requests = server.requests();
+    assert!(tools(&requests[0]).contains(&"read_artifact"));
+    let sent = requests[0]["messages"].to_string();
+    assert!(
+        sent.contains(&format!("the whole text is the artifact `{name}`")),
+        "{sent}"
+    );
+    assert!(sent.len() < 70_000, "{} bytes", sent.len());
+    assert!(
+        server.tool_results()[0].ends_with("line 19999\n"),
+        "{:?}",
+        server.tool_results()
+    );
+    let ran = env.run(&["sessions", "artifacts", "latest", &name]);
+    assert_eq!(ran.stdout, log);
 }

@@ -14,10 +14,11 @@ use agent_host_engine::{
     ask_user::with_ask_user,
     journal::{Journal, JournalError},
     model::Model,
+    todo_list::TodoList,
     tool::ToolRunner,
     tool_filter::filter_tools,
     tool_search::SearchedTools,
-    turn::{Agent, Prompts, Settings},
+    turn::{Agent, Prompts, Settings, StandardMode},
 };
 use agent_host_journal::JournalStore;
 use agent_host_types::id::SessionId;
@@ -227,14 +228,19 @@ impl Host {
             Some(agents) => agents.with_tools(tools),
             None => tools,
         };
-        Agent {
+        let agent = Agent {
             model: model.clone(),
             tools,
             agents,
             hooks: self.registry().engine_hooks(),
+            mode: Arc::new(StandardMode),
             workflow: None,
             key: self.key.clone(),
             settings,
+        };
+        match self.config().todo_list {
+            true => agent.with_middleware(TodoList),
+            false => agent,
         }
     }
 }

@@ -23,6 +23,7 @@ use agent_host_engine::{
     model::Model,
     observer::Observer,
     session::{ClientSession, Session, SessionStart, now_ms},
+    todo_list::WRITE_TODOS,
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
 use agent_host_journal::{JournalStore, ProjectApproval, SessionName};
@@ -135,6 +136,9 @@ impl Host {
             }
             let registry = Arc::new(registry);
             registry.reserve(READ_ARTIFACT, "the reader of artifacts")?;
+            if config.todo_list {
+                registry.reserve(WRITE_TODOS, "`todo-list`")?;
+            }
             check_rules(&config, &registry)?;
             let rules = CommandRules::resolve(&config, &registry)?;
             let started = config.agent_definitions.iter().map(|agent| &agent.name);

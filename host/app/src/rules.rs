@@ -10,13 +10,20 @@ use agent_host_engine::{
     ask_user::ASK_USER,
     policy::{CallRule, RuleDecision},
     text,
+    todo_list::WRITE_TODOS,
     tool::ToolRunner as _,
     tool_search::SEARCH_TOOL,
 };
 use std::sync::Arc;
 
 /// The tools of the program, which are offered where there is use for them.
-const OWN_TOOLS: [&str; 4] = [READ_ARTIFACT, READ_SKILL, SEARCH_TOOL, ASK_USER];
+const OWN_TOOLS: [&str; 5] = [
+    READ_ARTIFACT,
+    READ_SKILL,
+    SEARCH_TOOL,
+    ASK_USER,
+    WRITE_TODOS,
+];
 
 /// The maximum of bytes shown of the names of all tools.
 const NAMES_BYTES: usize = 1_000;

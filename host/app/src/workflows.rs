@@ -11,7 +11,7 @@ use crate::{error::HostError, host::Host};
 use agent_host_engine::{
     agents::Agents,
     ask_user::with_ask_user,
-    turn::{Agent, Prompts, Settings},
+    turn::{Agent, Prompts, Settings, StandardMode},
     workflow::{Graph, Handlers},
 };
 use agent_host_workflow::{check::Fault, definition::WorkflowDefinition, workflow::Workflow};
@@ -107,6 +107,7 @@ impl Host {
             tools: agents.with_tools(with_ask_user(self.registry().clone())),
             agents: Some(agents),
             hooks: Vec::new(),
+            mode: Arc::new(StandardMode),
             workflow: None,
             key: self.key.clone(),
             settings: Settings {

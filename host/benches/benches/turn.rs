@@ -10,7 +10,7 @@ use agent_host_engine::{
     observer::Unobserved,
     session::{Session, SessionStart},
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
-    turn::{Actors, Agent, ContinuationKey, Settings, TurnContext},
+    turn::{Actors, Agent, ContinuationKey, Settings, StandardMode, TurnContext},
 };
 use agent_host_types::{
     budget::Budgets,
@@ -146,6 +146,7 @@ impl Loop {
             tools: Arc::new(Read::new()),
             agents: None,
             hooks: Vec::new(),
+            mode: Arc::new(StandardMode),
             workflow: None,
             key: ContinuationKey::new([0; 32]),
             settings: Settings {

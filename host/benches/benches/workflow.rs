@@ -10,7 +10,7 @@ use agent_host_engine::{
     observer::Unobserved,
     session::{Session, SessionStart},
     tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
-    turn::{Actors, Agent, ContinuationKey, Settings, TurnContext},
+    turn::{Actors, Agent, ContinuationKey, Settings, StandardMode, TurnContext},
     workflow::{Graph, Handler, HandlerInput, Handlers},
 };
 use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore};
@@ -114,6 +114,7 @@ fn agent(nodes: &Value, items: usize) -> Agent {
         agents: None,
         workflow: None,
         hooks: Vec::new(),
+        mode: Arc::new(StandardMode),
         key: ContinuationKey::new([0; 32]),
         settings: Settings {
             budgets: Budgets::default(),

@@ -72,6 +72,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         tools: Arc::new(CountWords([tool], schema)),
         agents: None,
         hooks: Vec::new(),
+        mode: Arc::new(StandardMode),
         workflow: None,
         key: ContinuationKey::random()?,
         settings: Settings::default(),

@@ -191,6 +191,7 @@ async fn run() -> Result<Vec<TurnReport>, Box<dyn Error>> {
         tools: Arc::new(tools),
         agents: None,
         hooks: Vec::new(),
+        mode: Arc::new(StandardMode),
         workflow: None,
         key: ContinuationKey::random()?,
         settings: Settings {

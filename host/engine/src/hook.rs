@@ -1,7 +1,7 @@
 //! Hooks: code around model calls and tool calls that inspects, and may replace or stop them. An
 //! embedder's are Rust; those of a configuration are components.
 
-use crate::{BoxFuture, tool::Invocation};
+use crate::{BoxFuture, session::Session, tool::Invocation};
 use agent_host_types::{
     hook::VerdictKind,
     id::{CallId, SessionId},
@@ -77,6 +77,16 @@ pub trait Hook: Send + Sync {
     fn name(&self) -> Option<&str> {
         None
     }
+
+    /// Returns text that the system prompt of the next request ends with. Text that stays the same
+    /// lets providers cache the request; it may depend on the session alone.
+    fn prompt(&self, _session: &Session) -> Option<String> {
+        None
+    }
+
+    /// Changes the next request before it is recorded and sent. The files of its messages are
+    /// references to blobs. The change may depend on the session alone.
+    fn prepare_request(&self, _session: &Session, _request: &mut ModelRequest) {}
 
     /// Runs before a model call. A fallback becomes the reply, without a model call.
     fn before_model<'a>(

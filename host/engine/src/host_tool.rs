@@ -31,6 +31,20 @@ pub trait HostTool: Send + Sync + 'static {
     }
 }
 
+impl<T: HostTool + ?Sized> HostTool for Arc<T> {
+    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, RunEnd> {
+        self.as_ref().call(invocation)
+    }
+
+    fn is_offered(&self, found: &BTreeSet<String>) -> bool {
+        self.as_ref().is_offered(found)
+    }
+
+    fn offers(&self, others: &dyn ToolRunner, tool: &str, found: &BTreeSet<String>) -> bool {
+        self.as_ref().offers(others, tool, found)
+    }
+}
+
 /// The tools of a runner after one of the program.
 struct WithHostTool<T> {
     others: Arc<dyn ToolRunner>,

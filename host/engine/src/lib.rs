@@ -3,13 +3,13 @@
 //!
 //! - [`turn::Agent`] runs turns of a [`session::Session`]: budgets, the model, approvals, tools.
 //! - [`model::Model`], [`tool::ToolRunner`], [`journal::Journal`] and [`observer::Observer`] are
-//!   implemented outside; [`hook::Hook`] by embedders.
+//!   implemented outside; [`turn::Mode`], [`hook::Hook`] and [`middleware::Middleware`] by embedders.
 //! - [`policy`] decides about calls, files, HTTP requests and secrets; [`schema`] and
 //!   [`definitions`] validate values and definitions from untrusted sources; [`secrets`] redacts.
 //! - [`spill`] stores large results as blobs; [`artifact`] names the files that calls returned;
 //!   [`context`] keeps a conversation within the model's window; [`tool_search`] finds tools among
 //!   many, [`tool_filter`] leaves some of them, and [`outside`] hands out their calls; with
-//!   [`ask_user`] the model asks the user; [`host_tool`] adds a tool of the program; [`agents`] are
+//!   [`ask_user`] the model asks the user, with [`todo_list`] it keeps its tasks; [`host_tool`] adds a tool of the program; [`agents`] are
 //!   started by another agent, and a [`workflow`] runs them and tools as a graph.
 //! - [`stream`] writes a run as lines of JSON; [`documents`] has the schemas of what programs read.
 
@@ -22,6 +22,7 @@ pub mod documents;
 pub mod hook;
 pub mod host_tool;
 pub mod journal;
+pub mod middleware;
 pub mod model;
 pub mod observer;
 pub mod outside;
@@ -32,6 +33,7 @@ pub mod session;
 pub mod spill;
 pub mod stream;
 pub mod text;
+pub mod todo_list;
 pub mod tool;
 pub mod tool_filter;
 pub mod tool_search;

@@ -4,6 +4,9 @@
 //! the artifact with the whole.
 
 use agent_host_types::{
+    artifact::{ArtifactName, FILES},
+    event::Event,
+    id::Digest,
     json::JsonText,
     message::Message,
     output::{Blob, BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
@@ -157,30 +160,66 @@ pub fn unquoted_preview(
     }
 }
 
-/// Moves bytes and long text files of a user message to blobs. Text parts stay whole, however long.
+/// A user message in the form that the journal stores.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpilledMessage {
+    /// The message without bytes and long files.
+    pub message: Message,
+    /// The events that store its long text files as artifacts, before the message.
+    pub stored: Vec<Event>,
+    /// The blobs to store with them.
+    pub blobs: Vec<Blob>,
+}
+
+/// Moves bytes of a user message to blobs, and long text files to artifacts, which the model reads
+/// in pages. Text parts stay whole, however long.
 #[must_use]
-pub fn spill_message(mut message: Message) -> (Message, Vec<Blob>) {
-    let mut blobs = Vec::new();
+pub fn spill_message(mut message: Message) -> SpilledMessage {
+    let (mut stored, mut blobs) = (Vec::new(), Vec::new());
     let mut budget = Budget::default();
     let parts = std::mem::take(&mut message.content).into_iter();
     let parts = parts.map(|part| {
         let mut part = store_bytes(part, &mut blobs);
         if let ContentPart::File(FilePart {
             data: FileData::Text(text),
-            ..
+            media_type,
+            filename,
         }) = &mut part
         {
             let whole = Blob::new(text.as_bytes().to_vec());
-            let note = || format!("the whole text is kept as blob {}", whole.digest);
+            let name = artifact_of_file(filename.as_deref(), whole.digest);
+            let note = || format!("the whole text is the artifact `{name}`");
             if let Some(short) = budget.cut(text, note) {
                 *text = short;
+                stored.push(Event::ArtifactStored {
+                    call_id: None,
+                    tool: None,
+                    name,
+                    media_type: media_type.clone(),
+                    blob: whole.reference(),
+                });
                 blobs.push(whole);
             }
         }
         part
     });
     message.content = parts.collect();
-    (message, blobs)
+    SpilledMessage {
+        message,
+        stored,
+        blobs,
+    }
+}
+
+/// Returns the name of the artifact of a user's file: the file's own, in a directory that no file of
+/// another content has.
+fn artifact_of_file(filename: Option<&str>, digest: Digest) -> ArtifactName {
+    let directory: String = digest.hex().chars().take(8).collect();
+    let named = filename.map(|name| format!("{FILES}{directory}/{name}").parse());
+    match named {
+        Some(Ok(name)) => name,
+        _ => ArtifactName::of_file(digest),
+    }
 }
 
 /// An output of a node in the form that the journal stores, with its blobs.

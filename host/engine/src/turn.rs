@@ -1,9 +1,9 @@
 //! One turn of the loop: at most one model call, and the tool calls that it requests.
 //!
 //! [`Agent::run_turn`] is the only entry point; callers repeat it while the turn ends with
-//! `NeedsMoreTurns`. A pipeline of steps runs: check budgets, call the model, have hooks review its
-//! calls if there are hooks, check approval, execute tools. Each step reads the session, adds events to it, and returns the next step or the
-//! end.
+//! `NeedsMoreTurns`. Steps run: check budgets, call the model, have hooks review its calls if there
+//! are hooks, check approval, execute tools. Each step reads the session, adds events to it, and
+//! returns the next step or the end; the [`Mode`] of the agent follows it, or does otherwise.
 
 mod approval;
 mod approval_view;
@@ -16,6 +16,7 @@ mod compaction;
 mod continuation;
 mod execute;
 mod hooks;
+mod mode;
 mod model;
 mod resume;
 mod review;
@@ -38,6 +39,7 @@ pub use approval_view::{CallPreview, QuestionPreview, call_heading};
 pub use argument_text::{arguments_text, expand_tabs};
 pub use client::{ClientCall, ClientCallEnd, ClientCallError};
 pub use continuation::ContinuationKey;
+pub use mode::{Mode, StandardMode, Turn};
 pub use step::{Step, StepOutput, StepResult, Transition};
 pub use step_reader::{StepReader, TurnStep};
 pub use until::{UntilEnd, UntilTool};
@@ -104,6 +106,7 @@ use tokio_util::sync::CancellationToken;
 ///         agents: None,
 ///         workflow: None,
 ///         hooks: Vec::new(),
+///         mode: Arc::new(StandardMode),
 ///         key: ContinuationKey::new([0; 32]),
 ///         settings: Settings::default(),
 ///     };
@@ -126,6 +129,8 @@ pub struct Agent {
     pub workflow: Option<Arc<Graph>>,
     /// Hooks around model calls and tool calls.
     pub hooks: Vec<Arc<dyn Hook>>,
+    /// The order of the steps of a turn; [`StandardMode`] for the usual one.
+    pub mode: Arc<dyn Mode>,
     /// The key that signs continuations.
     pub key: ContinuationKey,
     /// The settings of the loop.
@@ -309,12 +314,20 @@ impl Agent {
                 Ok(first) => first,
                 Err(error) => return self.report(session, TurnEnd::Error { error }, started),
             };
-            let end = self.pipeline(session, first, cx, started).await;
-            let report = self.report(
-                session,
-                end.unwrap_or_else(|error| TurnEnd::Error { error }),
-                started,
-            );
+            let end = match first {
+                Transition::Continue { next_step } => {
+                    let mut turn = Turn {
+                        agent: self,
+                        session: &mut *session,
+                        cx,
+                        started,
+                    };
+                    self.mode.run(&mut turn, next_step).await
+                }
+                Transition::End { end } => Ok(*end),
+            };
+            let end = end.unwrap_or_else(|error| TurnEnd::Error { error });
+            let report = self.report(session, end, started);
             if let TurnEnd::Error {
                 error: TurnError::Journal { .. },
             } = &report.end
@@ -336,35 +349,6 @@ impl Agent {
                 },
             }
         })
-    }
-
-    async fn pipeline(
-        &self,
-        session: &mut Session,
-        first: Transition,
-        cx: &TurnContext<'_>,
-        started: Instant,
-    ) -> Result<TurnEnd, TurnError> {
-        let mut transition = first;
-        loop {
-            let step = match transition {
-                Transition::Continue { next_step } => next_step,
-                Transition::End { end } => return Ok(*end),
-            };
-            if cx.is_drained() && starts_work(step, session) {
-                return Ok(TurnEnd::NeedsMoreTurns);
-            }
-            let result = match step {
-                Step::CheckBudgets => self.check_budgets(session, started),
-                Step::CallModel => self.call_model(session, cx).await?,
-                Step::ReviewCalls => self.review_calls(session, cx).await?,
-                Step::CheckApproval => self.check_approval(session, cx),
-                Step::ExecuteTools => self.execute_tools(session, cx).await?,
-                Step::RunWorkflow => self.run_workflow(session, cx, started).await?,
-            };
-            cx.observer.step(step, &result);
-            transition = result.transition;
-        }
     }
 
     fn check_budgets(&self, session: &Session, started: Instant) -> StepResult {
@@ -400,11 +384,6 @@ impl Agent {
         };
         TurnReport { end, summary }
     }
-}
-
-/// Whether a step starts something. That of tools without a call ends the turn.
-fn starts_work(step: Step, session: &Session) -> bool {
-    step != Step::ExecuteTools || !session.state().batch().is_empty()
 }
 
 /// Returns where the calls of the open batch run.

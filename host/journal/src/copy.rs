@@ -7,6 +7,7 @@ use agent_host_types::{
     id::{Digest, SessionId},
     output::Blob,
 };
+use std::collections::HashMap;
 
 /// A stored session that is read as a whole.
 pub(crate) trait SessionSource {
@@ -27,15 +28,24 @@ pub(crate) trait SessionSource {
 
     /// Reads one of its blobs.
     fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError>;
+
+    /// Returns the sessions of its agents and of theirs, each after the one that started it.
+    fn agents(&self) -> Result<Vec<Box<dyn SessionSource + '_>>, JournalError>;
 }
 
-/// A claimed session that is written as a whole: all of it is stored, or nothing.
+/// Sessions that are written as a whole: all of them are stored, or nothing.
 pub(crate) trait SessionSink {
+    /// Claims a session that does not exist; what is added from now on belongs to it.
+    fn begin(&mut self, session: SessionId) -> Result<(), JournalError>;
+
     /// Adds its next event.
     fn event(&mut self, record: &EventRecord) -> Result<(), JournalError>;
 
     /// Adds a blob that it refers to.
     fn blob(&mut self, blob: Blob) -> Result<(), JournalError>;
+
+    /// Adds the blobs to which a session of the same store refers.
+    fn blobs_of(&mut self, source: &dyn SessionSource) -> Result<(), JournalError>;
 }
 
 /// Iterates over the durable records of a session. After an error there are no more.
@@ -60,16 +70,66 @@ pub(crate) fn records(
     })
 }
 
-/// Copies the events of a session into a new one, up to event `at` or all of them. The blobs are left
-/// to the store.
+/// The copies of a session and those of its agents, which are copied after the ones that started
+/// them.
+#[derive(Default)]
+pub(crate) struct Copies {
+    done: Vec<SessionCopy>,
+    /// The copy of each agent's session that a copied one started, and the position of that one in
+    /// `done`.
+    started: HashMap<SessionId, (SessionId, usize)>,
+}
+
+impl Copies {
+    /// Adds a copy whose records are complete.
+    pub(crate) fn add(&mut self, copy: SessionCopy) {
+        let starter = self.done.len();
+        let agents = copy.agents().iter();
+        self.started
+            .extend(agents.map(|(from, into)| (*from, (*into, starter))));
+        self.done.push(copy);
+    }
+
+    /// Starts the copy of an agent's session; `None` if no copied session started it, or it was
+    /// copied already.
+    pub(crate) fn begin(&mut self, from: SessionId) -> Option<(SessionId, SessionCopy)> {
+        let (into, starter) = self.started.remove(&from)?;
+        let starter = self.done.get(starter)?;
+        Some((into, SessionCopy::of_agent(starter, from, into)))
+    }
+}
+
+/// Copies a session into a new one, up to event `at` or all of it, with the sessions of the agents
+/// that it started until then.
 pub(crate) fn fork(
     source: &dyn SessionSource,
     into: SessionId,
     at: Option<u64>,
     sink: &mut dyn SessionSink,
 ) -> Result<(), JournalError> {
+    let mut copies = Copies::default();
+    sink.begin(into)?;
+    let mut copy = SessionCopy::new(source.session(), into);
+    copy_events(source, &mut copy, at, sink)?;
+    copies.add(copy);
+    for agent in source.agents()? {
+        if let Some((into, mut copy)) = copies.begin(agent.session()) {
+            sink.begin(into)?;
+            copy_events(agent.as_ref(), &mut copy, None, sink)?;
+            copies.add(copy);
+        }
+    }
+    Ok(())
+}
+
+/// Copies the events of a session, up to event `at` or all of them, and its blobs.
+fn copy_events(
+    source: &dyn SessionSource,
+    copy: &mut SessionCopy,
+    at: Option<u64>,
+    sink: &mut dyn SessionSink,
+) -> Result<(), JournalError> {
     let from = source.session();
-    let mut copy = SessionCopy::new(from, into);
     let mut is_end = at.is_none();
     for record in records(source) {
         let record = record?;
@@ -87,5 +147,5 @@ pub(crate) fn fork(
     for record in copy.finish()? {
         sink.event(&record)?;
     }
-    Ok(())
+    sink.blobs_of(source)
 }

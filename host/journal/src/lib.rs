@@ -14,6 +14,7 @@ mod memory;
 mod mutations;
 mod queue;
 mod row;
+mod sealed;
 mod sqlite;
 mod store;
 #[cfg(test)]
@@ -23,9 +24,11 @@ mod transfer;
 
 pub use error::{Damage, EncodeError, StoreError};
 pub use memory::MemoryStore;
+pub use sealed::{MAX_SEALED_BYTES, SealError, SealKey};
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
     JournalStore, KeepReason, LostEvents, ProjectApproval, Pruned, Retention, SHORT_ID_CHARS,
     SessionInfo, SessionName, StoreFuture, approval_id,
 };
 pub use transcript::{Transcript, TranscriptError};
+pub use transfer::ImportAs;

@@ -11,7 +11,7 @@ use crate::{
         JournalStore, LostEvents, MAX_APPROVALS, ProjectApproval, Pruned, Retention, SessionInfo,
         SessionName, StoreFuture, blocking,
     },
-    transfer::{self, Import},
+    transfer::{self, ImportAs},
 };
 use agent_host_engine::{
     journal::{Journal, JournalError},
@@ -22,7 +22,7 @@ use agent_host_types::{
     id::{Digest, SessionId},
 };
 use journal::ClaimedSession;
-use state::{Batch, Claim, State, StoredSession};
+use state::{Claim, NewSessions, State, StoredSession};
 use std::{
     fmt,
     io::{BufRead, Write},
@@ -190,18 +190,11 @@ impl JournalStore for MemoryStore {
 
     fn fork(&self, from: SessionId, at: Option<u64>) -> StoreFuture<'_, SessionId> {
         self.run(move |shared| {
-            let source = shared.stored(from)?;
-            let claim = shared.claim_new(SessionId::new())?;
-            let mut batch = Batch::default();
-            copy::fork(&source, claim.session, at, &mut batch)?;
-            let blobs = source.blobs()?;
-            let state = shared.state();
-            batch.blobs = blobs
-                .into_iter()
-                .filter_map(|blob| state.blob(blob))
-                .collect();
-            drop(state);
-            claim.store(&batch)
+            let (source, into) = (shared.stored(from)?, SessionId::new());
+            let mut new = NewSessions::new(shared);
+            copy::fork(&source, into, at, &mut new)?;
+            new.store()?;
+            Ok(into)
         })
     }
 
@@ -212,14 +205,13 @@ impl JournalStore for MemoryStore {
     fn import(
         &self,
         mut file: Box<dyn BufRead + Send>,
-        as_new: bool,
+        how: ImportAs,
     ) -> StoreFuture<'_, SessionId> {
         self.run(move |shared| {
-            let import = Import::open(&mut file, as_new)?;
-            let claim = shared.claim_new(import.target())?;
-            let mut batch = Batch::default();
-            import.read(&mut batch)?;
-            claim.store(&batch)
+            let mut new = NewSessions::new(shared);
+            let into = transfer::import(&mut file, how, &mut new)?;
+            new.store()?;
+            Ok(into)
         })
     }
 

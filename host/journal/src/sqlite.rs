@@ -21,9 +21,12 @@ pub(crate) use {
     read::StoredSession,
 };
 
-use crate::store::{
-    JournalStore, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo, SessionName,
-    StoreFuture, blocking,
+use crate::{
+    store::{
+        JournalStore, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo, SessionName,
+        StoreFuture, blocking,
+    },
+    transfer::ImportAs,
 };
 use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::{
@@ -172,9 +175,9 @@ impl JournalStore for SqliteStore {
     fn import(
         &self,
         mut file: Box<dyn BufRead + Send>,
-        as_new: bool,
+        how: ImportAs,
     ) -> StoreFuture<'_, SessionId> {
-        self.run(move |db| db.import(&mut file, as_new))
+        self.run(move |db| db.import(&mut file, how))
     }
 
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {

@@ -1,5 +1,6 @@
 //! The trait of all stores, and the values that it takes and returns.
 
+use crate::transfer::ImportAs;
 use crate::{error::StoreError, find::LATEST};
 use agent_host_engine::{
     BoxFuture,
@@ -87,27 +88,27 @@ pub trait JournalStore: Debug + Send + Sync {
 
     /// Copies a session into a new one, without its authority (see
     /// [`SessionCopy`](agent_host_engine::session::SessionCopy)): up to event `at`, which must end a
-    /// turn, or all of it.
+    /// turn, or all of it. The sessions of its agents are copied along.
     ///
     /// # Errors
     /// [`JournalError::NotFound`], also if no turn ends at `at`.
     fn fork(&self, from: SessionId, at: Option<u64>) -> StoreFuture<'_, SessionId>;
 
-    /// Writes a session with its blobs as one file of JSON lines, and flushes it. Nothing is written
-    /// if a blob is missing or damaged.
+    /// Writes a session with its blobs, and those of its agents, as one file of JSON lines, and
+    /// flushes it. Nothing is written if a blob is missing or damaged.
     ///
     /// # Errors
     /// [`JournalError::NotFound`].
     fn export(&self, session: SessionId, out: Box<dyn Write + Send>) -> StoreFuture<'_, ()>;
 
-    /// Stores the session of an exported file, under its own id or a new one, and returns that id.
-    /// The file may come from an untrusted source: the session is a copy without authority, and
-    /// nothing is stored unless every line is valid.
+    /// Stores the session of an exported file with those of its agents, and returns its id here. The
+    /// file may come from an untrusted source, unless it is [`ImportAs::Moved`]: the session is a
+    /// copy without authority, and nothing is stored unless every line is valid.
     ///
     /// # Errors
     /// [`JournalError::Corrupt`] names the invalid line; [`JournalError::Exists`],
     /// [`JournalError::Locked`].
-    fn import(&self, file: Box<dyn BufRead + Send>, as_new: bool) -> StoreFuture<'_, SessionId>;
+    fn import(&self, file: Box<dyn BufRead + Send>, how: ImportAs) -> StoreFuture<'_, SessionId>;
 
     /// Removes a session with those of its agents, and the blobs to which no other session refers.
     ///

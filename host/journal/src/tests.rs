@@ -7,7 +7,7 @@ mod suite;
 
 use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::event::EventRecord;
-use events::{ended, every_event, input, record, two_turns};
+use events::{accounting, ended, every_event, input, record, two_turns};
 
 /// Reads all records of a claimed session.
 async fn records_of(journal: &dyn Journal) -> Result<Vec<EventRecord>, JournalError> {

@@ -194,4 +194,8 @@ impl SessionSource for Transcript {
             .into()
         })
     }
+
+    fn agents(&self) -> Result<Vec<Box<dyn SessionSource + '_>>, JournalError> {
+        Ok(Vec::new())
+    }
 }

@@ -1,11 +1,12 @@
-//! An exported session: one self-contained file of JSON lines with a header, the events, the blobs, and
-//! the digest of all that.
+//! An exported session: one self-contained file of JSON lines with a header, the events, the blobs, the
+//! same of the sessions of its agents, and the digest of all that.
 //!
 //! An import may come from an untrusted source. It is a copy (see [`SessionCopy`]), so nothing in it is
-//! approved or pending here; and it is stored only if every line of it is valid.
+//! approved or pending here; and it is stored only if every line of it is valid. A session that moves
+//! between hosts of one operator keeps both; its file is sealed (see [`crate::SealKey`]).
 
 use crate::{
-    copy::{SessionSink, SessionSource, records},
+    copy::{Copies, SessionSink, SessionSource, records},
     error::StoreError,
 };
 use agent_host_engine::{
@@ -28,8 +29,10 @@ use std::{
 
 /// The name of the format, in the first line.
 const FORMAT: &str = "agent-host-session";
-/// The version of the format.
+/// The version of the format of a session without agents, and of one with agents, which an older
+/// program cannot read.
 const VERSION: u32 = 1;
+const VERSION_WITH_AGENTS: u32 = 2;
 /// The longest line, in bytes: more than any event or blob that the host makes.
 const MAX_LINE_BYTES: usize = 128 * 1024 * 1024;
 
@@ -40,7 +43,7 @@ struct Form {
     version: u32,
 }
 
-/// The first line.
+/// The first line, and the first one of each session of an agent.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header {
@@ -51,6 +54,25 @@ struct Header {
     events: u64,
     /// How many lines of blobs follow those.
     blobs: u64,
+    /// How many sessions of agents follow those, each with a header of its own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    agents: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// How a file is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportAs {
+    /// As a copy without authority, under its id.
+    Copy,
+    /// As a copy without authority, under a new id.
+    NewCopy,
+    /// As it is, with what waits in it and was approved in it: for a file from a host that the
+    /// operator trusts, on which the session does not continue.
+    Moved,
 }
 
 /// The line of an event.
@@ -81,29 +103,66 @@ struct Trailer {
     blake3: String,
 }
 
-/// Writes a session with its blobs. Nothing is written if a blob is missing or damaged.
+/// A session that is written out, as far as it goes now: it may grow meanwhile.
+struct Exported<'a> {
+    source: &'a dyn SessionSource,
+    events: u64,
+    blobs: Vec<Digest>,
+}
+
+impl<'a> Exported<'a> {
+    /// Checks that a session has all blobs that it refers to.
+    fn open(source: &'a dyn SessionSource) -> Result<Self, JournalError> {
+        let (events, blobs) = (source.events()?, source.blobs()?);
+        check_complete(source, events, &blobs)?;
+        Ok(Self {
+            source,
+            events,
+            blobs,
+        })
+    }
+
+    fn write(self, agents: u64, lines: &mut LinesOut<'_>) -> Result<(), JournalError> {
+        let Self {
+            source,
+            events,
+            blobs,
+        } = self;
+        lines.write(&Header {
+            format: FORMAT.to_owned(),
+            version: match agents {
+                0 => VERSION,
+                _ => VERSION_WITH_AGENTS,
+            },
+            session: source.session(),
+            events,
+            blobs: blobs.len() as u64,
+            agents,
+        })?;
+        for record in records(source).take(usize::try_from(events).unwrap_or(usize::MAX)) {
+            lines.write(&record?)?;
+        }
+        for digest in blobs {
+            let bytes = STANDARD.encode(source.blob(digest)?);
+            lines.write(&BlobLine { digest, bytes })?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a session with its blobs, and those of its agents. Nothing is written if a blob is missing
+/// or damaged.
 pub(crate) fn export(source: &dyn SessionSource, out: &mut dyn Write) -> Result<(), JournalError> {
-    let (session, events) = (source.session(), source.events()?);
-    let blobs = source.blobs()?;
-    check_complete(source, events, &blobs)?;
+    let agents = source.agents()?;
+    let all = std::iter::once(source).chain(agents.iter().map(AsRef::as_ref));
+    let all = all.map(Exported::open).collect::<Result<Vec<_>, _>>()?;
     let mut lines = LinesOut {
         out,
         hasher: blake3::Hasher::new(),
     };
-    lines.write(&Header {
-        format: FORMAT.to_owned(),
-        version: VERSION,
-        session,
-        events,
-        blobs: blobs.len() as u64,
-    })?;
-    // A session may grow while it is written out.
-    for record in records(source).take(usize::try_from(events).unwrap_or(usize::MAX)) {
-        lines.write(&record?)?;
-    }
-    for digest in blobs {
-        let bytes = STANDARD.encode(source.blob(digest)?);
-        lines.write(&BlobLine { digest, bytes })?;
+    let mut following = agents.len() as u64;
+    for session in all {
+        session.write(std::mem::take(&mut following), &mut lines)?;
     }
     let blake3 = lines.hasher.finalize().to_hex().to_string();
     lines.write(&Trailer { blake3 })?;
@@ -140,68 +199,46 @@ fn check_complete(
     .into())
 }
 
-/// An exported session that is read.
-pub(crate) struct Import<'a> {
-    lines: LinesIn<'a>,
-    header: Header,
-    into: SessionId,
-}
-
-impl<'a> Import<'a> {
-    /// Reads the header of a session that is stored under its own id or a new one.
-    pub(crate) fn open(file: &'a mut dyn BufRead, as_new: bool) -> Result<Self, JournalError> {
-        let mut lines = LinesIn {
-            file,
-            line: 0,
-            hasher: blake3::Hasher::new(),
-        };
+/// Reads an exported session with those of its agents, and checks that the file is complete. Returns
+/// the id under which the session is stored.
+pub(crate) fn import(
+    file: &mut dyn BufRead,
+    how: ImportAs,
+    sink: &mut dyn SessionSink,
+) -> Result<SessionId, JournalError> {
+    let mut lines = LinesIn {
+        file,
+        line: 0,
+        hasher: blake3::Hasher::new(),
+    };
+    let header = lines.read_header()?;
+    let (into, copy) = match how {
+        ImportAs::Copy => (
+            header.session,
+            SessionCopy::new(header.session, header.session),
+        ),
+        ImportAs::NewCopy => {
+            let new = SessionId::new();
+            (new, SessionCopy::new(header.session, new))
+        }
+        ImportAs::Moved => (header.session, SessionCopy::moved(header.session)),
+    };
+    let mut copies = Copies::default();
+    sink.begin(into)?;
+    copies.add(lines.read_session(&header, copy, sink)?);
+    for _ in 0..header.agents {
         let header = lines.read_header()?;
-        let into = if as_new {
-            SessionId::new()
-        } else {
-            header.session
-        };
-        Ok(Self {
-            lines,
-            header,
-            into,
-        })
-    }
-
-    /// The session under whose id it is stored.
-    pub(crate) fn target(&self) -> SessionId {
-        self.into
-    }
-
-    /// Reads everything behind the header into a session, and checks that it is complete.
-    pub(crate) fn read(mut self, sink: &mut dyn SessionSink) -> Result<(), JournalError> {
-        let Self {
-            lines,
-            header,
-            into,
-        } = &mut self;
-        let mut copy = SessionCopy::new(header.session, *into);
-        for _ in 0..header.events {
-            let record = lines.read_event()?;
-            let record = copy.next(record).map_err(|error| lines.refused(error))?;
-            sink.event(&record).map_err(|error| lines.refused(error))?;
-        }
-        let mut missing = copy.blobs().clone();
-        for record in copy.finish().map_err(|error| lines.refused(error))? {
-            sink.event(&record)?;
-        }
-        for _ in 0..header.blobs {
-            let blob = lines.read_blob()?;
-            missing.remove(&blob.digest);
-            sink.blob(blob)?;
-        }
-        if let Some(digest) = missing.iter().min() {
+        let Some((into, copy)) = copies.begin(header.session) else {
             return Err(lines.wrong(format!(
-                "ends the blobs, and {digest}, which an event refers to, is not among them"
+                "begins session {}, which no session before it has started",
+                header.session
             )));
-        }
-        lines.end()
+        };
+        sink.begin(into)?;
+        copies.add(lines.read_session(&header, copy, sink)?);
     }
+    lines.end()?;
+    Ok(into)
 }
 
 /// The lines that are written.
@@ -257,6 +294,35 @@ impl LinesIn<'_> {
         Ok(line)
     }
 
+    /// Reads what follows the header of a session, and returns its copy.
+    fn read_session(
+        &mut self,
+        header: &Header,
+        mut copy: SessionCopy,
+        sink: &mut dyn SessionSink,
+    ) -> Result<SessionCopy, JournalError> {
+        for _ in 0..header.events {
+            let record = self.read_event()?;
+            let record = copy.next(record).map_err(|error| self.refused(error))?;
+            sink.event(&record).map_err(|error| self.refused(error))?;
+        }
+        let mut missing = copy.blobs().clone();
+        for record in copy.finish().map_err(|error| self.refused(error))? {
+            sink.event(&record)?;
+        }
+        for _ in 0..header.blobs {
+            let blob = self.read_blob()?;
+            missing.remove(&blob.digest);
+            sink.blob(blob)?;
+        }
+        match missing.iter().min() {
+            Some(digest) => Err(self.wrong(format!(
+                "ends the blobs, and {digest}, which an event refers to, is not among them"
+            ))),
+            None => Ok(copy),
+        }
+    }
+
     fn read<T: DeserializeOwned>(&mut self) -> Result<T, JournalError> {
         let line = self.next()?;
         self.hasher.update(&line);
@@ -274,9 +340,9 @@ impl LinesIn<'_> {
     fn read_header(&mut self) -> Result<Header, JournalError> {
         let line = self.next()?;
         let Form { format, version } = self.parse(&line)?;
-        if format != FORMAT || version != VERSION {
+        if format != FORMAT || ![VERSION, VERSION_WITH_AGENTS].contains(&version) {
             return Err(self.wrong(format!(
-                "says that the file is `{}` {version}, and this program reads `{FORMAT}` {VERSION}",
+                "says that the file is `{}` {version}, and this program reads `{FORMAT}` {VERSION} and {VERSION_WITH_AGENTS}",
                 format.escape_debug()
             )));
         }

@@ -80,9 +80,11 @@ impl Fallback {
                     });
                 }
                 Err(error) => {
-                    let is_service_error = is_service_error(error.kind);
+                    // The user must fix a wrong key, an unknown model or a refused request: falling
+                    // back would hide them.
+                    let may_another = error.kind.is_transient();
                     failed.push((name, error));
-                    if !is_service_error {
+                    if !may_another {
                         break;
                     }
                 }
@@ -107,23 +109,6 @@ impl Model for Fallback {
         deltas: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(self.ask(request, deltas))
-    }
-}
-
-/// True if another service may do better. The user must fix a wrong key, an unknown model or a
-/// refused request: falling back would hide them.
-fn is_service_error(kind: ModelErrorKind) -> bool {
-    match kind {
-        ModelErrorKind::RateLimited
-        | ModelErrorKind::Server
-        | ModelErrorKind::Unreachable
-        | ModelErrorKind::Timeout
-        | ModelErrorKind::Protocol => true,
-        ModelErrorKind::Unauthorized
-        | ModelErrorKind::NotFound
-        | ModelErrorKind::InvalidRequest
-        | ModelErrorKind::ContextWindow
-        | ModelErrorKind::Script => false,
     }
 }
 

@@ -14,6 +14,9 @@ const MAX_COMPONENT_BYTES: usize = 255;
 /// The directory of results in the names of artifacts, which no file of a tool can be in.
 pub const RESULTS: &str = "results/";
 
+/// The directory of the user's files in the names of artifacts.
+pub const FILES: &str = "files/";
+
 /// The name of an artifact: a relative path that stays below its base directory on every system.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
@@ -97,6 +100,12 @@ impl ArtifactName {
             Ok(name) if !call.0.contains('/') => name,
             _ => Self(format!("{RESULTS}{}", Digest::of(call.0.as_bytes()).hex())),
         }
+    }
+
+    /// Returns the name of the artifact with a file of the user that has this digest and no name.
+    #[must_use]
+    pub fn of_file(digest: Digest) -> Self {
+        Self(format!("{FILES}{}.txt", digest.hex()))
     }
 
     /// Returns the name, unless it is in the directory of results.

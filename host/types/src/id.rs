@@ -62,7 +62,7 @@ impl FromStr for SessionId {
 /// The id of a tool call, unique in its session. Providers choose these ids; the loop renames a
 /// duplicate.
 #[derive(
-    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(transparent)]
 pub struct CallId(pub String);

@@ -239,3 +239,22 @@ pub enum ModelErrorKind {
     /// A script of the scripted model cannot be read or rendered.
     Script,
 }
+
+impl ModelErrorKind {
+    /// Returns whether the same request may succeed later, with nothing changed.
+    #[must_use]
+    pub fn is_transient(self) -> bool {
+        match self {
+            Self::RateLimited
+            | Self::Server
+            | Self::Unreachable
+            | Self::Timeout
+            | Self::Protocol => true,
+            Self::Unauthorized
+            | Self::NotFound
+            | Self::InvalidRequest
+            | Self::ContextWindow
+            | Self::Script => false,
+        }
+    }
+}

@@ -13,7 +13,7 @@ use crate::{
     workflow::WorkflowSummary,
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 /// The input of a turn.
@@ -182,8 +182,45 @@ pub enum TurnEnd {
     /// The turn failed. Everything recorded before it is kept.
     Error {
         /// The reason.
+        #[serde(serialize_with = "serialize_error")]
+        #[schemars(with = "ErrorForm<'_>")]
         error: TurnError,
     },
+}
+
+/// The JSON form of the error of a turn.
+#[derive(Serialize, JsonSchema)]
+struct ErrorForm<'a> {
+    #[serde(flatten)]
+    error: &'a TurnError,
+    /// Whether the run can succeed if it is continued as it is; see [`TurnError::is_recoverable`].
+    recoverable: bool,
+}
+
+fn serialize_error<S: Serializer>(error: &TurnError, serializer: S) -> Result<S::Ok, S::Error> {
+    let recoverable = error.is_recoverable();
+    ErrorForm { error, recoverable }.serialize(serializer)
+}
+
+impl TurnError {
+    /// Returns whether the run can succeed if it is continued as it is ([`AgentInput::Continue`]):
+    /// the failure was one of the moment, and nothing needs to change first. A message that was
+    /// refused, a full disk or a missing key is not recoverable.
+    #[must_use]
+    pub fn is_recoverable(&self) -> bool {
+        match self {
+            Self::Model { error } => error.kind.is_transient(),
+            // The reply was discarded; the model is asked again.
+            Self::Hook { .. } => true,
+            Self::ContextWindow { .. }
+            | Self::Journal { .. }
+            | Self::UntilToolNotCalled { .. }
+            | Self::InvalidAnswer { .. }
+            | Self::NoProgress { .. }
+            | Self::Workflow { .. }
+            | Self::Input { .. } => false,
+        }
+    }
 }
 
 impl TurnEnd {

@@ -68,6 +68,9 @@ pub(super) struct RawConfig {
     /// The number of tools from which on the model searches them.
     #[serde(skip_serializing)]
     pub(super) search_tools_from: Option<usize>,
+    /// Whether the model keeps a list of tasks.
+    #[serde(skip_serializing)]
+    pub(super) todo_list: bool,
     /// The budgets of one user message, besides `max-turns`.
     #[serde(skip_serializing)]
     pub(super) budgets: RawBudgets,

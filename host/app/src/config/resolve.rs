@@ -241,6 +241,7 @@ impl Config {
             },
             approval_expiry_ms,
             search_tools_from: raw.search_tools_from.unwrap_or(SEARCH_TOOLS_FROM),
+            todo_list: raw.todo_list,
             tools,
             external_tools,
             servers,

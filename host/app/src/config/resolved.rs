@@ -86,6 +86,8 @@ pub struct Config {
     pub approval_expiry_ms: Option<u64>,
     /// The number of tools from which on the model is offered a search instead; 0 for never.
     pub search_tools_from: usize,
+    /// Whether the model keeps a list of tasks.
+    pub todo_list: bool,
     /// The components. Their names differ.
     pub tools: Vec<ToolConfig>,
     /// The tools that run outside of the host. Their names differ.

@@ -265,6 +265,8 @@ impl<'a> Review<'a> {
             approval_expires_seconds: _,
             // It hides no tool from the policy and grants none.
             search_tools_from: _,
+            // It changes the session alone.
+            todo_list: _,
             // None has a default, so that each one is a bound where there was none. Those of the
             // command line apply in any case.
             budgets:

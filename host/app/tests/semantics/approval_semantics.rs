@@ -36,6 +36,7 @@ async fn m01_listed_call_interrupts_before_any_runs() {
         call_id: id("b"),
         tool: "send".into(),
         title: None,
+        description: "Does send.".into(),
         effect: Effect::Effectful,
         input_digest: json_digest(&input),
         input: input.as_object().cloned().unwrap(),

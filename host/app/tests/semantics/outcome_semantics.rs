@@ -42,6 +42,7 @@ fn pending(world: &World, call: &str, input: &Value) -> PendingCall {
         call_id: id(call),
         tool: "outside".into(),
         title: None,
+        description: "Does outside.".into(),
         effect: Effect::Effectful,
         input_digest: json_digest(input),
         input: input.as_object().cloned().unwrap(),

@@ -150,6 +150,35 @@ async fn s02_unknown_kind_is_rejected() {
     assert_eq!(kinds, expected);
 }
 
+/// Absent fields have the defaults of the reference system.
+#[test]
+fn s02_absent_fields_have_their_defaults() {
+    let read = |form: Value| serde_json::from_value::<StepResult>(form).unwrap();
+    let first = Transition::Continue {
+        next_step: Step::CheckBudgets,
+    };
+    let tool = StepOutput::Tool {
+        results: Vec::new(),
+    };
+    let question = json!({ "prompt": "Which?", "choices": [], "free_text": true });
+    let human = StepOutput::Human {
+        call_id: id(""),
+        tool: String::new(),
+        question: serde_json::from_value(question.clone()).unwrap(),
+    };
+    let cases = [
+        (json!({ "output": { "kind": "tool" } }), tool, first.clone()),
+        (
+            json!({ "output": { "kind": "human", "question": question }, "transition": { "action": "continue" } }),
+            human,
+            first,
+        ),
+    ];
+    for (form, output, transition) in cases {
+        assert_eq!(read(form), StepResult { output, transition });
+    }
+}
+
 /// Every step of the turn, as a value and in JSON; the next turn shows both results to the model.
 #[tokio::test]
 async fn s03_calls_lead_on_to_the_tools() {

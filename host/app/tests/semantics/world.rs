@@ -12,7 +12,7 @@ use agent_host_engine::{
     session::Session,
     turn::{Actors, Agent, Prompts, Settings, TurnContext},
 };
-use agent_host_journal::{JournalStore as _, SqliteOptions, SqliteStore, Transcript};
+use agent_host_journal::{ImportAs, JournalStore as _, SqliteOptions, SqliteStore, Transcript};
 use agent_host_test_support::TestEnv;
 use agent_host_types::{
     approval::Decision,
@@ -299,7 +299,12 @@ impl World {
         let text = conversation.to_string();
         let transcript = Transcript::read(&mut text.as_bytes()).unwrap().unwrap();
         let exported = Box::new(Cursor::new(transcript.export().unwrap()));
-        let session = self.store().await.import(exported, false).await.unwrap();
+        let session = self
+            .store()
+            .await
+            .import(exported, ImportAs::Copy)
+            .await
+            .unwrap();
         let session = session.to_string();
         self.session = self.host.resume_session(&session).await.unwrap();
         transcript.warnings().to_vec()

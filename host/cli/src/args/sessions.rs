@@ -66,6 +66,11 @@ pub(crate) enum SessionsCommand {
         /// The file; it must not exist [default: standard output].
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Seal it with the key of this file, 64 hexadecimal digits: a host with the same key takes
+        /// it over with what waits in it and was allowed in it, and can answer that. Do not go on
+        /// with the session here.
+        #[arg(long, value_name = "KEY_FILE")]
+        seal: Option<PathBuf>,
     },
     /// Take over a session from a file that `export` wrote, and print its id. Calls that wait in it
     /// will not run, and nothing that was allowed in it is allowed here. A JSON file with messages
@@ -76,6 +81,10 @@ pub(crate) enum SessionsCommand {
         /// Give it a new id.
         #[arg(long)]
         as_new: bool,
+        /// The file was sealed with the key of this file (`export --seal`): what waits in it can be
+        /// answered here, and what was allowed in it stays so.
+        #[arg(long, value_name = "KEY_FILE", conflicts_with = "as_new")]
+        sealed: Option<PathBuf>,
     },
     /// Remove sessions for good, and print their ids.
     Delete {

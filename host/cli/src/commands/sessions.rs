@@ -3,6 +3,7 @@
 mod artifacts;
 mod list;
 mod manage;
+mod sealed;
 mod show;
 
 pub(super) use list::warn_of_lost_events;
@@ -57,10 +58,23 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
         SessionsCommand::Fork { session, at } => {
             manage::fork(store, &full(&session).await?, at, terminal).await
         }
-        SessionsCommand::Export { session, output } => {
-            export(store, &full(&session).await?, output.as_deref(), terminal).await
+        SessionsCommand::Export {
+            session,
+            output,
+            seal,
+        } => {
+            let (session, output) = (full(&session).await?, output.as_deref());
+            match seal {
+                Some(key) => sealed::export(store, &session, &key, output, terminal).await,
+                None => export(store, &session, output, terminal).await,
+            }
         }
-        SessionsCommand::Import { file, as_new } => {
+        SessionsCommand::Import {
+            file,
+            sealed: Some(key),
+            ..
+        } => sealed::import(store, &file, &key, terminal).await,
+        SessionsCommand::Import { file, as_new, .. } => {
             manage::import(store, &file, as_new, terminal).await
         }
         SessionsCommand::Delete { sessions } => {

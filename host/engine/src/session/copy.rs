@@ -3,12 +3,16 @@
 //!
 //! A copy resumes from the conversation, never from a pending effect: a call without a result is
 //! answered without running, since the original may run it; continuations and remembered approvals
-//! stay with the original. So the content of a copy may come from an untrusted source.
+//! stay with the original. So the content of a copy may come from an untrusted source. The sessions
+//! of its agents are copied along, each below the copy of the one that started it.
+//!
+//! A session that moves to another host keeps all of that ([`SessionCopy::moved`]): the caller has
+//! to know that the records come from a host that it trusts.
 
 #[cfg(test)]
 mod tests;
 
-use super::{SessionState, check_record, now_ms};
+use super::{BatchCall, SessionState, check_record, now_ms};
 use crate::{context::summary, journal::JournalError};
 use agent_host_types::{
     accounting::Accounting,
@@ -17,21 +21,37 @@ use agent_host_types::{
     id::{Digest, SessionId},
     message::Message,
     output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
+    turn::ChildSummary,
 };
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 /// The result of a call that had not started.
 const NOT_STARTED: &str =
     "This call did not run: the conversation was copied before it did, and continues without it.";
+
+/// The refusal of a session that only its own host can continue.
+const BOUND: &str = "it waits for agents or nodes, whose sessions only the host that began them can continue; give their answers there first";
 
 /// A copy in progress: takes the original's records one by one and returns the copy's.
 #[derive(Debug)]
 pub struct SessionCopy {
     from: SessionId,
     into: SessionId,
+    below: Below,
+    keeps_authority: bool,
     state: SessionState,
     next_seq: u64,
     blobs: HashSet<Digest>,
+    agents: BTreeMap<SessionId, SessionId>,
+}
+
+/// The place of a copied session among the others.
+#[derive(Clone, Copy, Debug)]
+enum Below {
+    /// Below none; as an agent's session it would not be found by the call that started it.
+    None,
+    /// Below the copy of another one.
+    Copied { from: SessionId, into: SessionId },
 }
 
 impl SessionCopy {
@@ -42,9 +62,36 @@ impl SessionCopy {
         Self {
             from,
             into,
+            below: Below::None,
+            keeps_authority: false,
             state: SessionState::default(),
             next_seq: 0,
             blobs: HashSet::new(),
+            agents: BTreeMap::new(),
+        }
+    }
+
+    /// Starts to copy the session of an agent, which the session of `parent` started and
+    /// [`Self::agents`] of its copy names.
+    #[must_use]
+    pub fn of_agent(parent: &Self, from: SessionId, into: SessionId) -> Self {
+        Self {
+            below: Below::Copied {
+                from: parent.from,
+                into: parent.into,
+            },
+            keeps_authority: parent.keeps_authority,
+            ..Self::new(from, into)
+        }
+    }
+
+    /// Keeps the open requests and the approvals of a session that moves here under its id. Its
+    /// records must come from a host that the operator trusts, and it must not continue there.
+    #[must_use]
+    pub fn moved(session: SessionId) -> Self {
+        Self {
+            keeps_authority: true,
+            ..Self::new(session, session)
         }
     }
 
@@ -61,11 +108,48 @@ impl SessionCopy {
             ))
         })?;
         self.blobs.extend(referenced_blobs(&record.event));
-        if let Event::SessionStarted { parent, .. } = &mut record.event {
-            // The call of the agent has the original's result.
-            *parent = None;
-        }
+        self.rename(&mut record.event);
         Ok(self.follow(record.at_ms, record.event))
+    }
+
+    /// Has an event name the copies of sessions in the place of the originals.
+    fn rename(&mut self, event: &mut Event) {
+        match event {
+            Event::SessionStarted { parent, .. } => match self.below {
+                Below::None => *parent = None,
+                Below::Copied { into, .. } => {
+                    if let Some(parent) = parent {
+                        parent.session = into;
+                    }
+                }
+            },
+            Event::AgentSpawned { session, .. } => {
+                let original = *session;
+                if self.from != self.into {
+                    let name = format!("{} {original}", self.into);
+                    *session = SessionId::from_hash(*blake3::hash(name.as_bytes()).as_bytes());
+                }
+                self.agents.insert(original, *session);
+            }
+            Event::CallSettled { child, .. } => self.rename_all(child),
+            Event::TurnEnded { outcome, .. } => self.rename_all(&mut outcome.summary.children),
+            _ => {}
+        }
+    }
+
+    fn rename_all<'s>(&self, children: impl IntoIterator<Item = &'s mut ChildSummary>) {
+        for child in children {
+            if let Some(copy) = self.agents.get(&child.session) {
+                child.session = *copy;
+            }
+        }
+    }
+
+    /// Returns the sessions of the agents that the records so far started, each with that of its
+    /// copy.
+    #[must_use]
+    pub fn agents(&self) -> &BTreeMap<SessionId, SessionId> {
+        &self.agents
     }
 
     /// Returns the blobs of the file parts of the records so far.
@@ -77,14 +161,27 @@ impl SessionCopy {
     /// Ends the copy after the records so far; returns the records that complete it.
     ///
     /// # Errors
-    /// [`JournalError::Corrupt`] if there was no record.
-    pub fn finish(mut self) -> Result<Vec<EventRecord>, JournalError> {
+    /// [`JournalError::Corrupt`] if there was no record, or the session waits for something that
+    /// cannot move with it.
+    pub fn finish(&mut self) -> Result<Vec<EventRecord>, JournalError> {
         let Some(at) = self.next_seq.checked_sub(1) else {
             return Err(JournalError::corrupt(format!(
                 "cannot copy session {}: it has no events",
                 self.from
             )));
         };
+        if self.keeps_authority {
+            let waits = |entry: &BatchCall| entry.is_spawned && entry.result.is_none();
+            let is_bound =
+                self.state.batch().iter().any(waits) || self.state.open_workflow().is_some();
+            return match is_bound {
+                true => Err(JournalError::corrupt(format!(
+                    "session {}: {BOUND}",
+                    self.from
+                ))),
+                false => Ok(Vec::new()),
+            };
+        }
         let (from, now) = (self.from, now_ms());
         let mut records = vec![self.follow(now, Event::SessionForked { from, at })];
         for entry in self.state.batch().to_vec() {
@@ -131,7 +228,11 @@ impl SessionCopy {
     fn check(&self, event: &Event) -> Result<(), &'static str> {
         match event {
             Event::SessionStarted { .. } if self.next_seq > 0 => Err("begins the session again"),
-            Event::SessionStarted { .. } => Ok(()),
+            Event::SessionStarted { parent, .. } => match (self.below, parent) {
+                (Below::Copied { from, .. }, Some(parent)) if parent.session == from => Ok(()),
+                (Below::Copied { .. }, _) => Err("begins another session than that of its agent"),
+                (Below::None, _) => Ok(()),
+            },
             _ if self.next_seq == 0 => Err("is not the beginning of a session"),
             Event::InputReceived { message, .. } if !message.is_input() => {
                 Err("is an input that is not a message of the user")

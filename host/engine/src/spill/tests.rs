@@ -218,7 +218,9 @@ fn user_message_keeps_its_text_and_moves_its_files() {
         ],
     );
     let stored = Blob::new(vec![7]);
-    let note = format!("the whole text is kept as blob {}", blob(&long).digest);
+    let whole = blob(&long);
+    let name = ArtifactName::of_file(whole.digest);
+    let note = format!("the whole text is the artifact `{name}`");
     let short = noted(&long, &"w".repeat(3 * FIFTH), &"w".repeat(FIFTH), &note);
     let expected = Message::parts(
         Role::User,
@@ -228,8 +230,37 @@ fn user_message_keeps_its_text_and_moves_its_files() {
             file("text/plain", FileData::Text(short)),
         ],
     );
-    assert_eq!(
-        spill_message(message),
-        (expected, vec![stored, blob(&long)])
-    );
+    let artifact = Event::ArtifactStored {
+        call_id: None,
+        tool: None,
+        name,
+        media_type: "text/plain".into(),
+        blob: whole.reference(),
+    };
+    let spilled = SpilledMessage {
+        message: expected,
+        stored: vec![artifact],
+        blobs: vec![stored, whole],
+    };
+    assert_eq!(spill_message(message), spilled);
+}
+
+/// A client chooses the name of its file.
+#[test]
+fn artifact_of_a_file_has_its_name_or_its_digest() {
+    let digest = Digest::of(b"text");
+    let hex = digest.hex();
+    let short: String = hex.chars().take(8).collect();
+    let cases = [
+        (Some("app.log"), format!("files/{short}/app.log")),
+        (Some("logs/app.log"), format!("files/{short}/logs/app.log")),
+        (Some("../../etc/passwd"), format!("files/{hex}.txt")),
+        (Some("/etc/passwd"), format!("files/{hex}.txt")),
+        (Some("a\u{1b}[2J"), format!("files/{hex}.txt")),
+        (Some(""), format!("files/{hex}.txt")),
+        (None, format!("files/{hex}.txt")),
+    ];
+    for (filename, expected) in cases {
+        assert_eq!(artifact_of_file(filename, digest).as_str(), expected);
+    }
 }

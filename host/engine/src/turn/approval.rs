@@ -4,6 +4,7 @@ use super::{Agent, Prompts, Step, StepResult, Timing, TurnContext, review::fallb
 use crate::{
     policy::{CallRequest, Ruling, decide_call},
     session::{BatchCall, Session, now_ms},
+    text,
 };
 use agent_host_types::{
     continuation::PendingCall,
@@ -12,6 +13,9 @@ use agent_host_types::{
     tool::{Effect, RegisteredTool, ToolRuntime},
 };
 use serde_json::{Map, Value};
+
+/// The maximum size of a tool's description in a request for approval, in bytes; the rest is cut.
+const MAX_DESCRIPTION_BYTES: usize = 300;
 
 impl Agent {
     pub(super) fn check_approval(&self, session: &mut Session, cx: &TurnContext<'_>) -> StepResult {
@@ -158,6 +162,7 @@ impl Agent {
             call_id: entry.call.id.clone(),
             tool: entry.call.name.clone(),
             title: tool.definition.title.clone(),
+            description: summary(&tool.definition.description),
             effect: tool.effect,
             input_digest: object_digest(&input),
             requested_input: requested.filter(|requested| *requested != input),
@@ -175,6 +180,12 @@ impl Agent {
             .iter()
             .find(|tool| tool.definition.name == name)
     }
+}
+
+/// Returns a tool's description of itself in one bounded line.
+fn summary(description: &str) -> String {
+    let words: Vec<&str> = description.split_whitespace().collect();
+    text::sanitize(&words.join(" "), MAX_DESCRIPTION_BYTES)
 }
 
 /// Returns a unique name for a request: its position in the journal, since one turn may have

@@ -2,7 +2,10 @@
 //! earlier turn left open. Nothing is recorded before every check has passed.
 
 use super::{Agent, Step, Transition, TurnContext, execute, resume};
-use crate::{session::Session, spill::spill_message};
+use crate::{
+    session::Session,
+    spill::{SpilledMessage, spill_message},
+};
 use agent_host_types::{
     event::Event,
     failure::{ToolErrorCode, ToolFailure},
@@ -71,9 +74,14 @@ impl Agent {
         record_interruption(session);
         self.supersede_workflow(session);
         self.answer_open(session, cx);
-        let (message, blobs) = spill_message(message);
+        let SpilledMessage {
+            message,
+            stored: mut events,
+            blobs,
+        } = spill_message(message);
         let by = cx.actors.sent_by();
-        session.record(Event::InputReceived { message, by }, blobs);
+        events.push(Event::InputReceived { message, by });
+        session.record_all(events, blobs);
         Transition::to(Step::CheckBudgets)
     }
 

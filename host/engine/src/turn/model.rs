@@ -135,6 +135,9 @@ impl Agent {
                 .as_ref()
                 .map(|schema| schema.schema().clone()),
         };
+        for hook in &self.hooks {
+            hook.prepare_request(session, &mut request);
+        }
         let system = request
             .system
             .as_deref()
@@ -292,17 +295,15 @@ impl Agent {
 
     /// Returns the system prompt, with the schema of the answer if there is one.
     pub(super) fn system(&self, session: &Session) -> Option<String> {
-        let system = session.state().system();
-        let Some(schema) = &self.settings.output_schema else {
-            return system.map(str::to_owned);
-        };
-        let form = format!(
-            "Your final answer must be one JSON value that fits this JSON Schema, and nothing else:\n{}",
-            schema.schema()
-        );
-        Some(match system {
-            Some(system) => format!("{system}\n\n{form}"),
-            None => form,
-        })
+        let schema = self.settings.output_schema.as_ref().map(|schema| {
+            format!(
+                "Your final answer must be one JSON value that fits this JSON Schema, and nothing else:\n{}",
+                schema.schema()
+            )
+        });
+        let own = session.state().system().map(str::to_owned);
+        let added = self.hooks.iter().filter_map(|hook| hook.prompt(session));
+        let parts: Vec<String> = own.into_iter().chain(added).chain(schema).collect();
+        (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 }

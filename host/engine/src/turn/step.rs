@@ -8,10 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A step of the standard pipeline, in its order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// Check the budgets for another model call.
+    #[default]
     CheckBudgets,
     /// Call the model.
     CallModel,
@@ -31,7 +32,8 @@ pub enum Step {
 pub struct StepResult {
     /// The output of the step.
     pub output: StepOutput,
-    /// The transition that follows.
+    /// The transition that follows; in JSON, without it the turn continues with the first step.
+    #[serde(default)]
     pub transition: Transition,
 }
 
@@ -46,13 +48,16 @@ pub enum StepOutput {
     /// The results of the batch, in the order of the calls.
     Tool {
         /// One result per call.
+        #[serde(default)]
         results: Vec<ToolResult>,
     },
     /// A call asks the user.
     Human {
         /// The call; the host's value, no text of the tool.
+        #[serde(default)]
         call_id: CallId,
         /// The tool.
+        #[serde(default)]
         tool: String,
         /// The question.
         question: Question,
@@ -66,6 +71,7 @@ pub enum Transition {
     /// The turn continues with another step.
     Continue {
         /// The step.
+        #[serde(default)]
         next_step: Step,
     },
     /// The turn ends.
@@ -73,6 +79,12 @@ pub enum Transition {
         /// The end.
         end: Box<TurnEnd>,
     },
+}
+
+impl Default for Transition {
+    fn default() -> Self {
+        Self::to(Step::default())
+    }
 }
 
 impl Transition {

@@ -18,6 +18,8 @@ mod harness;
 mod hooks;
 mod interrupted;
 mod limits;
+mod middleware;
+mod modes;
 mod questions;
 mod restarts;
 mod reviews;

@@ -309,24 +309,78 @@ impl SessionSource for StoredSession<'_> {
     fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
         self.shared.blob(digest)
     }
+
+    fn agents(&self) -> Result<Vec<Box<dyn SessionSource + '_>>, JournalError> {
+        let family = self.shared.state().descendants(self.session);
+        let boxed = |session| {
+            let shared = self.shared;
+            Box::new(StoredSession { shared, session }) as Box<dyn SessionSource>
+        };
+        Ok(family.into_iter().map(boxed).collect())
+    }
 }
 
-/// A session that is collected and then stored as a whole.
-#[derive(Default)]
-pub(super) struct Batch {
+/// New sessions that are collected and then stored together.
+pub(super) struct NewSessions {
+    shared: Arc<Shared>,
+    claimed: Vec<NewSession>,
+}
+
+/// A new session, and what is collected of it.
+struct NewSession {
+    claim: Claim,
     rows: Vec<Arc<Row>>,
-    pub(super) blobs: Vec<Arc<Blob>>,
+    blobs: Vec<Arc<Blob>>,
 }
 
-impl SessionSink for Batch {
+impl NewSessions {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            claimed: Vec::new(),
+        }
+    }
+
+    fn current(&mut self) -> Result<&mut NewSession, JournalError> {
+        let last = self.claimed.last_mut();
+        last.ok_or_else(|| JournalError::storage("no session was begun"))
+    }
+
+    /// Stores all of them.
+    pub(super) fn store(self) -> Result<(), JournalError> {
+        for new in &self.claimed {
+            new.claim.write(&new.rows, &new.blobs)?;
+        }
+        Ok(())
+    }
+}
+
+impl SessionSink for NewSessions {
+    fn begin(&mut self, session: SessionId) -> Result<(), JournalError> {
+        self.claimed.push(NewSession {
+            claim: self.shared.claim_new(session)?,
+            rows: Vec::new(),
+            blobs: Vec::new(),
+        });
+        Ok(())
+    }
+
     fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
         let row = Row::encode(record).map_err(JournalError::corrupt)?;
-        self.rows.push(Arc::new(row));
+        self.current()?.rows.push(Arc::new(row));
         Ok(())
     }
 
     fn blob(&mut self, blob: Blob) -> Result<(), JournalError> {
-        self.blobs.push(Arc::new(blob));
+        self.current()?.blobs.push(Arc::new(blob));
+        Ok(())
+    }
+
+    fn blobs_of(&mut self, source: &dyn SessionSource) -> Result<(), JournalError> {
+        for digest in source.blobs()? {
+            let blob = self.shared.state().blob(digest);
+            self.current()?.blobs.extend(blob);
+        }
         Ok(())
     }
 }
@@ -359,12 +413,6 @@ impl Claim {
         let Self { shared, session } = self;
         let mut state = shared.state();
         state.write(&shared.location, *session, rows, blobs)
-    }
-
-    /// Stores the whole session, and returns its id.
-    pub(super) fn store(self, batch: &Batch) -> Result<SessionId, JournalError> {
-        self.write(&batch.rows, &batch.blobs)?;
-        Ok(self.session)
     }
 }
 

@@ -359,6 +359,15 @@ impl SessionSource for StoredSession<'_> {
     fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
         self.database.read_blob(digest)
     }
+
+    fn agents(&self) -> Result<Vec<Box<dyn SessionSource + '_>>, JournalError> {
+        let (_, family) = self.database.reader().family(self.session)?;
+        let boxed = |session| {
+            let database = self.database;
+            Box::new(StoredSession { database, session }) as Box<dyn SessionSource>
+        };
+        Ok(family.into_iter().map(boxed).collect())
+    }
 }
 
 /// Reads the events of a page as they are stored.

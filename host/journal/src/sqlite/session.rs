@@ -1,13 +1,13 @@
-//! Sessions that are written or removed as a whole: each in one transaction on a connection of its own,
-//! so that a crash or an error leaves all of it or nothing. The session is claimed meanwhile. Other
+//! Sessions that are written or removed as a whole: in one transaction on a connection of its own, so
+//! that a crash or an error leaves all of it or nothing. The sessions are claimed meanwhile. Other
 //! writers wait, which takes about 15 s for a million events.
 
 use super::{database::Database, lock::SessionLock, read::StoredSession, writer::write};
 use crate::{
-    copy::{self, SessionSink},
+    copy::{self, SessionSink, SessionSource},
     error::{Location, StoreError},
     row::Row,
-    transfer::{self, Import},
+    transfer::{self, ImportAs},
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{event::EventRecord, id::SessionId, output::Blob};
@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-/// A claimed session in a transaction.
+/// A session in a transaction.
 pub(crate) struct SessionWriter<'a> {
     tx: &'a Transaction<'a>,
     location: &'a Location,
@@ -71,41 +71,89 @@ impl<'a> SessionWriter<'a> {
     }
 }
 
-impl SessionSink for SessionWriter<'_> {
-    fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
-        let row = Row::encode(record).map_err(JournalError::corrupt)?;
-        write(self.tx, self.location, self.session, &[Arc::new(row)], &[])?;
-        Ok(())
+/// New sessions in one transaction, each claimed.
+struct NewSessions<'a> {
+    database: &'a Database,
+    tx: &'a Transaction<'a>,
+    /// The session that is written, and its lock, after those that are complete.
+    claimed: Vec<(SessionId, SessionLock)>,
+}
+
+impl NewSessions<'_> {
+    /// Returns the session that is written.
+    fn current(&self) -> Result<SessionId, JournalError> {
+        let last = self.claimed.last().map(|(session, _)| *session);
+        last.ok_or_else(|| JournalError::storage("no session was begun"))
     }
 
-    fn blob(&mut self, blob: Blob) -> Result<(), JournalError> {
-        write(self.tx, self.location, self.session, &[], &[Arc::new(blob)])?;
+    fn write(&self, rows: &[Arc<Row>], blobs: &[Arc<Blob>]) -> Result<(), JournalError> {
+        let location = self.database.location();
+        write(self.tx, location, self.current()?, rows, blobs)?;
         Ok(())
     }
 }
 
+impl SessionSink for NewSessions<'_> {
+    fn begin(&mut self, session: SessionId) -> Result<(), JournalError> {
+        let lock = self.database.claim_new(session)?;
+        self.claimed.push((session, lock));
+        Ok(())
+    }
+
+    fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
+        let row = Row::encode(record).map_err(JournalError::corrupt)?;
+        self.write(&[Arc::new(row)], &[])
+    }
+
+    fn blob(&mut self, blob: Blob) -> Result<(), JournalError> {
+        self.write(&[], &[Arc::new(blob)])
+    }
+
+    fn blobs_of(&mut self, source: &dyn SessionSource) -> Result<(), JournalError> {
+        let writer = SessionWriter::new(self.tx, self.database.location(), self.current()?);
+        Ok(writer.add_blobs_of(source.session())?)
+    }
+}
+
 impl Database {
-    /// Runs the operation on a claimed session in one transaction, which is rolled back if it fails.
+    /// Runs the operation in one transaction, which is rolled back if it fails.
     fn transact<T>(
         &self,
-        session: SessionId,
-        lock: &SessionLock,
-        operation: impl FnOnce(&mut SessionWriter<'_>) -> Result<T, JournalError>,
+        operation: impl FnOnce(&Transaction<'_>) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
         let failed = StoreError::sqlite(self.location(), "write the journal");
         let mut db = self.connect_writer()?;
         let tx = db
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failed)?;
-        let done = operation(&mut SessionWriter::new(&tx, self.location(), session))?;
+        let done = operation(&tx)?;
         tx.commit().map_err(failed)?;
-        if let Some(mark) = self.reader().mark(session)? {
-            lock.set_mark(&mark);
+        Ok(done)
+    }
+
+    /// Writes new sessions in one transaction.
+    fn create_all<T>(
+        &self,
+        operation: impl FnOnce(&mut dyn SessionSink) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
+        let (done, claimed) = self.transact(|tx| {
+            let mut new = NewSessions {
+                database: self,
+                tx,
+                claimed: Vec::new(),
+            };
+            let done = operation(&mut new)?;
+            Ok((done, new.claimed))
+        })?;
+        for (session, lock) in claimed {
+            if let Some(mark) = self.reader().mark(session)? {
+                lock.set_mark(&mark);
+            }
         }
         Ok(done)
     }
 
-    fn stored(&self, session: SessionId) -> Result<StoredSession<'_>, JournalError> {
+    pub(super) fn stored(&self, session: SessionId) -> Result<StoredSession<'_>, JournalError> {
         self.must_exist(session)?;
         let database = self;
         Ok(StoredSession { database, session })
@@ -114,11 +162,7 @@ impl Database {
     pub(crate) fn fork(&self, from: SessionId, at: Option<u64>) -> Result<SessionId, JournalError> {
         let into = SessionId::new();
         let source = self.stored(from)?;
-        let lock = self.claim_new(into)?;
-        self.transact(into, &lock, |new| {
-            copy::fork(&source, into, at, new)?;
-            Ok(new.add_blobs_of(from)?)
-        })?;
+        self.create_all(|new| copy::fork(&source, into, at, new))?;
         Ok(into)
     }
 
@@ -133,13 +177,9 @@ impl Database {
     pub(crate) fn import(
         &self,
         file: &mut dyn BufRead,
-        as_new: bool,
+        how: ImportAs,
     ) -> Result<SessionId, JournalError> {
-        let import = Import::open(file, as_new)?;
-        let into = import.target();
-        let lock = self.claim_new(into)?;
-        self.transact(into, &lock, |new| import.read(new))?;
-        Ok(into)
+        self.create_all(|new| transfer::import(file, how, new))
     }
 
     pub(crate) fn delete(&self, session: SessionId) -> Result<(), JournalError> {
@@ -152,7 +192,7 @@ impl Database {
         let locks = locks.collect::<Result<Vec<_>, _>>()?;
         // Those of agents go first, so that none is left without the one that started it.
         for (session, lock) in family.into_iter().zip(locks).rev() {
-            self.transact(session, &lock, |gone| Ok(gone.remove()?))?;
+            self.transact(|tx| Ok(SessionWriter::new(tx, self.location(), session).remove()?))?;
             lock.remove();
         }
         Ok(())

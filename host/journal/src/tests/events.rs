@@ -319,6 +319,7 @@ fn pending(call_id: &CallId) -> PendingCall {
         call_id: call_id.clone(),
         tool: "write_file".to_owned(),
         title: Some("Write a file".to_owned()),
+        description: String::new(),
         effect: Effect::Effectful,
         input: serde_json::Map::new(),
         input_digest: Digest::of(b"{}"),

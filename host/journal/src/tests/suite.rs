@@ -2,6 +2,7 @@
 
 mod approvals;
 mod copies;
+mod families;
 mod journals;
 mod prune;
 mod reads;
@@ -59,6 +60,11 @@ macro_rules! suite {
                 copies::blob_is_removed_with_its_last_session
                 copies::delete_of_a_session_in_use_is_refused
                 copies::session_of_an_agent_stays_with_its_parent
+                families::fork_takes_the_agents_along
+                families::export_takes_the_agents_along
+                families::import_takes_no_session_that_none_started
+                families::sealed_session_keeps_what_waits
+                families::sealed_session_that_waits_for_an_agent_is_refused
                 journals::events_of_all_kinds_come_back_unchanged
                 journals::events_before_their_barrier_are_not_durable
                 journals::drop_stores_the_queue_and_frees_the_session

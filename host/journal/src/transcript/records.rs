@@ -4,7 +4,7 @@ use super::{Entry, Transcript};
 use agent_host_engine::{
     artifact::result_name,
     session::now_ms,
-    spill::{spill_message, spill_output},
+    spill::{SpilledMessage, spill_message, spill_output},
 };
 use agent_host_types::{
     accounting::Accounting,
@@ -62,8 +62,13 @@ impl Records {
             part.validate()
                 .map_err(|why| format!("has a part {index} that {why}"))?;
         }
-        let (message, blobs) = spill_message(Message::parts(Role::User, parts));
+        let SpilledMessage {
+            message,
+            stored,
+            blobs,
+        } = spill_message(Message::parts(Role::User, parts));
         self.keep(blobs);
+        self.events.extend(stored);
         self.events.push(Event::InputReceived { message, by: None });
         Ok(())
     }

@@ -3,7 +3,7 @@
 mod fuzz;
 
 use super::Transcript;
-use crate::{JournalStore as _, MemoryStore};
+use crate::{ImportAs, JournalStore as _, MemoryStore};
 use agent_host_types::{
     accounting::Accounting,
     event::Event,
@@ -33,7 +33,7 @@ async fn imported(text: &str) -> (Vec<Event>, Vec<String>) {
     let transcript = read(text);
     let store = MemoryStore::default();
     let file = Box::new(Cursor::new(transcript.export().unwrap()));
-    let session = store.import(file, /*as_new*/ false).await.unwrap();
+    let session = store.import(file, ImportAs::Copy).await.unwrap();
     for blob in &transcript.blobs {
         assert_eq!(store.read_blob(blob.digest).await.unwrap(), blob.bytes);
     }

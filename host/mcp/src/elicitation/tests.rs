@@ -21,6 +21,7 @@ fn call(decisions: &[DecisionKind]) -> PendingCall {
         call_id: CallId("client-1".to_owned()),
         tool: "write_file".to_owned(),
         title: Some("Write a\nfile".to_owned()),
+        description: String::new(),
         effect: Effect::Effectful,
         input: Map::from_iter([("path".to_owned(), json!("a\u{202e}b"))]),
         input_digest: Digest::of(b"x"),

@@ -26,7 +26,7 @@ use agent_host_engine::{
     session::Session,
     turn::{Agent, Prompts},
 };
-use agent_host_journal::Transcript;
+use agent_host_journal::{ImportAs, Transcript};
 use agent_host_types::{
     event::Event,
     id::{Digest, SessionId},
@@ -318,7 +318,7 @@ async fn import(
         .map_err(|error| ApiError::invalid(error.to_string()))?
         .with_session(id);
     let file = Box::new(Cursor::new(transcript.export()?));
-    service.host.store().import(file, false).await?;
+    service.host.store().import(file, ImportAs::Copy).await?;
     let journal = service.host.store().open_session(id).await?;
     Ok(Session::resume(journal).await?)
 }

@@ -321,6 +321,7 @@ fn built_in(config: &Config) -> Layer {
             Timing::InOrder => "in-order",
         },
         "search-tools-from": config.search_tools_from,
+        "todo-list": config.todo_list,
         "agent-depth": config.agent_depth,
         "context": context,
         "session": {

@@ -12,7 +12,7 @@ use toml::{Table, Value};
 
 /// The keys that a project may always choose: models (of providers that the user has), prompts and
 /// the style of replies.
-const HARMLESS: [&str; 15] = [
+const HARMLESS: [&str; 16] = [
     "model",
     "fallback",
     "system",
@@ -20,6 +20,7 @@ const HARMLESS: [&str; 15] = [
     "skills",
     "agents",
     "search-tools-from",
+    "todo-list",
     "settings.thinking",
     "settings.reasoning-summary",
     "settings.temperature",

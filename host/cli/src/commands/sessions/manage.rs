@@ -5,7 +5,7 @@ use crate::{
     terminal::{Terminal, YELLOW, bytes, escape, escape_line},
 };
 use agent_host_engine::journal::JournalError;
-use agent_host_journal::{JournalStore, KeepReason, Pruned, Retention, Transcript};
+use agent_host_journal::{ImportAs, JournalStore, KeepReason, Pruned, Retention, Transcript};
 use agent_host_types::id::SessionId;
 use std::{
     fs::{File, OpenOptions},
@@ -137,7 +137,11 @@ pub(super) async fn import(
             Box::new(file)
         }
     };
-    let session = store.import(exported, as_new).await?;
+    let how = match as_new {
+        true => ImportAs::NewCopy,
+        false => ImportAs::Copy,
+    };
+    let session = store.import(exported, how).await?;
     report_new_session(session, terminal);
     Ok(Exit::Done)
 }
@@ -204,12 +208,12 @@ pub(super) async fn recover(
 }
 
 /// Prints the id of a new session.
-fn report_new_session(session: SessionId, terminal: &Terminal) {
+pub(super) fn report_new_session(session: SessionId, terminal: &Terminal) {
     terminal.println(&session.to_string());
     terminal.note(&format!("To go on: agent-host sessions resume {session}"));
 }
 
-fn file_failure(path: &Path, verb: &str, why: &dyn std::fmt::Display) -> Failure {
+pub(super) fn file_failure(path: &Path, verb: &str, why: &dyn std::fmt::Display) -> Failure {
     Failure::usage(format!(
         "cannot {verb} {}: {why}; give another file",
         path.display()

@@ -16,6 +16,7 @@ fn call(decisions: &[DecisionKind]) -> PendingCall {
         call_id: CallId("c1".to_owned()),
         tool: "write_file".to_owned(),
         title: None,
+        description: String::new(),
         effect: Effect::Effectful,
         input: serde_json::Map::new(),
         input_digest: Digest::of(b""),

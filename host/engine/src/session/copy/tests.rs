@@ -23,6 +23,7 @@ fn pending(id: &str) -> PendingCall {
         call_id: call_id(id),
         tool: "send".into(),
         title: None,
+        description: String::new(),
         effect: Effect::Effectful,
         input: Map::new(),
         input_digest: json_digest(&json!({})),

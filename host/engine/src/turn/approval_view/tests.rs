@@ -25,6 +25,7 @@ fn call(text: &str) -> PendingCall {
         call_id: CallId("c1".to_owned()),
         tool: "wipe".to_owned(),
         title: Some(text.to_owned()),
+        description: String::new(),
         effect: Effect::Effectful,
         input: Map::from_iter([(text.to_owned(), json!(text))]),
         input_digest: Digest::of(b"x"),

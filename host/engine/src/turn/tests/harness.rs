@@ -5,7 +5,7 @@ pub(super) use super::doubles::*;
 use crate::{
     session::{Session, SessionStart},
     tool::Invocation,
-    turn::{Actors, Agent, ContinuationKey, Prompts, Settings, TurnContext},
+    turn::{Actors, Agent, ContinuationKey, Prompts, Settings, StandardMode, TurnContext},
 };
 use agent_host_types::{
     approval::{ApprovalRule, Decision},
@@ -80,6 +80,7 @@ impl Bench {
             tools,
             agents: None,
             hooks: Vec::new(),
+            mode: Arc::new(StandardMode),
             workflow: None,
             key: ContinuationKey::new([7; 32]),
             settings: Settings {

@@ -1,6 +1,7 @@
 //! Exported sessions: missing blobs, and files with a changed byte.
 
 use super::{Database, every_event, fresh, input, record, text};
+use crate::ImportAs;
 use agent_host_engine::journal::{Journal as _, JournalError};
 use agent_host_types::{
     event::{Event, EventRecord},
@@ -28,8 +29,8 @@ async fn filled() -> (TempDir, Database, Vec<EventRecord>, [Blob; 2]) {
     (dir, store, records, blobs)
 }
 
-fn import(store: &Database, mut file: &[u8], as_new: bool) -> Result<SessionId, JournalError> {
-    store.import(&mut file, as_new)
+fn import(store: &Database, mut file: &[u8], how: ImportAs) -> Result<SessionId, JournalError> {
+    store.import(&mut file, how)
 }
 
 /// Whether a blob or its reference is missing, the export names it and writes nothing.
@@ -110,7 +111,7 @@ mod fuzz {
         fn import_of_a_changed_file_is_refused(place in 0..FILE.len(), mask in 1..=u8::MAX) {
             let mut file = FILE.clone();
             file[place] ^= mask;
-            prop_assert!(import(&STORE.1, &file, true).is_err());
+            prop_assert!(import(&STORE.1, &file, ImportAs::NewCopy).is_err());
             prop_assert_eq!(STORE.1.list().unwrap(), []);
         }
     }

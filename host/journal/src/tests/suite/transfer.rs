@@ -2,7 +2,7 @@
 
 use super::{Backend, ids, read};
 use crate::{
-    JournalStore,
+    ImportAs, JournalStore,
     tests::{
         every_event, record,
         sqlite::transfer::{FILE, sealed, small},
@@ -50,20 +50,20 @@ impl Write for Buffer {
     }
 }
 
-async fn exported(store: &dyn JournalStore, session: SessionId) -> Vec<u8> {
+pub(super) async fn exported(store: &dyn JournalStore, session: SessionId) -> Vec<u8> {
     let buffer = Buffer::default();
     let out = Box::new(buffer.clone());
     store.export(session, out).await.unwrap();
     buffer.0.lock().unwrap().clone()
 }
 
-async fn import(
+pub(super) async fn import(
     store: &dyn JournalStore,
     file: &[u8],
-    as_new: bool,
+    how: ImportAs,
 ) -> Result<SessionId, JournalError> {
     store
-        .import(Box::new(Cursor::new(file.to_vec())), as_new)
+        .import(Box::new(Cursor::new(file.to_vec())), how)
         .await
 }
 
@@ -90,7 +90,10 @@ pub(super) async fn exported_session_is_imported<P: Backend>(backend: &P) {
     let file = exported(&*store, session).await;
     let elsewhere = P::default();
     let other = elsewhere.open().await;
-    assert_eq!(import(&*other, &file, false).await.unwrap(), session);
+    assert_eq!(
+        import(&*other, &file, ImportAs::Copy).await.unwrap(),
+        session
+    );
     let found = read(&*other, session).await.unwrap();
     assert_eq!(found[..records.len()], records);
     let events: Vec<Event> = found.into_iter().map(|record| record.event).collect();
@@ -102,7 +105,7 @@ pub(super) async fn exported_session_is_imported<P: Backend>(backend: &P) {
     let elsewhere = P::default();
     let third = elsewhere.open().await;
     let file = exported(&*other, session).await;
-    import(&*third, &file, false).await.unwrap();
+    import(&*third, &file, ImportAs::Copy).await.unwrap();
     third.delete(session).await.unwrap();
     assert_eq!(ids(&*third).await, []);
 }
@@ -112,9 +115,9 @@ pub(super) async fn session_that_exists_is_imported_as_new(backend: &impl Backen
     let (records, blobs) = filled(&*store).await;
     let session = records[0].session;
     let file = exported(&*store, session).await;
-    let refused = import(&*store, &file, false).await.unwrap_err();
+    let refused = import(&*store, &file, ImportAs::Copy).await.unwrap_err();
     assert!(matches!(refused, JournalError::Exists(_)), "{refused:?}");
-    let new = import(&*store, &file, true).await.unwrap();
+    let new = import(&*store, &file, ImportAs::NewCopy).await.unwrap();
     assert_ne!(new, session);
     let found = read(&*store, new).await.unwrap().into_iter();
     let events: Vec<Event> = found.map(|record| record.event).collect();
@@ -133,8 +136,8 @@ pub(super) async fn forged_files_are_refused(backend: &impl Backend) {
     let file_part = json!({"type": "file", "media_type": "text/plain", "data": {"type": "blob", "value": {"digest": Blob::new(b"y".to_vec()).digest, "size": 1}}});
     let missing = Blob::new(b"y".to_vec()).digest;
     for (line, pointer, value, expected) in [
-        (0, "/format", json!("zip"), "line 1 says that the file is `zip` 1, and this program reads `agent-host-session` 1".to_owned()),
-        (0, "/version", json!(2), "line 1 says that the file is `agent-host-session` 2, and this program reads `agent-host-session` 1".to_owned()),
+        (0, "/format", json!("zip"), "line 1 says that the file is `zip` 1, and this program reads `agent-host-session` 1 and 2".to_owned()),
+        (0, "/version", json!(3), "line 1 says that the file is `agent-host-session` 3, and this program reads `agent-host-session` 1 and 2".to_owned()),
         (0, "/session", json!("../x"), "line 1 is not what is expected there".to_owned()),
         (0, "/events", json!(3), "line 4 is not what is expected there".to_owned()),
         (0, "/events", json!(1), "line 3 is not what is expected there".to_owned()),
@@ -154,7 +157,7 @@ pub(super) async fn forged_files_are_refused(backend: &impl Backend) {
     ] {
         let mut lines = small();
         *lines[line].pointer_mut(pointer).unwrap() = value;
-        let error = text(import(&*store, &sealed(&lines), false).await);
+        let error = text(import(&*store, &sealed(&lines), ImportAs::Copy).await);
         let expected = format!("cannot import the session: {expected}");
         assert!(error.starts_with(&expected), "{error}\n  is not\n{expected}");
         assert!(error.ends_with("nothing was stored, export the session again"), "{error}");
@@ -163,17 +166,19 @@ pub(super) async fn forged_files_are_refused(backend: &impl Backend) {
     let mut longer = sealed(&small());
     longer.extend(b"\n");
     assert_eq!(
-        text(import(&*store, &longer, false).await),
+        text(import(&*store, &longer, ImportAs::Copy).await),
         "cannot import the session: line 6 comes after the last one; nothing was stored, export the session again"
     );
-    let imported = import(&*store, &sealed(&small()), false).await.unwrap();
+    let imported = import(&*store, &sealed(&small()), ImportAs::Copy)
+        .await
+        .unwrap();
     assert!(read(&*store, imported).await.is_ok());
 }
 
 pub(super) async fn truncated_file_is_refused(backend: &impl Backend) {
     let store = backend.open().await;
     for length in 0..FILE.len() {
-        let error = text(import(&*store, &FILE[..length], false).await);
+        let error = text(import(&*store, &FILE[..length], ImportAs::Copy).await);
         assert!(
             error.contains("has no end: the file was cut off there")
                 || error.contains("is missing: the file was cut off before it"),

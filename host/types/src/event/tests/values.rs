@@ -121,6 +121,7 @@ pub(crate) fn pending() -> PendingCall {
         call_id: id(),
         tool: "write_file".into(),
         title: Some("Write".into()),
+        description: "Writes a file.".into(),
         effect: Effect::Effectful,
         input: map(),
         requested_input: Some(Map::new()),
