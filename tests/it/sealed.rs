@@ -81,19 +81,44 @@ fn another_host_submits_the_results() {
     let again = ask(&second, &server, &submit);
     assert_eq!(again.code, Some(2), "{again:?}");
     let again = import(&second, &sealed(&first), &["--sealed", "key"]);
-    assert_eq!(again.code, Some(2), "{again:?}");
-    assert!(again.stderr.contains("exists already"), "{}", again.stderr);
+    assert_eq!(again.code, Some(1), "{again:?}");
+    assert!(
+        again.stderr.contains("there is a session of this id"),
+        "{}",
+        again.stderr
+    );
 }
 
-/// A call that waits for approval runs where it is approved, under the grants of that host.
+/// A call that waits for approval is approved on the other host, and goes on there.
 #[test]
 fn another_host_approves_the_call() {
+    let config = CONFIG.replace("\"never\"", "[\"approve\", \"reject\"]");
+    let (first, second) = (host(KEY), host(KEY));
+    first.configure(&config);
+    second.configure(&config);
+    let server = ChatServer::start(vec![Answer::calls(&[("pay", json!({ "amount": 1 }))])]);
+    let ran = ask(&first, &server, &["--permission-prompts", "later", "pay"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let (_, there) = moved(&first, &second);
+    let decide = [
+        "--resume",
+        &there,
+        "--decide",
+        "call_0=approve",
+        "--output-format",
+        "json",
+    ];
+    let ran = ask(&second, &server, &decide);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert_eq!(ran.json()["outcome"]["type"], "pending-tool-calls");
+}
+
+/// What was shown is what is approved: the same tool over another directory is not the same.
+#[test]
+fn call_of_a_tool_with_other_grants_is_not_approved() {
     let (first, second) = (host(KEY), host(KEY));
     let write = json!({ "path": "note.txt", "content": "hello" });
-    let server = ChatServer::start(vec![
-        Answer::calls(&[("write_file", write)]),
-        Answer::text("Written."),
-    ]);
+    let server = ChatServer::start(vec![Answer::calls(&[("write_file", write)])]);
     let ran = ask(&first, &server, &["--permission-prompts", "later", "write"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     let (_, there) = moved(&first, &second);
@@ -102,13 +127,15 @@ fn another_host_approves_the_call() {
         &server,
         &["--resume", &there, "--decide", "call_0=approve"],
     );
-    assert_eq!(
-        (ran.code, ran.stdout.as_str()),
-        (Some(0), "Written.\n"),
-        "{ran:?}"
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("is not what it was when the call was shown"),
+        "{}",
+        ran.stderr
     );
     let written = |env: &TestEnv| env.work().join("note.txt").exists();
-    assert_eq!((written(&first), written(&second)), (false, true));
+    assert_eq!((written(&first), written(&second)), (false, false));
 }
 
 /// Each refusal says why, and stores nothing.

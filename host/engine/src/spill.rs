@@ -21,6 +21,10 @@ mod tests;
 /// The inline text of one result, all parts together, in bytes. The rest is in a blob.
 pub const INLINE_TEXT_BYTES: usize = 50 * 1024;
 
+/// The inline text of the files of one user message, all together, in bytes: about a quarter of a
+/// window of 200,000 tokens, since the user attaches a file to have it read.
+pub const INLINE_FILE_BYTES: usize = 200 * 1024;
+
 /// A result in the form that the journal stores, with its blobs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpilledOutput {
@@ -176,10 +180,12 @@ pub struct SpilledMessage {
 #[must_use]
 pub fn spill_message(mut message: Message) -> SpilledMessage {
     let (mut stored, mut blobs) = (Vec::new(), Vec::new());
-    let mut budget = Budget::default();
+    let mut budget = Budget {
+        left: INLINE_FILE_BYTES,
+    };
     let parts = std::mem::take(&mut message.content).into_iter();
     let parts = parts.map(|part| {
-        let mut part = store_bytes(part, &mut blobs);
+        let mut part = store_bytes(as_text_if_long(part), &mut blobs);
         if let ContentPart::File(FilePart {
             data: FileData::Text(text),
             media_type,
@@ -208,6 +214,29 @@ pub fn spill_message(mut message: Message) -> SpilledMessage {
         message,
         stored,
         blobs,
+    }
+}
+
+/// Returns a long file that is text as text, which can be cut.
+fn as_text_if_long(part: ContentPart) -> ContentPart {
+    match part {
+        ContentPart::File(FilePart {
+            media_type,
+            data: FileData::Bytes(bytes),
+            filename,
+        }) => {
+            let is_text = media_type.starts_with("text/") && bytes.len() > INLINE_TEXT_BYTES;
+            let data = match is_text.then(|| str::from_utf8(&bytes)) {
+                Some(Ok(text)) => FileData::Text(text.to_owned()),
+                Some(Err(_)) | None => FileData::Bytes(bytes),
+            };
+            ContentPart::File(FilePart {
+                media_type,
+                data,
+                filename,
+            })
+        }
+        other => other,
     }
 }
 

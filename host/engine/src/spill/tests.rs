@@ -208,41 +208,68 @@ fn parts_share_one_budget_of_inline_text() {
 
 #[test]
 fn user_message_keeps_its_text_and_moves_its_files() {
-    let long = "w".repeat(2 * INLINE_TEXT_BYTES);
-    let message = Message::parts(
-        Role::User,
-        vec![
-            text(&long),
-            file("image/png", FileData::Bytes(vec![7])),
-            file("text/plain", FileData::Text(long.clone())),
-        ],
-    );
-    let stored = Blob::new(vec![7]);
+    let long = "w".repeat(2 * INLINE_FILE_BYTES);
     let whole = blob(&long);
     let name = ArtifactName::of_file(whole.digest);
+    let fifth = INLINE_FILE_BYTES / 5;
     let note = format!("the whole text is the artifact `{name}`");
-    let short = noted(&long, &"w".repeat(3 * FIFTH), &"w".repeat(FIFTH), &note);
-    let expected = Message::parts(
-        Role::User,
-        vec![
-            text(&long),
-            file("image/png", FileData::Blob(stored.reference())),
-            file("text/plain", FileData::Text(short)),
-        ],
-    );
-    let artifact = Event::ArtifactStored {
-        call_id: None,
-        tool: None,
-        name,
-        media_type: "text/plain".into(),
-        blob: whole.reference(),
-    };
-    let spilled = SpilledMessage {
-        message: expected,
-        stored: vec![artifact],
-        blobs: vec![stored, whole],
-    };
-    assert_eq!(spill_message(message), spilled);
+    let short = noted(&long, &"w".repeat(3 * fifth), &"w".repeat(fifth), &note);
+    let image = Blob::new(vec![7]);
+    // A text file comes as text or as bytes.
+    for data in [
+        FileData::Text(long.clone()),
+        FileData::Bytes(long.clone().into_bytes()),
+    ] {
+        let message = Message::parts(
+            Role::User,
+            vec![
+                text(&long),
+                file("image/png", FileData::Bytes(vec![7])),
+                file("text/plain", data),
+            ],
+        );
+        let expected = Message::parts(
+            Role::User,
+            vec![
+                text(&long),
+                file("image/png", FileData::Blob(image.reference())),
+                file("text/plain", FileData::Text(short.clone())),
+            ],
+        );
+        let artifact = Event::ArtifactStored {
+            call_id: None,
+            tool: None,
+            name: name.clone(),
+            media_type: "text/plain".into(),
+            blob: whole.reference(),
+        };
+        let spilled = SpilledMessage {
+            message: expected,
+            stored: vec![artifact],
+            blobs: vec![image.clone(), whole.clone()],
+        };
+        assert_eq!(spill_message(message), spilled);
+    }
+}
+
+/// Short text files, and long files that are no text, stay blobs.
+#[test]
+fn other_files_of_a_user_message_are_blobs() {
+    let short = b"short".to_vec();
+    let not_text = vec![0xff; 2 * INLINE_FILE_BYTES];
+    let pdf = b"%PDF-".repeat(INLINE_FILE_BYTES);
+    for (media_type, bytes) in [
+        ("text/plain", short),
+        ("text/plain", not_text),
+        ("application/pdf", pdf),
+    ] {
+        let whole = Blob::new(bytes.clone());
+        let part = file(media_type, FileData::Bytes(bytes));
+        let spilled = spill_message(Message::parts(Role::User, vec![part]));
+        let expected = file(media_type, FileData::Blob(whole.reference()));
+        assert_eq!(spilled.message, Message::parts(Role::User, vec![expected]));
+        assert_eq!((spilled.stored, spilled.blobs), (vec![], vec![whole]));
+    }
 }
 
 /// A client chooses the name of its file.
