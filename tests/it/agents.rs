@@ -320,3 +320,94 @@ fn copies_take_the_sessions_of_agents_along() {
         }
     }
 }
+
+/// A tool in the hands of an agent does what both its own grants and those of the agent allow.
+#[test]
+fn agent_with_grants_of_its_own_gets_no_more() {
+    let env = env();
+    let grants = "\n[[agent.grants.dir]]\nhost = \"docs\"\nmode = \"read-write\"\n";
+    env.configure(CONFIG.replace(
+        "tools = [\"read_file\", \"write_*\"]\n",
+        &format!("tools = [\"read_file\", \"write_*\"]\n{grants}"),
+    ));
+    env.write("docs/a.txt", "an a");
+    let write = |path: &str| {
+        let input = json!({ "path": path, "content": "hello" });
+        ("write_file", input)
+    };
+    let server = ChatServer::start(vec![
+        start(),
+        Answer::calls(&[
+            ("read_file", json!({ "path": "list.txt" })),
+            ("read_file", json!({ "path": "docs/a.txt" })),
+            write("note.txt"),
+            write("docs/note.txt"),
+        ]),
+        Answer::text("Done."),
+        Answer::calls(&[write("mine.txt")]),
+        Answer::text("The list is seen to."),
+    ]);
+    done(&ask(&env, &server, &["--allow", "write_file", "go"]));
+    let results = server.tool_results();
+    assert!(results[1].contains("an a"), "{results:?}");
+    for denied in [&results[0], &results[2]] {
+        assert!(
+            denied.contains("the grants of the agent do not reach so far"),
+            "{denied}"
+        );
+    }
+    let exists = |path: &str| env.work().join(path).exists();
+    // The one that started it keeps the grants of its tools.
+    assert_eq!(
+        [
+            exists("note.txt"),
+            exists("docs/note.txt"),
+            exists("mine.txt")
+        ],
+        [false, true, true]
+    );
+}
+
+#[test]
+fn agent_with_more_than_its_tools_is_refused() {
+    let env = env();
+    let grants = "\n[[agent.grants.dir]]\nhost = \"/\"\nmode = \"read-write\"\n";
+    let config = CONFIG.replace("mode = \"read-write\"", "mode = \"read-only\"");
+    env.configure(config.replace("tools = [\"read_file\", \"write_*\"]\n", grants));
+    let ran = env.run(&["run", "go"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    for part in [
+        "agent[0].grants.dir[0]",
+        "the agent `clerk` is granted more of / than any tool has",
+    ] {
+        assert!(ran.stderr.contains(part), "{}", ran.stderr);
+    }
+}
+
+/// The answer of an agent with a schema is its result as JSON.
+#[test]
+fn agent_with_a_schema_returns_json() {
+    let env = env();
+    let schema = "output-schema = { type = \"object\", required = [\"count\"], properties = { count = { type = \"integer\" } } }\n";
+    env.configure(CONFIG.replace("tools = [\"read_file\", \"write_*\"]\n", schema));
+    let server = ChatServer::start(vec![
+        start(),
+        Answer::text("There are two."),
+        Answer::text("{\"count\": 2}"),
+        Answer::text("The list is seen to."),
+    ]);
+    done(&ask(&env, &server, &["go"]));
+    assert_eq!(server.tool_results(), [r#"{"count":2}"#]);
+    let settled = of_kind(&env.events(), "call-settled")[0]["output"].clone();
+    assert_eq!(settled, json!({ "type": "json", "value": { "count": 2 } }));
+
+    let both = format!("until-tool = [\"read_file\"]\n{schema}");
+    env.configure(CONFIG.replace("tools = [\"read_file\", \"write_*\"]\n", &both));
+    let ran = env.run(&["run", "go"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(
+        ran.stderr.contains("its run can end in one way only"),
+        "{}",
+        ran.stderr
+    );
+}

@@ -89,7 +89,7 @@ fn another_host_submits_the_results() {
     );
 }
 
-/// A call that waits for approval is approved on the other host, and goes on there.
+/// A call that waits for approval is approved on the other host, and continues there.
 #[test]
 fn another_host_approves_the_call() {
     let config = CONFIG.replace("\"never\"", "[\"approve\", \"reject\"]");
@@ -113,7 +113,7 @@ fn another_host_approves_the_call() {
     assert_eq!(ran.json()["outcome"]["type"], "pending-tool-calls");
 }
 
-/// What was shown is what is approved: the same tool over another directory is not the same.
+/// Approval is of a call as it was shown: a tool over another directory is another tool.
 #[test]
 fn call_of_a_tool_with_other_grants_is_not_approved() {
     let (first, second) = (host(KEY), host(KEY));

@@ -5,6 +5,7 @@ use crate::{
     HostError,
     config::{AgentConfig, Config},
     host::{Host, model_of},
+    narrowed::NarrowedTools,
     skill::SkillTools,
 };
 use agent_host_engine::{
@@ -14,6 +15,7 @@ use agent_host_engine::{
     ask_user::with_ask_user,
     journal::{Journal, JournalError},
     model::Model,
+    policy::Grants,
     todo_list::TodoList,
     tool::ToolRunner,
     tool_filter::filter_tools,
@@ -30,10 +32,18 @@ use std::{
 /// The models of the agents that have their own, by the agents' names.
 pub(crate) type AgentModels = BTreeMap<String, Arc<dyn Model>>;
 
-/// The agents that were created, by name, depth, whether the user can be asked, and the model of the
-/// one that starts it: agents that start each other would otherwise be created again on each way to
-/// them.
-type Created = HashMap<(String, u8, bool, usize), SubAgent>;
+/// The agents that were created, by name, depth, whether the user can be asked, and the model and the
+/// grants of the one that starts it: agents that start each other would otherwise be created again on
+/// each way to them.
+type Created = HashMap<(String, u8, bool, usize, Option<usize>), SubAgent>;
+
+/// The model and the grants of the one that starts an agent.
+#[derive(Clone, Copy)]
+struct Starter<'a> {
+    model: &'a Arc<dyn Model>,
+    /// Absent for those of its tools.
+    grants: Option<&'a Arc<Grants>>,
+}
 
 /// Creates the models of agents.
 ///
@@ -97,7 +107,11 @@ impl Host {
         let prompts = self.prompts(prompts);
         let depth = self.config().agent_depth;
         let mut created = Created::default();
-        let agent_loop = self.loop_of(agent, &self.model, prompts, depth, &mut created);
+        let from = Starter {
+            model: &self.model,
+            grants: None,
+        };
+        let agent_loop = self.loop_of(agent, from, prompts, depth, &mut created);
         Ok((agent_loop, agent.system.clone()))
     }
 
@@ -126,13 +140,17 @@ impl Host {
         prompts: Prompts,
         depth: u8,
     ) -> Option<Arc<Agents>> {
-        self.agents_below(names, model, prompts, depth, &mut Created::default())
+        let from = Starter {
+            model,
+            grants: None,
+        };
+        self.agents_below(names, from, prompts, depth, &mut Created::default())
     }
 
     fn agents_below(
         &self,
         names: &[String],
-        model: &Arc<dyn Model>,
+        from: Starter<'_>,
         prompts: Prompts,
         depth: u8,
         created: &mut Created,
@@ -142,7 +160,7 @@ impl Host {
             .iter()
             .filter_map(|name| self.config().agent(name).ok());
         let agents: Vec<SubAgent> = agents
-            .map(|agent| self.sub_agent(agent, model, prompts, below, created))
+            .map(|agent| self.sub_agent(agent, from, prompts, below, created))
             .collect();
         (!agents.is_empty()).then(|| Arc::new(Agents::new(agents, self.journals())))
     }
@@ -155,13 +173,15 @@ impl Host {
     fn sub_agent(
         &self,
         agent: &AgentConfig,
-        model: &Arc<dyn Model>,
+        from: Starter<'_>,
         prompts: Prompts,
         depth: u8,
         created: &mut Created,
     ) -> SubAgent {
         let asks = prompts == Prompts::Ask;
-        let key = (agent.name.clone(), depth, asks, Arc::as_ptr(model).addr());
+        let model = Arc::as_ptr(from.model).addr();
+        let grants = from.grants.map(|grants| Arc::as_ptr(grants).addr());
+        let key = (agent.name.clone(), depth, asks, model, grants);
         if let Some(known) = created.get(&key) {
             return known.clone();
         }
@@ -169,7 +189,7 @@ impl Host {
             name: agent.name.clone(),
             description: agent.description.clone(),
             system: agent.system.clone(),
-            agent: self.loop_of(agent, model, prompts, depth, created),
+            agent: self.loop_of(agent, from, prompts, depth, created),
             approval: agent.confirmation.approval,
             decisions: agent.confirmation.decisions.clone(),
             is_interactive: agent.is_interactive,
@@ -180,21 +200,29 @@ impl Host {
         sub_agent
     }
 
-    /// Creates the loop of an agent. `model` is that of the one that starts it.
+    /// Creates the loop of an agent.
     fn loop_of(
         &self,
         agent: &AgentConfig,
-        model: &Arc<dyn Model>,
+        from: Starter<'_>,
         prompts: Prompts,
         depth: u8,
         created: &mut Created,
     ) -> Agent {
-        let model = self.agent_models.get(&agent.name).unwrap_or(model);
+        let model = self.agent_models.get(&agent.name).unwrap_or(from.model);
+        let grants = agent.grants.as_ref().map(|own| match from.grants {
+            Some(above) => Arc::new(own.below(above)),
+            None => Arc::clone(own),
+        });
+        let grants = grants.as_ref().or(from.grants);
         let prompts = match agent.is_interactive {
             true => prompts,
             false => Prompts::Deny,
         };
-        let registry: Arc<dyn ToolRunner> = self.registry().clone();
+        let registry: Arc<dyn ToolRunner> = match grants {
+            Some(grants) => NarrowedTools::wrap(self.registry(), grants),
+            None => self.registry().clone(),
+        };
         let tools = match &agent.tools {
             Some(globs) => filter_tools(registry, globs),
             None => registry,
@@ -202,11 +230,13 @@ impl Host {
         let settings = Settings {
             budgets: agent.budgets.clone(),
             until_tool: agent.until_tool.clone(),
+            output_schema: agent.output_schema.clone(),
             context: agent.context,
             agent: Some(agent.name.clone()),
             ..self.settings(prompts)
         };
-        let agents = self.agents_below(&agent.agents, model, prompts, depth, created);
+        let below = Starter { model, grants };
+        let agents = self.agents_below(&agent.agents, below, prompts, depth, created);
         self.assemble(tools, model, settings, agents)
     }
 

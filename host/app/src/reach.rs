@@ -46,6 +46,8 @@ pub fn grant_lines(grants: &Grants) -> Vec<String> {
         env,
         secrets,
         artifacts,
+        // It is an agent's, and this the list of a component.
+        ceiling: _,
     } = grants;
     let none = |is_none: bool, what: &str| is_none.then(|| what.to_owned());
     let mut lines: Vec<String> = dirs.iter().map(dir_line).collect();

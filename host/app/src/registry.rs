@@ -448,6 +448,18 @@ impl ToolRunner for Registry {
         invocation: Invocation,
         progress: ProgressSink<'a>,
     ) -> BoxFuture<'a, RunEnd> {
+        self.run_with(invocation, None, progress)
+    }
+}
+
+impl Registry {
+    /// Runs one call. `grants` replace those of the component, which they narrow.
+    pub(crate) fn run_with<'a>(
+        &'a self,
+        invocation: Invocation,
+        grants: Option<Arc<Grants>>,
+        progress: ProgressSink<'a>,
+    ) -> BoxFuture<'a, RunEnd> {
         Box::pin(async move {
             if let Some(entry) = self.server_of(&invocation.tool) {
                 let call = ServerCall {
@@ -470,7 +482,7 @@ impl ToolRunner for Registry {
                 input: &invocation.input,
                 idempotency_key: &invocation.idempotency_key,
                 effect,
-                grants: Arc::clone(&entry.grants),
+                grants: grants.unwrap_or_else(|| Arc::clone(&entry.grants)),
                 secrets: Arc::clone(&self.secrets),
                 limits: &entry.limits,
                 context: CallContext {

@@ -3,11 +3,12 @@
 //! server.
 //!
 //! A request that no grant covers is denied. No tool, model or result widens a grant; the effect
-//! class of the tool narrows it.
+//! class of the tool narrows it, and so do the grants of the agent that calls it.
 
 mod address;
 mod artifact;
 mod call;
+mod ceiling;
 mod files;
 mod grants;
 mod http;

@@ -1,19 +1,21 @@
 //! `[[agent]]`: agents that another one can start, or that `run --agent` runs.
 
 use super::{
-    ConfigError, ModelsConfig, Overrides,
+    ConfigError, GrantsSection, ModelsConfig, Overrides, ToolConfig,
     approval::{Confirmation, RawApproval},
-    budgets, context, instructions,
+    budgets, context, dir_grants, grants, instructions,
     model::Chosen,
     parse::advice,
     paths::Scope,
     prices::Prices,
     problem::{Problems, config_error, resolve_steps},
     raw::{RawBudgets, RawConfig},
+    secrets::SecretConfig,
     settings,
 };
 use agent_host_engine::{
-    policy::NameGlob,
+    policy::{DirGrant, DirMode, Grants, NameGlob},
+    schema::AnswerSchema,
     turn::{UntilEnd, UntilTool},
 };
 use agent_host_types::{
@@ -24,7 +26,7 @@ use agent_host_types::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// The longest name: that of its tool has `agent_` before it.
@@ -55,10 +57,15 @@ pub(super) struct RawAgent {
     pub(super) instructions: Vec<String>,
     /// Globs of its tools, among those of the file; absent for all of them.
     pub(super) tools: Option<Vec<String>>,
+    /// The grants of its calls, beyond which those of its tools do not go; absent for those of its
+    /// tools.
+    pub(super) grants: Option<GrantsSection>,
     /// The agents that it can start.
     pub(super) agents: Vec<String>,
     /// The tools, one of which must end its run.
     pub(super) until_tool: Vec<String>,
+    /// The JSON Schema of its answer.
+    pub(super) output_schema: Option<Value>,
     /// The maximum of model calls.
     pub(super) max_turns: Option<u64>,
     /// Its budgets, besides those of the one that starts it.
@@ -84,10 +91,14 @@ pub struct AgentConfig {
     pub system: Option<String>,
     /// Globs of its tools; absent for all of the file.
     pub tools: Option<Vec<NameGlob>>,
+    /// The grants of its calls, beyond which those of its tools do not go.
+    pub grants: Option<Arc<Grants>>,
     /// The agents that it can start.
     pub agents: Vec<String>,
     /// The tools, one of which must end its run.
     pub until_tool: Option<UntilTool>,
+    /// The schema of its answer.
+    pub output_schema: Option<Arc<AnswerSchema>>,
     /// Its budgets.
     pub budgets: Budgets,
     /// The price of its model, if it has one of its own and that is known.
@@ -100,16 +111,24 @@ pub struct AgentConfig {
     pub definition: Digest,
 }
 
-/// Resolves the agents. `general` are the models of the file's top level, and `system` is its
-/// prompt.
+/// The parts of a file that its agents depend on.
+#[derive(Clone, Copy)]
+pub(super) struct General<'a> {
+    pub(super) raw: &'a RawConfig,
+    pub(super) overrides: &'a Overrides,
+    pub(super) prices: &'a Prices,
+    /// The models of the file's top level.
+    pub(super) models: &'a Chosen<'a>,
+    pub(super) secrets: &'a [SecretConfig],
+    pub(super) scope: Scope<'a>,
+}
+
+/// Resolves the agents. `system` is the prompt of the file's top level.
 pub(super) fn resolve(
-    raw: &RawConfig,
     system: Option<&str>,
-    overrides: &Overrides,
-    prices: &Prices,
-    general: &Chosen<'_>,
-    scope: Scope<'_>,
+    general: General<'_>,
 ) -> Result<Vec<Arc<AgentConfig>>, ConfigError> {
+    let raw = general.raw;
     let count = raw.agent.len();
     if count > MAX_AGENTS {
         return Err(config_error!(
@@ -124,7 +143,7 @@ pub(super) fn resolve(
     for (index, agent) in raw.agent.iter().enumerate() {
         let key = format!("agent[{index}]");
         let checked = check_name(&agent.name, &mut names);
-        let resolved = checked.and_then(|()| one(agent, raw, overrides, prices, general, scope));
+        let resolved = checked.and_then(|()| one(agent, general));
         agents.extend(problems.take(resolved.map_err(|error| error.within(&key))));
     }
     let general_purpose = RawAgent {
@@ -133,7 +152,7 @@ pub(super) fn resolve(
             .to_owned(),
         ..RawAgent::default()
     };
-    let resolved = one(&general_purpose, raw, overrides, prices, general, scope);
+    let resolved = one(&general_purpose, general);
     agents.extend(problems.take(resolved).map(|agent| AgentConfig {
         system: system.map(str::to_owned),
         ..agent
@@ -182,14 +201,15 @@ fn check_known(key: &str, name: &str, names: &BTreeSet<&str>) -> Result<(), Conf
     Err(config_error!(key, "there is no agent `{shown}`", "{fix}").with_value(name))
 }
 
-fn one(
-    agent: &RawAgent,
-    raw: &RawConfig,
-    overrides: &Overrides,
-    prices: &Prices,
-    general: &Chosen<'_>,
-    scope: Scope<'_>,
-) -> Result<AgentConfig, ConfigError> {
+fn one(agent: &RawAgent, general: General<'_>) -> Result<AgentConfig, ConfigError> {
+    let General {
+        raw,
+        overrides,
+        prices,
+        models,
+        scope,
+        ..
+    } = general;
     let own = agent.model.as_ref().map(|model| {
         let alone = RawConfig {
             model: Some(model.clone()),
@@ -206,9 +226,9 @@ fn one(
     let own = problems.take(own.transpose());
     let chosen = match &own {
         Some(Some((models, names))) => models.chosen(names),
-        _ => general.to_vec(),
+        _ => models.to_vec(),
     };
-    let resolved = problems.take(sections(agent, raw, prices, &chosen, scope));
+    let resolved = problems.take(sections(agent, general, &chosen));
     let price = chosen
         .first()
         .and_then(|(name, model)| prices.of(name, *model));
@@ -231,16 +251,19 @@ fn one(
 /// Resolves everything but the models, which are `chosen`.
 fn sections(
     agent: &RawAgent,
-    raw: &RawConfig,
-    prices: &Prices,
+    general: General<'_>,
     chosen: &Chosen<'_>,
-    scope: Scope<'_>,
 ) -> Result<AgentConfig, ConfigError> {
+    let General {
+        raw, prices, scope, ..
+    } = general;
     let approval = agent.approval.clone();
     resolve_steps! {
         description = description(&agent.description);
         instructions = instructions::resolve(agent.system.clone(), &agent.instructions, scope);
         tools = agent.tools.as_deref().map(tools).transpose();
+        grants = own_grants(agent.grants.as_ref(), general);
+        output_schema = output_schema(agent);
         confirmation = approval.map_or_else(
             || Ok(Approval::Never.into()),
             |approval| approval.resolve("approval", &agent.name),
@@ -257,6 +280,8 @@ fn sections(
         context,
         system: instructions.system,
         tools,
+        grants,
+        output_schema,
         agents: agent.agents.clone(),
         until_tool: (!agent.until_tool.is_empty()).then(|| UntilTool {
             tools: agent.until_tool.clone(),
@@ -268,6 +293,76 @@ fn sections(
         is_interactive: agent.interactive.unwrap_or(true),
         definition: json_digest(&json!(agent)),
     })
+}
+
+/// Resolves the grants of an agent. Secrets are those that its tools have.
+fn own_grants(
+    raw: Option<&GrantsSection>,
+    General { secrets, scope, .. }: General<'_>,
+) -> Result<Option<Arc<Grants>>, ConfigError> {
+    let Some(raw) = raw else {
+        return Ok(None);
+    };
+    let none = Grants::default();
+    let resolved = grants::of_lists(raw.clone(), &none, secrets, "[agent.grants]", scope);
+    let checked = resolved.and_then(|grants| {
+        dir_grants::check_apart("dir", &grants.dirs)?;
+        Ok(Arc::new(grants))
+    });
+    checked.map(Some).map_err(|error| error.within("grants"))
+}
+
+/// Checks that each directory of an agent is among those of some tool, with no more access: more
+/// than its tools have, an agent never gets, and the user would take it for granted.
+pub(super) fn check_grants(
+    agents: &[Arc<AgentConfig>],
+    general: &Grants,
+    tools: &[ToolConfig],
+) -> Result<(), ConfigError> {
+    let mut problems = Problems::default();
+    let has = |wanted: &DirGrant| {
+        let all = tools.iter().map(|tool| tool.grants.as_ref());
+        let mut dirs = all.chain([general]).flat_map(|grants| &grants.dirs);
+        dirs.any(|dir| {
+            let overlaps = wanted.host.starts_with(&dir.host) || dir.host.starts_with(&wanted.host);
+            overlaps && (dir.mode == DirMode::ReadWrite || wanted.mode == DirMode::ReadOnly)
+        })
+    };
+    // The first agents are those of the file, in its order.
+    for (index, agent) in agents.iter().enumerate() {
+        let dirs = agent.grants.iter().flat_map(|grants| &grants.dirs);
+        for (position, dir) in dirs.enumerate().filter(|(_, dir)| !has(dir)) {
+            let key = format!("agent[{index}].grants.dir[{position}]");
+            let (name, host) = (&agent.name, dir.host.display());
+            problems.take::<()>(Err(config_error!(
+                &key,
+                "the agent `{name}` is granted more of {host} than any tool has, so it would not get it",
+                "grant it to the tool, too, or less of it to the agent"
+            )));
+        }
+    }
+    problems.or(())
+}
+
+fn output_schema(agent: &RawAgent) -> Result<Option<Arc<AnswerSchema>>, ConfigError> {
+    let Some(schema) = &agent.output_schema else {
+        return Ok(None);
+    };
+    if !agent.until_tool.is_empty() {
+        return Err(config_error!(
+            "output-schema",
+            "the agent has `until-tool`, too, and its run can end in one way only",
+            "remove one of the two"
+        ));
+    }
+    match AnswerSchema::compile(schema) {
+        Ok(schema) => Ok(Some(Arc::new(schema))),
+        Err(why) => Err(config_error!(
+            "output-schema",
+            "the schema cannot be used: {why}",
+            "write a JSON Schema as a table"
+        )),
+    }
 }
 
 fn description(text: &str) -> Result<String, ConfigError> {

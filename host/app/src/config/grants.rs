@@ -92,6 +92,7 @@ pub(super) fn of_lists(
         env,
         secrets,
         artifacts: artifacts.unwrap_or(base.artifacts),
+        ceiling: None,
     })
 }
 

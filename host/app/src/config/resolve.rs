@@ -163,10 +163,12 @@ impl Config {
                 (Some(_), Some(prices)) => context::resolve(raw.context, &chosen(&models), prices),
                 _ => Err(ConfigError::reported()),
             };
-            agents = match (&models, &prices, &instructions, &context) {
-                (Some(_), Some(prices), Some(instructions), Some(_)) => {
-                    let system = instructions.system.as_deref();
-                    agents::resolve(&whole, system, overrides, prices, &chosen(&models), scope)
+            agents = match (&models, &prices, &instructions, &context, &secrets) {
+                (Some(_), Some(prices), Some(instructions), Some(_), Some(secrets)) => {
+                    let models = &chosen(&models);
+                    let raw = &whole;
+                    let general = agents::General { raw, overrides, prices, models, secrets, scope };
+                    agents::resolve(instructions.system.as_deref(), general)
                 }
                 _ => Err(ConfigError::reported()),
             };
@@ -177,6 +179,12 @@ impl Config {
                     let grants = &general.grants;
                     let general = tools::General { grants, limits, secrets, servers };
                     tools::resolve(raw.tool, &overrides.tools, &general, scope)
+                }
+                _ => Err(ConfigError::reported()),
+            };
+            agent_grants = match (&agents, &grants, &tools) {
+                (Some(agents), Some(general), Some(tools)) => {
+                    agents::check_grants(agents, &general.grants, tools)
                 }
                 _ => Err(ConfigError::reported()),
             };

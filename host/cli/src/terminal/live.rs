@@ -11,6 +11,7 @@ use crate::args::OutputFormat;
 use agent_host_engine::{
     model::ModelDelta,
     observer::{Live, Observer},
+    todo_list::WRITE_TODOS,
 };
 use agent_host_types::{
     event::EventRecord,
@@ -383,6 +384,11 @@ impl Observer for LiveView {
                 self.end_output();
                 let line = call_line(tool, input, output, wall_us);
                 self.step(&format!("{}{line}", self.node(call_id)));
+                if let (WRITE_TODOS, ToolResultOutput::Text(list)) = (tool, output) {
+                    for line in list.lines() {
+                        self.step(&format!("  {}", escape_line(line)));
+                    }
+                }
             }
         }
     }

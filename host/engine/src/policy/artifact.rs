@@ -45,7 +45,8 @@ pub fn decide_artifact(grants: &Grants, effect: Effect, op: ArtifactOp) -> Rulin
             "the artifacts of the session are granted read-only",
         ),
         Some(ArtifactAccess::ReadOnly | ArtifactAccess::ReadWrite) => {
-            return Ruling::allow("grants.artifacts");
+            return Ruling::allow("grants.artifacts")
+                .below(grants, |ceiling| decide_artifact(ceiling, effect, op));
         }
     };
     let access = match op.changes() {

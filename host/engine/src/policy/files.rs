@@ -2,6 +2,7 @@
 
 use super::{
     DEFAULT_DENY, DirGrant, DirMode, Grants, PathRules, Ruling,
+    ceiling::decide_path,
     run_later::{self, RunLater},
     toml_text,
 };
@@ -56,6 +57,13 @@ pub fn decide_file(
     let Some(dir) = grants.dirs.get(grant) else {
         return Ruling::deny(DEFAULT_DENY, "no directory grant covers this path");
     };
+    decide_in(dir, effect, grant, op, path).below(grants, |ceiling| {
+        decide_path(ceiling, effect, op, &dir.host.join(path))
+    })
+}
+
+/// Decides by one grant alone.
+fn decide_in(dir: &DirGrant, effect: Effect, grant: usize, op: FileOp, path: &str) -> Ruling {
     if let Some(pattern) = dir.deny.first_match(path) {
         return Ruling::deny(
             format!("grants.dir[{grant}].deny `{pattern}`"),

@@ -4,6 +4,7 @@ use super::PathRules;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// The grants of a component. The default grants nothing.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,8 @@ pub struct Grants {
     pub secrets: Vec<SecretGrant>,
     /// The access to the artifacts of the session; absent for none.
     pub artifacts: Option<ArtifactAccess>,
+    /// The grants of the agent whose calls these are for ([`Self::below`]): a request needs both.
+    pub ceiling: Option<Arc<Self>>,
 }
 
 /// The access to the artifacts of a session.

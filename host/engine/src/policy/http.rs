@@ -42,6 +42,7 @@ pub fn decide_http(grants: &Grants, effect: Effect, request: &HttpRequest<'_>) -
         );
     }
     Ruling::allow(format!("grants.http[{index}]"))
+        .below(grants, |ceiling| decide_http(ceiling, effect, request))
 }
 
 /// Returns why no grant covers a request.
@@ -96,7 +97,9 @@ pub fn decide_address(
         .iter()
         .position(|grant| literal(grant) && grant.covers(request))
     {
-        Some(index) => Ruling::allow(format!("grants.http[{index}]")),
+        Some(index) => Ruling::allow(format!("grants.http[{index}]")).below(grants, |ceiling| {
+            decide_address(ceiling, request, address, is_own)
+        }),
         None => Ruling::Deny {
             rule: format!("address.{class}"),
             reason: format!(

@@ -57,7 +57,9 @@ pub fn decide_secret(
             grant: Some(format!("[[secret]]\nname = \"{name}\"\nin-query = true")),
         };
     }
-    Ruling::allow(format!("grants.secrets[{index}]"))
+    Ruling::allow(format!("grants.secrets[{index}]")).below(grants, |ceiling| {
+        decide_secret(ceiling, name, place, request)
+    })
 }
 
 /// Compares scheme, host and port. Addresses are compared by value, since one address has many

@@ -3,6 +3,7 @@
 mod address;
 mod artifact;
 mod calls;
+mod ceiling;
 mod files;
 mod fuzz;
 mod http;

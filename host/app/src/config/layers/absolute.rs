@@ -5,7 +5,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 /// The keys of paths. `*` is an element of a list, or any key of a table.
-const PATHS: [&[&str]; 12] = [
+const PATHS: [&[&str]; 13] = [
     &["state-dir"],
     &["cache-dir"],
     &["instructions", "*"],
@@ -18,6 +18,7 @@ const PATHS: [&[&str]; 12] = [
     &["external-tool", "*", "input-schema"],
     &["mcp", "*", "roots", "*"],
     &["agent", "*", "instructions", "*"],
+    &["agent", "*", "grants", "dir", "*", "host"],
 ];
 
 /// The keys of models, which may be files.

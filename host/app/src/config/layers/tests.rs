@@ -265,7 +265,7 @@ fn layers_problem_is_shown_in_the_layer_of_its_key() {
 }
 
 /// The keys of the reference whose texts are paths, or may be.
-const PATHS: &str = "agent/*/instructions/* agent/*/model cache-dir fallback/* grants/dir/*/host hook/*/component \
+const PATHS: &str = "agent/*/grants/dir/*/host agent/*/instructions/* agent/*/model cache-dir fallback/* grants/dir/*/host hook/*/component \
     hook/*/dir/*/host instructions/* \
     mcp/*/oauth/client-secret mcp/*/roots/* model network/proxy openai-compat/api-key \
     provider/*/headers/x-team secret/*/from settings/headers/x-team skills/* state-dir \
@@ -273,7 +273,7 @@ const PATHS: &str = "agent/*/instructions/* agent/*/model cache-dir fallback/* g
 
 /// The other ones with texts. Programs of MCP servers start in a directory that is made absolute by
 /// itself, and the inputs of workflows are of its tools.
-const OTHERS: &str = "agent/*/approval agent/*/description agent/*/name agent/*/system agent/*/tools/* \
+const OTHERS: &str = "agent/*/approval agent/*/description agent/*/grants/dir/*/mode agent/*/name agent/*/output-schema/type agent/*/system agent/*/tools/* \
     agent/*/until-tool/* agents/* approval-timing cache-bytes external-tool/*/approval/* \
     external-tool/*/description external-tool/*/effect external-tool/*/input-schema/type \
     external-tool/*/name external-tool/*/title grants/artifacts grants/dir/*/guest \

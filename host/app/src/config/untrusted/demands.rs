@@ -217,8 +217,11 @@ impl Review<'_> {
             system: _,
             instructions,
             tools: _,
+            // Less than those of its tools, or nothing else.
+            grants: _,
             agents: _,
             until_tool: _,
+            output_schema: _,
             max_turns,
             budgets: _,
             // Without it, starting an agent needs no approval.
