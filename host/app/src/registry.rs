@@ -17,6 +17,7 @@ use crate::{
 };
 use agent_host_engine::{
     BoxFuture,
+    policy::Grants,
     schema::InputSchema,
     tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
 };
