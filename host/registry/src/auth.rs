@@ -15,7 +15,7 @@ const MAX_CHALLENGE_BYTES: usize = 4096;
 /// The issuer of tokens for Docker's own registry, which is in another domain of its own.
 const DOCKER_HUB: (&str, &str) = ("registry-1.docker.io", "auth.docker.io");
 
-/// What a registry asks for with status 401.
+/// The credentials that a registry asks for with status 401.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Challenge {
     /// The name and the password.

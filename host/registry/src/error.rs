@@ -166,6 +166,24 @@ pub enum RegistryError {
     Tls(String),
 }
 
+impl RegistryError {
+    /// True for failures that may pass: of the network, the registry, or the disk.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::Throttled { .. }
+                | Self::Status { .. }
+                | Self::Unreachable { .. }
+                | Self::TooLong { .. }
+                | Self::Digest { .. }
+                | Self::Answer { .. }
+                | Self::Cache(_)
+                | Self::Tls(_)
+        )
+    }
+}
+
 /// Why a registry denies access, with the next step.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {

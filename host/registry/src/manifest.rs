@@ -15,8 +15,8 @@ const SCHEMA_VERSION: u64 = 2;
 /// The maximum of layers of a manifest; components have one or two.
 const MAX_LAYERS: usize = 64;
 
-/// What a manifest says of content. Its `urls`, from which foreign layers would be loaded, are not
-/// read.
+/// A description of content in a manifest. Its `urls`, from which foreign layers would be loaded,
+/// are not read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {

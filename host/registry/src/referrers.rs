@@ -25,7 +25,7 @@ struct Index {
     manifests: Vec<Descriptor>,
 }
 
-/// What was looked at without success.
+/// The signatures that are not valid.
 #[derive(Default)]
 struct Failed {
     looked_at: usize,

@@ -115,7 +115,7 @@ fn reference_of_another_form_is_refused_with_its_reason() {
 }
 
 proptest! {
-    /// What is accepted has one canonical form, plain characters, and a URL with that host.
+    /// An accepted text has one canonical form, plain characters, and a URL with that host.
     #[test]
     fn reference_fuzz(text in r"oci://[a-z0-9.:\[\]/_@-]{0,40}|.{0,60}") {
         if let Ok(reference) = text.parse::<Reference>() {

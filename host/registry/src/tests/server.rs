@@ -136,7 +136,7 @@ impl Server {
 }
 
 impl State {
-    /// What a registry without the referrers API answers.
+    /// Answers as a registry without the referrers API.
     fn registry(&mut self, received: &Received) -> Answer {
         let (path, query) = received
             .target

@@ -13,8 +13,8 @@ mod sealed;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use entry::Described;
 pub use agent_host_cache_dir::Pruned;
+pub(crate) use entry::Described;
 pub use manage::{CacheContent, CachedComponent, CompileCache};
 pub(crate) use sealed::Sealed;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 /// The keys of paths. `*` is an element of a list, or any key of a table.
-const PATHS: [&[&str]; 12] = [
+const PATHS: [&[&str]; 13] = [
     &["state-dir"],
     &["cache-dir"],
     &["instructions", "*"],
@@ -18,6 +18,7 @@ const PATHS: [&[&str]; 12] = [
     &["external-tool", "*", "input-schema"],
     &["mcp", "*", "roots", "*"],
     &["agent", "*", "instructions", "*"],
+    &["publisher", "*", "keys", "*"],
 ];
 
 /// The keys of models, which may be files.
@@ -88,6 +89,7 @@ fn visit(value: &mut Value, path: &mut Vec<String>, directory: &Path) {
             let Some(text) = value.as_str() else { return };
             if is_in(&PATHS, path) {
                 let is_kept = text.starts_with("builtin:")
+                    || path.ends_with(&["component".to_owned()]) && text.starts_with("oci://")
                     || text == WORKING_DIRECTORY && path.ends_with(&["host".to_owned()]);
                 if !is_kept {
                     take(value, "", directory);
