@@ -1,7 +1,7 @@
 //! Components in a registry: Debian's `docker-registry`, read back with skopeo, and signatures
 //! checked with openssl. That registry has no referrers API, so signatures are found by tag.
 
-use agent_host_test_support::{Ran, TestEnv, dist, running::Running, skip};
+use agent_host_test_support::{Ran, TestEnv, dist, repository, running::Running, skip};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -79,6 +79,9 @@ fn keys(env: &TestEnv, name: &str, algorithm: &[&str]) -> (String, String) {
     );
     (private, public)
 }
+
+/// A tool beside those of the tests, whose names differ from its own.
+const IMAGE: &str = "[[tool]]\nname = \"image\"\ncomponent = \"builtin:image\"\n";
 
 const P256: &[&str] = &["EC", "-pkeyopt", "ec_paramgen_curve:P-256"];
 const ED25519: &[&str] = &["ed25519"];
@@ -351,7 +354,7 @@ fn signed_component_runs_offline_until_a_move_is_accepted() {
     };
     let first = push("files.wasm", &private);
     let publisher = format!(
-        "tool = []\n[[publisher]]\nname = \"acme\"\ncomponents = [\"{}/acme/*\"]\nkeys = [{public:?}]\n",
+        "tool = [{{ name = \"image\", component = \"builtin:image\" }}]\n[[publisher]]\nname = \"acme\"\ncomponents = [\"{}/acme/*\"]\nkeys = [{public:?}]\n",
         registry.host
     );
     // An inline list is not edited; the lines to paste are printed.
@@ -363,7 +366,8 @@ fn signed_component_runs_offline_until_a_move_is_accepted() {
         "{}",
         by_hand.stderr
     );
-    env.configure(publisher.trim_start_matches("tool = []\n"));
+    let (_, publisher) = publisher.split_once('\n').unwrap();
+    env.configure(format!("{publisher}{IMAGE}"));
     let added = ok(env.run(&["add", &reference]));
     assert!(
         added.stdout.contains("by the key sha256:"),
@@ -375,16 +379,11 @@ fn signed_component_runs_offline_until_a_move_is_accepted() {
     assert!(granted != text, "{text}");
     env.configure(&granted);
     env.write("notes.txt", "some text");
-    // It takes the place of the built-in one of its name; the others stay.
-    assert!(
-        !text.contains("builtin:files") && text.contains("builtin:fetch"),
-        "{text}"
-    );
     let read = || ok(env.run(&["call", "files", "read_file", "path=notes.txt"])).stdout;
     assert!(read().contains("some text"));
 
     // The tag moves to another component of the same key: what is pinned runs.
-    let second = push("image.wasm", &private);
+    let second = push("fetch.wasm", &private);
     assert_ne!(first["manifest"], second["manifest"]);
     assert!(read().contains("some text"));
     let moved = env.run(&["lock"]);
@@ -398,9 +397,10 @@ fn signed_component_runs_offline_until_a_move_is_accepted() {
     }
     assert!(read().contains("some text"));
     // One of another key is not accepted at all.
+    let probe = repository().join("tests/guests/dist/probe.wasm");
     ok(env.run(&[
         "push",
-        &component("fetch.wasm"),
+        probe.to_str().unwrap(),
         &reference,
         "--sign",
         &other_private,
@@ -412,7 +412,7 @@ fn signed_component_runs_offline_until_a_move_is_accepted() {
         "{}",
         refused.stderr
     );
-    push("image.wasm", &private);
+    push("fetch.wasm", &private);
     // Without the registry, what is pinned runs, and nothing new is accepted.
     drop(registry);
     assert!(read().contains("some text"));
@@ -434,6 +434,7 @@ fn moved_tag_runs_once_it_is_accepted() {
     };
     let reference = registry.reference("acme/tool:1");
     ok(env.run(&["push", &component("files.wasm"), &reference]));
+    env.configure(IMAGE);
     ok(env.run(&["add", &reference, "--as", "mine", "--yes"]));
     ok(env.run(&["push", &component("fetch.wasm"), &reference]));
     let tools = || ok(env.run(&["call", "mine"])).stdout;
@@ -444,11 +445,11 @@ fn moved_tag_runs_once_it_is_accepted() {
     let edited = fs::read_to_string(env.work().join("agent.toml")).unwrap();
     ok(env.run(&[
         "push",
-        &component("image.wasm"),
+        &component("files.wasm"),
         &registry.reference("acme/tool:2"),
     ]));
     env.configure(edited.replace("acme/tool:1", "acme/tool:2"));
-    let changed = env.run(&["call", "mine"]);
+    let changed = env.run(&["call", "mine", "list_directory", "path=."]);
     assert_eq!(changed.code, Some(2), "{}", changed.stderr);
     let arrow = format!("{reference} -> {}", registry.reference("acme/tool:2"));
     assert!(changed.stderr.contains(&arrow), "{}", changed.stderr);

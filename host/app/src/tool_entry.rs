@@ -22,7 +22,7 @@ pub struct NewTool<'a> {
     pub component: &'a str,
     /// The interfaces that the component imports.
     pub imports: &'a [String],
-    /// The built-in components that are used because no tools are configured, and stay in use.
+    /// The built-in components that are used as long as the text has no tools, and stay in use.
     pub builtins: &'a [&'a str],
 }
 
@@ -54,7 +54,11 @@ pub fn with_tool(text: &str, tool: &NewTool<'_>) -> Result<String, EditError> {
     if names(&expected).any(|name| name == tool.name) {
         return Err(EditError::Exists(tool.name.to_owned()));
     }
-    let block = block(tool);
+    let builtins = match expected.contains_key(KEY) {
+        true => &[],
+        false => tool.builtins,
+    };
+    let block = block(tool, builtins);
     let gap = match text {
         "" => "",
         text if text.ends_with('\n') => "\n",
@@ -136,9 +140,9 @@ fn is_content(line: &str) -> bool {
 
 /// Returns the lines of a tool that is granted nothing, with the form of each grant that its imports
 /// ask for.
-fn block(tool: &NewTool<'_>) -> String {
+fn block(tool: &NewTool<'_>, builtins: &[&str]) -> String {
     let mut text = String::new();
-    for name in tool.builtins {
+    for name in builtins {
         // Writing to a string does not fail.
         let _ = write!(
             text,

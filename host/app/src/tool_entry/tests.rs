@@ -46,6 +46,9 @@ fn added_tool_leaves_the_rest_of_the_text() {
     };
     let expected = format!("[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n\n{BLOCK}");
     assert_eq!(with_tool("", &first), Ok(expected));
+    let listed = "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n";
+    let expected = format!("{listed}\n{BLOCK}");
+    assert_eq!(with_tool(listed, &first), Ok(expected));
 }
 
 #[test]

@@ -11,8 +11,8 @@ use crate::{
     terminal::{BOLD, Terminal, answer, escape_line, path_text},
 };
 use agent_host_app::{
-    ComponentSource, Config, Environment, LockFile, NewTool, Overrides, PulledComponent, Registry,
-    TrustFile,
+    ComponentSource, Config, EditError, Environment, LockFile, NewTool, Overrides, PulledComponent,
+    Registry, TrustFile,
     config::{MAX_CONFIG_BYTES, Untrusted},
     oci::Reference,
     trusted_file, with_tool, without_tool,
@@ -47,24 +47,22 @@ pub(super) async fn add(args: AddArgs, terminal: &Terminal) -> Result<Exit, Fail
         None => last_part(&reference).to_owned(),
     };
     let pulled = agent_host_app::pull(&config, &reference, None).await?;
-    // By its digest, so that it is what was pulled.
-    let by_digest = pulled.reference.to_string();
-    let imports = {
-        let registry = Registry::open_one_unlocked(&config, &by_digest).await?;
-        let entry = registry.components().next();
-        entry.map_or_else(Vec::new, |entry| entry.component.imports().to_vec())
-    };
     let mut builtins = DEFAULT_TOOLS.to_vec();
     builtins.retain(|builtin| has_defaults(&config) && *builtin != name);
-    let tool = NewTool {
+    let component = reference.to_string();
+    let tool = |imports| NewTool {
         name: &name,
-        component: &reference.to_string(),
-        imports: &imports,
+        component: &component,
+        imports,
         builtins: &builtins,
     };
-    let edit = Edit::new(&config, |text| with_tool(text, &tool))?;
+    let mut edit = Edit::new(&config, |text| with_tool(text, &tool(&[])))?;
     let edited = edit.configure(&args.config)?;
     let registry = Registry::open_one_unlocked(&edited, &name).await?;
+    if let Some(entry) = registry.components().next() {
+        // They change comments alone, so that the loaded configuration is the written one.
+        edit.change(|text| with_tool(text, &tool(entry.component.imports())))?;
+    }
     let locked = registry.components().next().map(|entry| entry.locked());
     let locked = locked.filter(|locked| is_same(locked, &pulled));
     let locked = locked.ok_or_else(|| {
@@ -108,7 +106,7 @@ pub(super) fn remove(args: RemoveArgs, terminal: &Terminal) -> Result<Exit, Fail
         escape_line(&args.name),
         path_text(&edit.path)
     ));
-    if has_defaults(&edited) {
+    if has_defaults(&edited) && !edit.after.contains("[[tool]]") {
         terminal.note(
             "No tools are configured any more, so the built-in ones are used: files, fetch, image.",
         );
@@ -120,16 +118,15 @@ impl Edit {
     /// Reads the configuration, and changes its text.
     fn new(
         config: &Config,
-        change: impl FnOnce(&str) -> Result<String, agent_host_app::EditError>,
+        change: impl FnOnce(&str) -> Result<String, EditError>,
     ) -> Result<Self, Failure> {
         let path = match &config.file {
             Some(path) => path.clone(),
             None => config.working_dir.join("agent.toml"),
         };
         let before = read(&path)?;
+        let after = changed(&path, &before, change)?;
         let shown = path.display();
-        let after = change(&before)
-            .map_err(|error| Failure::usage(format!("{shown} is not changed: {error}")))?;
         let fault =
             |error: io::Error| Failure::usage(format!("cannot write beside {shown}: {error}"));
         let directory = path.parent().unwrap_or(Path::new("."));
@@ -145,6 +142,15 @@ impl Edit {
             after,
             draft,
         })
+    }
+
+    /// Changes the text in another way, which means the same.
+    fn change(
+        &mut self,
+        change: impl FnOnce(&str) -> Result<String, EditError>,
+    ) -> Result<(), Failure> {
+        self.after = changed(&self.path, &self.before, change)?;
+        Ok(())
     }
 
     /// Loads the changed configuration.
@@ -190,6 +196,15 @@ impl Edit {
         }
         Ok(())
     }
+}
+
+fn changed(
+    path: &Path,
+    before: &str,
+    change: impl FnOnce(&str) -> Result<String, EditError>,
+) -> Result<String, Failure> {
+    let shown = path.display();
+    change(before).map_err(|error| Failure::usage(format!("{shown} is not changed: {error}")))
 }
 
 /// Reads a configuration; empty if there is none.
