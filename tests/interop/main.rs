@@ -20,6 +20,7 @@ mod mcp_servers;
 mod openai_sdk;
 mod oracle;
 mod page;
+mod registry;
 mod table;
 mod telemetry;
 mod undeclared;

@@ -6,10 +6,10 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 /// The crates below `host/`; each depends only on crates of earlier rows.
 const CRATES: [&[&str]; 9] = [
-    &["types", "http", "http-client", "process"],
+    &["types", "http", "http-client", "process", "cache-dir"],
     &["workflow", "undo"],
     &["engine"],
-    &["sandbox", "models", "journal", "mcp-client"],
+    &["sandbox", "models", "journal", "mcp-client", "registry"],
     &["telemetry"],
     &["app"],
     &["author", "mcp", "serve"],

@@ -4,10 +4,15 @@ use crate::{
     builtin::{BUILTINS, builtin},
     config::{ComponentSource, Confirmations, ToolConfig},
     error::HostError,
+    packages::{PackageError, Packages},
 };
 use agent_host_engine::policy::Grants;
 use agent_host_sandbox::{ComponentBytes, Sandbox, ToolComponent};
-use agent_host_types::{limits::Limits, lock::LockedComponent, tool::Effect};
+use agent_host_types::{
+    limits::Limits,
+    lock::{LockedComponent, LockedOrigin},
+    tool::Effect,
+};
 use std::{borrow::Cow, sync::Arc};
 
 /// A component in the registry.
@@ -17,6 +22,10 @@ pub struct ComponentEntry {
     pub name: String,
     /// Its source.
     pub source: ComponentSource,
+    /// Where its bytes were loaded from.
+    pub(crate) bytes: ComponentBytes,
+    /// Its pin as a component of a registry; absent for others.
+    pub origin: Option<LockedOrigin>,
     /// The loaded component.
     pub component: ToolComponent,
     /// The grants of its calls.
@@ -31,9 +40,9 @@ impl ComponentEntry {
     /// # Errors
     /// They cannot be read, or changed.
     pub fn bytes(&self) -> Result<impl AsRef<[u8]> + Send + use<>, HostError> {
-        bytes_of(&self.source)?
-            .read(self.component.digest())
-            .map_err(HostError::Reread)
+        let bytes = self.bytes.clone();
+        let read = bytes.read(self.component.digest());
+        read.map_err(HostError::Reread)
     }
 
     /// Returns its pin for `agent.lock`.
@@ -44,6 +53,7 @@ impl ComponentEntry {
             self.component.imports(),
             self.component.definitions(),
         )
+        .pulled_from(self.origin.clone())
     }
 }
 
@@ -54,8 +64,10 @@ impl ComponentEntry {
 pub(crate) async fn load_one(
     sandbox: &Sandbox,
     tool: &ToolConfig,
+    packages: Packages<'_>,
 ) -> Result<ComponentEntry, HostError> {
-    let component = load_source(sandbox, &tool.source).await?;
+    let loaded = load_source(sandbox, &tool.name, &tool.source, packages).await?;
+    let component = loaded.component;
     // A plain component has functions that are no tools; a tool that is declared should be usable.
     if component.declares_effects() {
         for note in component.notes() {
@@ -69,34 +81,62 @@ pub(crate) async fn load_one(
     Ok(ComponentEntry {
         name: tool.name.clone(),
         source: tool.source.clone(),
+        bytes: loaded.bytes,
+        origin: loaded.origin,
         component,
         grants: Arc::clone(&tool.grants),
         limits: tool.limits.clone(),
     })
 }
 
-/// Loads a component.
+/// A component and where it was loaded from.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) bytes: ComponentBytes,
+    pub(crate) origin: Option<LockedOrigin>,
+    pub(crate) component: ToolComponent,
+}
+
+/// Loads the component with this name in the configuration.
 ///
 /// # Errors
-/// It cannot be read or loaded.
+/// It cannot be pulled, read or loaded.
 pub(crate) async fn load_source(
     sandbox: &Sandbox,
+    name: &str,
     source: &ComponentSource,
-) -> Result<ToolComponent, HostError> {
-    let loaded = sandbox.load(bytes_of(source)?).await;
-    loaded.map_err(|error| HostError::Load {
+    packages: Packages<'_>,
+) -> Result<Loaded, HostError> {
+    let (bytes, pulled) = match source {
+        ComponentSource::File(path) => (path.clone().into(), None),
+        ComponentSource::Builtin(name) => (builtin_bytes(name)?, None),
+        ComponentSource::Registry(reference) => {
+            let pulled = packages.fetch(name, reference).await?;
+            (pulled.file.clone().into(), Some(pulled))
+        }
+    };
+    let component = sandbox.load(ComponentBytes::clone(&bytes)).await;
+    let component = component.map_err(|error| HostError::Load {
         component: source.clone(),
         source: error,
+    })?;
+    if pulled
+        .as_ref()
+        .is_some_and(|pulled| pulled.digest != component.digest())
+    {
+        let name = name.to_owned();
+        return Err(PackageError::Changed { name }.into());
+    }
+    Ok(Loaded {
+        bytes,
+        origin: pulled.map(|pulled| pulled.origin),
+        component,
     })
 }
 
-fn bytes_of(source: &ComponentSource) -> Result<ComponentBytes, HostError> {
-    let name = match source {
-        ComponentSource::File(path) => return Ok(path.clone().into()),
-        ComponentSource::Builtin(name) => name,
-    };
+fn builtin_bytes(name: &str) -> Result<ComponentBytes, HostError> {
     let found = builtin(name).ok_or_else(|| HostError::UnknownBuiltin {
-        name: name.clone(),
+        name: name.to_owned(),
         known: BUILTINS
             .map(|known| format!("builtin:{}", known.name))
             .into(),
@@ -137,7 +177,7 @@ pub(crate) fn enforced_effect(
     if !component.declares_effects() && !config.grants.may_change() {
         return Effect::ReadOnly;
     }
-    let is_accepted = config.accept_idempotent || !config.source.is_file();
+    let is_accepted = config.accept_idempotent || config.source.is_builtin();
     if declared == Effect::Idempotent && !is_accepted {
         Effect::Effectful
     } else {

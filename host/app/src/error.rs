@@ -4,6 +4,7 @@
 use crate::{
     config::{ComponentSource, ConfigError},
     lock_file::LockError,
+    packages::{FetchError, PackageError},
     recording::RecordingFileError,
     skill::SkillError,
     trust::TrustError,
@@ -174,6 +175,9 @@ pub enum HostError {
         /// Why.
         source: SkillError,
     },
+    /// A component of a registry is not used.
+    #[error(transparent)]
+    Package(#[from] PackageError),
     /// `agent.lock` cannot be used, or does not accept a component.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -219,6 +223,17 @@ impl HostError {
             | Self::DuplicateExternalTool { .. }
             | Self::Skill { .. }
             | Self::Lock(_) => true,
+            Self::Package(error) => error.is_usage(),
+        }
+    }
+}
+
+impl From<FetchError> for HostError {
+    fn from(error: FetchError) -> Self {
+        match error {
+            FetchError::Package(error) => error.into(),
+            FetchError::Config(error) => error.into(),
+            FetchError::Lock(error) => error.into(),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::{
     components::{ComponentEntry, load_source},
     config::{HookConfig, OnHookError},
     error::HostError,
+    packages::Packages,
 };
 use agent_host_engine::{
     BoxFuture,
@@ -38,9 +39,13 @@ pub struct HookEntry {
 ///
 /// # Errors
 /// Its component cannot be loaded, or has no hooks.
-pub(crate) async fn load(sandbox: &Sandbox, config: &HookConfig) -> Result<HookEntry, HostError> {
-    let component = load_source(sandbox, &config.source).await?;
-    if !component.is_hook() {
+pub(crate) async fn load(
+    sandbox: &Sandbox,
+    config: &HookConfig,
+    packages: Packages<'_>,
+) -> Result<HookEntry, HostError> {
+    let loaded = load_source(sandbox, &config.name, &config.source, packages).await?;
+    if !loaded.component.is_hook() {
         return Err(HostError::NotAHook {
             name: config.name.clone(),
             component: config.source.clone(),
@@ -51,7 +56,9 @@ pub(crate) async fn load(sandbox: &Sandbox, config: &HookConfig) -> Result<HookE
         component: Arc::new(ComponentEntry {
             name: config.name.clone(),
             source: config.source.clone(),
-            component,
+            bytes: loaded.bytes,
+            origin: loaded.origin,
+            component: loaded.component,
             grants: Arc::clone(&config.grants),
             limits: config.limits.clone(),
         }),

@@ -11,6 +11,7 @@ use crate::{
     executables,
     hooks::HookEntry,
     lock_file::LockFile,
+    packages::{Packages, Purpose},
     servers::{self, Connected, ServerEntry},
     skill::Skill,
     undo::{UndoLogs, end_entry},
@@ -81,7 +82,7 @@ impl Registry {
     /// A component cannot be loaded or a required server not be used, one is not the accepted one,
     /// two have a tool of the same name, or a granted secret cannot be read.
     pub async fn open(config: &Config) -> Result<Self, HostError> {
-        let mut registry = Self::open_unlocked(config).await?;
+        let mut registry = Self::open_for(config, Purpose::Run).await?;
         registry.check_lock(config, &config.skills)?;
         registry.add_configured_skills(&config.skills)?;
         registry.read_secrets(config).await?;
@@ -96,8 +97,10 @@ impl Registry {
     /// Those of [`Self::open`].
     pub fn reopen<'a>(&'a self, config: &'a Config) -> BoxFuture<'a, Result<Self, HostError>> {
         Box::pin(async move {
-            let mut registry = Self::load_in(Arc::clone(&self.sandbox), &config.tools).await?;
-            registry.add_hooks(&config.hooks).await?;
+            let packages = Packages::new(config, Purpose::Run);
+            let mut registry =
+                Self::load_in(Arc::clone(&self.sandbox), &config.tools, packages).await?;
+            registry.add_hooks(&config.hooks, packages).await?;
             // The servers notice changes of their tools themselves.
             registry.add_servers(self.servers.clone())?;
             registry.add_external(&config.external_tools)?;
@@ -116,11 +119,16 @@ impl Registry {
     /// A component cannot be loaded or a required server not be used, or two have a tool of the
     /// same name.
     pub fn open_unlocked(config: &Config) -> BoxFuture<'_, Result<Self, HostError>> {
+        Self::open_for(config, Purpose::Accept)
+    }
+
+    fn open_for(config: &Config, purpose: Purpose) -> BoxFuture<'_, Result<Self, HostError>> {
         Box::pin(async move {
-            let loaded = Self::load(config, &config.tools);
+            let packages = Packages::new(config, purpose);
+            let loaded = Self::load(config, &config.tools, packages);
             let connected = servers::connect(config, &config.servers);
             let (mut registry, connected) = tokio::try_join!(loaded, connected)?;
-            registry.add_hooks(&config.hooks).await?;
+            registry.add_hooks(&config.hooks, packages).await?;
             registry.add_servers(connected)?;
             registry.add_external(&config.external_tools)?;
             Ok(registry)
@@ -134,7 +142,7 @@ impl Registry {
     /// There is none, it cannot be loaded or used, it is not the accepted one, or a granted secret
     /// cannot be read.
     pub async fn open_one(config: &Config, name: &str) -> Result<Self, HostError> {
-        let mut registry = Self::open_one_unlocked(config, name).await?;
+        let mut registry = Self::open_one_for(config, name, Purpose::Run).await?;
         let mut hooks = config.hooks.iter();
         let configured = config.tools.iter().any(|tool| tool.name == name)
             || hooks.any(|hook| hook.name == name);
@@ -153,26 +161,37 @@ impl Registry {
         config: &'a Config,
         name: &'a str,
     ) -> BoxFuture<'a, Result<Self, HostError>> {
+        Self::open_one_for(config, name, Purpose::Inspect)
+    }
+
+    fn open_one_for<'a>(
+        config: &'a Config,
+        name: &'a str,
+        purpose: Purpose,
+    ) -> BoxFuture<'a, Result<Self, HostError>> {
         Box::pin(async move {
+            let packages = Packages::new(config, purpose);
             if let Some(server) = config.servers.iter().find(|server| server.name == name) {
                 // It is requested by its name.
                 let mut server = server.clone();
                 server.required = true;
-                let mut registry = Self::load(config, &[]).await?;
+                let mut registry = Self::load(config, &[], packages).await?;
                 let connected = servers::connect(config, std::slice::from_ref(&server)).await?;
                 registry.add_servers(connected)?;
                 return Ok(registry);
             }
             if let Some(hook) = config.hooks.iter().find(|hook| hook.name == name) {
-                let mut registry = Self::load(config, &[]).await?;
-                registry.add_hooks(std::slice::from_ref(hook)).await?;
+                let mut registry = Self::load(config, &[], packages).await?;
+                registry
+                    .add_hooks(std::slice::from_ref(hook), packages)
+                    .await?;
                 return Ok(registry);
             }
             let tool = match config.tools.iter().find(|tool| tool.name == name) {
                 Some(tool) => tool.clone(),
                 None => config.tool_from_argument(name)?,
             };
-            Self::load(config, std::slice::from_ref(&tool)).await
+            Self::load(config, std::slice::from_ref(&tool), packages).await
         })
     }
 
@@ -191,7 +210,7 @@ impl Registry {
         let Some(mut lock) = LockFile::open(config)? else {
             return Ok(());
         };
-        for entry in self.components().filter(|entry| entry.source.is_file()) {
+        for entry in self.components().filter(|entry| !entry.source.is_builtin()) {
             lock.admit(&entry.name, LockEntry::Component(entry.locked()))?;
         }
         for entry in self.servers() {
@@ -203,13 +222,22 @@ impl Registry {
         Ok(())
     }
 
-    async fn load(config: &Config, tools: &[ToolConfig]) -> Result<Self, HostError> {
+    async fn load(
+        config: &Config,
+        tools: &[ToolConfig],
+        packages: Packages<'_>,
+    ) -> Result<Self, HostError> {
         let sandbox = Sandbox::new(sandbox_config(config))?;
-        Self::load_in(Arc::new(sandbox), tools).await
+        Self::load_in(Arc::new(sandbox), tools, packages).await
     }
 
-    async fn load_in(sandbox: Arc<Sandbox>, tools: &[ToolConfig]) -> Result<Self, HostError> {
-        let entries = try_join_all(tools.iter().map(|tool| load_one(&sandbox, tool))).await?;
+    async fn load_in(
+        sandbox: Arc<Sandbox>,
+        tools: &[ToolConfig],
+        packages: Packages<'_>,
+    ) -> Result<Self, HostError> {
+        let loading = tools.iter().map(|tool| load_one(&sandbox, tool, packages));
+        let entries = try_join_all(loading).await?;
         let mut registry = Self {
             sandbox,
             secrets: Arc::default(),

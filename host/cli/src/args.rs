@@ -4,6 +4,7 @@
 mod acp;
 mod author;
 mod mcp;
+mod registry;
 mod run;
 mod serve;
 mod sessions;
@@ -15,6 +16,7 @@ mod workflow;
 pub(crate) use acp::AcpArgs;
 pub(crate) use author::{BuildArgs, NewArgs, TestArgs};
 pub(crate) use mcp::{McpArgs, McpClient, McpCommand};
+pub(crate) use registry::{AddArgs, PullArgs, PushArgs, RemoveArgs};
 pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs, RuntimeOfTools};
 pub(crate) use serve::{ServeArgs, ServeCommand, TokenCommand};
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
@@ -97,6 +99,14 @@ pub(crate) enum Command {
     /// Show what changed in the configured components since they were accepted in agent.lock, or
     /// accept them as they are.
     Lock(LockArgs),
+    /// Add a component of a registry to agent.toml, granted nothing, and pin it in agent.lock.
+    Add(AddArgs),
+    /// Remove a component from agent.toml and agent.lock.
+    Remove(RemoveArgs),
+    /// Pull a component of a registry, and show what it is and who signed it.
+    Pull(PullArgs),
+    /// Push a component to a registry, and sign it.
+    Push(PushArgs),
     /// List the compiled components on disk, or remove some.
     Cache(CacheArgs),
     /// Check this machine and the configuration.
@@ -149,8 +159,8 @@ pub(crate) struct ConfigArgs {
 /// `call`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CallArgs {
-    /// The component: a file, `builtin:files`, `builtin:fetch`, `builtin:image`, or the name of a
-    /// configured tool.
+    /// The component: a file, `builtin:files`, `builtin:fetch`, `builtin:image`, the name of a
+    /// configured tool, or `oci://HOST/NAME@sha256:HEX`.
     pub(crate) component: String,
     /// The tool in it; without one, its tools are listed.
     pub(crate) tool: Option<String>,

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod acp;
+mod add;
 mod approvals;
 mod build;
 mod cache;
@@ -17,6 +18,8 @@ mod models;
 mod new;
 mod permission_summary;
 mod permissions;
+mod pull;
+mod push;
 mod reference;
 mod run;
 mod schema;
@@ -68,6 +71,10 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Trust(args) => trust::trust(&args, terminal),
         Command::Approvals(args) => approvals::approvals(args, terminal).await,
         Command::Lock(args) => lock::lock(args, terminal).await,
+        Command::Add(args) => add::add(args, terminal).await,
+        Command::Remove(args) => add::remove(args, terminal),
+        Command::Pull(args) => pull::pull(args, terminal).await,
+        Command::Push(args) => push::push(args, terminal).await,
         Command::Cache(args) => cache::cache(args, terminal),
         Command::Doctor(args) => doctor::doctor(args, terminal).await,
         Command::Schema { document } => schema::schema(document.as_deref(), terminal),

@@ -57,8 +57,24 @@ pub struct LockedComponent {
     pub component: Digest,
     /// The interfaces that it imports.
     pub imports: BTreeSet<String>,
+    /// Where it was pulled from; absent for a component of a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry: Option<LockedOrigin>,
     /// Its tools by name.
     pub tools: BTreeMap<String, LockedTool>,
+}
+
+/// The accepted origin of a component in a registry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LockedOrigin {
+    /// The reference, as `agent.toml` has it in canonical form.
+    pub reference: String,
+    /// The digest of the manifest, which a moved tag does not change.
+    pub manifest: Digest,
+    /// The digest of the public key that signed the manifest; absent if no signature was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<Digest>,
 }
 
 /// The accepted state of an MCP server.
@@ -143,6 +159,12 @@ pub struct Change {
 pub enum Aspect {
     /// The digest of the component's bytes.
     Code,
+    /// [`LockedOrigin::reference`].
+    Reference,
+    /// [`LockedOrigin::manifest`].
+    Manifest,
+    /// [`LockedOrigin::signer`].
+    Signer,
     /// [`LockedServer::server`].
     Server,
     /// One imported interface.
@@ -286,14 +308,32 @@ impl LockedComponent {
         Self {
             component,
             imports: imports.iter().cloned().collect(),
+            registry: None,
             tools: locked_tools(definitions),
         }
+    }
+
+    /// Adds where it was pulled from.
+    #[must_use]
+    pub fn pulled_from(self, registry: Option<LockedOrigin>) -> Self {
+        Self { registry, ..self }
     }
 
     fn facts(&self) -> Facts {
         let mut facts = tool_facts(&self.tools);
         let code = self.component.to_string();
         facts.insert((None, Aspect::Code, String::new()), code);
+        if let Some(origin) = &self.registry {
+            let signer = origin.signer.as_ref().map(Digest::to_string);
+            let values = [
+                (Aspect::Reference, Some(origin.reference.clone())),
+                (Aspect::Manifest, Some(origin.manifest.to_string())),
+                (Aspect::Signer, signer),
+            ];
+            for (aspect, value) in values {
+                facts.extend(value.map(|value| ((None, aspect, String::new()), value)));
+            }
+        }
         for import in &self.imports {
             facts.insert((None, Aspect::Import, import.clone()), import.clone());
         }

@@ -125,7 +125,7 @@ fn resolve_one(
     };
     let place = format!("`secrets` of `{name}`");
     resolve_steps! {
-        source = scope.resolve_path("component", &raw.component).map(ComponentSource::File);
+        source = ComponentSource::outside(&raw.component, scope);
         points = points(&name, &raw.points);
         tools = globs(&name, raw.tools.as_deref().unwrap_or_default());
         limits = tools::limits(raw.limits, general, &format!("[hook.limits] of `{name}`"));

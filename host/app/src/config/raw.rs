@@ -13,7 +13,8 @@ pub use limits::LimitsSection;
 
 use super::{
     agents::RawAgent, approval::RawApproval, hooks::RawHook, model::is_file, network::RawNetwork,
-    rules::RawRule, settings::RawSettings, telemetry::RawTelemetry, units,
+    publishers::RawPublisher, rules::RawRule, settings::RawSettings, telemetry::RawTelemetry,
+    units,
 };
 use agent_host_models::Provider;
 use agent_host_types::{tool::Effect, turn::Durability};
@@ -117,6 +118,8 @@ pub(super) struct RawConfig {
     pub(super) hook: Vec<RawHook>,
     /// The rules about calls.
     pub(super) rule: Vec<RawRule>,
+    /// The publishers of components in registries.
+    pub(super) publisher: Vec<RawPublisher>,
     /// The grants of components without lists of their own; absent for the working directory,
     /// read-only.
     pub(super) grants: Option<GrantsSection>,
@@ -351,7 +354,7 @@ pub(super) struct RawProvider {
 pub(super) struct RawTool {
     /// The name of the component in `agent.lock` and in messages.
     pub(super) name: String,
-    /// `builtin:NAME` or a file.
+    /// `builtin:NAME`, `oci://HOST/NAME:TAG` or a file.
     pub(super) component: String,
     /// When a call needs approval, or which decisions are offered.
     #[serde(default)]

@@ -2,21 +2,24 @@
 
 use super::{
     Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig, ModelsConfig,
-    SecretSection, TelemetryConfig, agents, budgets, context, external, grants, hooks,
-    instructions,
+    RegistriesConfig, SecretSection, TelemetryConfig, agents, budgets, context, external, grants,
+    hooks, instructions,
     layers::{Layers, Merged},
     mcp, network,
     parse::ConfigFile,
     paths::{Scope, canonical},
     prices,
     problem::{Problems, config_error, resolve_steps},
+    publishers,
     raw::{RawConfig, RawPooling, RawPrompts, RawSandbox, RawTiming},
     rule_flags, rules, secrets, session, settings, skills, telemetry, tools, untrusted, workflows,
 };
 use agent_host_engine::turn::{Prompts, Timing};
 use agent_host_models::Effort;
+use agent_host_registry::CredentialSource;
 use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
 use agent_host_types::limits::Limits;
+use secrecy::SecretString;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -149,6 +152,7 @@ impl Config {
             external_tools = external::resolve(raw.external_tool, scope);
             agent_depth = agent_depth(raw.agent_depth);
             rules = rules::resolve(raw.rule);
+            publishers = publishers::resolve(raw.publisher, scope);
             rule_flags = rule_flags::resolve(&overrides.allow, &overrides.deny);
             workflows = workflows::resolve(workflow);
             prices = prices::resolve(raw.prices);
@@ -259,6 +263,11 @@ impl Config {
             workflows,
             hooks,
             rules,
+            registries: RegistriesConfig {
+                publishers,
+                network,
+                credentials: credentials(environment),
+            },
             rule_flags,
             supervisor: None,
             elicitor: None,
@@ -392,5 +401,18 @@ fn sandbox(raw: RawSandbox, cache_bytes: Option<u64>) -> SandboxConfig {
             deadline_ms: raw.compile_deadline_ms.unwrap_or(compile.deadline_ms),
         },
         ..default
+    }
+}
+
+/// Returns where credentials for registries are looked for.
+fn credentials(environment: &Environment) -> CredentialSource {
+    let variable = environment.variable("AGENT_HOST_REGISTRY_CREDENTIALS");
+    let docker = match environment.variable("DOCKER_CONFIG") {
+        Some(directory) => Some(PathBuf::from(directory)),
+        None => environment.home().map(|home| home.join(".docker")),
+    };
+    CredentialSource {
+        variable: variable.map(SecretString::from),
+        docker_config: docker.map(|directory| directory.join("config.json")),
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{
     AgentConfig, ConfigError, EditingKeys, ExternalTool, HookConfig, McpConfig, ModelConfig,
-    ModelsConfig, ProviderConfig, RuleFlag, SessionConfig, TelemetryConfig, ToolConfig,
-    dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical, prices::Prices,
+    ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag, SessionConfig, TelemetryConfig,
+    ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical, prices::Prices,
     secrets::SecretConfig,
 };
 use crate::skill::Skill;
@@ -108,6 +108,8 @@ pub struct Config {
     pub hooks: Vec<HookConfig>,
     /// The rules about calls. Their names differ.
     pub rules: Arc<[CallRule]>,
+    /// How components of registries are pulled, and which of them are accepted.
+    pub(crate) registries: RegistriesConfig,
     /// The rules about calls of the command line.
     pub rule_flags: Vec<RuleFlag>,
     /// The program that starts MCP servers, and ends them with this process; absent to start them
@@ -197,6 +199,7 @@ impl Config {
                 .iter()
                 .filter_map(|skill| skill.directory.clone()),
         );
+        paths.extend(self.registries.files());
         let components = self.tools.iter().filter_map(|tool| tool.source.file());
         let hooks = self.hooks.iter().filter_map(|hook| hook.source.file());
         paths.extend(components.chain(hooks).map(Path::to_owned));

@@ -10,6 +10,7 @@ use super::{
     secrets::SecretConfig,
 };
 use agent_host_engine::policy::Grants;
+use agent_host_registry::Reference;
 use agent_host_types::{limits::Limits, tool::is_tool_name};
 use std::{
     collections::HashSet,
@@ -66,6 +67,8 @@ pub enum ComponentSource {
     Builtin(String),
     /// In a file. It may not exist.
     File(PathBuf),
+    /// In a registry, or in the cache of pulled components.
+    Registry(Reference),
 }
 
 impl fmt::Display for ComponentSource {
@@ -73,24 +76,47 @@ impl fmt::Display for ComponentSource {
         match self {
             Self::Builtin(name) => write!(f, "{BUILTIN}{name}"),
             Self::File(path) => path.display().fmt(f),
+            Self::Registry(reference) => reference.fmt(f),
         }
     }
 }
 
 impl ComponentSource {
-    /// Returns the file, which can change between two runs; none for a built-in component.
+    /// Returns the file, which can change between two runs; none for other components.
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
-            Self::Builtin(_) => None,
+            Self::Builtin(_) | Self::Registry(_) => None,
         }
     }
 
-    /// True for a file.
+    /// True for a built-in component, which the operator accepted with the program; others are
+    /// pinned in `agent.lock`.
     #[must_use]
-    pub fn is_file(&self) -> bool {
-        self.file().is_some()
+    pub fn is_builtin(&self) -> bool {
+        matches!(self, Self::Builtin(_))
+    }
+
+    /// Parses `component` where it is not a built-in one: a reference or a file.
+    pub(super) fn outside(text: &str, scope: Scope<'_>) -> Result<Self, ConfigError> {
+        Self::registry("component", text)
+            .unwrap_or_else(|| scope.resolve_path("component", text).map(Self::File))
+    }
+
+    /// Parses the reference of a component in a registry; absent for other texts.
+    fn registry(key: &str, text: &str) -> Option<Result<Self, ConfigError>> {
+        Reference::is_meant(text).then(|| {
+            text.parse().map(Self::Registry).map_err(|error| {
+                let shown = text.escape_debug();
+                config_error!(
+                    key,
+                    "`{shown}` {error}",
+                    "write `oci://HOST/NAME:TAG`, and a digest `@sha256:HEX` behind it if you know it"
+                )
+                .with_value(text)
+            })
+        })
     }
 
     fn builtin(text: &str) -> Option<Self> {
@@ -158,7 +184,7 @@ fn resolve_one(
     resolve_steps! {
         source = match ComponentSource::builtin(&raw.component) {
             Some(builtin) => Ok(builtin),
-            None => scope.resolve_path("component", &raw.component).map(ComponentSource::File),
+            None => ComponentSource::outside(&raw.component, scope),
         };
         limits = limits(raw.limits, general.limits, &format!("[tool.limits] of `{name}`"));
         confirmations = Confirmations::resolve(raw.approval, raw.approvals, &name);
@@ -245,11 +271,12 @@ pub(super) fn limits(
 }
 
 impl Config {
-    /// Resolves a component of the command line, with the general grants and limits: `builtin:NAME`
-    /// or a file.
+    /// Resolves a component of the command line, with the general grants and limits: `builtin:NAME`,
+    /// a file, or a reference with a digest to one in a registry.
     ///
     /// # Errors
-    /// There is no such file, and it is not the name of a built-in component.
+    /// There is no such file, and it is not the name of a built-in component; or a reference has no
+    /// digest.
     pub fn tool_from_argument(&self, argument: &str) -> Result<ToolConfig, ConfigError> {
         let general = General {
             grants: &self.grants,
@@ -270,6 +297,7 @@ fn from_argument(
     let path = cwd.join(argument);
     let (source, stem) = match ComponentSource::builtin(argument) {
         Some(builtin) => (builtin, argument.trim_start_matches(BUILTIN).to_owned()),
+        None if Reference::is_meant(argument) => named_by_digest(argument)?,
         None if path.is_file() => {
             let stem = path.file_stem().unwrap_or(path.as_os_str());
             let stem = stem.to_string_lossy().into_owned();
@@ -299,4 +327,29 @@ fn from_argument(
     let mut names = std::iter::once(stem.clone()).chain(numbered);
     let name = names.find(|name| !is_taken(name)).unwrap_or(stem);
     Ok(ToolConfig::new(name, source, general))
+}
+
+/// Returns a component of a registry that the command line names, with a name for it. To name it by
+/// its digest is to accept it; a tag says nothing of what it is.
+fn named_by_digest(argument: &str) -> Result<(ComponentSource, String), ConfigError> {
+    let source = match ComponentSource::registry("--tool", argument) {
+        Some(source) => source?,
+        None => ComponentSource::File(argument.into()),
+    };
+    match &source {
+        ComponentSource::Registry(reference) if reference.digest().is_some() => {
+            let stem = reference.name().rsplit('/').next().unwrap_or_default();
+            let stem = stem.to_owned();
+            Ok((source, stem))
+        }
+        _ => {
+            let shown = argument.escape_debug();
+            Err(config_error!(
+                "--tool",
+                "`{shown}` has no digest, so that a moved tag would run something else",
+                "add it to the configuration with `agent-host add`, or name the digest: `oci://HOST/NAME@sha256:HEX`"
+            )
+            .with_value(argument))
+        }
+    }
 }

@@ -301,6 +301,7 @@ impl<'a> Review<'a> {
             workflow,
             hook,
             rule,
+            publisher,
             grants,
             secret,
             limits,
@@ -355,6 +356,9 @@ impl<'a> Review<'a> {
         workflow.iter().for_each(|workflow| self.workflow(workflow));
         hook.iter().for_each(|hook| self.hook(hook));
         rule.iter().for_each(|rule| self.rule(rule));
+        publisher
+            .iter()
+            .for_each(|publisher| self.publisher(publisher));
         grants
             .iter()
             .for_each(|grants| self.grants(EVERY_TOOL, grants));

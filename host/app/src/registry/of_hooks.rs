@@ -6,6 +6,7 @@ use crate::{
     config::HookConfig,
     error::HostError,
     hooks::{self, HookEntry},
+    packages::Packages,
 };
 use agent_host_engine::hook::Hook;
 use futures_util::future::try_join_all;
@@ -13,7 +14,11 @@ use std::sync::Arc;
 
 impl Registry {
     /// Adds the hooks, in their order, and refuses hooks among the tools.
-    pub(super) async fn add_hooks(&mut self, configured: &[HookConfig]) -> Result<(), HostError> {
+    pub(super) async fn add_hooks(
+        &mut self,
+        configured: &[HookConfig],
+        packages: Packages<'_>,
+    ) -> Result<(), HostError> {
         let is_hook = |entry: &&Arc<ComponentEntry>| {
             entry.component.is_hook() && entry.component.definitions().is_empty()
         };
@@ -24,7 +29,7 @@ impl Registry {
         }
         let loaded = configured
             .iter()
-            .map(|hook| hooks::load(&self.sandbox, hook));
+            .map(|hook| hooks::load(&self.sandbox, hook, packages));
         self.hooks = try_join_all(loaded).await?;
         Ok(())
     }

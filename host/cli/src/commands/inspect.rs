@@ -59,6 +59,26 @@ pub(super) async fn inspect(args: InspectArgs, terminal: &Terminal) -> Result<Ex
     Ok(Exit::Done)
 }
 
+/// Returns the first screen of the component with this name in the configuration.
+pub(super) async fn screen(
+    name: &str,
+    registry: &Registry,
+    config: &Config,
+) -> Result<String, Failure> {
+    let entry = registry.components().next();
+    let entry = entry.ok_or_else(|| Failure::usage(format!("`{name}` holds no component")))?;
+    let described = describe(entry).await;
+    let lock = trust::lock_state(name, entry, config)?;
+    let parts = Parts {
+        schemas: false,
+        wit: false,
+        limits: false,
+    };
+    Ok(as_text(
+        name, entry, registry, &described, config, parts, lock,
+    ))
+}
+
 /// The parts of a description besides its first screen.
 #[derive(Clone, Copy, Debug)]
 struct Parts {

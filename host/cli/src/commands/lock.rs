@@ -35,7 +35,7 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
     let absent = registry.absent_servers();
     let components = registry
         .components()
-        .filter(|entry| entry.source.is_file())
+        .filter(|entry| !entry.source.is_builtin())
         .map(|entry| (entry.name.clone(), LockEntry::Component(entry.locked())));
     let servers = registry.servers().iter();
     let servers =

@@ -7,22 +7,22 @@
 //! deleted at any time.
 
 mod entry;
-mod files;
 mod manage;
 mod pipeline;
 mod sealed;
 #[cfg(test)]
 mod tests;
 
+pub use agent_host_cache_dir::Pruned;
 pub(crate) use entry::Described;
-pub use manage::{CacheContent, CachedComponent, CompileCache, Pruned};
+pub use manage::{CacheContent, CachedComponent, CompileCache};
 pub(crate) use sealed::Sealed;
 
 use crate::engine::fingerprint;
+use agent_host_cache_dir::{CacheDir, mark_used};
 use agent_host_types::id::Digest;
 use entry::{EntryHeader, KEY_BYTES, Key};
-use files::CacheDir;
-use std::{fs::FileTimes, io, path::Path, time::SystemTime};
+use std::{io, path::Path};
 use wasmtime::Engine;
 
 const KEY_FILE: &str = "key";
@@ -74,8 +74,7 @@ impl Cache {
                 if header.engine != self.engine {
                     return Err(io::Error::other("it is of another engine"));
                 }
-                // For eviction; a read-only directory keeps the old time.
-                let _ = file.set_times(FileTimes::new().set_accessed(SystemTime::now()));
+                mark_used(&file);
                 Ok(CacheEntry {
                     digest: header.digest,
                     described: Described {

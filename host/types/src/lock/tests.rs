@@ -63,6 +63,30 @@ fn component_change_is_reported_part_by_part() {
             ],
         ),
         (
+            |component, _| {
+                component.registry = Some(LockedOrigin {
+                    reference: "oci://r.example/a:1".to_owned(),
+                    manifest: Digest::of(b"manifest"),
+                    signer: Some(Digest::of(b"key")),
+                });
+            },
+            vec![
+                change(None, Aspect::Reference, None, Some("oci://r.example/a:1")),
+                change(
+                    None,
+                    Aspect::Manifest,
+                    None,
+                    Some(&Digest::of(b"manifest").to_string()),
+                ),
+                change(
+                    None,
+                    Aspect::Signer,
+                    None,
+                    Some(&Digest::of(b"key").to_string()),
+                ),
+            ],
+        ),
+        (
             |_, definition| definition.title = Some(String::new()),
             vec![change(tool, Aspect::Title, None, Some(""))],
         ),

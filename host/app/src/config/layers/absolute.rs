@@ -5,7 +5,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 /// The keys of paths. `*` is an element of a list, or any key of a table.
-const PATHS: [&[&str]; 13] = [
+const PATHS: [&[&str]; 14] = [
     &["state-dir"],
     &["cache-dir"],
     &["instructions", "*"],
@@ -19,6 +19,7 @@ const PATHS: [&[&str]; 13] = [
     &["mcp", "*", "roots", "*"],
     &["agent", "*", "instructions", "*"],
     &["agent", "*", "grants", "dir", "*", "host"],
+    &["publisher", "*", "keys", "*"],
 ];
 
 /// The keys of models, which may be files.
@@ -89,6 +90,7 @@ fn visit(value: &mut Value, path: &mut Vec<String>, directory: &Path) {
             let Some(text) = value.as_str() else { return };
             if is_in(&PATHS, path) {
                 let is_kept = text.starts_with("builtin:")
+                    || path.ends_with(&["component".to_owned()]) && text.starts_with("oci://")
                     || text == WORKING_DIRECTORY && path.ends_with(&["host".to_owned()]);
                 if !is_kept {
                     take(value, "", directory);

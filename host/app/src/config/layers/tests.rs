@@ -267,7 +267,7 @@ fn layers_problem_is_shown_in_the_layer_of_its_key() {
 /// The keys of the reference whose texts are paths, or may be.
 const PATHS: &str = "agent/*/grants/dir/*/host agent/*/instructions/* agent/*/model cache-dir fallback/* grants/dir/*/host hook/*/component \
     hook/*/dir/*/host instructions/* \
-    mcp/*/oauth/client-secret mcp/*/roots/* model network/proxy openai-compat/api-key \
+    mcp/*/oauth/client-secret mcp/*/roots/* model network/proxy openai-compat/api-key publisher/*/keys/* \
     provider/*/headers/x-team secret/*/from settings/headers/x-team skills/* state-dir \
     tool/*/component tool/*/dir/*/host";
 
@@ -284,6 +284,7 @@ const OTHERS: &str = "agent/*/approval agent/*/description agent/*/grants/dir/*/
     mcp/*/oauth/client-metadata-url mcp/*/oauth/scopes/* mcp/*/read-only/* mcp/*/tools/* \
     network/no-proxy/* openai-compat/base-url permission-prompts provider/*/base-url \
     provider/*/key-header provider/*/kind provider/*/name provider/*/query/api-version \
+    publisher/*/accept publisher/*/components/* publisher/*/name \
     rule/*/agent rule/*/arguments//path rule/*/decision rule/*/name rule/*/reason rule/*/tool \
     sandbox/pooling secret/*/audience secret/*/name session/durability session/undo-bytes settings/cache-lifetime \
     settings/effort settings/models/openai:gpt-*/effort settings/prompt-cache-key \

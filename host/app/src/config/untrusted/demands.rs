@@ -8,6 +8,7 @@ use crate::config::{
     dir_grants, http_grants,
     model::is_file,
     paths::too_wide,
+    publishers::{RawAccept, RawPublisher},
     raw::{
         RawDirGrant, RawEnvGrant, RawExternalTool, RawHttpGrant, RawMcp, RawOAuth, RawPrice,
         RawTool,
@@ -15,6 +16,7 @@ use crate::config::{
     rules::{RawDecision, RawRule, tool_globs},
 };
 use agent_host_engine::policy::{DirMode, DirQuota, PathRules};
+use agent_host_registry::Reference;
 use agent_host_sandbox::SandboxConfig;
 use agent_host_types::{
     budget::Budgets,
@@ -79,7 +81,9 @@ impl Review<'_> {
         } = raw;
         let who = quoted(name);
         if !component.starts_with("builtin:") {
-            self.reach(component);
+            if !Reference::is_meant(component) {
+                self.reach(component);
+            }
             self.demand(format!("runs the component {} as {who}", quoted(component)));
         }
         self.approvals(&who, approval, approvals);
@@ -278,6 +282,28 @@ impl Review<'_> {
 
     /// Demands the calls that a rule runs without asking. Rules that ask or deny only make a
     /// configuration stricter.
+    /// Demands every publisher: it decides which components count as signed.
+    pub(super) fn publisher(&mut self, raw: &RawPublisher) {
+        let RawPublisher {
+            name,
+            components,
+            keys,
+            accept,
+        } = raw;
+        let (who, which) = (quoted(name), all_quoted(components, ", "));
+        for key in keys {
+            self.reach(key);
+        }
+        self.demand(match accept {
+            RawAccept::Signed => {
+                let keys = all_quoted(keys, ", ");
+                format!("accepts {which} as signed by {who} with the keys in {keys}")
+            }
+            RawAccept::Digest => format!("accepts {which} of {who} without a signature"),
+            RawAccept::None => format!("refuses {which} of {who}"),
+        });
+    }
+
     pub(super) fn rule(&mut self, raw: &RawRule) {
         let RawRule {
             decision,

@@ -2,6 +2,7 @@
 
 use super::{Review, quoted};
 use crate::config::hooks::{OnHookError, RawHook};
+use agent_host_registry::Reference;
 
 impl Review<'_> {
     /// Demands a hook: it sees the conversation, and decides what is run and shown.
@@ -20,7 +21,9 @@ impl Review<'_> {
             secrets,
         } = raw;
         let who = quoted(name);
-        self.reach(component);
+        if !Reference::is_meant(component) {
+            self.reach(component);
+        }
         let points: Vec<&str> = points.iter().map(|point| point.as_str()).collect();
         self.demand(format!(
             "runs the component {} as the hook {who} ({})",

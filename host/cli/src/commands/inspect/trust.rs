@@ -18,7 +18,7 @@ pub(super) fn lock_state(
     entry: &ComponentEntry,
     config: &Config,
 ) -> Result<&'static str, Failure> {
-    if !entry.source.is_file() {
+    if entry.source.is_builtin() {
         return Ok("yes: it comes with this program");
     }
     if !config.tools.iter().any(|tool| tool.name == name) {
@@ -27,12 +27,16 @@ pub(super) fn lock_state(
     let Some(file) = LockFile::open(config)? else {
         return Ok("no: there is no agent.toml to pin it beside");
     };
+    let is_unsigned = entry.origin.as_ref().is_some_and(|it| it.signer.is_none());
     Ok(
         match file
             .lock
             .status(name, &LockEntry::Component(entry.locked()))
         {
             LockStatus::Same => "yes: it is the one in agent.lock",
+            LockStatus::New if is_unsigned => {
+                "not yet: nothing shows who made it; `agent-host lock --accept` accepts it"
+            }
             LockStatus::New => "not yet: the first run pins it in agent.lock",
             LockStatus::Changed(_) => "no: it changed since it was accepted; see `agent-host lock`",
         },

@@ -2,20 +2,13 @@
 
 use super::{
     entry::{self, Key},
-    files::{CacheDir, FileInfo, TEMPORARY},
     read_key,
 };
 use crate::engine::{Layout, compiling, fingerprint};
+use agent_host_cache_dir::{CacheDir, FileInfo, Pruned};
 use agent_host_engine::definitions::RawDefinition;
 use agent_host_types::id::Digest;
-use std::{
-    fmt, io,
-    path::Path,
-    time::{Duration, SystemTime},
-};
-
-/// The age of an incomplete file that no host writes any more.
-const ABANDONED_AGE: Duration = Duration::from_secs(60 * 60);
+use std::{fmt, io, path::Path, time::SystemTime};
 
 /// The compile cache in one directory.
 pub struct CompileCache {
@@ -55,15 +48,6 @@ pub enum CacheContent {
     },
     /// Damaged, or written by another host; none of it is trusted.
     Damaged,
-}
-
-/// The removed files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pruned {
-    /// Their number.
-    pub files: u64,
-    /// Their total size.
-    pub bytes: u64,
 }
 
 impl CompileCache {
@@ -114,7 +98,7 @@ impl CompileCache {
                 useless.push(file);
             }
         }
-        let mut pruned = remove(&self.dir, &useless)?;
+        let mut pruned = self.dir.remove_all(&useless)?;
         if let Some(max_bytes) = max_bytes {
             let more = evict(&self.dir, max_bytes)?;
             pruned.files += more.files;
@@ -156,39 +140,7 @@ impl fmt::Debug for CompileCache {
     }
 }
 
-impl FileInfo {
-    /// True for an incomplete file of a host that ended.
-    fn is_abandoned(&self) -> bool {
-        self.name.starts_with(TEMPORARY)
-            && SystemTime::now()
-                .duration_since(self.modified)
-                .is_ok_and(|age| age > ABANDONED_AGE)
-    }
-}
-
 /// Removes the least recently used entries beyond `max_bytes`.
 pub(super) fn evict(dir: &CacheDir, max_bytes: u64) -> io::Result<Pruned> {
-    let mut entries = dir.files()?;
-    entries.retain(|file| entry::component(&file.name).is_some());
-    entries.sort_by_key(|file| file.last_used);
-    let mut total: u64 = entries.iter().map(|file| file.size_bytes).sum();
-    let surplus = entries.iter().take_while(|file| {
-        let over = total > max_bytes;
-        total = total.saturating_sub(file.size_bytes);
-        over
-    });
-    let count = surplus.count();
-    entries.truncate(count);
-    remove(dir, &entries)
-}
-
-fn remove(dir: &CacheDir, files: &[FileInfo]) -> io::Result<Pruned> {
-    let mut pruned = Pruned::default();
-    for file in files {
-        if dir.remove(&file.name)? {
-            pruned.files += 1;
-            pruned.bytes += file.size_bytes;
-        }
-    }
-    Ok(pruned)
+    dir.evict(max_bytes, |name| entry::component(name).is_some())
 }

@@ -364,7 +364,7 @@ async fn eviction_keeps_the_last_used_entries() {
     for (path, used) in paths.iter().zip([3_000, 1_000, 2_000]) {
         set_last_used(path, used);
     }
-    let open = files::CacheDir::open(&dir).unwrap();
+    let open = agent_host_cache_dir::CacheDir::open(&dir).unwrap();
     for (max, expected) in [
         (sizes.iter().sum(), vec![0, 1, 2]),
         (sizes[0] + sizes[2] + sizes[1] - 1, vec![0, 2]),

@@ -1,0 +1,277 @@
+//! Components of registries: pulled through the cache, accepted by their publisher's key or by the
+//! user, and pinned in `agent.lock`, so that a tag that moves changes nothing.
+
+use crate::{
+    config::{Accepts, Config, ConfigError},
+    lock_file::{LockError, LockFile},
+};
+use agent_host_registry::{Blobs, Client, PublicKey, Reference, RegistryError, Resolved};
+use agent_host_types::{id::Digest, lock::LockedOrigin};
+use std::{io, path::PathBuf};
+
+/// The directory of pulled components in that of compiled ones.
+const DIRECTORY: &str = "components";
+
+/// The reason to pull a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To run it: the pinned one, or a new one that is accepted.
+    Run,
+    /// To show it: the pinned one, or a new one.
+    Inspect,
+    /// To accept it: the one that the registry has now.
+    Accept,
+}
+
+/// Pulls the components of one configuration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packages<'a> {
+    config: &'a Config,
+    purpose: Purpose,
+}
+
+/// A pulled component.
+#[derive(Clone, Debug)]
+pub(crate) struct Pulled {
+    /// The file in the cache. Others of this user may change it, so its digest is compared again
+    /// when it is loaded.
+    pub(crate) file: PathBuf,
+    /// The digest of the component.
+    pub(crate) digest: Digest,
+    /// The pin for `agent.lock`.
+    pub(crate) origin: LockedOrigin,
+}
+
+/// Why a component of a registry is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum PackageError {
+    /// It cannot be pulled or verified.
+    #[error("the component `{name}`: {source}")]
+    Registry {
+        /// Its name in the configuration.
+        name: String,
+        /// Why.
+        source: RegistryError,
+    },
+    /// The cache cannot be used.
+    #[error("the cache of components {} cannot be used: {source}", path.display())]
+    Cache {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A publisher refuses the component.
+    #[error(
+        "the component `{name}` is of {reference}, and [[publisher]] `{publisher}` has `accept = \"none\"` for it"
+    )]
+    Refused {
+        /// The name of the component.
+        name: String,
+        /// Its reference.
+        reference: Reference,
+        /// The publisher.
+        publisher: String,
+    },
+    /// Several publishers have the component and no key in common.
+    #[error(
+        "the component `{name}` is of {reference}, for which several [[publisher]] have keys and none in common; correct their `components`"
+    )]
+    NoCommonKey {
+        /// The name of the component.
+        name: String,
+        /// Its reference.
+        reference: Reference,
+    },
+    /// The component has no signature of an accepted key, and the user did not accept it.
+    #[error(
+        "nothing shows who made the component `{name}` ({reference}), and you did not accept it, so nothing runs. Look at it with `agent-host inspect {name}`; to run exactly this one, accept it with `agent-host lock --accept {name}`; or accept all that a key signs, with [[publisher]]"
+    )]
+    NotAccepted {
+        /// The name of the component.
+        name: String,
+        /// Its reference, with the digest.
+        reference: Reference,
+    },
+    /// The file in the cache is not the pulled one.
+    #[error("the component `{name}` changed in the cache while it was loaded; run it again")]
+    Changed {
+        /// The name of the component.
+        name: String,
+    },
+}
+
+impl PackageError {
+    /// True if a repetition changes nothing: false for registries that cannot be reached or are
+    /// busy, and for the disk.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Registry { source, .. } => !source.may_pass(),
+            Self::Cache { .. } | Self::Changed { .. } => false,
+            Self::Refused { .. } | Self::NoCommonKey { .. } | Self::NotAccepted { .. } => true,
+        }
+    }
+}
+
+/// Why a component is not pulled.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FetchError {
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+}
+
+impl<'a> Packages<'a> {
+    pub(crate) fn new(config: &'a Config, purpose: Purpose) -> Self {
+        Self { config, purpose }
+    }
+
+    /// Pulls the component with this name in the configuration, or takes it from the cache.
+    ///
+    /// # Errors
+    /// It cannot be pulled, is not accepted, or `agent.lock` cannot be read.
+    pub(crate) async fn fetch(
+        &self,
+        name: &str,
+        reference: &Reference,
+    ) -> Result<Pulled, FetchError> {
+        let lock = LockFile::open(self.config)?;
+        let locked = lock.as_ref().and_then(|lock| lock.lock.tool.get(name));
+        let pin = locked.and_then(|locked| locked.registry.as_ref());
+        let pin = pin.filter(|pin| pin.reference == reference.to_string());
+        let wanted = match pin.filter(|_| self.purpose != Purpose::Accept) {
+            Some(pin) => reference.with_digest(pin.manifest),
+            None => reference.clone(),
+        };
+        let fault = |source| PackageError::Registry {
+            name: name.to_owned(),
+            source,
+        };
+        let keys = accepted_keys(self.config, name, reference)?;
+        let (blobs, directory) = open_blobs(self.config)?;
+        let mut connection = Connection {
+            config: self.config,
+            client: None,
+        };
+        let resolved = match Resolved::kept(&wanted, &blobs).map_err(fault)? {
+            Some(kept) => kept,
+            None => {
+                let client = connection.open(name, reference).await?;
+                client.resolve(&wanted, &blobs).await.map_err(fault)?
+            }
+        };
+        let pinned_signer = pin
+            .filter(|pin| pin.manifest == resolved.digest)
+            .and_then(|pin| pin.signer);
+        let signer = match keys.as_deref() {
+            None => None,
+            Some(keys) => match keys
+                .iter()
+                .find(|key| Some(key.fingerprint()) == pinned_signer)
+            {
+                Some(key) => Some(key.fingerprint()),
+                None => {
+                    let client = connection.open(name, reference).await?;
+                    let verified = client.verify(&resolved, keys).await;
+                    Some(verified.map_err(fault)?.0.fingerprint())
+                }
+            },
+        };
+        let is_named = reference.digest().is_some() || locked.is_some();
+        if self.purpose == Purpose::Run && signer.is_none() && !is_named {
+            return Err(PackageError::NotAccepted {
+                name: name.to_owned(),
+                reference: resolved.reference,
+            }
+            .into());
+        }
+        if resolved.kept_component(&blobs).map_err(fault)?.is_none() {
+            let client = connection.open(name, reference).await?;
+            client.component(&resolved, &blobs).await.map_err(fault)?;
+        }
+        Ok(Pulled {
+            file: directory.join(resolved.layer.hex()),
+            digest: resolved.layer,
+            origin: LockedOrigin {
+                reference: reference.to_string(),
+                manifest: resolved.digest,
+                signer,
+            },
+        })
+    }
+}
+
+/// A client that is made once it is needed, so that a kept component needs no network.
+struct Connection<'a> {
+    config: &'a Config,
+    client: Option<Client>,
+}
+
+impl Connection<'_> {
+    async fn open(&mut self, name: &str, reference: &Reference) -> Result<&Client, FetchError> {
+        let client = match self.client.take() {
+            Some(client) => client,
+            None => {
+                let settings = self.config.registries.open().await?;
+                let client = Client::new(reference, &settings).await;
+                client.map_err(|source| PackageError::Registry {
+                    name: name.to_owned(),
+                    source,
+                })?
+            }
+        };
+        Ok(self.client.insert(client))
+    }
+}
+
+/// Opens the cache of pulled components.
+pub(crate) fn open_blobs(config: &Config) -> Result<(Blobs, PathBuf), PackageError> {
+    let path = config.cache_dir.join(DIRECTORY);
+    match Blobs::open(&path, config.sandbox.cache_bytes) {
+        Ok(blobs) => Ok((blobs, path)),
+        Err(source) => Err(PackageError::Cache { path, source }),
+    }
+}
+
+/// Returns the keys of which one has to have signed a component; absent where none has to. Every
+/// publisher that has the component has to accept it.
+pub(crate) fn accepted_keys(
+    config: &Config,
+    name: &str,
+    reference: &Reference,
+) -> Result<Option<Vec<PublicKey>>, PackageError> {
+    let mut common: Option<Vec<PublicKey>> = None;
+    let publishers = &config.registries.publishers;
+    for publisher in publishers.iter().filter(|it| it.has(reference)) {
+        match &publisher.accepts {
+            Accepts::None => {
+                return Err(PackageError::Refused {
+                    name: name.to_owned(),
+                    reference: reference.clone(),
+                    publisher: publisher.name.clone(),
+                });
+            }
+            Accepts::Digest => {}
+            Accepts::Signed(keys) => {
+                common = Some(match common {
+                    None => keys.clone(),
+                    Some(mut common) => {
+                        common.retain(|key| keys.contains(key));
+                        common
+                    }
+                });
+            }
+        }
+    }
+    if common.as_ref().is_some_and(Vec::is_empty) {
+        return Err(PackageError::NoCommonKey {
+            name: name.to_owned(),
+            reference: reference.clone(),
+        });
+    }
+    Ok(common)
+}

@@ -1,0 +1,102 @@
+use super::{EditError, NewTool, with_tool, without_tool};
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
+
+const BLOCK: &str = "[[tool]]\nname = \"a\"\ncomponent = \"oci://r.example/a:1\"\n\
+    dir = [] # it may ask for files: [{ host = \".\", mode = \"read-only\" }]\n\
+    http = []\nenv = []\nsecrets = []\n";
+
+fn tool<'a>(name: &'a str, imports: &'a [String]) -> NewTool<'a> {
+    NewTool {
+        name,
+        component: "oci://r.example/a:1",
+        imports,
+        builtins: &[],
+    }
+}
+
+#[test]
+fn added_tool_leaves_the_rest_of_the_text() {
+    let imports = ["wasi:filesystem/types@0.2.6".to_owned()];
+    let cases = [
+        ("", BLOCK.to_owned()),
+        (
+            "# mine\nmax-turns = 3",
+            format!("# mine\nmax-turns = 3\n\n{BLOCK}"),
+        ),
+        (
+            "[[tool]]\nname = \"b\" # b\ncomponent = \"b.wasm\"\n",
+            format!("[[tool]]\nname = \"b\" # b\ncomponent = \"b.wasm\"\n\n{BLOCK}"),
+        ),
+        (
+            "[limits]\nmemory-bytes = 1\n",
+            format!("[limits]\nmemory-bytes = 1\n\n{BLOCK}"),
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(
+            with_tool(text, &tool("a", &imports)),
+            Ok(expected),
+            "{text}"
+        );
+    }
+    let first = NewTool {
+        builtins: &["files"],
+        ..tool("a", &imports)
+    };
+    let expected = format!("[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n\n{BLOCK}");
+    assert_eq!(with_tool("", &first), Ok(expected));
+    let listed = "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n";
+    let expected = format!("{listed}\n{BLOCK}");
+    assert_eq!(with_tool(listed, &first), Ok(expected));
+}
+
+#[test]
+fn tool_is_not_added_where_it_would_change_something_else() {
+    let by_hand =
+        |text: &str| matches!(with_tool(text, &tool("a", &[])), Err(EditError::ByHand(_)));
+    // An inline list is closed for headers.
+    assert!(by_hand(
+        "tool = [{ name = \"b\", component = \"b.wasm\" }]\n"
+    ));
+    assert!(by_hand("tool = 1\n"));
+    assert!(matches!(
+        with_tool("x = \"\"\"", &tool("a", &[])),
+        Err(EditError::Form(_))
+    ));
+    let exists = with_tool("[[tool]]\nname = \"a\"\n", &tool("a", &[]));
+    assert_eq!(exists, Err(EditError::Exists("a".to_owned())));
+}
+
+#[test]
+fn removed_tool_leaves_the_rest_of_the_text() {
+    let before = "# top\nmax-turns = 3\n\n[[tool]]\nname = \"b\"\ncomponent = \"b.wasm\"\n\n";
+    let after = "# about the limits\n[limits]\nmemory-bytes = 1\n";
+    let own = "[[tool]] # one\nname = \"a\"\ncomponent = \"x\"\n[tool.limits]\noutput-bytes = 5\n[[tool.dir]]\nhost = \".\"\n";
+    let text = format!("{before}{own}\n{after}");
+    assert_eq!(without_tool(&text, "a"), Ok(format!("{before}\n{after}")));
+    // A header in a string is none.
+    let tricky = format!("system = \"\"\"\n[[tool]]\nname = \"a\"\n\"\"\"\n{own}");
+    let expected = "system = \"\"\"\n[[tool]]\nname = \"a\"\n\"\"\"\n";
+    assert_eq!(without_tool(&tricky, "a").as_deref(), Ok(expected));
+    let absent = without_tool(before, "a");
+    assert_eq!(
+        absent,
+        Err(EditError::Absent("a".to_owned(), "b".to_owned()))
+    );
+    let inline = without_tool("tool = [{ name = \"a\" }]\n", "a");
+    assert!(matches!(inline, Err(EditError::ByHand(_))));
+}
+
+proptest! {
+    /// A tool that is added and removed again leaves the configuration as it was.
+    #[test]
+    fn tool_entry_fuzz(name in "[a-z\"\\\\\u{e9}\n]{1,8}", lines in prop::collection::vec("(a = 1|#.{0,5}|\\[b\\]|\\[\\[tool\\]\\]|name = \"x\"|)", 0..6)) {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        if let Ok(added) = with_tool(&text, &tool(&name, &[])) {
+            let removed = without_tool(&added, &name).unwrap();
+            let table = |text: &str| text.parse::<toml::Table>().unwrap();
+            prop_assert_eq!(table(&removed), table(&text));
+        }
+    }
+}

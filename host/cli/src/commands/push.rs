@@ -1,0 +1,78 @@
+//! `agent-host push`: a component into a registry, signed if there is a key.
+
+use super::{
+    configure,
+    pull::{MAX_KEY_BYTES, parse},
+};
+use crate::{
+    args::PushArgs,
+    exit::{Exit, Failure},
+    terminal::Terminal,
+};
+use agent_host_app::{
+    Overrides, Registry,
+    oci::{KeyError, Package, SigningKey, WasmInterface},
+    read_secret,
+};
+use agent_host_author::PackageInfo;
+use serde_json::json;
+use std::path::Path;
+
+pub(super) async fn push(args: PushArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let reference = parse(&args.reference)?;
+    let config = configure(args.config, Overrides::default())?;
+    let key = args.sign.as_deref().map(signing_key).transpose()?;
+    let path = args.component.display();
+    let name = args
+        .component
+        .to_str()
+        .ok_or_else(|| Failure::usage(format!("the path {path} is not UTF-8; rename the file")))?;
+    // Loaded as a host would, so that nothing is pushed that no host runs.
+    let registry = Registry::open_one_unlocked(&config, name).await?;
+    let entry = registry.components().next();
+    let entry = entry.ok_or_else(|| Failure::usage(format!("{path} holds no component")))?;
+    let bytes = entry.bytes()?.as_ref().to_vec();
+    let read = bytes.clone();
+    let info = tokio::task::spawn_blocking(move || PackageInfo::of(&read)).await;
+    let info = info
+        .map_err(|_| "its bytes cannot be made sense of".to_owned())
+        .flatten()
+        .map_err(|why| Failure::usage(format!("{path} cannot be pushed: {why}")))?;
+    let package = Package {
+        component: bytes.into(),
+        interface: WasmInterface {
+            exports: info.exports,
+            imports: info.imports,
+            target: None,
+        },
+        annotations: info.annotations,
+    };
+    let pushed = agent_host_app::push(&config, &reference, package, key.as_ref()).await?;
+    terminal.println_as(
+        args.json,
+        || {
+            json!({
+                "reference": pushed.reference,
+                "manifest": pushed.reference.digest(),
+                "component": pushed.digest,
+                "signer": pushed.signer,
+            })
+        },
+        || pushed.reference.to_string(),
+    );
+    if !args.json {
+        terminal.note(&match &pushed.signer {
+            Some(key) => format!("signed with the key {key}"),
+            None => "not signed; `--sign KEY` signs it".to_owned(),
+        });
+    }
+    Ok(Exit::Done)
+}
+
+fn signing_key(path: &Path) -> Result<SigningKey, Failure> {
+    let unusable = |why: &dyn std::fmt::Display| {
+        Failure::usage(format!("the key {} cannot be used: {why}", path.display()))
+    };
+    let text = read_secret(path, MAX_KEY_BYTES).map_err(|error| unusable(&error))?;
+    text.parse().map_err(|error: KeyError| unusable(&error))
+}

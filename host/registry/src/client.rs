@@ -1,0 +1,454 @@
+//! The HTTP client of one registry: authentication, redirections, bounded bodies, and errors.
+
+use crate::{
+    Denied, Reference, RegistryError,
+    auth::{Challenge, basic, bearer, realm_is_accepted, token_url},
+    credentials::{CredentialSource, Credentials},
+    manifest::shown,
+    reach::Reachable,
+};
+use agent_host_http_client::{ProxySetting, USER_AGENT, builder, tls_config};
+use bytes::Bytes;
+use reqwest::{
+    ClientBuilder, Method, Response, StatusCode, Url,
+    header::{
+        ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
+        WWW_AUTHENTICATE,
+    },
+};
+use serde::Deserialize;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use tokio::sync::Mutex;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The longest pause between two pieces of a body.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The time for one request with its answer, so that a body that drips has an end.
+const TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// The maximum of redirections of one request.
+const MAX_REDIRECTS: usize = 5;
+
+/// The maximum size of an answer of an issuer of tokens, and of an error, in bytes.
+const MAX_ANSWER_BYTES: u64 = 64 * 1024;
+
+/// The settings of a client.
+#[derive(Clone, Debug, Default)]
+pub struct ClientConfig {
+    /// The proxy of its requests.
+    pub proxy: ProxySetting,
+    /// Where credentials are looked for.
+    pub credentials: CredentialSource,
+}
+
+/// A client of the registry of one reference.
+pub struct Client {
+    http: reqwest::Client,
+    reachable: Arc<Reachable>,
+    /// The address of the registry, without a path.
+    origin: Url,
+    /// The registry as users name it.
+    pub(crate) registry: String,
+    credentials: CredentialSource,
+    /// The `Authorization` of requests, by repository and whether it allows to push.
+    authorizations: Mutex<BTreeMap<(String, bool), HeaderValue>>,
+}
+
+/// A request to the registry.
+pub(crate) struct Request<'a> {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    /// The repository that it is about.
+    pub(crate) repository: &'a str,
+    /// True if it needs the right to push.
+    pub(crate) push: bool,
+    /// The accepted types, or nothing.
+    pub(crate) accept: &'a str,
+    /// The body with its type.
+    pub(crate) body: Option<(&'a str, Bytes)>,
+    /// The requested thing, for messages.
+    pub(crate) what: String,
+}
+
+/// The errors of a registry, by the distribution specification.
+#[derive(Deserialize)]
+struct Errors {
+    errors: Vec<OneError>,
+}
+
+#[derive(Deserialize)]
+struct OneError {
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    message: String,
+}
+
+impl Client {
+    /// Creates a client of the reference's registry. Looks its address up; sends nothing.
+    ///
+    /// # Errors
+    /// TLS or the proxy cannot be set up.
+    pub async fn new(reference: &Reference, config: &ClientConfig) -> Result<Self, RegistryError> {
+        let registry = reference.registry();
+        let origin: Url = reference
+            .origin()
+            .parse()
+            .map_err(|_| RegistryError::Address {
+                registry: registry.clone(),
+                address: reference.origin(),
+                reason: "is no address",
+            })?;
+        let reachable = Arc::new(Reachable::of(&origin, config.proxy.hosts()).await);
+        let tls = tls_config().map_err(|error| RegistryError::Tls(error.to_string()))?;
+        let builder = builder(tls)
+            .user_agent(USER_AGENT)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(READ_TIMEOUT)
+            .timeout(TIMEOUT)
+            .dns_resolver(Arc::clone(&reachable));
+        let http = config.proxy.apply(builder, &origin);
+        let http = http.and_then(ClientBuilder::build);
+        let http = http.map_err(|error| RegistryError::Tls(error.without_url().to_string()))?;
+        Ok(Self {
+            http,
+            reachable,
+            origin,
+            registry,
+            credentials: config.credentials.clone(),
+            authorizations: Mutex::default(),
+        })
+    }
+
+    /// Returns the address of a part of a repository.
+    pub(crate) fn url(&self, repository: &str, rest: &str) -> Url {
+        let mut url = self.origin.clone();
+        // Names and references have no character that a path would encode.
+        url.set_path(&format!("/v2/{repository}/{rest}"));
+        url
+    }
+
+    /// Returns the address of an answer's `Location`, which has to be on the registry itself.
+    pub(crate) fn location(&self, response: &Response) -> Result<Url, RegistryError> {
+        let found = response.headers().get(LOCATION);
+        let found = found
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let url = response.url().join(found);
+        let url = url.map_err(|_| self.answer("its `Location` is no address"))?;
+        if url.origin() != self.origin.origin() {
+            return Err(self.address(
+                &url,
+                "is on another host than the registry, where nothing is pushed",
+            ));
+        }
+        Ok(url)
+    }
+
+    /// Sends a request, and returns the answer if it succeeded.
+    pub(crate) async fn send(&self, request: &Request<'_>) -> Result<Response, RegistryError> {
+        match self.send_optional(request).await? {
+            Some(response) => Ok(response),
+            None => Err(RegistryError::NotFound {
+                registry: self.registry.clone(),
+                what: request.what.clone(),
+            }),
+        }
+    }
+
+    /// Sends a request, and returns the answer if it succeeded; absent for 404.
+    pub(crate) async fn send_optional(
+        &self,
+        request: &Request<'_>,
+    ) -> Result<Option<Response>, RegistryError> {
+        let key = (request.repository.to_owned(), request.push);
+        let known = self.authorizations.lock().await.get(&key).cloned();
+        let mut response = self.send_once(request, known.as_ref()).await?;
+        let mut tried = None;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            let (authorization, source) = self.authorize(request, &response).await?;
+            tried = source;
+            response = self.send_once(request, Some(&authorization)).await?;
+            if response.status().is_success() {
+                self.authorizations.lock().await.insert(key, authorization);
+            }
+        }
+        match response.status() {
+            status if status.is_success() => Ok(Some(response)),
+            StatusCode::NOT_FOUND => Ok(None),
+            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+                let registry = self.registry.clone();
+                Err(self.denied(
+                    request,
+                    match tried {
+                        None => Denied::NoCredentials { registry },
+                        Some(source_name) => Denied::Refused {
+                            source_name,
+                            status: status.as_u16(),
+                        },
+                    },
+                ))
+            }
+            _ => Err(self.failure(request, response).await),
+        }
+    }
+
+    /// Sends a request and follows redirections of reads. The authorization goes to the registry
+    /// alone.
+    async fn send_once(
+        &self,
+        request: &Request<'_>,
+        authorization: Option<&HeaderValue>,
+    ) -> Result<Response, RegistryError> {
+        let mut url = request.url.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            self.check(&url)?;
+            let mut headers = HeaderMap::new();
+            if let Ok(accept) = HeaderValue::from_str(request.accept)
+                && !request.accept.is_empty()
+            {
+                headers.insert(ACCEPT, accept);
+            }
+            if let Some(value) = authorization
+                && url.origin() == self.origin.origin()
+            {
+                headers.insert(AUTHORIZATION, value.clone());
+            }
+            let mut sent = self.http.request(request.method.clone(), url.clone());
+            if let Some((media_type, body)) = &request.body {
+                if let Ok(media_type) = HeaderValue::from_str(media_type) {
+                    headers.insert(CONTENT_TYPE, media_type);
+                }
+                sent = sent.body(body.clone());
+            }
+            let response = sent.headers(headers).send().await;
+            let response = response.map_err(|error| self.unreachable(error))?;
+            let is_read = matches!(request.method, Method::GET | Method::HEAD);
+            if !(response.status().is_redirection() && is_read) {
+                return Ok(response);
+            }
+            let next = response.headers().get(LOCATION);
+            let next = next.and_then(|value| value.to_str().ok());
+            let next = next.and_then(|next| url.join(next).ok());
+            url = next.ok_or_else(|| self.answer("it redirects to no address"))?;
+        }
+        Err(self.answer("it redirects without end"))
+    }
+
+    /// Returns the `Authorization` that a challenge asks for, and where its credentials are from.
+    async fn authorize(
+        &self,
+        request: &Request<'_>,
+        refused: &Response,
+    ) -> Result<(HeaderValue, Option<String>), RegistryError> {
+        let challenges = refused.headers().get_all(WWW_AUTHENTICATE).iter();
+        let mut challenges = challenges.filter_map(|value| Challenge::parse(value.to_str().ok()?));
+        let challenge = challenges.next();
+        let challenge =
+            challenge.ok_or_else(|| self.answer("it asks for credentials of no known kind"))?;
+        // A redirection may have led to another host, which may not ask for anything.
+        if refused.url().origin() != self.origin.origin() {
+            return Err(self.address(
+                refused.url(),
+                "asks for credentials and is not the registry",
+            ));
+        }
+        let found = self.credentials.find(&self.registry).await;
+        let found = found.map_err(|source| RegistryError::Credentials {
+            registry: self.registry.clone(),
+            source,
+        })?;
+        match challenge {
+            Challenge::Basic => {
+                let registry = self.registry.clone();
+                let found = found
+                    .ok_or_else(|| self.denied(request, Denied::NoCredentials { registry }))?;
+                let value = basic(&found.name, &found.password);
+                let value =
+                    value.ok_or_else(|| self.answer("the credentials fit into no header"))?;
+                Ok((value, Some(found.source)))
+            }
+            Challenge::Bearer { realm, service } => {
+                let token = self.token(request, &realm, service.as_deref(), found.as_ref());
+                Ok((token.await?, found.map(|found| found.source)))
+            }
+        }
+    }
+
+    async fn token(
+        &self,
+        request: &Request<'_>,
+        realm: &Url,
+        service: Option<&str>,
+        credentials: Option<&Credentials>,
+    ) -> Result<HeaderValue, RegistryError> {
+        self.check(realm)?;
+        let mut headers = HeaderMap::new();
+        if let Some(found) = credentials {
+            if !realm_is_accepted(&self.origin, realm) {
+                return Err(self.denied(
+                    request,
+                    Denied::Realm {
+                        realm: shown(realm.host_str().unwrap_or_default()),
+                        registry: self.registry.clone(),
+                    },
+                ));
+            }
+            headers.extend(basic(&found.name, &found.password).map(|value| (AUTHORIZATION, value)));
+        }
+        let url = token_url(realm, service, request.repository, request.push);
+        let response = self.http.get(url).headers(headers).send().await;
+        let response = response.map_err(|error| self.unreachable(error))?;
+        match response.status() {
+            status if status.is_success() => {}
+            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+                let registry = self.registry.clone();
+                return Err(self.denied(
+                    request,
+                    match credentials {
+                        None => Denied::NoCredentials { registry },
+                        Some(found) => Denied::Refused {
+                            source_name: found.source.clone(),
+                            status: status.as_u16(),
+                        },
+                    },
+                ));
+            }
+            _ => return Err(self.failure(request, response).await),
+        }
+        let answer = self.read(response, MAX_ANSWER_BYTES, "the token").await?;
+        bearer(&answer).ok_or_else(|| self.answer("the issuer of its tokens sent none"))
+    }
+
+    /// Reads a whole body of at most `max_bytes`.
+    pub(crate) async fn read(
+        &self,
+        response: Response,
+        max_bytes: u64,
+        what: &str,
+    ) -> Result<Vec<u8>, RegistryError> {
+        let mut body = Vec::new();
+        self.read_chunks(response, max_bytes, what, |chunk| {
+            body.extend_from_slice(chunk);
+            Ok(())
+        })
+        .await?;
+        Ok(body)
+    }
+
+    /// Reads a body of at most `max_bytes` in pieces.
+    pub(crate) async fn read_chunks(
+        &self,
+        mut response: Response,
+        max_bytes: u64,
+        what: &str,
+        mut take: impl FnMut(&[u8]) -> Result<(), RegistryError>,
+    ) -> Result<(), RegistryError> {
+        let too_long = || RegistryError::TooLong {
+            registry: self.registry.clone(),
+            what: what.to_owned(),
+            max_bytes,
+        };
+        if response
+            .content_length()
+            .is_some_and(|length| length > max_bytes)
+        {
+            return Err(too_long());
+        }
+        let mut length = 0;
+        while let Some(chunk) = response
+            .chunk()
+            .await
+            .map_err(|error| self.unreachable(error))?
+        {
+            length += chunk.len() as u64;
+            if length > max_bytes {
+                return Err(too_long());
+            }
+            take(&chunk)?;
+        }
+        Ok(())
+    }
+
+    async fn failure(&self, request: &Request<'_>, response: Response) -> RegistryError {
+        let status = response.status();
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            let retry_after = response.headers().get(RETRY_AFTER);
+            let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
+            return RegistryError::Throttled {
+                registry: self.registry.clone(),
+                retry_after_s: retry_after,
+            };
+        }
+        let body = self.read(response, MAX_ANSWER_BYTES, "an error").await;
+        let errors = body
+            .ok()
+            .and_then(|body| serde_json::from_slice::<Errors>(&body).ok());
+        let first = errors.and_then(|errors| errors.errors.into_iter().next());
+        let message = first.map_or(String::new(), |error| {
+            format!(": {} ({})", shown(&error.message), shown(&error.code))
+        });
+        RegistryError::Status {
+            registry: self.registry.clone(),
+            status: status.as_u16(),
+            what: request.what.clone(),
+            message,
+        }
+    }
+
+    fn check(&self, url: &Url) -> Result<(), RegistryError> {
+        self.reachable
+            .check(url)
+            .map_err(|reason| self.address(url, reason))
+    }
+
+    fn address(&self, url: &Url, reason: &'static str) -> RegistryError {
+        // Without the query, which may hold a signed permission.
+        let host = url.host_str().unwrap_or_default();
+        RegistryError::Address {
+            registry: self.registry.clone(),
+            address: shown(&format!("{}://{host}", url.scheme())),
+            reason,
+        }
+    }
+
+    fn denied(&self, request: &Request<'_>, reason: Denied) -> RegistryError {
+        RegistryError::Denied {
+            registry: self.registry.clone(),
+            action: if request.push { "push to" } else { "pull" },
+            repository: request.repository.to_owned(),
+            reason,
+        }
+    }
+
+    pub(crate) fn answer(&self, reason: &str) -> RegistryError {
+        RegistryError::Answer {
+            registry: self.registry.clone(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    fn unreachable(&self, error: reqwest::Error) -> RegistryError {
+        let error = error.without_url();
+        // The innermost error has the reason, such as "connection refused".
+        let mut reason: &dyn std::error::Error = &error;
+        while let Some(source) = reason.source() {
+            reason = source;
+        }
+        RegistryError::Unreachable {
+            registry: self.registry.clone(),
+            reason: shown(&reason.to_string()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Never prints credentials.
+        f.debug_struct("Client")
+            .field("registry", &self.registry)
+            .finish_non_exhaustive()
+    }
+}

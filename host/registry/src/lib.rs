@@ -1,0 +1,62 @@
+//! Components in OCI registries: pulls, checks, caches, pushes and signs them. Knows nothing of
+//! WebAssembly beyond media types: a component is bytes here.
+//!
+//! ```no_run
+//! use agent_host_registry::{Blobs, Client, ClientConfig, PublicKey};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let reference = "oci://registry.example/tools/resize:1.2.0".parse()?;
+//! let client = Client::new(&reference, &ClientConfig::default()).await?;
+//! let blobs = Blobs::open("/var/cache/components".as_ref(), 256 << 20)?;
+//!
+//! let resolved = client.resolve(&reference, &blobs).await?;
+//! let key: PublicKey = std::fs::read_to_string("acme.pub")?.parse()?;
+//! let signed_by = client.verify(&resolved, &[key]).await?;
+//! let component = client.component(&resolved, &blobs).await?;
+//! # let _ = (signed_by, component);
+//! # Ok(())
+//! # }
+//! ```
+
+mod auth;
+mod blobs;
+mod client;
+mod credentials;
+mod error;
+mod helper;
+mod key;
+mod manifest;
+mod media_type;
+mod pull;
+mod push;
+mod reach;
+mod reference;
+mod referrers;
+mod signature;
+#[cfg(test)]
+mod tests;
+mod wasm_config;
+
+pub use blobs::Blobs;
+pub use client::{Client, ClientConfig};
+pub use credentials::{CredentialSource, CredentialsError};
+pub use error::{Denied, RegistryError};
+pub use key::{KeyError, PublicKey, SigningKey};
+pub use manifest::{Descriptor, Manifest, ManifestError, component_layer};
+pub use pull::{PolicyLayer, Resolved};
+pub use push::{Package, Pushed};
+pub use reference::{Reference, ReferenceError};
+pub use signature::{SignatureError, SignatureForm, verify_bundle, verify_simple};
+pub use wasm_config::{WasmConfig, WasmInterface};
+
+/// The largest component that is pulled or pushed, in bytes: as large as one that is loaded.
+pub const MAX_COMPONENT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The largest manifest or index, in bytes. Those of components have about 1 KiB.
+pub const MAX_MANIFEST_BYTES: u64 = 256 * 1024;
+
+/// The largest signature bundle, policy or configuration, in bytes.
+pub const MAX_DOCUMENT_BYTES: u64 = 64 * 1024;
+
+/// The maximum of referrers or signature layers that are looked at.
+pub const MAX_REFERRERS: usize = 16;
