@@ -42,6 +42,8 @@ mod undo;
 mod workflows;
 
 pub use agent_host_models::{Effort, Preset};
+pub use agent_host_telemetry::Gauge as MetricGauge;
+pub use agent_host_workflow::graph::Layout as WorkflowLayout;
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
@@ -69,4 +71,8 @@ pub use store::{open_store, project};
 pub use trust::{TrustError, TrustFile, Trusted};
 pub use trusted_file::read_secret;
 pub use undo::{Done, LeftPath, OutsideCall, RestoredPath, UndoneAnswer, undo_answer};
-pub use workflows::{CheckedWorkflow, workflow_drawings};
+pub use workflows::{CheckedWorkflow, WorkflowDrawing, workflow_drawings};
+
+/// The target of the spans that tell of a message of the log which session and which call it belongs
+/// to. They are below the level of every filter by default, and a log for programs wants them.
+pub const LOG_CONTEXT: &str = "agent_host::context";

@@ -1,10 +1,12 @@
 //! The tools of a running host: components, loaded into the sandbox, and MCP servers; both checked
 //! against `agent.lock`, and offered to the engine under their tools' names.
 
+mod calls;
 mod of_hooks;
 mod skills;
 
 use crate::{
+    LOG_CONTEXT,
     components::{ComponentEntry, check_confirmations, enforced_effect, load_one},
     config::{Config, Confirmation, ExternalTool, ToolConfig},
     error::HostError,
@@ -13,17 +15,14 @@ use crate::{
     lock_file::LockFile,
     servers::{self, Connected, ServerEntry},
     skill::Skill,
-    undo::{UndoLogs, end_entry},
+    undo::UndoLogs,
 };
 use agent_host_engine::{
     BoxFuture,
     schema::InputSchema,
-    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
+    tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
 };
-use agent_host_mcp_client::ServerCall;
-use agent_host_sandbox::{
-    Allocator, Call, CallContext, Confinement, LoadError, Sandbox, SandboxConfig, Secrets,
-};
+use agent_host_sandbox::{Allocator, Confinement, LoadError, Sandbox, SandboxConfig, Secrets};
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     id::{Digest, json_digest},
@@ -34,6 +33,7 @@ use agent_host_types::{
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 use std::{collections::HashMap, sync::Arc};
+use tracing::Instrument as _;
 
 /// The source of a tool.
 #[derive(Clone, Debug)]
@@ -85,6 +85,13 @@ impl Registry {
         registry.add_configured_skills(&config.skills)?;
         registry.read_secrets(config).await?;
         Ok(registry)
+    }
+
+    /// Returns the number of instances of components that live now, or `None` if they are made
+    /// without a pool.
+    #[must_use]
+    pub fn live_instances(&self) -> Option<u64> {
+        self.sandbox.live_instances()
     }
 
     /// Loads every configured component and reads every skill of the configuration again, into the
@@ -448,47 +455,10 @@ impl ToolRunner for Registry {
         invocation: Invocation,
         progress: ProgressSink<'a>,
     ) -> BoxFuture<'a, RunEnd> {
-        Box::pin(async move {
-            if let Some(entry) = self.server_of(&invocation.tool) {
-                let call = ServerCall {
-                    tool: &invocation.tool,
-                    input: invocation.input,
-                    agent_depth: invocation.agent_depth,
-                    progress,
-                };
-                let called = entry.server.call_until(call, &invocation.cancel);
-                return called.await.into();
-            }
-            let Some((effect, entry)) = self.in_component(&invocation.tool) else {
-                return CallReport::of(unknown(&invocation.tool).into()).into();
-            };
-            let undo = self.undo.as_ref();
-            let undo = undo.and_then(|undo| undo.writer(&invocation, effect));
-            let call = Call {
-                tool: &invocation.tool,
-                call_id: &invocation.call_id,
-                input: &invocation.input,
-                idempotency_key: &invocation.idempotency_key,
-                effect,
-                grants: Arc::clone(&entry.grants),
-                secrets: Arc::clone(&self.secrets),
-                limits: &entry.limits,
-                context: CallContext {
-                    shared: invocation.shared,
-                    custom: invocation.context,
-                    artifacts: invocation.artifacts,
-                    answers: invocation.answers,
-                    can_ask: invocation.can_ask,
-                    undo: undo.clone(),
-                },
-                progress,
-            };
-            let end = entry.component.call_until(call, &invocation.cancel).await;
-            if let Some(undo) = undo {
-                end_entry(undo).await;
-            }
-            end
-        })
+        let context = tracing::info_span!(
+            target: LOG_CONTEXT, "call", call = %invocation.call_id, tool = invocation.tool
+        );
+        Box::pin(self.run_call(invocation, progress).instrument(context))
     }
 }
 
