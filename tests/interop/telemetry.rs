@@ -459,7 +459,7 @@ fn metrics_have_the_figures_of_the_journal() {
 }
 
 /// Model servers and MCP servers are told the span of a request; the requests of tools have nothing
-/// of it, and without telemetry nobody is told.
+/// of it, and without telemetry no server is told.
 #[test]
 fn traceparent_reaches_models_and_mcp_servers_alone() {
     let Some(python) = otlp() else {

@@ -81,7 +81,8 @@ fn failure_of_the_start_is_json() {
     assert!(message.starts_with(&start), "{message}");
 }
 
-/// What the collector does not take is told while the server runs, and not at its end alone.
+/// Traces that the collector does not take are told of while the server runs, and not at its end
+/// alone.
 #[test]
 fn lost_traces_are_logged_while_it_runs() {
     let env = TestEnv::new();

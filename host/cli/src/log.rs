@@ -1,4 +1,4 @@
-//! The log on stderr: lines for people, or one JSON object a line for programs.
+//! The log on stderr: lines to read, or one JSON object a line for programs.
 
 use agent_host_app::LOG_CONTEXT;
 use serde_json::{Map, Value, json};
@@ -23,7 +23,7 @@ use tracing_subscriber::{
 /// The form of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogFormat {
-    /// Lines for people.
+    /// Lines to read.
     #[default]
     Text,
     /// One JSON object a line, what is said on stderr beside the log included.
@@ -33,7 +33,7 @@ pub(crate) enum LogFormat {
 /// Whether everything on stderr is JSON.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Whether everything on stderr is JSON, so that text for people has to be a message of the log.
+/// Whether everything on stderr is JSON, so that any other text has to be a message of the log.
 pub(crate) fn is_json() -> bool {
     IS_JSON.load(Ordering::Relaxed)
 }

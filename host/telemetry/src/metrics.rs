@@ -142,7 +142,7 @@ impl Metrics {
     /// Reads all instruments.
     pub(crate) fn collect(&self) -> ResourceMetrics {
         let mut metrics = ResourceMetrics::default();
-        // It fails after a shutdown alone, which nobody asks for.
+        // It fails after a shutdown alone, and there is none.
         let _ = self.0.reader.collect(&mut metrics);
         metrics
     }

@@ -64,7 +64,7 @@ export function Graph({ session, version }: { session: string; version: number }
   );
 }
 
-/// Returns text of at most so many characters.
+/// Returns text of at most `most` characters.
 function cut(text: string, most: number): string {
   const characters = [...visible(text)];
   return characters.length > most ? `${characters.slice(0, most - 1).join("")}…` : characters.join("");

@@ -35,7 +35,7 @@ pub(super) struct Recorder {
     state: Mutex<State>,
 }
 
-/// What the events before tell of the next ones.
+/// Facts of the events before that those after need.
 struct State {
     agent: Option<String>,
     /// The model that was asked, and when, in milliseconds since 1970.
