@@ -17,6 +17,7 @@ mod mcp_adapters;
 mod mcp_clients;
 mod mcp_conformance;
 mod mcp_servers;
+mod metrics;
 mod openai_sdk;
 mod oracle;
 mod page;

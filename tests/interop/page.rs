@@ -95,6 +95,84 @@ fn approvals() {
     );
 }
 
+/// Keys decide about the call that has the focus and no other, and a screen reader is told what
+/// waits and what ended.
+#[test]
+fn keys_and_news() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let write =
+        |path: &str| Answer::calls(&[("write_file", json!({"path": path, "content": "new"}))]);
+    let model = ChatServer::start(vec![write("a.txt"), write("b.txt"), Answer::text("Done.")]);
+    let server = ApiServer::start(&env, &model, &["--write"]);
+    browser.run(&server, "keys", "");
+    let exists = ["a.txt", "b.txt"].map(|name| env.work().join(name).exists());
+    assert_eq!(exists, [false, true]);
+    let events = env.events();
+    let decisions = of_kind(&events, "decision-recorded");
+    assert_eq!(decisions[0]["decisions"][0]["reason"], "a bad day");
+}
+
+/// The usage of all sessions, as `stats` has it.
+#[test]
+fn usage() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.configure("[prices.\"openai-compat:m\"]\ninput = 100\noutput = 1000\n");
+    let model = ChatServer::start(vec![Answer::text("Hello.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    // 11 tokens for 100 dollars a million, and 7 for 1,000.
+    let total = json!(["1", "1", "11", "7", "$0.0081", "0", "0", "0", "0 ms"]);
+    browser.run(&server, "usage", &total.to_string());
+}
+
+/// The graph of a workflow that waits: nodes with their states, and a condition that is no markup.
+#[test]
+fn workflow() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.configure(
+        r#"
+[[agent]]
+name = "writer"
+description = "Writes."
+tools = []
+
+[[workflow]]
+name = "flow"
+[[workflow.node]]
+id = "draft"
+agent = "writer"
+next = ["publish", { to = "never", when = "draft.text == '<img src=x onerror=alert(1)>'" }]
+[[workflow.node]]
+id = "publish"
+tool = "write_file"
+input = { path = "'out.md'", content = "draft.text" }
+[[workflow.node]]
+id = "never"
+tool = "write_file"
+input = { path = "'never.md'", content = "draft.text" }
+
+[[grants.dir]]
+host = "."
+mode = "read-write"
+"#,
+    );
+    let model = ChatServer::start(vec![Answer::text("Bees hum.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let body = json!({"workflow": "flow", "message": "go"});
+    let created = server.post("/sessions", &body).json();
+    let session = created["session"].as_str().unwrap();
+    server.events(session, None).until("turn-ended");
+    browser.run(&server, "workflow", session);
+}
+
 /// A question of the model is answered by several of its choices.
 #[test]
 fn question() {

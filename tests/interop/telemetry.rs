@@ -1,14 +1,16 @@
-//! Traces that the program sends, decoded with OpenTelemetry's own protobuf for Python.
+//! Traces and metrics that the program sends, decoded with OpenTelemetry's own protobuf for Python.
 
 use agent_host_test_support::{
     Ran, TestEnv,
     chat::{Answer, ChatServer},
     http::Received,
     installed::{here, otlp},
+    of_kind,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::{
+    collections::BTreeSet,
     fs,
     io::{BufReader, Write as _},
     net::TcpListener,
@@ -62,26 +64,23 @@ impl Collector {
         Self { endpoint, requests }
     }
 
+    /// The requests to an address so far.
+    fn requests_to(&self, target: &str) -> Vec<Received> {
+        let requests = self.requests.lock().unwrap();
+        let to = requests.iter().filter(|request| request.target() == target);
+        to.cloned().collect()
+    }
+
     /// The spans so far, in the order in which they ended.
     fn spans(&self, python: &PathBuf, env: &TestEnv) -> Vec<Value> {
-        let requests = self.requests.lock().unwrap().clone();
-        let files = requests.iter().enumerate().map(|(number, request)| {
-            assert_eq!(request.target(), "/v1/traces");
-            assert_eq!(
-                request.field("content-type"),
-                Some("application/x-protobuf")
-            );
-            assert_eq!(request.field("x-team"), Some("blue"));
-            let file = env.outside().join(format!("request-{number}"));
-            fs::write(&file, &request.body).unwrap();
-            file
-        });
-        let files: Vec<PathBuf> = files.collect();
-        let decode = here("interop/telemetry/decode.py");
-        let output = Command::new(python).arg(decode).args(files).output();
-        let ran = Ran::from(output.unwrap());
-        assert_eq!(ran.code, Some(0), "{ran:?}");
-        ran.json_lines()
+        decode(python, env, &[], &self.requests_to("/v1/traces"))
+    }
+
+    /// The metrics of the last request.
+    fn metrics(&self, python: &PathBuf, env: &TestEnv) -> Vec<Value> {
+        let requests = self.requests_to("/v1/metrics");
+        let last = requests.len() - 1;
+        decode(python, env, &["metrics"], &requests[last..])
     }
 
     fn run(&self, env: &TestEnv, server: &ChatServer, args: &[&str]) -> Ran {
@@ -100,6 +99,29 @@ impl Collector {
             .unwrap()
             .into()
     }
+}
+
+/// Decodes the bodies of requests.
+fn decode(python: &PathBuf, env: &TestEnv, args: &[&str], requests: &[Received]) -> Vec<Value> {
+    let files = requests.iter().enumerate().map(|(number, request)| {
+        assert_eq!(
+            request.field("content-type"),
+            Some("application/x-protobuf")
+        );
+        assert_eq!(request.field("x-team"), Some("blue"));
+        let file = env.outside().join(format!("request-{number}"));
+        fs::write(&file, &request.body).unwrap();
+        file
+    });
+    let files: Vec<PathBuf> = files.collect();
+    let output = Command::new(python)
+        .arg(here("interop/telemetry/decode.py"))
+        .args(args)
+        .args(files)
+        .output();
+    let ran = Ran::from(output.unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    ran.json_lines()
 }
 
 fn attribute<'a>(span: &'a Value, name: &str) -> &'a Value {
@@ -167,6 +189,14 @@ fn trace_has_the_spans_of_a_session_and_its_agents() {
         )
     });
     assert_eq!(places.collect::<Vec<_>>(), expected);
+    // The model is told the span of each request, those of the agent's session, too.
+    let chats = spans.iter().filter(|span| span["name"] == "chat m");
+    let told = server.received().into_iter();
+    let told = told.map(|request| request.field("traceparent").unwrap().to_owned());
+    assert_eq!(
+        told.collect::<BTreeSet<_>>(),
+        chats.map(traceparent).collect()
+    );
     for span in &spans {
         let of = [&span["service"], &span["scope"], &span["trace"]];
         assert_eq!(
@@ -334,5 +364,181 @@ fn trace_has_content_by_choice_and_a_remote_parent() {
     let unsampled = Collector::start();
     let ran = unsampled.run_below(&env, &server, &parent.replace("-01", "-00"), &["go"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(unsampled.requests.lock().unwrap().len(), 0);
+    assert_eq!(unsampled.requests_to("/v1/traces").len(), 0);
+}
+
+/// The header that names a span.
+fn traceparent(span: &Value) -> String {
+    let [trace, id] = ["trace", "id"].map(|field| span[field].as_str().unwrap());
+    format!("00-{trace}-{id}-01")
+}
+
+/// The figures of a point whose attribute has this value.
+fn with<'a>(metric: &'a Value, name: &str, value: &str) -> &'a Value {
+    let mut points = metric["points"].as_array().unwrap().iter();
+    let found = points.find(|point| point["attributes"][name] == value);
+    found.unwrap_or_else(|| panic!("{name} {value}: {metric}"))
+}
+
+/// Metrics at the end of a run: those of the conventions and ours, with the figures of the journal.
+#[test]
+fn metrics_have_the_figures_of_the_journal() {
+    let Some(python) = otlp() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.configure(CONFIG);
+    env.write("list.txt", "bread");
+    let server = ChatServer::start(vec![
+        Answer::calls(&[("agent_clerk", json!({ "instructions": "see to the list" }))]),
+        Answer::calls(&[("read_file", json!({ "path": "list.txt" }))]),
+        Answer::text("There is bread on it."),
+        Answer::text("The list is seen to."),
+    ]);
+    let collector = Collector::start();
+    let ran = collector.run(&env, &server, &["go"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let metrics = collector.metrics(&python, &env);
+    for metric in &metrics {
+        assert_eq!(metric["service"], "tests");
+        assert_eq!(metric["schema"], "https://opentelemetry.io/schemas/1.41.0");
+    }
+    let total = &env.run(&["stats", "--json"]).json()["total"];
+    let tokens = named(&metrics, "gen_ai.client.token.usage");
+    assert_eq!(
+        (&tokens["kind"], &tokens["unit"]),
+        (&json!("histogram"), &json!("{token}"))
+    );
+    let input = with(tokens, "gen_ai.token.type", "input");
+    assert_eq!(
+        input["attributes"],
+        json!({
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": "openai-compat",
+            "gen_ai.request.model": "m",
+            "gen_ai.token.type": "input",
+        })
+    );
+    let output = with(tokens, "gen_ai.token.type", "output");
+    assert_eq!(input["sum"].as_f64(), total["input_tokens"].as_f64());
+    assert_eq!(output["sum"].as_f64(), total["output_tokens"].as_f64());
+    let duration = named(&metrics, "gen_ai.client.operation.duration");
+    assert_eq!(duration["unit"], "s");
+    let requests = with(duration, "gen_ai.request.model", "m");
+    assert_eq!(requests["count"], total["model_calls"]);
+    let calls = named(&metrics, "agent_host.tool.calls");
+    let read = with(calls, "gen_ai.tool.name", "read_file");
+    assert_eq!(
+        read,
+        &json!({
+            "attributes": {
+                "gen_ai.tool.name": "read_file",
+                "agent_host.effect": "read-only",
+                "agent_host.outcome": "success",
+            },
+            "value": 1,
+        })
+    );
+    let turns = named(&metrics, "agent_host.turns");
+    assert_eq!(with(turns, "gen_ai.agent.name", "clerk")["value"], 1);
+    let cost = named(&metrics, "agent_host.cost_dollars");
+    let dollars = cost["points"][0]["value"].as_f64().unwrap();
+    let micros = (dollars * 1e6).round();
+    assert_eq!(Some(micros), total["cost_micros"].as_f64());
+    // No attribute names a session, and nothing was said in one.
+    let sent: String = metrics.iter().map(Value::to_string).collect();
+    for listed in sessions(&env) {
+        assert!(
+            !sent.contains(listed["session"].as_str().unwrap()),
+            "{sent}"
+        );
+    }
+    for said in ["bread", "see to the list"] {
+        assert!(!sent.contains(said), "{said}: {sent}");
+    }
+}
+
+/// Model servers and MCP servers are told the span of a request; the requests of tools have nothing
+/// of it, and without telemetry no server is told.
+#[test]
+fn traceparent_reaches_models_and_mcp_servers_alone() {
+    let Some(python) = otlp() else {
+        return;
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let fetched = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&fetched);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            log.lock().unwrap().extend(Received::read(&mut reader));
+            let page = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nhi";
+            // The client may be gone.
+            let _ = stream.write_all(page.as_bytes());
+        }
+    });
+    let script = here("it/mcp_client/server.py");
+    let command = json!(["python3", script, "tells-meta"]);
+    let config = format!(
+        "[[mcp]]\nname = \"s\"\ncommand = {command}\n\
+         [[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {}\nmethods = [\"GET\"]\n",
+        address.port()
+    );
+    let run = |collector: Option<&Collector>| {
+        let env = TestEnv::new();
+        env.configure(&config);
+        let server = ChatServer::start(vec![
+            Answer::calls(&[
+                ("fetch", json!({ "url": format!("http://{address}/") })),
+                ("s_act", json!({})),
+            ]),
+            Answer::text("Done."),
+        ]);
+        let args = ["--allow", "s_act", "--allow", "fetch", "go"];
+        let ran = match collector {
+            Some(collector) => collector.run(&env, &server, &args),
+            None => env
+                .command(&[&["run", "--model", "openai-compat:m"], &args[..]].concat())
+                .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
+                .output()
+                .unwrap()
+                .into(),
+        };
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let events = env.events();
+        let settled = of_kind(&events, "call-settled");
+        let meta = settled[1]["output"]["value"].as_str().unwrap();
+        let meta: Value = serde_json::from_str(meta).unwrap();
+        let asked = server.received();
+        let asked = asked
+            .iter()
+            .map(|asked| asked.field("traceparent").map(str::to_owned));
+        (env, asked.collect::<Vec<_>>(), meta["traceparent"].clone())
+    };
+    let collector = Collector::start();
+    let (env, asked, told) = run(Some(&collector));
+    let spans = collector.spans(&python, &env);
+    let chats = spans.iter().filter(|span| span["name"] == "chat m");
+    assert_eq!(
+        asked,
+        chats
+            .map(|chat| Some(traceparent(chat)))
+            .collect::<Vec<_>>()
+    );
+    assert_eq!(told, traceparent(named(&spans, "execute_tool s_act")));
+
+    let (_, asked, told) = run(None);
+    assert_eq!((asked, told), (vec![None, None], Value::Null));
+
+    let fetched = fetched.lock().unwrap();
+    assert_eq!(fetched.len(), 2);
+    for request in fetched.iter() {
+        let head = request.head.to_lowercase();
+        assert!(
+            !head.contains("trace") && !head.contains("baggage"),
+            "{head}"
+        );
+    }
 }

@@ -12,7 +12,7 @@ use agent_host_test_support::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _};
+use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _, sync::mpsc, thread};
 
 /// A session that does not exist.
 const NONE: &str = "00000000-0000-7000-8000-000000000000";
@@ -27,13 +27,14 @@ type Row = (
 );
 
 /// Every route. One that is added to the server without a row here fails the test.
-const ROUTES: [Row; 32] = [
+const ROUTES: [Row; 34] = [
     ("GET /api/v1/agents", "viewer", None, (200, "")),
     ("GET /api/v1/grants", "operator", None, (200, "")),
     ("GET /api/v1/health", "viewer", None, (200, "")),
     ("GET /api/v1/openapi.json", "viewer", None, (200, "")),
     ("GET /api/v1/ready", "viewer", None, (200, "")),
     ("GET /api/v1/sessions", "viewer", None, (200, "")),
+    ("GET /api/v1/stats", "viewer", None, (200, "")),
     ("GET /api/v1/tools", "viewer", None, (200, "")),
     ("GET /api/v1/workflows", "viewer", None, (200, "")),
     (
@@ -156,6 +157,7 @@ const ROUTES: [Row; 32] = [
         Some("{}"),
         (400, "invalid_request"),
     ),
+    ("GET /metrics", "viewer", None, (200, "")),
     ("GET /v1/models", "viewer", None, (200, "")),
     (
         "GET /v1/models/{model}",
@@ -286,8 +288,8 @@ fn session_with_blob(server: &ApiServer) -> (String, String) {
     (session, blob["digest"].as_str().unwrap().to_owned())
 }
 
-/// Returns the routes with their roles as the OpenAPI document has them, and those that it leaves
-/// out: itself, and OpenAI's.
+/// Returns the routes with their roles as the OpenAPI document has them, and that of the document
+/// itself.
 fn described(server: &ApiServer) -> BTreeSet<(String, String)> {
     let document = server.get("/openapi.json").json();
     let paths = document["paths"].as_object().unwrap();
@@ -303,13 +305,10 @@ fn described(server: &ApiServer) -> BTreeSet<(String, String)> {
             })
         })
         .collect();
-    let left_out = |route: &str| route.contains("/openapi.json") || route.contains(" /v1/");
-    routes.extend(
-        ROUTES
-            .iter()
-            .filter(|(route, ..)| left_out(route))
-            .map(|(route, least, ..)| ((*route).to_owned(), (*least).to_owned())),
-    );
+    let own = ROUTES
+        .iter()
+        .filter(|(route, ..)| route.contains("/openapi.json"));
+    routes.extend(own.map(|(route, least, ..)| ((*route).to_owned(), (*least).to_owned())));
     routes
 }
 
@@ -373,6 +372,49 @@ fn decisions_are_those_of_approvers_and_operators() {
         remembered.contains("every call of `write_file`"),
         "{remembered}"
     );
+}
+
+/// A stream of OpenAI's ends with its token, as one of events does, and its run is cancelled.
+#[test]
+fn stream_ends_when_its_token_is_revoked() {
+    let env = TestEnv::new();
+    let (asked, is_asked) = mpsc::channel();
+    let (release, is_released) = mpsc::channel::<()>();
+    let model = ChatServer::watched(vec![Answer::text("Never.")], move |point| {
+        if point == 0 {
+            asked.send(()).unwrap();
+            // The test's end releases it.
+            let _ = is_released.recv();
+        }
+    });
+    let server = ApiServer::start(&env, &model, &[]);
+    let app = create(&env, "an-app", "user");
+    let body = json!({
+        "model": "agent-host",
+        "stream": true,
+        "messages": [{"role": "user", "content": "hi"}],
+    });
+    let body = body.to_string();
+    let ended = thread::scope(|scope| {
+        let env = &env;
+        scope.spawn(move || {
+            is_asked.recv().unwrap();
+            let revoked = env.run(&["serve", "token", "revoke", "an-app"]);
+            assert_eq!(revoked.code, Some(0), "{revoked:?}");
+        });
+        server.raw(&app, "POST /v1/chat/completions", "", Some(&body))
+    });
+    assert_eq!(ended.status, 200, "{ended:?}");
+    assert!(ended.body.contains("\"code\":\"interrupted\""), "{ended:?}");
+    let session = session_of(&env);
+    server.events(&session, None).until("turn-ended");
+    let events = env.events();
+    let end = of_kind(&events, "turn-ended")[0];
+    assert_eq!(
+        (&end["outcome"]["type"], &end["by"]),
+        (&json!("cancelled"), &json!("an-app"))
+    );
+    drop(release);
 }
 
 /// Returns the one session of an environment.

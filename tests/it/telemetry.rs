@@ -67,11 +67,17 @@ fn telemetry_that_no_one_takes_leaves_one_warning() {
 fn telemetry_variables_never_fail_a_run() {
     let env = TestEnv::new();
     let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
-    for off in [
-        ("OTEL_SDK_DISABLED", "true"),
+    let (traces, metrics) = (
         ("OTEL_TRACES_EXPORTER", "none"),
-    ] {
-        assert_ran(&run(&env, &[endpoint, off]), "");
+        ("OTEL_METRICS_EXPORTER", "none"),
+    );
+    assert_ran(&run(&env, &[endpoint, ("OTEL_SDK_DISABLED", "true")]), "");
+    assert_ran(&run(&env, &[endpoint, traces, metrics]), "");
+    for (off, lost) in [(traces, "metrics"), (metrics, "traces")] {
+        let ran = run(&env, &[endpoint, off]);
+        let start = format!("warning: {lost} were not sent: ");
+        assert!(ran.stderr.starts_with(&start), "{ran:?}");
+        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
     }
     let ran = run(&env, &[("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317")]);
     assert_eq!(

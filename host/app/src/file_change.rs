@@ -154,6 +154,7 @@ impl Registry {
             answers: Vec::new(),
             artifacts: None,
             agent_depth: 0,
+            traceparent: None,
             can_ask: false,
             cancel: CancellationToken::new(),
         };

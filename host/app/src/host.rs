@@ -28,7 +28,7 @@ use agent_host_engine::{
 };
 use agent_host_journal::{JournalStore, ProjectApproval, SessionName};
 use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
-use agent_host_telemetry::{Telemetry, TelemetryError};
+use agent_host_telemetry::{Metrics, Telemetry, TelemetryError};
 use agent_host_types::{
     approval::ApprovalRule,
     id::{Digest, SessionId, json_digest},
@@ -71,6 +71,7 @@ pub struct Host {
     pub(crate) agent_models: AgentModels,
     pub(crate) store: Arc<dyn JournalStore>,
     pub(crate) key: ContinuationKey,
+    metrics: Metrics,
     telemetry: Option<Result<Telemetry, TelemetryError>>,
 }
 
@@ -123,13 +124,14 @@ impl Host {
             let key = ContinuationKey::new(store.continuation_key().await?);
             // An error is reported before anything runs.
             store.approvals().await?;
-            let telemetry = match &config.telemetry {
-                Some(telemetry) => {
-                    let settings = telemetry.open().await?;
-                    Some(Telemetry::start(&settings, Arc::clone(&store)))
-                }
+            let settings = match &config.telemetry {
+                Some(telemetry) => Some(telemetry.open().await?),
                 None => None,
             };
+            let service = settings.as_ref().map(|set| set.service_name.as_str());
+            let metrics = Metrics::new(service.unwrap_or("agent-host"));
+            let telemetry =
+                settings.map(|settings| Telemetry::start(&settings, Arc::clone(&store), &metrics));
             let mut registry = Registry::open(&config).await?;
             if let Some(undo) = UndoLogs::new(&store, config.session.undo_bytes) {
                 registry.keep_changes(undo);
@@ -153,6 +155,7 @@ impl Host {
                 agent_models: AgentModels::new(),
                 store,
                 key,
+                metrics,
                 telemetry,
             })
         })
@@ -182,14 +185,25 @@ impl Host {
         &self.store
     }
 
-    /// Returns the observer of a session that makes traces of it, if they go anywhere.
+    /// Returns the observers of a session that count what it does and, where they go anywhere, make
+    /// traces of it.
     #[must_use]
-    pub fn tracer(&self) -> Option<Box<dyn Observer>> {
-        let telemetry = self.telemetry.as_ref()?.as_ref().ok()?;
-        Some(telemetry.observer())
+    pub fn observers(&self, session: &Session) -> Vec<Box<dyn Observer>> {
+        let agent = session.state().run_arguments().agent;
+        let mut observers = vec![self.metrics.observer(agent)];
+        if let Some(Ok(telemetry)) = &self.telemetry {
+            observers.extend(telemetry.observer());
+        }
+        observers
     }
 
-    /// Sends the traces that are left, within 2 s. Returns a sentence about what was not sent, if
+    /// Returns the metrics of this process.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Sends the traces and metrics that are left, within 2 s. Returns a sentence about what was not sent, if
     /// anything was not.
     pub async fn flush_telemetry(&self) -> Option<String> {
         match self.telemetry.as_ref()? {

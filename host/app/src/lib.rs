@@ -47,6 +47,8 @@ mod workflows;
 
 pub use agent_host_models::{Effort, Preset};
 pub use agent_host_registry as oci;
+pub use agent_host_telemetry::Gauge as MetricGauge;
+pub use agent_host_workflow::graph::Layout as WorkflowLayout;
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
@@ -77,4 +79,8 @@ pub use tool_entry::{EditError, NewTool, with_tool, without_tool};
 pub use trust::{TrustError, TrustFile, Trusted};
 pub use trusted_file::read_secret;
 pub use undo::{Done, LeftPath, OutsideCall, RestoredPath, UndoneAnswer, undo_answer};
-pub use workflows::{CheckedWorkflow, workflow_drawings};
+pub use workflows::{CheckedWorkflow, WorkflowDrawing, workflow_drawings};
+
+/// The target of the spans that tell of a message of the log which session and which call it belongs
+/// to. They are below the level of every filter by default, and a log for programs wants them.
+pub const LOG_CONTEXT: &str = "agent_host::context";

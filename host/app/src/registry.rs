@@ -1,6 +1,7 @@
 //! The tools of a running host: components, loaded into the sandbox, and MCP servers; both checked
 //! against `agent.lock`, and offered to the engine under their tools' names.
 
+mod calls;
 mod of_hooks;
 mod skills;
 
@@ -14,18 +15,14 @@ use crate::{
     packages::{Packages, Purpose},
     servers::{self, Connected, ServerEntry},
     skill::Skill,
-    undo::{UndoLogs, end_entry},
+    undo::UndoLogs,
 };
 use agent_host_engine::{
     BoxFuture,
-    policy::Grants,
     schema::InputSchema,
-    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
+    tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
 };
-use agent_host_mcp_client::ServerCall;
-use agent_host_sandbox::{
-    Allocator, Call, CallContext, Confinement, LoadError, Sandbox, SandboxConfig, Secrets,
-};
+use agent_host_sandbox::{Allocator, Confinement, LoadError, Sandbox, SandboxConfig, Secrets};
 use agent_host_types::{
     failure::{ToolErrorCode, ToolFailure},
     id::{Digest, json_digest},
@@ -87,6 +84,13 @@ impl Registry {
         registry.add_configured_skills(&config.skills)?;
         registry.read_secrets(config).await?;
         Ok(registry)
+    }
+
+    /// Returns the number of instances of components that live now, or `None` if they are made
+    /// without a pool.
+    #[must_use]
+    pub fn live_instances(&self) -> Option<u64> {
+        self.sandbox.live_instances()
     }
 
     /// Loads every configured component and reads every skill of the configuration again, into the
@@ -478,58 +482,6 @@ impl ToolRunner for Registry {
         progress: ProgressSink<'a>,
     ) -> BoxFuture<'a, RunEnd> {
         self.run_with(invocation, None, progress)
-    }
-}
-
-impl Registry {
-    /// Runs one call. `grants` replace those of the component, which they narrow.
-    pub(crate) fn run_with<'a>(
-        &'a self,
-        invocation: Invocation,
-        grants: Option<Arc<Grants>>,
-        progress: ProgressSink<'a>,
-    ) -> BoxFuture<'a, RunEnd> {
-        Box::pin(async move {
-            if let Some(entry) = self.server_of(&invocation.tool) {
-                let call = ServerCall {
-                    tool: &invocation.tool,
-                    input: invocation.input,
-                    agent_depth: invocation.agent_depth,
-                    progress,
-                };
-                let called = entry.server.call_until(call, &invocation.cancel);
-                return called.await.into();
-            }
-            let Some((effect, entry)) = self.in_component(&invocation.tool) else {
-                return CallReport::of(unknown(&invocation.tool).into()).into();
-            };
-            let undo = self.undo.as_ref();
-            let undo = undo.and_then(|undo| undo.writer(&invocation, effect));
-            let call = Call {
-                tool: &invocation.tool,
-                call_id: &invocation.call_id,
-                input: &invocation.input,
-                idempotency_key: &invocation.idempotency_key,
-                effect,
-                grants: grants.unwrap_or_else(|| Arc::clone(&entry.grants)),
-                secrets: Arc::clone(&self.secrets),
-                limits: &entry.limits,
-                context: CallContext {
-                    shared: invocation.shared,
-                    custom: invocation.context,
-                    artifacts: invocation.artifacts,
-                    answers: invocation.answers,
-                    can_ask: invocation.can_ask,
-                    undo: undo.clone(),
-                },
-                progress,
-            };
-            let end = entry.component.call_until(call, &invocation.cancel).await;
-            if let Some(undo) = undo {
-                end_entry(undo).await;
-            }
-            end
-        })
     }
 }
 

@@ -5,7 +5,7 @@ mod follower;
 
 pub use follower::{Followed, Follower};
 
-use crate::{Host, HostError};
+use crate::{Host, HostError, LOG_CONTEXT};
 use agent_host_engine::{
     BoxFuture,
     observer::{Observer, Observers},
@@ -29,6 +29,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 /// The most lines that a reader may be behind a running session before it is dropped. It resumes by
 /// the number of its last event.
@@ -273,7 +274,10 @@ pub fn run(
                 tell(Ok(seq));
             }
         };
-        let end = run_turns(&slot, &host, &agent, session, input, &write).await;
+        let context = tracing::info_span!(target: LOG_CONTEXT, "run", session = %session.id());
+        let running = run_turns(&slot, &host, &agent, session, input, &write);
+        let end = running.instrument(context.clone()).await;
+        context.in_scope(|| tracing::info!(outcome = end.kind(), "the run ended"));
         tell(Err(Box::new(end.clone())));
         end
     })
@@ -300,7 +304,7 @@ async fn run_turns(
         };
         let rules = project_rules(agent, &input);
         let mut observers: Vec<Box<dyn Observer + '_>> = vec![Box::new(StreamObserver::new(write))];
-        observers.extend(host.tracer());
+        observers.extend(host.observers(&session));
         let observer = Observers(observers);
         let cx = TurnContext {
             observer: &observer,

@@ -12,7 +12,7 @@ use agent_host_types::{
 };
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The row of what no model request preceded, such as the calls of a client with its own loop.
@@ -28,7 +28,7 @@ const UNKNOWN_AGENT: &str = "(unknown)";
 const DAY_MS: u64 = 86_400_000;
 
 /// The subject of the rows of [`Stats`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatsBy {
     /// Days, in UTC.

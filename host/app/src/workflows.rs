@@ -5,7 +5,7 @@ mod drawing;
 #[cfg(test)]
 mod tests;
 
-pub use drawing::workflow_drawings;
+pub use drawing::{WorkflowDrawing, workflow_drawings};
 
 use crate::{error::HostError, host::Host};
 use agent_host_engine::{

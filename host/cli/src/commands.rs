@@ -37,7 +37,7 @@ use crate::{
     args::{Command, ConfigArgs, OutputFormat, RunArgs},
     exit::{Exit, Failure},
     self_exec,
-    terminal::{Terminal, YELLOW, escape},
+    terminal::{Terminal, escape},
 };
 pub(crate) use explain::shell_quoted;
 
@@ -146,7 +146,7 @@ async fn find_session(
 /// Sends the traces that are left, and warns if some were not sent.
 async fn flush_telemetry(host: &Host, terminal: &Terminal) {
     if let Some(lost) = host.flush_telemetry().await {
-        terminal.note(&format!("{YELLOW}warning:{YELLOW:#} {}", escape(&lost)));
+        terminal.warn(&escape(&lost));
     }
 }
 

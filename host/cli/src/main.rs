@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod exit;
 mod limits;
+mod log;
 mod problem;
 mod self_exec;
 mod signals;
@@ -12,6 +13,7 @@ mod terminal;
 
 use clap::Parser as _;
 use exit::{Exit, Failure};
+use log::LogFormat;
 use mimalloc::MiMalloc;
 use std::{
     env,
@@ -48,7 +50,11 @@ fn start(terminal: &Terminal) -> Result<Exit, Failure> {
         Ok(args) => args,
         Err(answer) => return Ok(show_clap_message(&answer, terminal)),
     };
-    start_log(args.log.as_deref());
+    let format = match &args.command {
+        args::Command::Serve(serve) => serve.log_format,
+        _ => LogFormat::Text,
+    };
+    log::start(args.log.as_deref(), format);
     limits::check()?;
     let workers = args
         .threads
@@ -104,22 +110,4 @@ fn show_clap_message(answer: &clap::Error, terminal: &Terminal) -> Exit {
     }
     terminal.print(&answer.render().ansi().to_string());
     Exit::Done
-}
-
-/// Starts logging to stderr; without a filter, at level `warn`.
-fn start_log(filter: Option<&str>) {
-    // `rmcp` logs whole messages, which may echo a token, so it logs only where the filter names
-    // it.
-    let filter = match filter.unwrap_or("warn") {
-        filter if filter.contains("rmcp") => filter.to_owned(),
-        filter => format!("{filter},rmcp=off"),
-    };
-    let filter = tracing_subscriber::EnvFilter::new(filter);
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        // It would report a failed write to stderr on stderr, and panic.
-        .log_internal_errors(false)
-        .without_time()
-        .init();
 }

@@ -31,7 +31,7 @@ pub(crate) use text::{
     micros, one_line, packed, path_text, section, size_change, tool_name, truncated, verdict_line,
 };
 
-use crate::exit::Exit;
+use crate::{exit::Exit, log};
 use anstyle::{AnsiColor, Style};
 use input::Prompt;
 use serde_json::Value;
@@ -204,8 +204,19 @@ impl Terminal {
 
     /// Writes a line to stderr, without colours if stderr is no terminal or `NO_COLOR` is set.
     pub(crate) fn note(&self, text: &str) {
+        if log::is_json() {
+            return log::write_message("INFO", text);
+        }
         let mut err = anstream::stderr().lock();
         let _ = writeln!(err, "{text}");
+    }
+
+    /// Writes a warning to stderr.
+    pub(crate) fn warn(&self, text: &str) {
+        match log::is_json() {
+            true => log::write_message("WARN", text),
+            false => self.note(&format!("{YELLOW}warning:{YELLOW:#} {text}")),
+        }
     }
 
     /// Writes lines to stderr, on a terminal broken between words. For text that is read, and never
@@ -219,7 +230,10 @@ impl Terminal {
 
     /// Writes an error to stderr.
     pub(crate) fn error(&self, text: &str) {
-        self.note(&format!("{RED}error:{RED:#} {}", escape(text)));
+        match log::is_json() {
+            true => log::write_message("ERROR", text),
+            false => self.note(&format!("{RED}error:{RED:#} {}", escape(text))),
+        }
     }
 }
 

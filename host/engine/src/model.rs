@@ -4,6 +4,23 @@ use crate::BoxFuture;
 use agent_host_types::model::{ModelError, ModelReply, ModelRequest, Provenance};
 use std::time::Duration;
 
+tokio::task_local! {
+    /// The `traceparent` of the request that the task makes.
+    static TRACEPARENT: Option<String>;
+}
+
+/// Returns the [traceparent](https://www.w3.org/TR/trace-context/#traceparent-header) for the model
+/// request that this task makes, inside of [`Model::respond`]; `None` where nothing is traced.
+#[must_use]
+pub fn traceparent() -> Option<String> {
+    TRACEPARENT.try_with(Clone::clone).ok().flatten()
+}
+
+/// Makes a model request whose [`traceparent`] this is.
+pub(crate) async fn traced<T>(traceparent: Option<String>, request: impl Future<Output = T>) -> T {
+    TRACEPARENT.scope(traceparent, request).await
+}
+
 /// A part of a reply in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelDelta<'a> {

@@ -5,9 +5,22 @@ use crate::{
     turn::{Step, StepResult},
 };
 use agent_host_types::{
-    context::CompactionStats, event::EventRecord, id::CallId, output::ToolResultOutput,
+    context::CompactionStats,
+    event::EventRecord,
+    id::{CallId, SessionId},
+    output::ToolResultOutput,
 };
 use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// A request that leaves the program, as the trace of a session has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traced<'a> {
+    /// The request to a model that the event with this number tells of.
+    Request(u64),
+    /// A call of a tool.
+    Call(&'a CallId),
+}
 
 /// A transient progress event; never journaled.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,6 +84,15 @@ pub trait Observer: Send + Sync {
     /// Progress was made.
     fn live(&self, live: Live<'_>);
 
+    /// The journal made records durable, for which the loop waited this long.
+    fn durable_after(&self, _time: Duration) {}
+
+    /// Returns the [traceparent](https://www.w3.org/TR/trace-context/#traceparent-header) of a
+    /// request of a session; `None` where no one traces it.
+    fn traceparent(&self, _session: SessionId, _request: Traced<'_>) -> Option<String> {
+        None
+    }
+
     /// An agent runs for a call. Returns the observer of its session; `None` if no one watches it.
     fn child<'a>(
         &'a self,
@@ -97,6 +119,15 @@ impl Observer for Observers<'_> {
         self.0.iter().for_each(|one| one.live(live));
     }
 
+    fn durable_after(&self, time: Duration) {
+        self.0.iter().for_each(|one| one.durable_after(time));
+    }
+
+    fn traceparent(&self, session: SessionId, request: Traced<'_>) -> Option<String> {
+        let mut all = self.0.iter();
+        all.find_map(|one| one.traceparent(session, request))
+    }
+
     fn child<'a>(&'a self, call_id: &'a CallId, agent: &'a str) -> Option<Box<dyn Observer + 'a>> {
         let children = self.0.iter().filter_map(|one| one.child(call_id, agent));
         let children: Vec<_> = children.collect();
@@ -115,6 +146,14 @@ impl<T: Observer + ?Sized> Observer for &T {
 
     fn live(&self, live: Live<'_>) {
         (**self).live(live);
+    }
+
+    fn durable_after(&self, time: Duration) {
+        (**self).durable_after(time);
+    }
+
+    fn traceparent(&self, session: SessionId, request: Traced<'_>) -> Option<String> {
+        (**self).traceparent(session, request)
     }
 
     fn child<'a>(&'a self, call_id: &'a CallId, agent: &'a str) -> Option<Box<dyn Observer + 'a>> {

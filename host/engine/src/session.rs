@@ -37,7 +37,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fmt,
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
 /// The position of the shared state that an agent's session begins with, if it has any.
@@ -264,7 +264,9 @@ impl Session {
 
     /// Makes all records durable, then reports them to the observer.
     pub(crate) async fn barrier(&mut self, observer: &dyn Observer) -> Result<(), JournalError> {
+        let began = Instant::now();
         self.journal.barrier().await?;
+        observer.durable_after(began.elapsed());
         for record in self.undurable.drain(..) {
             observer.recorded(&record);
         }

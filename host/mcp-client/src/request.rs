@@ -16,6 +16,10 @@ use serde_json::{Value, json};
 /// counts on from.
 pub const AGENT_DEPTH_META: &str = "agent-host/agent-depth";
 
+/// The key in a call's `_meta` for the W3C trace context, which the protocol reserves
+/// (<https://modelcontextprotocol.io/specification/draft/basic#meta>).
+const TRACEPARENT_META: &str = "traceparent";
+
 /// A request that a tool call makes.
 #[derive(Clone, Debug)]
 pub(crate) enum ToolRequest {
@@ -26,11 +30,22 @@ pub(crate) enum ToolRequest {
 
 impl ToolRequest {
     /// Returns the call of a tool by the server's own name, for an agent at this depth.
-    pub(crate) fn call(tool: &str, input: JsonObject, agent_depth: u8) -> Self {
+    pub(crate) fn call(
+        tool: &str,
+        input: JsonObject,
+        agent_depth: u8,
+        traceparent: Option<String>,
+    ) -> Self {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
+        let mut meta = JsonObject::new();
         if agent_depth > 0 {
-            let depth = (AGENT_DEPTH_META.to_owned(), agent_depth.into());
-            params.meta = Some(JsonObject::from_iter([depth]).into());
+            meta.insert(AGENT_DEPTH_META.to_owned(), agent_depth.into());
+        }
+        if let Some(traceparent) = traceparent {
+            meta.insert(TRACEPARENT_META.to_owned(), traceparent.into());
+        }
+        if !meta.is_empty() {
+            params.meta = Some(meta.into());
         }
         Self::Call(params)
     }

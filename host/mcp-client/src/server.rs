@@ -54,6 +54,8 @@ pub struct ServerCall<'a> {
     pub input: Map<String, Value>,
     /// The number of agents, each started by the one before, that the call is below.
     pub agent_depth: u8,
+    /// The traceparent of the call; `None` where nothing is traced.
+    pub traceparent: Option<String>,
     /// Called for the reports of the server.
     pub progress: ProgressSink<'a>,
 }
@@ -290,12 +292,13 @@ impl McpServer {
             tool,
             input,
             agent_depth,
+            traceparent,
             progress,
         } = call;
         let connection = &ready.connection;
         let answer = match self.feature_tools.get(tool) {
             None => {
-                let request = ToolRequest::call(ready.own_name, input, agent_depth);
+                let request = ToolRequest::call(ready.own_name, input, agent_depth, traceparent);
                 connection.call(request, progress).await
             }
             Some(feature) => {

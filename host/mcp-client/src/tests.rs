@@ -72,6 +72,7 @@ async fn call_with_progress(
         tool: "s_act",
         input,
         agent_depth: 0,
+        traceparent: None,
         progress,
     };
     let report = server.call_until(call, &cancel).await;
@@ -84,6 +85,7 @@ fn empty(tool: &str) -> ServerCall<'_> {
         tool,
         input: serde_json::Map::new(),
         agent_depth: 0,
+        traceparent: None,
         progress: &|_, _| {},
     }
 }

@@ -18,6 +18,7 @@ use crate::{
     retry::{self, Retry},
     wire::{KeyHeader, ServerError, Wire},
 };
+use agent_host_engine::model::traceparent;
 use agent_host_http_client::{
     ProxySetting, USER_AGENT, builder, same_origin_redirects, tls_config,
 };
@@ -50,6 +51,9 @@ const LEAST_SECRET_BYTES: usize = 8;
 
 /// The most that is read of an error response, in bytes.
 pub(crate) const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
+
+/// The header of the trace that a request belongs to (<https://www.w3.org/TR/trace-context/>).
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// One operation of one model server.
 #[derive(Debug)]
@@ -236,6 +240,10 @@ impl Server {
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream, application/json")
             .body(body.to_string());
+        let request = match traceparent() {
+            Some(traceparent) => request.header(TRACEPARENT, traceparent),
+            None => request,
+        };
         let recorder = self.recorder.as_ref();
         let recorder = recorder.map(|recorder| recorder.request(body));
         self.send(request, recorder).await

@@ -3,6 +3,7 @@
 use crate::{
     Service,
     access::Caller,
+    metrics::CountedReader,
     problem::Problem,
     routes::{Path, session_id},
     runs::{FeedLine, Followed, Follower},
@@ -87,6 +88,7 @@ pub(crate) struct Reader {
     follower: Follower,
     heartbeat: Interval,
     stop: CancellationToken,
+    _counted: CountedReader,
 }
 
 impl Reader {
@@ -113,6 +115,7 @@ impl Reader {
             follower,
             heartbeat,
             stop: service.stop.clone(),
+            _counted: service.readers.count(),
         }
     }
 

@@ -16,6 +16,7 @@ mod events;
 mod explain;
 mod health;
 mod input;
+mod metrics;
 mod once;
 mod openai;
 mod openapi;
@@ -24,6 +25,7 @@ mod problem;
 mod requests;
 mod routes;
 mod sessions;
+mod stats;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -41,6 +43,7 @@ use agent_host_app::runs;
 use agent_host_app::Host;
 use agent_host_engine::BoxFuture;
 use agent_host_http::HttpServer;
+use metrics::ReaderCount;
 use once::AnswerKeys;
 use runs::Runs;
 use std::{sync::Arc, time::Duration};
@@ -59,6 +62,7 @@ pub struct Service {
     host: Arc<Host>,
     runs: Arc<Runs>,
     answers: Arc<AnswerKeys>,
+    readers: ReaderCount,
     /// Cancelled when responses that do not end by themselves must end.
     stop: CancellationToken,
 }
@@ -71,6 +75,7 @@ impl Service {
             host,
             runs: Arc::default(),
             answers: Arc::default(),
+            readers: ReaderCount::default(),
             stop: CancellationToken::new(),
         }
     }

@@ -22,26 +22,73 @@ mod start;
 mod tools;
 
 pub use error::refused;
-pub(crate) use error::{problem_response, unknown_address};
+pub(crate) use error::{ErrorBody, problem_response, unknown_address};
 
 use crate::{
     access::AccessRole::{User, Viewer},
+    create::IDEMPOTENCY_KEY,
+    openapi::Operation,
+    problem::ProblemCode,
     routes::Route,
 };
 use axum::routing::{get, post};
-use http::Method;
+use serde_json::Value;
 
 /// The path of the API.
 pub(crate) const PATH: &str = "/v1/";
 
-/// Creates the routes. Their description is OpenAI's own.
+/// The problems of what runs an agent.
+const RUNS: [ProblemCode; 7] = [
+    ProblemCode::InvalidRequest,
+    ProblemCode::NotFound,
+    ProblemCode::SessionRunning,
+    ProblemCode::SessionLocked,
+    ProblemCode::NotWaiting,
+    ProblemCode::KeyReused,
+    ProblemCode::ShuttingDown,
+];
+
+/// Creates the routes. Their bodies are OpenAI's; the document has the parameters that are read.
 pub(crate) fn routes() -> Vec<Route> {
-    let (read, write) = (Method::GET, Method::POST);
+    let read = |summary| Operation::get(summary).returns::<Value>(200).openai();
+    let run = |summary| {
+        let operation = Operation::post(summary).header(IDEMPOTENCY_KEY);
+        operation.returns::<Value>(200).fails(&RUNS).openai()
+    };
+    let missing = [ProblemCode::NotFound];
     vec![
-        Route::new(Viewer, &read, "/v1/models", get(models::list)),
-        Route::new(Viewer, &read, "/v1/models/{model}", get(models::read)),
-        Route::new(User, &write, "/v1/responses", post(responses::create)),
-        Route::new(Viewer, &read, "/v1/responses/{id}", get(responses::read)),
-        Route::new(User, &write, "/v1/chat/completions", post(chat::create)),
+        Route::described(
+            Viewer,
+            "/v1/models",
+            get(models::list),
+            read("Lists the agents, as OpenAI's models."),
+        ),
+        Route::described(
+            Viewer,
+            "/v1/models/{model}",
+            get(models::read),
+            read("Reads an agent, as one of OpenAI's models.").fails(&missing),
+        ),
+        Route::described(
+            User,
+            "/v1/responses",
+            post(responses::create),
+            run("Runs an agent, as OpenAI's responses; with `stream`, as server-sent events.")
+                .takes::<responses::Body>(),
+        ),
+        Route::described(
+            Viewer,
+            "/v1/responses/{id}",
+            get(responses::read),
+            read("Reads a response that was stored.")
+                .fails(&[ProblemCode::InvalidRequest, ProblemCode::NotFound]),
+        ),
+        Route::described(
+            User,
+            "/v1/chat/completions",
+            post(chat::create),
+            run("Runs an agent, as OpenAI's chat completions; with `stream`, as server-sent events.")
+                .takes::<chat::Body>(),
+        ),
     ]
 }

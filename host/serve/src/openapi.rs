@@ -2,6 +2,7 @@
 
 use crate::{
     access::AccessRole,
+    openai::ErrorBody,
     problem::{Problem, ProblemCode},
     routes::routes,
 };
@@ -23,6 +24,8 @@ pub(crate) struct Operation {
     status: u16,
     response: Response,
     problems: Vec<ProblemCode>,
+    /// Whether errors have OpenAI's form.
+    is_openai: bool,
 }
 
 /// The body of a response.
@@ -48,6 +51,7 @@ impl Operation {
             status: 200,
             response: Response::None,
             problems: Vec::new(),
+            is_openai: false,
         }
     }
 
@@ -116,6 +120,12 @@ impl Operation {
         self
     }
 
+    /// Sets the form of errors to OpenAI's.
+    pub(crate) fn openai(mut self) -> Self {
+        self.is_openai = true;
+        self
+    }
+
     fn document(
         &self,
         path: &str,
@@ -144,11 +154,12 @@ impl Operation {
         let too_long = json!({"description": "The head of the request is too long."});
         responses.insert("431".to_owned(), too_long);
         for (status, codes) in self.problems_by_status() {
-            let problem = json!({
-                "description": format!("A problem: {codes}."),
-                "content": {"application/problem+json": {"schema": schema_of::<Problem>(write)}},
-            });
-            responses.insert(status.to_string(), problem);
+            responses.insert(status.to_string(), self.failure(&codes, write));
+        }
+        if self.is_openai && self.body.is_some() {
+            for (status, code) in [(429, "rate_limit_exceeded"), (502, "model_*")] {
+                responses.insert(status.to_string(), self.failure(code, write));
+            }
         }
         let mut operation = json!({
             "summary": self.summary,
@@ -164,6 +175,21 @@ impl Operation {
             );
         }
         operation
+    }
+
+    /// Returns the description of failures with these codes.
+    fn failure(&self, codes: &str, write: &mut SchemaGenerator) -> Value {
+        if self.is_openai {
+            let schema = schema_of::<ErrorBody>(write);
+            return json!({
+                "description": format!("An error: {}.", codes.replace('-', "_")),
+                "content": {"application/json": {"schema": schema}},
+            });
+        }
+        json!({
+            "description": format!("A problem: {codes}."),
+            "content": {"application/problem+json": {"schema": schema_of::<Problem>(write)}},
+        })
     }
 
     /// Returns the codes of problems for each status, in words.

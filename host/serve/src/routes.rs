@@ -8,13 +8,13 @@ use crate::{
     },
     artifacts, blobs, create, events, explain, health,
     input::{AnswerBody, MessageBody},
-    openai,
+    metrics, openai,
     openapi::{self, Operation},
     page,
     problem::{Problem, ProblemCode},
-    requests, sessions, tools, undo,
+    requests, sessions, stats, tools, undo,
 };
-use agent_host_app::Explanation;
+use agent_host_app::{Explanation, Stats};
 use agent_host_types::id::SessionId;
 use axum::{
     Json, Router,
@@ -31,6 +31,9 @@ use serde::de::DeserializeOwned;
 
 /// The path of the API.
 pub const API: &str = "/api/v1";
+
+/// The address of the metrics, at which Prometheus reads by default.
+pub(crate) const METRICS: &str = "/metrics";
 
 /// A route: the least role of its callers, its method, path and handler, and its description, if
 /// the OpenAPI document has it. No route of the server is without a role.
@@ -58,6 +61,20 @@ impl Route {
             operation: None,
         }
     }
+
+    /// Creates a route that the OpenAPI document describes.
+    pub(crate) fn described(
+        role: AccessRole,
+        path: &str,
+        handler: MethodRouter<Service>,
+        operation: Operation,
+    ) -> Self {
+        let method = operation.method.clone();
+        Self {
+            operation: Some(operation.requires(role)),
+            ..Self::new(role, &method, path, handler)
+        }
+    }
 }
 
 /// Returns the method, the path and the least role of each route.
@@ -73,18 +90,22 @@ pub(crate) fn routes() -> Vec<Route> {
     let document = get(async || Json(openapi::document()));
     let path = format!("{API}/openapi.json");
     routes.push(Route::new(Viewer, &Method::GET, &path, document));
+    let operation = Operation::get("Reads the metrics of the server, as text for Prometheus.");
+    let operation = operation.streams(metrics::MEDIA_TYPE);
+    routes.push(Route::described(
+        Viewer,
+        METRICS,
+        get(metrics::read),
+        operation,
+    ));
     routes.extend(openai::routes());
     routes
 }
 
 /// Creates the routes of the API, by their paths below [`API`].
 fn api_routes() -> Vec<Route> {
-    let route = |role, path, handler, operation: Operation| Route {
-        role,
-        method: operation.method.clone(),
-        path: format!("{API}{path}"),
-        handler,
-        operation: Some(operation.requires(role)),
+    let route = |role, path, handler, operation| {
+        Route::described(role, &format!("{API}{path}"), handler, operation)
     };
     vec![
         route(
@@ -118,6 +139,15 @@ fn api_routes() -> Vec<Route> {
             "/workflows",
             get(tools::workflows),
             Operation::get("Lists the workflows.").returns::<tools::Workflows>(200),
+        ),
+        route(
+            Viewer,
+            "/stats",
+            get(stats::stats),
+            Operation::get("Adds up tokens, cost and calls of all sessions.")
+                .query::<stats::StatsQuery>()
+                .returns::<Stats>(200)
+                .fails(&[ProblemCode::InvalidRequest]),
         ),
         route(
             Operator,

@@ -10,7 +10,7 @@ use crate::{
     routes::{Path, json_body, session_id},
     runs::{self, Refused, Slot},
 };
-use agent_host_app::workflow_drawings;
+use agent_host_app::{WorkflowLayout, workflow_drawings};
 use agent_host_engine::{
     session::Session,
     turn::{Agent, Prompts},
@@ -97,6 +97,8 @@ pub(crate) struct SessionRef {
 pub(crate) struct Drawings {
     /// A text of several lines for each run of a workflow.
     drawings: Vec<String>,
+    /// The nodes of each run in layers, with their states, for a drawing of one's own.
+    layouts: Vec<WorkflowLayout>,
 }
 
 /// An accepted input: the session runs.
@@ -220,8 +222,10 @@ pub(crate) async fn graph(
 ) -> Result<Json<Drawings>, Problem> {
     let session = session_id(&session)?;
     let store = service.host.store().as_ref();
-    let drawings = workflow_drawings(store, session).await?;
-    Ok(Json(Drawings { drawings }))
+    let runs = workflow_drawings(store, session).await?;
+    let runs = runs.into_iter().map(|run| (run.text, run.layout));
+    let (drawings, layouts) = runs.unzip();
+    Ok(Json(Drawings { drawings, layouts }))
 }
 
 /// Deletes a session with those of its agents. One that runs is refused.

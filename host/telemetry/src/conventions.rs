@@ -1,9 +1,10 @@
-//! Every name of a span, attribute and event that is sent, in one table.
+//! Every name of a span, attribute, event and metric that is sent, in one table.
 //!
 //! Those with `gen_ai.` are of the GenAI semantic conventions as of semantic-conventions v1.41.0,
 //! the last release before they moved to a repository of their own. All of them have the status
-//! *Development*, so only names that did not change in 2026 are used: no metric, and no count of
-//! tokens written to a cache. Names of our own begin with `agent_host.`.
+//! *Development*, so only names that did not change in 2026 are used, and no count of tokens written
+//! to a cache. Of its metrics there are the two that most backends read; drafts rename one of them
+//! to `gen_ai.client.inference.duration`. Names of our own begin with `agent_host.`.
 
 /// The schema whose names are used, which is sent as `schema_url`.
 pub(crate) const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.41.0";
@@ -35,6 +36,7 @@ pub(crate) mod attribute {
     pub(crate) const TOOL_TYPE: &str = "gen_ai.tool.type";
     pub(crate) const CALL_ID: &str = "gen_ai.tool.call.id";
     pub(crate) const ERROR_TYPE: &str = "error.type";
+    pub(crate) const TOKEN_TYPE: &str = "gen_ai.token.type";
     // Content of the conventions, which is sent only where the operator chose it.
     pub(crate) const INPUT_MESSAGES: &str = "gen_ai.input.messages";
     pub(crate) const OUTPUT_MESSAGES: &str = "gen_ai.output.messages";
@@ -48,6 +50,21 @@ pub(crate) mod attribute {
     pub(crate) const DECISION: &str = "agent_host.decision";
     pub(crate) const MEMORY: &str = "agent_host.memory.peak_bytes";
     pub(crate) const NODE: &str = "agent_host.workflow.node";
+}
+
+/// Names of metrics.
+pub(crate) mod metric {
+    // Of the conventions.
+    pub(crate) const OPERATION_SECONDS: &str = "gen_ai.client.operation.duration";
+    pub(crate) const TOKENS: &str = "gen_ai.client.token.usage";
+    // Our own.
+    pub(crate) const TURNS: &str = "agent_host.turns";
+    pub(crate) const TURN_SECONDS: &str = "agent_host.turn.duration";
+    pub(crate) const CACHED_TOKENS: &str = "agent_host.cached_input_tokens";
+    pub(crate) const COST: &str = "agent_host.cost_dollars";
+    pub(crate) const CALLS: &str = "agent_host.tool.calls";
+    pub(crate) const CALL_SECONDS: &str = "agent_host.tool.duration";
+    pub(crate) const BARRIER_SECONDS: &str = "agent_host.journal.barrier.duration";
 }
 
 /// Names of the events of a call's span.

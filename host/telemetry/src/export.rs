@@ -1,16 +1,18 @@
-//! The exporter of OTLP over HTTP, with the HTTP client that the host uses everywhere.
+//! The exporters of OTLP over HTTP, with the HTTP client that the host uses everywhere.
 
 use crate::{TelemetryError, TelemetrySettings};
 use agent_host_http_client::{USER_AGENT, builder, tls_config};
 use opentelemetry::KeyValue;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{
-    Protocol, RetryPolicy, SpanExporter as OtlpExporter, WithExportConfig as _, WithHttpConfig as _,
+    MetricExporter, Protocol, RetryPolicy, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
 };
 use opentelemetry_sdk::{
     Resource,
+    metrics::{Temporality, data::ResourceMetrics, exporter::PushMetricExporter as _},
     trace::{SpanData, SpanExporter as _},
 };
+use reqwest::Url;
 use std::{fmt, time::Duration};
 
 /// The time of a request.
@@ -20,17 +22,20 @@ const REQUEST_TIME: Duration = Duration::from_secs(10);
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 /// Sends spans.
-pub(crate) struct Exporter(OtlpExporter);
+pub(crate) struct SpanSender(SpanExporter);
 
-impl Exporter {
-    pub(crate) fn new(settings: &TelemetrySettings) -> Result<Self, TelemetryError> {
-        let client = client(settings).map_err(TelemetryError::Client)?;
+impl SpanSender {
+    pub(crate) fn new(
+        settings: &TelemetrySettings,
+        endpoint: &Url,
+    ) -> Result<Self, TelemetryError> {
+        let client = client(settings, endpoint).map_err(TelemetryError::Client)?;
         // Reads `OTEL_EXPORTER_OTLP_HEADERS` itself.
-        let mut exporter = OtlpExporter::builder()
+        let mut exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(client)
             .with_protocol(Protocol::HttpBinary)
-            .with_endpoint(settings.endpoint.as_str())
+            .with_endpoint(endpoint.as_str())
             .with_timeout(REQUEST_TIME)
             // A lost span costs less than a collector that is asked again and again.
             .with_retry_policy(RetryPolicy::disabled())
@@ -49,22 +54,52 @@ impl Exporter {
     /// # Errors
     /// The server cannot be reached, or does not take them.
     pub(crate) async fn send(&self, spans: Vec<SpanData>) -> Result<(), String> {
-        self.0
-            .export(spans)
-            .await
-            .map_err(|error| error.to_string())
+        let sent = self.0.export(spans).await;
+        sent.map_err(|error| error.to_string())
     }
 }
 
-fn client(settings: &TelemetrySettings) -> Result<Client, String> {
+/// Sends metrics.
+pub(crate) struct MetricSender(MetricExporter);
+
+impl MetricSender {
+    pub(crate) fn new(
+        settings: &TelemetrySettings,
+        endpoint: &Url,
+    ) -> Result<Self, TelemetryError> {
+        let client = client(settings, endpoint).map_err(TelemetryError::Client)?;
+        let exporter = MetricExporter::builder()
+            // Prometheus reads the same instruments, which count from the start of the process.
+            .with_temporality(Temporality::Cumulative)
+            .with_http()
+            .with_http_client(client)
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(endpoint.as_str())
+            .with_timeout(REQUEST_TIME)
+            .with_retry_policy(RetryPolicy::disabled())
+            .build()?;
+        Ok(Self(exporter))
+    }
+
+    /// Sends metrics once.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or does not take them.
+    pub(crate) async fn send(&self, metrics: &ResourceMetrics) -> Result<(), String> {
+        let sent = self.0.export(metrics).await;
+        sent.map_err(|error| error.to_string())
+    }
+}
+
+fn client(settings: &TelemetrySettings, endpoint: &Url) -> Result<Client, String> {
     let tls = tls_config().map_err(|error| error.to_string())?;
     let builder = builder(tls).timeout(REQUEST_TIME).user_agent(USER_AGENT);
-    let builder = settings.proxy.apply(builder, &settings.endpoint);
+    let builder = settings.proxy.apply(builder, endpoint);
     let client = builder.and_then(reqwest::ClientBuilder::build);
     client.map(Client).map_err(|error| error.to_string())
 }
 
-/// The client of the exporter. It follows no redirect: spans go to the address that the operator
+/// The client of the exporters. It follows no redirect: they go to the address that the operator
 /// chose, and nowhere else.
 struct Client(reqwest::Client);
 

@@ -63,6 +63,11 @@ pub(crate) fn event_span(session: SessionId, seq: u64) -> SpanId {
     SpanId::from_bytes(first_bytes(&format!("event {session} {seq}")))
 }
 
+/// Returns the header that names a span as the parent of another program's.
+pub(crate) fn traceparent(trace: TraceId, span: SpanId, is_sampled: bool) -> String {
+    format!("00-{trace}-{span}-{:02x}", u8::from(is_sampled))
+}
+
 fn first_bytes<const N: usize>(text: &str) -> [u8; N] {
     let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
     let mut bytes = [0; N];

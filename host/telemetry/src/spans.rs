@@ -360,13 +360,7 @@ impl SessionSpans {
     }
 
     fn end_turn(&mut self, at_ms: u64, end: &TurnEnd) {
-        let error = match end {
-            TurnEnd::Error {
-                error: TurnError::Model { error },
-            } => content::name(&error.kind),
-            _ => end.kind().to_owned(),
-        };
-        self.lose_request(at_ms, &error);
+        self.lose_request(at_ms, &error_type(end));
         if let Some(run) = &mut self.run {
             run.turn_ended = Some((at_ms, end.clone()));
         }
@@ -451,5 +445,15 @@ impl SessionSpans {
 
     fn finish(&mut self, draft: Draft) {
         self.ended.push(draft.build(self.place.trace));
+    }
+}
+
+/// Returns `error.type` of a request to a model that had no reply when its turn ended.
+pub(crate) fn error_type(end: &TurnEnd) -> String {
+    match end {
+        TurnEnd::Error {
+            error: TurnError::Model { error },
+        } => content::name(&error.kind),
+        _ => end.kind().to_owned(),
     }
 }

@@ -1,14 +1,20 @@
 //! The task that follows sessions and sends their spans.
 
-use crate::{TelemetrySettings, export::Exporter, ids::RemoteParent, reader::SessionReader};
+use crate::{
+    TelemetrySettings, export::SpanSender, ids::RemoteParent, losses::LossLog,
+    reader::SessionReader,
+};
 use agent_host_engine::journal::JournalError;
 use agent_host_journal::JournalStore;
 use agent_host_types::id::SessionId;
 use opentelemetry_sdk::trace::SpanData;
 use std::{
     collections::{HashMap, hash_map::Entry},
-    sync::Arc,
-    time::Duration,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
 };
 use tokio::{
     sync::{mpsc, oneshot},
@@ -48,19 +54,23 @@ pub(crate) struct Report {
 
 pub(crate) struct Worker {
     store: Arc<dyn JournalStore>,
-    exporter: Exporter,
+    exporter: SpanSender,
     remote: Option<RemoteParent>,
     with_content: bool,
     sessions: HashMap<SessionId, SessionReader>,
     waiting: Vec<SpanData>,
     report: Report,
+    /// The number of notes that the full queue refused.
+    dropped: Arc<AtomicU64>,
+    losses: Option<LossLog>,
 }
 
 impl Worker {
     pub(crate) fn new(
         settings: &TelemetrySettings,
         store: Arc<dyn JournalStore>,
-        exporter: Exporter,
+        exporter: SpanSender,
+        dropped: Arc<AtomicU64>,
     ) -> Self {
         Self {
             store,
@@ -70,6 +80,8 @@ impl Worker {
             sessions: HashMap::new(),
             waiting: Vec::new(),
             report: Report::default(),
+            dropped,
+            losses: settings.logs_losses.then(LossLog::default),
         }
     }
 
@@ -82,6 +94,7 @@ impl Worker {
                 note = notes.recv() => note,
                 _ = tick.tick() => {
                     self.send().await;
+                    self.log_losses();
                     continue;
                 }
             };
@@ -145,6 +158,18 @@ impl Worker {
             if let Err(error) = self.exporter.send(batch).await {
                 self.lose(count as u64, error);
             }
+        }
+    }
+
+    /// Logs what was lost since the last time, where that is asked for.
+    fn log_losses(&mut self) {
+        let dropped = self.dropped.load(Ordering::Relaxed);
+        let Some(losses) = &mut self.losses else {
+            return;
+        };
+        let error = self.report.error.as_deref();
+        if let Some(line) = losses.line(self.report.lost, dropped, error, Instant::now()) {
+            tracing::warn!("{line}");
         }
     }
 

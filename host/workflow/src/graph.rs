@@ -1,14 +1,17 @@
-//! Drawings of a workflow, with the state of each node of a run: indented text, Mermaid and DOT.
+//! Drawings of a workflow, with the state of each node of a run: indented text, Mermaid and DOT, and
+//! the layers of one that others draw.
 //! Names and conditions are escaped in each notation, so that no label can add a node or an edge.
 
 mod dot;
 mod escape;
+mod layout;
 mod mermaid;
 #[cfg(test)]
 mod tests;
 mod text;
 
 pub use dot::dot;
+pub use layout::{Layout, LayoutEdge, LayoutNode, layout};
 pub use mermaid::mermaid;
 pub use text::text;
 

@@ -138,6 +138,83 @@ const actions = {
     assert.equal(await other.locator(".request").count(), 0);
   },
 
+  async keys() {
+    const page = await open();
+    await start(page, "Write.");
+    const news = page.getByRole("status", { name: "News" });
+    await page.waitForSelector(".approval");
+    await news.filter({ hasText: "waiting for you" }).waitFor();
+    await accessible(page, "news");
+    // A key decides where the call has the focus alone.
+    const first = await page.locator(".request").getAttribute("data-request");
+    await page.locator("h1").click();
+    await page.keyboard.press("a");
+    await page.keyboard.press("d");
+    assert.equal(await page.locator(".request").getAttribute("data-request"), first);
+    assert.equal(await page.getByLabel("Reason").count(), 0);
+    await page.keyboard.press("w");
+    assert.equal(await page.evaluate(() => document.activeElement?.className), "approval");
+    await page.keyboard.press("d");
+    await page.getByLabel("Reason").waitFor();
+    await page.keyboard.type("a bad day");
+    assert.equal(await page.getByLabel("Reason").inputValue(), "a bad day");
+    const decided = Date.now();
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`.request:not([data-request="${first}"])`);
+    await page.keyboard.press("w");
+    // One that was just drawn takes no key.
+    await page.keyboard.press("a");
+    if (Date.now() - decided < 500) assert.equal(await page.locator(".approval[data-open]").count(), 1);
+    const drawn = await page.evaluate(() => performance.now());
+    await page.waitForFunction((since) => performance.now() - since > 500, drawn);
+    await page.keyboard.press("a");
+    await page.waitForSelector(".figures");
+    await news.filter({ hasText: "Write.: done" }).waitFor();
+  },
+
+  async usage() {
+    const page = await open();
+    await start(page, "Hello.");
+    await page.waitForSelector(".figures");
+    await page.locator("h1").click();
+    await page.keyboard.press("u");
+    const usage = page.getByRole("region", { name: "Usage" });
+    await usage.locator("tbody tr").waitFor();
+    const total = await usage.locator("tfoot td").allTextContents();
+    assert.deepEqual(total, JSON.parse(argument));
+    await usage.getByLabel("By").selectOption("model");
+    await usage.locator("tbody th:has-text('openai-compat:m')").waitFor();
+    await accessible(page, "usage");
+    await page.screenshot({ path: process.env.PAGE_SCREENSHOT ?? "/dev/null", type: "png" });
+    await page.setViewportSize({ width: 360, height: 700 });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 360, `the page is ${wide} wide`);
+  },
+
+  async workflow() {
+    const page = await open(`#/s/${argument}`);
+    await page.getByRole("button", { name: "Graph" }).click();
+    const graph = page.locator("svg.graph");
+    await graph.waitFor();
+    const states = await graph.locator(".node").evaluateAll((nodes) =>
+      nodes.map((node) => [node.querySelector(".id").textContent, node.getAttribute("class")]),
+    );
+    assert.deepEqual(states, [
+      ["draft", "node done"],
+      ["never", "node skipped"],
+      ["publish", "node waiting"],
+    ]);
+    assert.equal(await graph.locator(".edge").count(), 2);
+    const condition = await graph.locator(".edge title").textContent();
+    assert.ok(condition.includes("<img src=x onerror=alert(1)>"), condition);
+    assert.equal(await page.locator(".items img, .items script").count(), 0);
+    await accessible(page, "graph");
+    await page.screenshot({ path: process.env.PAGE_SCREENSHOT ?? "/dev/null", type: "png" });
+    await page.setViewportSize({ width: 360, height: 700 });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 360, `the page is ${wide} wide`);
+  },
+
   async question() {
     const page = await open();
     await start(page, "Ask me.");

@@ -187,6 +187,8 @@ def call(behaviour, message, called, cancelled):
                 "code": -32042, "message": f"Log in, attempt {called}.",
                 "data": {"elicitations": [] if behaviour == "requires-nothing" else [address]},
             }})
+        case "tells-meta":
+            return answer(message, text(json.dumps(message["params"].get("_meta"))))
         case "wants-roots":
             send({"id": "q", "method": "roots/list"})
             return answer(message, text(json.dumps(json.loads(sys.stdin.readline())["result"])))

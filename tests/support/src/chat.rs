@@ -15,7 +15,7 @@ use std::{
 pub struct ChatServer {
     /// For `OPENAI_COMPAT_BASE_URL`.
     pub base_url: String,
-    seen: Arc<Mutex<Vec<Value>>>,
+    seen: Arc<Mutex<Vec<Received>>>,
 }
 
 /// The answer to one request.
@@ -50,7 +50,8 @@ impl ChatServer {
         thread::spawn(move || {
             for (number, answer) in answers.into_iter().enumerate() {
                 let (stream, _) = listener.accept().unwrap();
-                log.lock().unwrap().push(receive(&stream));
+                let received = Received::read(&mut BufReader::new(&stream)).unwrap();
+                log.lock().unwrap().push(received);
                 reached(2 * number);
                 // The client may be dead by now, or have hung up.
                 let _ = send(stream, &answer, || reached(2 * number + 1));
@@ -61,6 +62,11 @@ impl ChatServer {
 
     /// The bodies of the requests so far.
     pub fn requests(&self) -> Vec<Value> {
+        self.seen.lock().unwrap().iter().map(body).collect()
+    }
+
+    /// The requests so far, with their header fields.
+    pub fn received(&self) -> Vec<Received> {
         self.seen.lock().unwrap().clone()
     }
 
@@ -187,8 +193,7 @@ impl Answer {
 }
 
 /// The body of a request; null for one without, such as a GET.
-fn receive(stream: &TcpStream) -> Value {
-    let received = Received::read(&mut BufReader::new(stream)).unwrap();
+fn body(received: &Received) -> Value {
     if received.body.is_empty() {
         return Value::Null;
     }

@@ -171,6 +171,16 @@ pub fn browser_packages() -> Option<PathBuf> {
     usable(found, "what drives a browser")
 }
 
+/// Prometheus' own checks, Debian's package `prometheus`.
+pub fn promtool() -> Option<&'static str> {
+    let ran = Command::new("promtool").arg("--version").output();
+    let found = match ran {
+        Ok(_) => Ok("promtool"),
+        Err(_) => Err("there is no promtool; `apt-get install prometheus`".to_owned()),
+    };
+    usable(&found, "Prometheus' checks")
+}
+
 /// The directory with the official client of the Agent Client Protocol.
 pub fn acp_client() -> Option<PathBuf> {
     static PACKAGES: OnceLock<Installed> = OnceLock::new();

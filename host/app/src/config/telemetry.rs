@@ -1,13 +1,23 @@
-//! `[telemetry]` and the variables of OpenTelemetry: where traces of sessions go.
+//! `[telemetry]` and the variables of OpenTelemetry: where traces of sessions and metrics go.
 
 use super::{ConfigError, Environment, network::NetworkConfig, problem::config_error};
 use agent_host_telemetry::{RemoteParent, TelemetrySettings, Url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The path of traces below the address of a collector
 /// (<https://opentelemetry.io/docs/specs/otlp/#otlphttp-request>).
 const TRACES: &str = "v1/traces";
+
+/// The path of metrics below the address of a collector.
+const METRICS: &str = "v1/metrics";
+
+/// The time between two requests with metrics, if `OTEL_METRIC_EXPORT_INTERVAL` has none.
+const METRIC_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The least time between them.
+const LEAST_METRIC_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The value of `service.name` without `OTEL_SERVICE_NAME`.
 const SERVICE: &str = "agent-host";
@@ -16,22 +26,26 @@ const SERVICE: &str = "agent-host";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawTelemetry {
-    /// The address of the collector, to which traces of sessions are sent over OTLP/HTTP;
+    /// The address of the collector, to which traces of sessions and metrics are sent over OTLP/HTTP;
     /// `OTEL_EXPORTER_OTLP_ENDPOINT` goes before.
     pub(super) endpoint: Option<String>,
     /// Whether messages, arguments and results are sent, too.
     pub(super) content: bool,
 }
 
-/// Where traces go.
+/// Where traces and metrics go.
 #[derive(Clone, Debug)]
 pub struct TelemetryConfig {
-    pub(super) endpoint: Url,
+    pub(super) traces: Option<Url>,
+    pub(super) metrics: Option<Url>,
+    pub(super) metric_interval: Duration,
     pub(super) service_name: String,
     pub(super) content: bool,
     /// The span of the program that started this one, by `TRACEPARENT`. A program that serves
     /// several users takes it away.
     pub parent: Option<RemoteParent>,
+    /// Whether losses are logged while the program runs, as one that serves wants it.
+    pub logs_losses: bool,
     pub(super) network: NetworkConfig,
 }
 
@@ -42,10 +56,13 @@ impl TelemetryConfig {
     /// It is not where it should be, or is not an address.
     pub(crate) async fn open(&self) -> Result<TelemetrySettings, ConfigError> {
         Ok(TelemetrySettings {
-            endpoint: self.endpoint.clone(),
+            traces: self.traces.clone(),
+            metrics: self.metrics.clone(),
+            metric_interval: self.metric_interval,
             service_name: self.service_name.clone(),
             content: self.content,
             parent: self.parent,
+            logs_losses: self.logs_losses,
             proxy: self.network.open().await?,
         })
     }
@@ -59,7 +76,7 @@ pub(super) fn resolve(
 ) -> Result<Option<TelemetryConfig>, ConfigError> {
     let configured = match &raw.endpoint {
         None => None,
-        Some(text) => Some(traces_of(text).ok_or_else(|| {
+        Some(text) => Some(address(text).ok_or_else(|| {
             config_error!(
                 "telemetry.endpoint",
                 "`endpoint` in [telemetry] is not the address of a collector",
@@ -68,37 +85,64 @@ pub(super) fn resolve(
             .with_value(text)
         })?),
     };
-    let is = |name, value: &str| {
+    let is = |name: &str, value: &str| {
         let set = environment.variable(name);
         set.is_some_and(|set| set.eq_ignore_ascii_case(value))
     };
-    if is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none") {
+    if is("OTEL_SDK_DISABLED", "true") {
         return Ok(None);
     }
-    let usable = |name: &str, parse: fn(&str) -> Option<Url>| {
-        let endpoint = parse(environment.variable(name)?);
+    let usable = |name: &str| {
+        let endpoint = address(environment.variable(name)?);
         if endpoint.is_none() {
             tracing::warn!("{name} is not an address like `http://localhost:4318`, and is ignored");
         }
         endpoint
     };
-    let endpoint = usable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", address)
-        .or_else(|| usable("OTEL_EXPORTER_OTLP_ENDPOINT", traces_of))
-        .or(configured);
+    let collector = usable("OTEL_EXPORTER_OTLP_ENDPOINT").or(configured);
+    let signal = |endpoint: &str, exporter: &str, path: &str| {
+        if is(exporter, "none") {
+            return None;
+        }
+        let collector = collector.as_ref();
+        usable(endpoint).or_else(|| below(collector?, path))
+    };
+    let traces = signal(
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "OTEL_TRACES_EXPORTER",
+        TRACES,
+    );
+    let metrics = signal(
+        "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+        "OTEL_METRICS_EXPORTER",
+        METRICS,
+    );
+    if traces.is_none() && metrics.is_none() {
+        return Ok(None);
+    }
+    let interval = environment.variable("OTEL_METRIC_EXPORT_INTERVAL");
+    let interval = interval.and_then(|text| text.parse().ok());
+    let interval = interval.map_or(METRIC_INTERVAL, Duration::from_millis);
     let service = environment.variable("OTEL_SERVICE_NAME");
     let parent = environment.variable("TRACEPARENT");
-    Ok(endpoint.map(|endpoint| TelemetryConfig {
-        endpoint,
+    Ok(Some(TelemetryConfig {
+        traces,
+        metrics,
+        metric_interval: interval.max(LEAST_METRIC_INTERVAL),
         service_name: service.unwrap_or(SERVICE).to_owned(),
         content: raw.content,
         parent: parent.and_then(RemoteParent::parse),
+        logs_losses: false,
         network: NetworkConfig::default(),
     }))
 }
 
-/// Returns the address for traces at a collector.
-fn traces_of(text: &str) -> Option<Url> {
-    address(&format!("{}/{TRACES}", text.trim_end_matches('/')))
+/// Returns an address below that of a collector.
+fn below(collector: &Url, path: &str) -> Option<Url> {
+    address(&format!(
+        "{}/{path}",
+        collector.as_str().trim_end_matches('/')
+    ))
 }
 
 fn address(text: &str) -> Option<Url> {

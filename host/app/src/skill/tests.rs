@@ -280,6 +280,7 @@ fn read(runner: &dyn ToolRunner, input: Value) -> ToolResultOutput {
         answers: Vec::new(),
         artifacts: None,
         agent_depth: 0,
+        traceparent: None,
         can_ask: false,
         cancel: tokio_util::sync::CancellationToken::new(),
     };

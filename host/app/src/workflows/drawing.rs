@@ -10,7 +10,7 @@ use agent_host_types::{
     id::{Digest, SessionId},
     output::ContentPart,
 };
-use agent_host_workflow::graph::{self, States};
+use agent_host_workflow::graph::{self, Layout, States};
 
 /// The events of one run, after its start.
 struct Recorded {
@@ -19,7 +19,16 @@ struct Recorded {
     events: Vec<Event>,
 }
 
-/// Returns a drawing as text of each workflow that a session ran, in order. A run that this program
+/// A run of a workflow, for a drawing.
+#[derive(Clone, Debug)]
+pub struct WorkflowDrawing {
+    /// The drawing as text.
+    pub text: String,
+    /// The nodes in layers.
+    pub layout: Layout,
+}
+
+/// Returns a drawing of each workflow that a session ran, in order. A run that this program
 /// cannot follow is drawn as far as it can.
 ///
 /// # Errors
@@ -27,7 +36,7 @@ struct Recorded {
 pub async fn workflow_drawings(
     store: &dyn JournalStore,
     session: SessionId,
-) -> Result<Vec<String>, JournalError> {
+) -> Result<Vec<WorkflowDrawing>, JournalError> {
     let mut runs: Vec<Recorded> = Vec::new();
     let mut message = Vec::new();
     let collect = |record: EventRecord| match record.event {
@@ -58,7 +67,7 @@ pub async fn workflow_drawings(
 async fn drawing(
     store: &dyn JournalStore,
     recorded: Recorded,
-) -> Result<Option<String>, JournalError> {
+) -> Result<Option<WorkflowDrawing>, JournalError> {
     let definition = store.read_blob(recorded.definition).await?;
     let Some(mut run) = RecordedRun::new(&definition, recorded.message) else {
         return Ok(None);
@@ -73,5 +82,9 @@ async fn drawing(
         }
     }
     let run = run.run();
-    Ok(Some(graph::text(run.workflow(), &States::of(run))))
+    let (workflow, states) = (run.workflow(), States::of(run));
+    Ok(Some(WorkflowDrawing {
+        text: graph::text(workflow, &states),
+        layout: graph::layout(workflow, &states),
+    }))
 }

@@ -1,6 +1,7 @@
 //! Arguments of `serve`.
 
 use super::ConfigArgs;
+use crate::log::LogFormat;
 use agent_host_http::{AllowedHost, AllowedOrigin};
 use agent_host_serve::{AccessRole, TokenName};
 use clap::{
@@ -44,6 +45,16 @@ pub(crate) struct ServeArgs {
     /// A page whose scripts may use this server, such as `https://app.example.org`. Repeatable.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) allowed_origins: Vec<AllowedOrigin>,
+    /// The form of what is said on stderr: `text`, or `json` for one object a line with its time,
+    /// level and message, and the ids of the session and the call that it belongs to.
+    #[arg(
+        long,
+        env = "AGENT_HOST_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "text",
+        hide_possible_values = true
+    )]
+    pub(crate) log_format: LogFormat,
     /// Say nothing on stderr but errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -90,6 +90,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         answers: Vec::new(),
         artifacts: None,
         agent_depth: 0,
+        traceparent: None,
         can_ask: terminal.can_ask(),
         // Unused: a signal drops the whole future, below.
         cancel: CancellationToken::new(),

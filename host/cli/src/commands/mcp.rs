@@ -95,7 +95,7 @@ async fn over_http(
         terminal.note(&format!("the token, made for this run alone: {text}"));
     }
     if let Some(warning) = exposure_warning(address) {
-        terminal.note(&format!("{YELLOW}warning:{YELLOW:#} {warning}"));
+        terminal.warn(&warning);
     }
     http::serve(server, listener, SessionLimits::default(), stop).await;
     Ok(())

@@ -297,7 +297,7 @@ impl Run<'_> {
             };
             let report = {
                 let write = |line: &StreamLine<'_>| self.terminal.println(&json_text(&json!(line)));
-                let observers = self.observers(&write);
+                let observers = self.observers(session, &write);
                 let cx = TurnContext {
                     observer: &observers,
                     approvals: &self.host.remembered().await?,
@@ -342,14 +342,14 @@ impl Run<'_> {
     }
 
     /// Returns the observers of a turn: the view and, in `stream-json`, the lines on stdout.
-    fn observers<'a>(&'a self, write: &'a WriteLine<'a>) -> Observers<'a> {
+    fn observers<'a>(&'a self, session: &Session, write: &'a WriteLine<'a>) -> Observers<'a> {
         let mut observers: Vec<Box<dyn Observer + 'a>> = vec![Box::new(&self.view)];
         if self.format == OutputFormat::StreamJson {
             observers.push(Box::new(StreamObserver::new(write)));
         }
         let rules = &self.agent.settings.rules;
         observers.push(Box::new(self.denied.observer(rules)));
-        observers.extend(self.host.tracer());
+        observers.extend(self.host.observers(session));
         Observers(observers)
     }
 

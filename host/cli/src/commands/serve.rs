@@ -7,7 +7,7 @@ use crate::{
     args::{ServeArgs, ServeCommand},
     exit::{Exit, Failure},
     signals::Stop,
-    terminal::{Terminal, YELLOW, escape},
+    terminal::{Terminal, escape},
 };
 use agent_host_app::{Host, Overrides, reach};
 use agent_host_http::{HttpOptions, HttpServer, TlsFiles, exposure_warning};
@@ -48,6 +48,7 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     // The sessions of several users are no part of what started the server.
     if let Some(telemetry) = &mut config.telemetry {
         telemetry.parent = None;
+        telemetry.logs_losses = true;
     }
     let stop = Stop::listen(terminal);
     let host = tokio::select! {
@@ -80,7 +81,7 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
         ));
     }
     if let Some(warning) = exposure_warning(address).filter(|_| scheme == "http") {
-        terminal.note(&format!("{YELLOW}warning:{YELLOW:#} {warning}"));
+        terminal.warn(&warning);
     }
     Service::new(Arc::clone(&host))
         .serve(server, stop.token)

@@ -133,7 +133,7 @@ async fn show(
     store.for_each_record(id, print).await?;
     if has_workflow && !as_json {
         for drawing in workflow_drawings(store, id).await? {
-            terminal.println(&format!("\n{}", escape(drawing.trim_end())));
+            terminal.println(&format!("\n{}", escape(drawing.text.trim_end())));
         }
     }
     Ok(Exit::Done)

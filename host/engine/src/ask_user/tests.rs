@@ -18,6 +18,7 @@ fn invocation(input: &Value, answers: Vec<AnsweredQuestion>, can_ask: bool) -> I
         answers,
         artifacts: None,
         agent_depth: 0,
+        traceparent: None,
         can_ask,
         cancel: Default::default(),
     }

@@ -39,6 +39,7 @@ fn invocation(session: SessionId, input: Value) -> Invocation {
         answers: Vec::new(),
         artifacts: None,
         agent_depth: 0,
+        traceparent: None,
         can_ask: false,
         cancel: Default::default(),
     }

@@ -41,6 +41,7 @@ async fn tool_outside_of_the_filter_is_unknown() {
             answers: Vec::new(),
             artifacts: None,
             agent_depth: 0,
+            traceparent: None,
             can_ask: true,
             cancel: Default::default(),
         };

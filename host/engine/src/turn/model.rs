@@ -6,8 +6,8 @@ use super::{
     hooks::{Judged, decided},
 };
 use crate::{
-    model::ModelDelta,
-    observer::Live,
+    model::{ModelDelta, traced as traced_request},
+    observer::{Live, Traced},
     session::{Session, SessionState},
 };
 use agent_host_types::{
@@ -155,17 +155,19 @@ impl Agent {
             system: system.as_ref().map(Blob::reference),
             estimated_tokens: self.request_tokens(session),
         };
+        let traced = Traced::Request(session.next_seq());
         // Stores each distinct prompt once.
         let blobs = system.filter(|blob| session.state().system_blob != Some(blob.digest));
         session.record(event, blobs.into_iter().collect());
         session.barrier(cx.observer).await?;
         cx.observer.live(Live::ModelAsked);
+        let traceparent = cx.observer.traceparent(session.id(), traced);
         let began = Instant::now();
         let deltas = |delta: ModelDelta<'_>| cx.observer.live(Live::Delta(delta));
         let asked = tokio::select! {
             biased;
             () = cx.cancel.cancelled() => return Ok(Asked::Cancelled),
-            asked = self.ask_model(&request, &deltas) => asked,
+            asked = traced_request(traceparent, self.ask_model(&request, &deltas)) => asked,
         };
         match asked {
             Ok(judged) => Ok(Asked::Replied(Box::new(Replied {

@@ -23,6 +23,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use http::HeaderMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -30,7 +31,8 @@ use serde_json::{Map, Value, json};
 pub(super) const BETWEEN: &str = "\n\n";
 
 /// The body of a request. `rest` is checked against the table of parameters.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(rename = "ChatCompletionRequest")]
 pub(super) struct Body {
     model: String,
     messages: Vec<Value>,
@@ -48,7 +50,7 @@ pub(super) struct Body {
     rest: Map<String, Value>,
 }
 
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
 struct StreamOptions {
     #[serde(default)]
     include_usage: Option<bool>,
@@ -145,7 +147,7 @@ pub(super) fn failure(outcome: &Outcome) -> Option<ApiError> {
         State::Failed => outcome.error().map(ApiError::from),
         State::Cancelled => Some(ApiError::interrupted("cancelled", "the run was cancelled")),
         State::Open => {
-            let message = "the server ended before the run did; its session can be resumed there";
+            let message = "the server ended before the run did, or the token was revoked; the session of the run has the rest";
             Some(ApiError::interrupted("interrupted", message))
         }
         State::Completed | State::Waiting | State::Length | State::Refused => None,

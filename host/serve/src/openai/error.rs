@@ -3,7 +3,7 @@
 use super::{PATH, fields::text};
 use crate::{
     problem::{Problem, ProblemCode},
-    routes::API,
+    routes::{API, METRICS},
 };
 use agent_host_app::HostError;
 use agent_host_engine::journal::JournalError;
@@ -18,10 +18,35 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderName, HeaderValue, StatusCode, Uri};
+use schemars::JsonSchema;
 use serde_json::{Value, json};
 
 /// The field that tells OpenAI's clients whether to send a request again.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
+/// The JSON form of an error.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "OpenAiError")]
+#[expect(dead_code, reason = "the form that the OpenAPI document describes")]
+pub(crate) struct ErrorBody {
+    /// The error.
+    error: ErrorFields,
+}
+
+/// An error of OpenAI's API.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "OpenAiErrorFields")]
+#[expect(dead_code, reason = "the form that the OpenAPI document describes")]
+struct ErrorFields {
+    /// Says what happened, why, and what to do.
+    message: String,
+    /// `invalid_request_error`, `rate_limit_error` or `server_error`.
+    r#type: String,
+    /// The parameter that is at fault.
+    param: Option<String>,
+    /// The reason.
+    code: String,
+}
 
 /// An error.
 #[derive(Clone, Debug)]
@@ -196,7 +221,7 @@ fn of_model(error: &ModelError) -> (StatusCode, String) {
 /// an error in OpenAI's form below its.
 #[must_use]
 pub fn refused(uri: &Uri, refusal: Refusal) -> Response {
-    if uri.path().starts_with(API) {
+    if uri.path().starts_with(API) || uri.path() == METRICS {
         return refusal.with_body(Problem::from(refusal));
     }
     if !uri.path().starts_with(PATH) {

@@ -3,6 +3,7 @@
 use super::ids::RunId;
 use crate::{
     Service,
+    access::Caller,
     events::{Line, Reader},
     runs::{FeedLine, Runs},
 };
@@ -42,6 +43,8 @@ pub(super) struct Follow {
     has_gap: bool,
     /// Whether the last event ended a turn.
     has_ended_turn: bool,
+    /// The client; the response ends with its token.
+    caller: Caller,
     cancel: Option<CancelOnDrop>,
 }
 
@@ -88,9 +91,11 @@ impl Follow {
         service: &Service,
         run: RunId,
         feed: Receiver<FeedLine>,
+        caller: Caller,
         cancel: Option<CancelOnDrop>,
     ) -> Self {
         Self {
+            caller,
             cancel,
             reader: Reader::of_feed(service, run.session, run.seq, feed),
             service: service.clone(),
@@ -103,8 +108,9 @@ impl Follow {
     }
 
     /// Follows a run that began before, by its events alone.
-    pub(super) fn of_journal(service: &Service, run: RunId) -> Self {
+    pub(super) fn of_journal(service: &Service, run: RunId, caller: Caller) -> Self {
         Self {
+            caller,
             reader: Reader::new(service, run.session, run.seq),
             service: service.clone(),
             run,
@@ -123,8 +129,8 @@ impl Follow {
         }
     }
 
-    /// Returns what happens next; `None` if the run is over without an end in the journal, or the
-    /// server ends.
+    /// Returns what happens next; `None` if the run is over without an end in the journal, the server
+    /// ends, or the client's token was revoked.
     pub(super) async fn next(&mut self) -> Option<Update> {
         // A server that ends starts no further turn.
         if self.has_ended_turn && !self.service.runs.is_open() {
@@ -155,6 +161,11 @@ impl Follow {
                     }
                 }
                 Line::Live(_) => {}
+                Line::Heartbeat if self.caller.is_revoked().await => {
+                    // As that of a client that hangs up.
+                    drop(self.cancel.take());
+                    return None;
+                }
                 Line::Heartbeat if self.service.runs.is_running(self.run.session) => {
                     return Some(Update::Idle);
                 }

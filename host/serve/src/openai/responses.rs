@@ -26,6 +26,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use http::{HeaderMap, Uri, header::HOST};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -33,7 +34,8 @@ use serde_json::{Map, Value, json};
 const METADATA: (usize, usize, usize) = (16, 256, 2048);
 
 /// The body of a request. `rest` is checked against the table of parameters.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(rename = "ResponseRequest")]
 pub(super) struct Body {
     model: String,
     input: Value,
@@ -58,7 +60,8 @@ pub(super) struct Body {
 }
 
 /// The form of the answer.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(rename = "ResponseText")]
 struct Text {
     #[serde(default)]
     format: Option<Value>,

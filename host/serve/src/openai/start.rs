@@ -227,7 +227,7 @@ impl Request {
             self.run(service, slot, opened, AgentInput::Continue)
                 .await?;
         }
-        Ok((run, Follow::of_journal(service, run)))
+        Ok((run, Follow::of_journal(service, run, self.caller.clone())))
     }
 
     /// Returns the agent, and its prompt.
@@ -292,7 +292,8 @@ impl Request {
             session: session_id,
             seq: accepted.seq,
         };
-        Ok((run, Follow::of_feed(service, run, feed, cancel)))
+        let caller = self.caller.clone();
+        Ok((run, Follow::of_feed(service, run, feed, caller, cancel)))
     }
 }
 

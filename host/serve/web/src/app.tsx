@@ -1,6 +1,7 @@
 // The frame: the list of sessions beside what is open, and the keys that work everywhere.
 
 import { useCallback, useEffect, useState } from "preact/hooks";
+import { Announcer } from "./announcer";
 import { ApiError, get, hasToken, setToken, takeToken } from "./api";
 import { Conversation } from "./conversation";
 import { Help } from "./help";
@@ -9,6 +10,7 @@ import { SessionList } from "./list";
 import { applyTheme, theme, type Theme } from "./theme";
 import { Tools } from "./tools";
 import type { SessionRow } from "./types";
+import { Usage } from "./usage";
 
 /// Sessions change without this page; the list is read again at this interval.
 const REFRESH_MS = 4_000;
@@ -21,6 +23,7 @@ interface Page {
 export function App() {
   const [hash, setHash] = useState(location.hash);
   const [sessions, setSessions] = useState<SessionRow[]>([]);
+  const [loaded, setLoaded] = useState(false);
   const [limit, setLimit] = useState(100);
   const [more, setMore] = useState(false);
   const [problem, setProblem] = useState<ApiError | null>(null);
@@ -30,6 +33,7 @@ export function App() {
     try {
       const page = await get<Page>(`/sessions?limit=${limit}`);
       setSessions(page.sessions);
+      setLoaded(true);
       setMore(page.next_offset !== undefined);
       setProblem(null);
     } catch (error) {
@@ -61,6 +65,8 @@ export function App() {
         "?": () => setHelp((shown) => !shown),
         n: () => (location.hash = "#/"),
         t: () => (location.hash = "#/tools"),
+        u: () => (location.hash = "#/usage"),
+        w: () => document.querySelector<HTMLElement>(".request [data-open], .request form")?.focus(),
         "/": () => document.querySelector<HTMLElement>("#search")?.focus(),
         m: () => document.querySelector<HTMLElement>("#message")?.focus(),
       };
@@ -84,6 +90,7 @@ export function App() {
             agent-host
           </a>
           <a href="#/tools">Tools</a>
+          <a href="#/usage">Usage</a>
           <ThemeButton />
           <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
             ?
@@ -101,10 +108,13 @@ export function App() {
           <Conversation key={session} session={session} row={sessions.find((row) => row.session === session)} refresh={refresh} />
         ) : hash === "#/tools" ? (
           <Tools />
+        ) : hash === "#/usage" ? (
+          <Usage />
         ) : (
           <NewSession refresh={refresh} />
         )}
       </main>
+      {loaded && <Announcer sessions={sessions} />}
       {help && <Help close={() => setHelp(false)} />}
     </div>
   );

@@ -2,10 +2,11 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Access } from "./access";
-import { ApiError, bytes, change, get, post, save, watch, type Connection } from "./api";
+import { ApiError, bytes, change, post, save, watch, type Connection } from "./api";
 import { Composer } from "./composer";
 import { count, cost, duration, visible } from "./format";
 import { CallView } from "./call";
+import { Graph } from "./graph";
 import { Files } from "./files";
 import { Markdown } from "./markdown";
 import { Parts } from "./output";
@@ -249,25 +250,6 @@ function More({ session, running, outcome, act, undone }: MoreProps) {
         )}
       </div>
     </details>
-  );
-}
-
-function Graph({ session, version }: { session: string; version: number }) {
-  const [drawings, setDrawings] = useState<string[] | null>(null);
-  useEffect(() => {
-    get<{ drawings: string[] }>(`/sessions/${session}/graph`)
-      .then(({ drawings }) => setDrawings(drawings))
-      .catch(() => setDrawings([]));
-  }, [session, version]);
-  return (
-    <div class="items">
-      {drawings?.length === 0 && <p class="quiet">No workflow ran in this session.</p>}
-      {drawings?.map((drawing, index) => (
-        <pre key={index} class="drawing" tabIndex={0}>
-          {visible(drawing)}
-        </pre>
-      ))}
-    </div>
   );
 }
 

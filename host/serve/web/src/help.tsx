@@ -7,7 +7,10 @@ const KEYS: [string, string][] = [
   ["/", "search the sessions"],
   ["m", "write a message"],
   ["Enter", "send the message; Shift-Enter starts a line"],
+  ["w", "go to what waits for you"],
+  ["a, e, d", "there: approve, edit or deny the call"],
   ["t", "tools and what they may reach"],
+  ["u", "what was used"],
   ["?", "these keys"],
   ["Esc", "close"],
 ];

@@ -1,7 +1,7 @@
 // What a session waits for: approvals, questions, and those of its agents.
 
 import { createContext } from "preact";
-import { useContext, useEffect, useState } from "preact/hooks";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { get } from "./api";
 import { FormFields, initial, values } from "./form";
 import { visible } from "./format";
@@ -30,6 +30,9 @@ export function RequestView({ continuation, send }: { continuation: Continuation
     </section>
   );
 }
+
+/// The time for which a call has to be on the screen before a key decides about it.
+const SETTLE_MS = 500;
 
 const SIGNS = { hunk: "", same: " ", removed: "-", added: "+" };
 
@@ -166,8 +169,36 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
       setFault(`The arguments are no JSON object: ${(error as Error).message}`);
     }
   };
+  const drawn = useRef(performance.now());
+  const article = useRef<HTMLElement>(null);
+  // What is typed next belongs into the field that was opened.
+  useEffect(() => {
+    if (mode) article.current?.querySelector<HTMLElement>("form input, textarea")?.focus();
+  }, [mode]);
+  const pressed = (event: KeyboardEvent) => {
+    const typing = (event.target as HTMLElement).closest("input, textarea, select");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    // A key that was meant for something else decides nothing.
+    if (decision || busy || mode || performance.now() - drawn.current < SETTLE_MS) return;
+    const keys: Record<string, [string, () => void]> = {
+      a: ["approve", () => decide({ type: "approve", call_id })],
+      e: ["edit", () => setMode("edit")],
+      d: ["reject", () => setMode("deny")],
+    };
+    const [kind, act] = keys[event.key] ?? [];
+    if (!kind || !act || !may(kind)) return;
+    event.preventDefault();
+    act();
+  };
   return (
-    <article class="approval" aria-label={`Approve ${call.tool}?`}>
+    <article
+      ref={article}
+      class="approval"
+      aria-label={`Approve ${call.tool}?`}
+      tabIndex={-1}
+      data-open={decision ? undefined : ""}
+      onKeyDown={pressed}
+    >
       <header>
         <strong>{visible(call.title ?? call.tool)}</strong> {call.title && <code>{call.tool}</code>}
         <span class={`badge ${call.effect}`}>{call.effect}</span>
@@ -196,7 +227,13 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
         <div class="actions">
           {may("approve") && (
             <>
-              <button type="button" class="primary" disabled={busy} onClick={() => decide({ type: "approve", call_id })}>
+              <button
+                type="button"
+                class="primary"
+                aria-keyshortcuts="a"
+                disabled={busy}
+                onClick={() => decide({ type: "approve", call_id })}
+              >
                 Approve
               </button>
               <button
@@ -209,12 +246,12 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
             </>
           )}
           {may("edit") && (
-            <button type="button" disabled={busy} aria-expanded={mode === "edit"} onClick={() => setMode(mode === "edit" ? "" : "edit")}>
+            <button type="button" aria-keyshortcuts="e" disabled={busy} aria-expanded={mode === "edit"} onClick={() => setMode(mode === "edit" ? "" : "edit")}>
               Edit…
             </button>
           )}
           {may("reject") && (
-            <button type="button" disabled={busy} aria-expanded={mode === "deny"} onClick={() => setMode(mode === "deny" ? "" : "deny")}>
+            <button type="button" aria-keyshortcuts="d" disabled={busy} aria-expanded={mode === "deny"} onClick={() => setMode(mode === "deny" ? "" : "deny")}>
               Deny…
             </button>
           )}
@@ -230,7 +267,7 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
         >
           <label class="grow">
             Reason, for the model (optional)
-            <input value={reason} onInput={(event) => setReason(event.currentTarget.value)} autoFocus />
+            <input value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
           </label>
           <button disabled={busy}>Deny</button>
         </form>
@@ -294,6 +331,7 @@ function QuestionView({ tool, question, send }: { tool: string; question: Questi
   const mayWrite = !fields && (question.free_text || choices.length === 0);
   return (
     <form
+      tabIndex={-1}
       onSubmit={(event) => {
         event.preventDefault();
         void answer();

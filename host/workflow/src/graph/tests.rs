@@ -62,6 +62,40 @@ flowchart TD
 }
 
 #[test]
+fn layout_has_every_edge_lead_to_a_later_layer() {
+    let mut run = Run::new(workflow(&lines(GRAPH)), "hello", Vec::new());
+    let start = run.ready().remove(0);
+    run.settled(&start.run, NodeOutput::of_text("", None, "no"))
+        .unwrap();
+    let drawn = layout(run.workflow(), &States::of(&run));
+    let nodes = drawn.nodes.iter().map(|node| {
+        let state = node.state.as_deref().unwrap();
+        (node.id.as_str(), state, node.layer, node.place)
+    });
+    let expected = [
+        ("b", "pending", 1, 0),
+        ("c", "skipped", 1, 1),
+        ("d", "pending", 2, 0),
+        ("end", "done", 0, 0),
+    ];
+    assert_eq!(nodes.collect::<Vec<_>>(), expected);
+    let edges = drawn.edges.iter();
+    let edges = edges.map(|edge| (edge.from, edge.to, edge.when.as_deref()));
+    let expected = [
+        (0, 2, None),
+        (1, 2, None),
+        (3, 0, None),
+        (3, 1, Some("end.text == 'a\"b'")),
+    ];
+    assert_eq!(edges.collect::<Vec<_>>(), expected);
+    // The longest path decides, and places follow those before.
+    let long = "a: next = ['b', 'd']\n b: next = 'c'\n c: next = 'd'\n d: tool = 't'";
+    let drawn = layout(&workflow(&lines(long)), &States::none());
+    let layers = drawn.nodes.iter().map(|node| node.layer);
+    assert_eq!(layers.collect::<Vec<_>>(), [0, 1, 2, 3]);
+}
+
+#[test]
 fn long_chain_is_drawn_without_recursion() {
     let count = 5_000;
     let node = |index: usize| match index {

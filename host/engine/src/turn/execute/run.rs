@@ -3,7 +3,7 @@
 use super::plan::Run;
 use crate::{
     artifact::{MAX_STORED, SessionArtifacts, Stored},
-    observer::Live,
+    observer::{Live, Traced},
     session::{BatchCall, Session, Snapshot},
     tool::{CallReport, Invocation, RunEnd, SessionChange},
     turn::{Agent, Prompts, Settings, TurnContext, approval::request_name},
@@ -136,6 +136,9 @@ impl Agent {
             answers: run.entry.answers.clone(),
             artifacts: Some(caller.artifacts.at(&snapshot.artifacts)),
             agent_depth: caller.agent_depth,
+            traceparent: cx
+                .observer
+                .traceparent(caller.session, Traced::Call(&call.id)),
             can_ask: self.settings.prompts == Prompts::Ask,
             cancel: cx.cancel.clone(),
         }

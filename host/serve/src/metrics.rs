@@ -1,0 +1,113 @@
+//! The metrics of the server for Prometheus: those of the host, and figures of the moment.
+
+use crate::{Service, problem::Problem};
+use agent_host_app::MetricGauge;
+use agent_host_journal::SessionInfo;
+use axum::{extract::State, response::IntoResponse};
+use http::header::CONTENT_TYPE;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// The media type of Prometheus' text.
+pub(crate) const MEDIA_TYPE: &str = "text/plain; version=0.0.4";
+
+/// The state of a session whose first turn has not ended.
+const NEW: &str = "new";
+
+/// The state of a session that runs in this server.
+const RUNNING: &str = "running";
+
+/// The outcome of a turn that ended because calls wait for approval.
+const AWAITS_APPROVAL: &str = "awaiting-confirmation";
+
+/// The number of streams of events that are open.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReaderCount(Arc<AtomicU64>);
+
+/// A stream that is counted until it is dropped.
+#[derive(Debug)]
+pub(crate) struct CountedReader(ReaderCount);
+
+impl ReaderCount {
+    /// Counts a stream.
+    pub(crate) fn count(&self) -> CountedReader {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        CountedReader(self.clone())
+    }
+}
+
+impl Drop for CountedReader {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Reads the metrics.
+pub(crate) async fn read(State(service): State<Service>) -> Result<impl IntoResponse, Problem> {
+    let sessions = service.host.store().list().await?;
+    let mut gauges = vec![
+        MetricGauge {
+            name: "agent_host_sessions",
+            help: "Sessions by the outcome of their last turn, those of agents left out.",
+            label: Some("state"),
+            values: by_state(&service, &sessions),
+        },
+        gauge(
+            "agent_host_waiting_approvals",
+            "Requests for approval that wait, those of agents included.",
+            waiting_approvals(&service, &sessions),
+        ),
+        gauge(
+            "agent_host_event_readers",
+            "Streams of events that are open.",
+            service.readers.0.load(Ordering::Relaxed),
+        ),
+    ];
+    if let Some(instances) = service.host.registry().live_instances() {
+        gauges.push(gauge(
+            "agent_host_guest_instances",
+            "Instances of components in the pool of the sandbox.",
+            instances,
+        ));
+    }
+    let text = service.host.metrics().text(&gauges);
+    Ok(([(CONTENT_TYPE, MEDIA_TYPE)], text))
+}
+
+fn gauge(name: &'static str, help: &'static str, value: u64) -> MetricGauge {
+    MetricGauge {
+        name,
+        help,
+        label: None,
+        values: vec![(String::new(), value)],
+    }
+}
+
+/// Returns the number of sessions in each state. The states are the outcomes that the engine knows.
+fn by_state(service: &Service, sessions: &[SessionInfo]) -> Vec<(String, u64)> {
+    // A session that runs has a last turn as well, so that it is counted once.
+    let mut states = BTreeMap::from([(RUNNING.to_owned(), 0)]);
+    for session in sessions.iter().filter(|session| session.parent.is_none()) {
+        let state = match service.runs.is_running(session.id) {
+            true => RUNNING,
+            false => session.outcome.as_deref().unwrap_or(NEW),
+        };
+        *states.entry(state.to_owned()).or_default() += 1;
+    }
+    states.into_iter().collect()
+}
+
+/// Returns the number of sessions that wait for approval. One that runs waits no more; that of an
+/// agent waits as long as the session that started it.
+fn waiting_approvals(service: &Service, sessions: &[SessionInfo]) -> u64 {
+    let waits = |session: &&SessionInfo| {
+        let is_waiting = session.outcome.as_deref() == Some(AWAITS_APPROVAL);
+        is_waiting && !service.runs.is_running(session.id)
+    };
+    sessions.iter().filter(waits).count() as u64
+}

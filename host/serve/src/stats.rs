@@ -1,0 +1,36 @@
+//! The use of models and tools in all sessions, as `agent-host stats` has it.
+
+use crate::{Service, problem::Problem};
+use agent_host_app::{Since, Stats, StatsBy};
+use agent_host_engine::session::now_ms;
+use axum::{
+    Json,
+    extract::{Query, State, rejection::QueryRejection},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The query of the figures.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StatsQuery {
+    /// The subject of the rows [default: day].
+    #[serde(default)]
+    by: StatsBy,
+    /// The first day, `YYYY-MM-DD` in UTC, or a number of days, such as `7d`, today included
+    /// [default: all].
+    since: Option<String>,
+}
+
+/// Reads the figures of all sessions.
+pub(crate) async fn stats(
+    State(service): State<Service>,
+    query: Result<Query<StatsQuery>, QueryRejection>,
+) -> Result<Json<Stats>, Problem> {
+    let Query(StatsQuery { by, since }) = query?;
+    let since = since.as_deref().map(Since::parse).transpose();
+    let since = since.map_err(|why| Problem::invalid(format!("`since` is none: {why}")))?;
+    let since_ms = since.map_or(0, |since| since.start_ms(now_ms()));
+    let store = service.host.store().as_ref();
+    Ok(Json(Stats::read(store, by, since_ms).await?))
+}

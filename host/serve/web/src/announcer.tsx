@@ -1,0 +1,29 @@
+// Tells screen readers which sessions wait, and which ended, since the list was read last.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { state, title } from "./list";
+import type { SessionRow } from "./types";
+
+export function Announcer({ sessions }: { sessions: SessionRow[] }) {
+  const known = useRef<Map<string, string> | null>(null);
+  const [news, setNews] = useState("");
+  useEffect(() => {
+    const before = known.current;
+    known.current = new Map(sessions.map((row) => [row.session, state(row)[1]]));
+    // What was there when the page was opened is no news.
+    if (!before) return;
+    const said = sessions.flatMap((row) => {
+      const [word, kind] = state(row);
+      const was = before.get(row.session);
+      if (kind === was || kind === "running") return [];
+      if (kind === "waiting") return [`${title(row)}: ${word}`];
+      return was === undefined ? [] : [`${title(row)}: ${kind === "ended" ? `ended, ${word}` : word}`];
+    });
+    if (said.length > 0) setNews(`${said.join(". ")}.`);
+  }, [sessions]);
+  return (
+    <p class="unseen" role="status" aria-label="News">
+      {news}
+    </p>
+  );
+}
