@@ -2,6 +2,8 @@
 
 mod client;
 mod server;
+mod setup;
+mod signatures;
 
 use crate::SigningKey;
 use base64::{Engine as _, engine::general_purpose::STANDARD};

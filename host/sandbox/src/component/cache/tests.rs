@@ -1,4 +1,4 @@
-use super::{CacheContent, CachedComponent, CompileCache, Pruned, files, manage, sealed};
+use super::{CacheContent, CachedComponent, CompileCache, Pruned, manage, sealed};
 use crate::{
     Call, CallContext, Compiled, Pooling, Sandbox, SandboxConfig, ToolComponent, guests::Guest,
 };
