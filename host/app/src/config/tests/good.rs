@@ -384,6 +384,8 @@ fn protected_paths_cover_configuration() {
         tree.home().join(".local/state/agent-host"),
         // Whether they exist or not, so that no guest creates them.
         tree.home().join(".config/agent-host"),
+        // Credentials for registries.
+        tree.home().join(".docker/config.json"),
         tree.root.join("system.toml"),
         cwd.join("agent.lock"),
         srv.join("agent.lock"),
