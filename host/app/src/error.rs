@@ -55,7 +55,7 @@ pub enum HostError {
     #[error("cannot load the component {component}: {source}")]
     Load {
         /// Where the component is.
-        component: ComponentSource,
+        component: Box<ComponentSource>,
         /// Why it cannot be loaded.
         source: LoadError,
     },

@@ -211,6 +211,7 @@ impl Config {
                 _ => Err(ConfigError::reported()),
             };
         }
+        let () = agent_grants;
         let (state_dir, cache_dir) = directories;
         let (mut models, names) = models;
         models.set_prices(&names, &prices);
