@@ -117,7 +117,7 @@ pub(crate) async fn load_source(
     };
     let component = sandbox.load(ComponentBytes::clone(&bytes)).await;
     let component = component.map_err(|error| HostError::Load {
-        component: Box::new(source.clone()),
+        component: source.clone(),
         source: error,
     })?;
     if pulled

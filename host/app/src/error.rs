@@ -55,7 +55,7 @@ pub enum HostError {
     #[error("cannot load the component {component}: {source}")]
     Load {
         /// Where the component is.
-        component: Box<ComponentSource>,
+        component: ComponentSource,
         /// Why it cannot be loaded.
         source: LoadError,
     },
