@@ -7,7 +7,7 @@
 
 use opentelemetry::{Key, KeyValue};
 use opentelemetry_sdk::metrics::data::{
-    AggregatedMetrics, HistogramDataPoint, Metric, MetricData, ResourceMetrics,
+    AggregatedMetrics, HistogramDataPoint, Metric, MetricData, ResourceMetrics, ScopeMetrics,
 };
 use std::fmt::{Display, Write as _};
 
@@ -27,7 +27,7 @@ pub struct Gauge {
 /// Writes metrics and gauges.
 pub(super) fn write(metrics: &ResourceMetrics, gauges: &[Gauge]) -> String {
     let mut text = String::new();
-    let metrics = metrics.scope_metrics().flat_map(|scope| scope.metrics());
+    let metrics = metrics.scope_metrics().flat_map(ScopeMetrics::metrics);
     metrics.for_each(|metric| write_metric(&mut text, metric));
     for gauge in gauges {
         head(&mut text, gauge.name, gauge.help, "gauge");
