@@ -16,7 +16,7 @@ use tracing_subscriber::{
     EnvFilter, Layer,
     filter::{FilterExt as _, filter_fn},
     layer::{Context, SubscriberExt as _},
-    registry::LookupSpan,
+    registry::{LookupSpan, Scope},
     util::SubscriberInitExt as _,
 };
 
@@ -107,7 +107,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for JsonLog {
         let mut fields = Fields::default();
         // The innermost last: the session of an agent is named in place of the one around it.
         let scope = context.event_scope(event);
-        for span in scope.into_iter().flat_map(|scope| scope.from_root()) {
+        for span in scope.into_iter().flat_map(Scope::from_root) {
             if let Some(of_span) = span.extensions().get::<Fields>() {
                 fields.0.extend(of_span.0.clone());
             }

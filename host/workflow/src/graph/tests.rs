@@ -89,7 +89,7 @@ fn layout_has_every_edge_lead_to_a_later_layer() {
     ];
     assert_eq!(edges.collect::<Vec<_>>(), expected);
     // The longest path decides, and places follow those before.
-    let long = "a: next = ['b', 'd']\n b: next = 'c'\n c: next = 'd'\n d: tool = 't'";
+    let long = "a: next = ['b', 'd']\n b: tool = 't'; next = 'c'\n c: tool = 't'; next = 'd'\n d: tool = 't'";
     let drawn = layout(&workflow(&lines(long)), &States::none());
     let layers = drawn.nodes.iter().map(|node| node.layer);
     assert_eq!(layers.collect::<Vec<_>>(), [0, 1, 2, 3]);
