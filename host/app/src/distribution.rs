@@ -118,7 +118,7 @@ async fn connect(config: &Config, reference: &Reference) -> Result<Client, HostE
 fn fault(reference: &Reference, source: RegistryError) -> HostError {
     PackageError::Registry {
         name: reference.name().to_owned(),
-        source,
+        source: Box::new(source),
     }
     .into()
 }

@@ -51,7 +51,7 @@ pub enum PackageError {
         /// Its name in the configuration.
         name: String,
         /// Why.
-        source: RegistryError,
+        source: Box<RegistryError>,
     },
     /// The cache cannot be used.
     #[error("the cache of components {} cannot be used: {source}", path.display())]
@@ -69,7 +69,7 @@ pub enum PackageError {
         /// The name of the component.
         name: String,
         /// Its reference.
-        reference: Reference,
+        reference: Box<Reference>,
         /// The publisher.
         publisher: String,
     },
@@ -81,7 +81,7 @@ pub enum PackageError {
         /// The name of the component.
         name: String,
         /// Its reference.
-        reference: Reference,
+        reference: Box<Reference>,
     },
     /// The component has no signature of an accepted key, and the user did not accept it.
     #[error(
@@ -91,7 +91,7 @@ pub enum PackageError {
         /// The name of the component.
         name: String,
         /// Its reference, with the digest.
-        reference: Reference,
+        reference: Box<Reference>,
     },
     /// The file in the cache is not the pulled one.
     #[error("the component `{name}` changed in the cache while it was loaded; run it again")]
@@ -149,7 +149,7 @@ impl<'a> Packages<'a> {
         };
         let fault = |source| PackageError::Registry {
             name: name.to_owned(),
-            source,
+            source: Box::new(source),
         };
         let keys = accepted_keys(self.config, name, reference)?;
         let (blobs, directory) = open_blobs(self.config)?;
@@ -185,7 +185,7 @@ impl<'a> Packages<'a> {
         if self.purpose == Purpose::Run && signer.is_none() && !is_named {
             return Err(PackageError::NotAccepted {
                 name: name.to_owned(),
-                reference: resolved.reference,
+                reference: Box::new(resolved.reference),
             }
             .into());
         }
@@ -220,7 +220,7 @@ impl Connection<'_> {
                 let client = Client::new(reference, &settings).await;
                 client.map_err(|source| PackageError::Registry {
                     name: name.to_owned(),
-                    source,
+                    source: Box::new(source),
                 })?
             }
         };
@@ -251,7 +251,7 @@ pub(crate) fn accepted_keys(
             Accepts::None => {
                 return Err(PackageError::Refused {
                     name: name.to_owned(),
-                    reference: reference.clone(),
+                    reference: Box::new(reference.clone()),
                     publisher: publisher.name.clone(),
                 });
             }
@@ -270,7 +270,7 @@ pub(crate) fn accepted_keys(
     if common.as_ref().is_some_and(Vec::is_empty) {
         return Err(PackageError::NoCommonKey {
             name: name.to_owned(),
-            reference: reference.clone(),
+            reference: Box::new(reference.clone()),
         });
     }
     Ok(common)

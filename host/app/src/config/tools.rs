@@ -68,7 +68,7 @@ pub enum ComponentSource {
     /// In a file. It may not exist.
     File(PathBuf),
     /// In a registry, or in the cache of pulled components.
-    Registry(Reference),
+    Registry(Box<Reference>),
 }
 
 impl fmt::Display for ComponentSource {
@@ -107,7 +107,7 @@ impl ComponentSource {
     /// Parses the reference of a component in a registry; absent for other texts.
     fn registry(key: &str, text: &str) -> Option<Result<Self, ConfigError>> {
         Reference::is_meant(text).then(|| {
-            text.parse().map(Self::Registry).map_err(|error| {
+            text.parse().map(|found| Self::Registry(Box::new(found))).map_err(|error| {
                 let shown = text.escape_debug();
                 config_error!(
                     key,
