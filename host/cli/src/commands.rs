@@ -72,7 +72,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Approvals(args) => approvals::approvals(args, terminal).await,
         Command::Lock(args) => lock::lock(args, terminal).await,
         Command::Add(args) => add::add(args, terminal).await,
-        Command::Remove(args) => add::remove(args, terminal),
+        Command::Remove(args) => add::remove(&args, terminal),
         Command::Pull(args) => pull::pull(args, terminal).await,
         Command::Push(args) => push::push(args, terminal).await,
         Command::Cache(args) => cache::cache(args, terminal),

@@ -90,7 +90,7 @@ pub(super) async fn add(args: AddArgs, terminal: &Terminal) -> Result<Exit, Fail
     Ok(Exit::Done)
 }
 
-pub(super) fn remove(args: RemoveArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+pub(super) fn remove(args: &RemoveArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let config = configure(args.config.clone(), Overrides::default())?;
     if config.file.is_none() {
         return Err(Failure::usage(
