@@ -44,9 +44,9 @@ impl DockerRegistry {
         let mut running = Running::start_without_input(&mut command);
         let line = running.stderr.line_with("listening on 127.0.0.1:");
         let (_, rest) = line.split_once("listening on ").unwrap();
-        let end = rest.find(|c: char| !(c.is_ascii_digit() || ".:".contains(c)));
+        let host = rest.split(|c: char| !(c.is_ascii_digit() || ".:".contains(c)));
         Some(Self {
-            host: rest[..end.unwrap_or(rest.len())].to_owned(),
+            host: host.take(1).collect(),
             _running: running,
         })
     }
