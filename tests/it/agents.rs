@@ -348,9 +348,17 @@ fn agent_with_grants_of_its_own_gets_no_more() {
         Answer::text("The list is seen to."),
     ]);
     done(&ask(&env, &server, &["--allow", "write_file", "go"]));
-    let results = server.tool_results();
-    assert!(results[1].contains("an a"), "{results:?}");
-    for denied in [&results[0], &results[2]] {
+    // The request of the agent after its calls.
+    let messages = server.requests()[2]["messages"].clone();
+    let results: Vec<&str> = messages
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(results[1], "an a");
+    for denied in [results[0], results[2]] {
         assert!(
             denied.contains("the grants of the agent do not reach so far"),
             "{denied}"
@@ -371,14 +379,14 @@ fn agent_with_grants_of_its_own_gets_no_more() {
 #[test]
 fn agent_with_more_than_its_tools_is_refused() {
     let env = env();
-    let grants = "\n[[agent.grants.dir]]\nhost = \"/\"\nmode = \"read-write\"\n";
+    let grants = "\n[[agent.grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n";
     let config = CONFIG.replace("mode = \"read-write\"", "mode = \"read-only\"");
     env.configure(config.replace("tools = [\"read_file\", \"write_*\"]\n", grants));
     let ran = env.run(&["run", "go"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     for part in [
         "agent[0].grants.dir[0]",
-        "the agent `clerk` is granted more of / than any tool has",
+        "than any tool has, so it would not get it",
     ] {
         assert!(ran.stderr.contains(part), "{}", ran.stderr);
     }

@@ -145,7 +145,12 @@ fn seal_that_does_not_fit_is_refused() {
     let server = ChatServer::start(vec![Answer::text("Hello.")]);
     assert_eq!(ask(&first, &server, &["hi"]).code, Some(0));
     let sealed = sealed(&first);
-    let changed = sealed.replacen("session.1.", "session.1.A", 1);
+    let flipped = |(at, c): (usize, char)| match (at, c) {
+        (40, 'A') => 'B',
+        (40, _) => 'A',
+        _ => c,
+    };
+    let changed: String = sealed.char_indices().map(flipped).collect();
     let other = KEY.replace("07", "08");
     let cases: [(&str, &str, &[&str], &str); 5] = [
         (

@@ -21,9 +21,9 @@ mod tests;
 /// The inline text of one result, all parts together, in bytes. The rest is in a blob.
 pub const INLINE_TEXT_BYTES: usize = 50 * 1024;
 
-/// The inline text of the files of one user message, all together, in bytes: about a quarter of a
-/// window of 200,000 tokens, since the user attaches a file to have it read.
-pub const INLINE_FILE_BYTES: usize = 200 * 1024;
+/// The inline text of the files of one user message, all together, in bytes. The user attaches a
+/// file to have it read, and even logs of numbers leave most of a window of 128,000 tokens free.
+pub const INLINE_FILE_BYTES: usize = 2 * INLINE_TEXT_BYTES;
 
 /// A result in the form that the journal stores, with its blobs.
 #[derive(Clone, Debug, PartialEq)]
