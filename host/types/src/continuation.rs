@@ -100,7 +100,8 @@ pub struct PendingCall {
     /// The tool's display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The tool's description of itself, in one line of at most 300 bytes.
+    /// The tool's description of itself, in one line of at most 300 bytes; empty in requests of
+    /// version 5 and older.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// The tool's effect, as the policy sees it.

@@ -210,7 +210,7 @@ fn parts_share_one_budget_of_inline_text() {
 fn user_message_keeps_its_text_and_moves_its_files() {
     let long = "w".repeat(2 * INLINE_FILE_BYTES);
     let whole = blob(&long);
-    let name = ArtifactName::of_file(whole.digest);
+    let name = artifact_of_file(Some("f"), whole.digest);
     let fifth = INLINE_FILE_BYTES / 5;
     let note = format!("the whole text is the artifact `{name}`");
     let short = noted(&long, &"w".repeat(3 * fifth), &"w".repeat(fifth), &note);

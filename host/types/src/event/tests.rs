@@ -40,6 +40,7 @@ fn event_of_an_earlier_version_is_read() {
         (2, include_str!("golden_2.jsonl")),
         (3, include_str!("golden_3.jsonl")),
         (4, include_str!("golden_4.jsonl")),
+        (5, include_str!("golden_5.jsonl")),
     ];
     for (version, lines) in earlier {
         for line in lines.lines() {
