@@ -1,7 +1,7 @@
 // What a session waits for: approvals, questions, and those of its agents.
 
 import { createContext } from "preact";
-import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get } from "./api";
 import { FormFields, initial, values } from "./form";
 import { visible } from "./format";
@@ -171,8 +171,8 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
   };
   const drawn = useRef(performance.now());
   const article = useRef<HTMLElement>(null);
-  // What is typed next belongs into the field that was opened.
-  useEffect(() => {
+  // What is typed next belongs into the field that was opened, from its first character on.
+  useLayoutEffect(() => {
     if (mode) article.current?.querySelector<HTMLElement>("form input, textarea")?.focus();
   }, [mode]);
   const pressed = (event: KeyboardEvent) => {
