@@ -1,7 +1,10 @@
 //! Components in a registry: Debian's `docker-registry`, read back with skopeo, and signatures
 //! checked with openssl. That registry has no referrers API, so signatures are found by tag.
 
-use agent_host_test_support::{Ran, TestEnv, dist, repository, running::Running, skip};
+use agent_host_test_support::{
+    Ran, TestEnv, chat::ChatServer, dist, repository, running::Running, skip,
+    terminal::on_a_terminal,
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -330,6 +333,30 @@ fn unsigned_component_runs_after_its_digest_is_accepted() {
         let text = fs::read_to_string(env.work().join(file)).unwrap();
         assert!(!text.contains("mine"), "{text}");
     }
+}
+
+/// On a terminal the user is asked; any answer but yes adds nothing.
+#[test]
+fn unsigned_component_is_accepted_on_a_terminal() {
+    let env = TestEnv::new();
+    let Some(registry) = DockerRegistry::start(&env) else {
+        return;
+    };
+    let reference = registry.reference("acme/files:1");
+    ok(env.run(&["push", &component("files.wasm"), &reference]));
+    let server = ChatServer::start(Vec::new());
+    let add = format!("add {reference} --as mine");
+    for (keys, code, is_added) in [("n\n", 5, false), ("\n", 5, false), ("y\n", 0, true)] {
+        let ran = on_a_terminal(&env, &server, &add, keys);
+        assert!(
+            ran.stdout.contains("exactly these bytes run as `mine`"),
+            "{}",
+            ran.stdout
+        );
+        let found = ["agent.toml", "agent.lock"].map(|file| env.work().join(file).exists());
+        assert_eq!((ran.code, found), (Some(code), [is_added; 2]), "{keys:?}");
+    }
+    assert!(ok(env.run(&["call", "mine"])).stdout.contains("read_file"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `agent-host serve`: the API from the network, with a scripted model server.
 
 mod keys;
+mod kills;
 
 use agent_host_test_support::{
     TestEnv,

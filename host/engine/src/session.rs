@@ -21,7 +21,7 @@ use agent_host_types::{
     turn::{AgentInput, TurnError},
 };
 pub use client::ClientSession;
-pub use copy::{SessionCopy, referenced_blobs};
+pub use copy::{CopiedSession, SessionCopy, referenced_blobs};
 pub use spent::Spent;
 pub(crate) use state::Snapshot;
 pub use state::{BatchCall, OpenNode, SessionState, WorkflowProgress};

@@ -1,7 +1,10 @@
 //! Sessions as a whole: the parts of forks, exports and imports that are the same in every store.
 
 use crate::error::{Location, StoreError};
-use agent_host_engine::{journal::JournalError, session::SessionCopy};
+use agent_host_engine::{
+    journal::JournalError,
+    session::{CopiedSession, SessionCopy},
+};
 use agent_host_types::{
     event::{Event, EventRecord},
     id::{Digest, SessionId},
@@ -74,27 +77,24 @@ pub(crate) fn records(
 /// them.
 #[derive(Default)]
 pub(crate) struct Copies {
-    done: Vec<SessionCopy>,
-    /// The copy of each agent's session that a copied one started, and the position of that one in
-    /// `done`.
-    started: HashMap<SessionId, (SessionId, usize)>,
+    /// The copy of each agent's session that a copied one started and that is not copied yet, and
+    /// the one that started it.
+    started: HashMap<SessionId, (SessionId, CopiedSession)>,
 }
 
 impl Copies {
     /// Adds a copy whose records are complete.
-    pub(crate) fn add(&mut self, copy: SessionCopy) {
-        let starter = self.done.len();
+    pub(crate) fn add(&mut self, copy: &SessionCopy) {
+        let starter = copy.copied();
         let agents = copy.agents().iter();
         self.started
             .extend(agents.map(|(from, into)| (*from, (*into, starter))));
-        self.done.push(copy);
     }
 
     /// Starts the copy of an agent's session; `None` if no copied session started it, or it was
     /// copied already.
     pub(crate) fn begin(&mut self, from: SessionId) -> Option<(SessionId, SessionCopy)> {
         let (into, starter) = self.started.remove(&from)?;
-        let starter = self.done.get(starter)?;
         Some((into, SessionCopy::of_agent(starter, from, into)))
     }
 }
@@ -111,12 +111,12 @@ pub(crate) fn fork(
     sink.begin(into)?;
     let mut copy = SessionCopy::new(source.session(), into);
     copy_events(source, &mut copy, at, sink)?;
-    copies.add(copy);
+    copies.add(&copy);
     for agent in source.agents()? {
         if let Some((into, mut copy)) = copies.begin(agent.session()) {
             sink.begin(into)?;
             copy_events(agent.as_ref(), &mut copy, None, sink)?;
-            copies.add(copy);
+            copies.add(&copy);
         }
     }
     Ok(())

@@ -225,7 +225,7 @@ pub(crate) fn import(
     };
     let mut copies = Copies::default();
     sink.begin(into)?;
-    copies.add(lines.read_session(&header, copy, sink)?);
+    copies.add(&lines.read_session(&header, copy, sink)?);
     for _ in 0..header.agents {
         let header = lines.read_header()?;
         let Some((into, copy)) = copies.begin(header.session) else {
@@ -235,7 +235,7 @@ pub(crate) fn import(
             )));
         };
         sink.begin(into)?;
-        copies.add(lines.read_session(&header, copy, sink)?);
+        copies.add(&lines.read_session(&header, copy, sink)?);
     }
     lines.end()?;
     Ok(into)

@@ -37,7 +37,8 @@ const BOUND: &str = "it waits for agents or nodes, whose sessions only the host 
 pub struct SessionCopy {
     from: SessionId,
     into: SessionId,
-    below: Below,
+    /// The copy of the session that started this one; none for a session that is found by no call.
+    below: Option<CopiedSession>,
     keeps_authority: bool,
     state: SessionState,
     next_seq: u64,
@@ -45,13 +46,12 @@ pub struct SessionCopy {
     agents: BTreeMap<SessionId, SessionId>,
 }
 
-/// The place of a copied session among the others.
-#[derive(Clone, Copy, Debug)]
-enum Below {
-    /// Below none; as an agent's session it would not be found by the call that started it.
-    None,
-    /// Below the copy of another one.
-    Copied { from: SessionId, into: SessionId },
+/// A session and its copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopiedSession {
+    from: SessionId,
+    into: SessionId,
+    keeps_authority: bool,
 }
 
 impl SessionCopy {
@@ -62,7 +62,7 @@ impl SessionCopy {
         Self {
             from,
             into,
-            below: Below::None,
+            below: None,
             keeps_authority: false,
             state: SessionState::default(),
             next_seq: 0,
@@ -74,12 +74,9 @@ impl SessionCopy {
     /// Starts to copy the session of an agent, which the session of `parent` started and
     /// [`Self::agents`] of its copy names.
     #[must_use]
-    pub fn of_agent(parent: &Self, from: SessionId, into: SessionId) -> Self {
+    pub fn of_agent(parent: CopiedSession, from: SessionId, into: SessionId) -> Self {
         Self {
-            below: Below::Copied {
-                from: parent.from,
-                into: parent.into,
-            },
+            below: Some(parent),
             keeps_authority: parent.keeps_authority,
             ..Self::new(from, into)
         }
@@ -115,13 +112,9 @@ impl SessionCopy {
     /// Has an event name the copies of sessions in the place of the originals.
     fn rename(&mut self, event: &mut Event) {
         match event {
-            Event::SessionStarted { parent, .. } => match self.below {
-                Below::None => *parent = None,
-                Below::Copied { into, .. } => {
-                    if let Some(parent) = parent {
-                        parent.session = into;
-                    }
-                }
+            Event::SessionStarted { parent, .. } => match (self.below, &mut *parent) {
+                (Some(below), Some(parent)) => parent.session = below.into,
+                _ => *parent = None,
             },
             Event::AgentSpawned { session, .. } => {
                 let original = *session;
@@ -142,6 +135,16 @@ impl SessionCopy {
             if let Some(copy) = self.agents.get(&child.session) {
                 child.session = *copy;
             }
+        }
+    }
+
+    /// Returns the session and its copy, for the copies of its agents.
+    #[must_use]
+    pub fn copied(&self) -> CopiedSession {
+        CopiedSession {
+            from: self.from,
+            into: self.into,
+            keeps_authority: self.keeps_authority,
         }
     }
 
@@ -229,9 +232,9 @@ impl SessionCopy {
         match event {
             Event::SessionStarted { .. } if self.next_seq > 0 => Err("begins the session again"),
             Event::SessionStarted { parent, .. } => match (self.below, parent) {
-                (Below::Copied { from, .. }, Some(parent)) if parent.session == from => Ok(()),
-                (Below::Copied { .. }, _) => Err("begins another session than that of its agent"),
-                (Below::None, _) => Ok(()),
+                (None, _) => Ok(()),
+                (Some(below), Some(parent)) if parent.session == below.from => Ok(()),
+                (Some(_), _) => Err("begins another session than that of its agent"),
             },
             _ if self.next_seq == 0 => Err("is not the beginning of a session"),
             Event::InputReceived { message, .. } if !message.is_input() => {
