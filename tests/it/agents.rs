@@ -385,7 +385,7 @@ fn agent_with_more_than_its_tools_is_refused() {
     let ran = env.run(&["run", "go"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     for part in [
-        "agent[0].grants.dir[0]",
+        "the agent `clerk` is granted more of",
         "than any tool has, so it would not get it",
     ] {
         assert!(ran.stderr.contains(part), "{}", ran.stderr);
