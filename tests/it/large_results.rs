@@ -152,7 +152,7 @@ fn large_file_of_the_user_is_read_in_pages() {
         sent.contains(&format!("the whole text is the artifact `{name}`")),
         "{sent}"
     );
-    assert!(sent.len() < 160_000, "{} bytes", sent.len());
+    assert!(sent.len() < 100_000, "{} bytes", sent.len());
     assert!(
         server.tool_results()[0].ends_with("line 39999\n"),
         "{:?}",

@@ -21,10 +21,6 @@ mod tests;
 /// The inline text of one result, all parts together, in bytes. The rest is in a blob.
 pub const INLINE_TEXT_BYTES: usize = 50 * 1024;
 
-/// The inline text of the files of one user message, all together, in bytes. The user attaches a
-/// file to have it read, and even logs of numbers leave most of a window of 128,000 tokens free.
-pub const INLINE_FILE_BYTES: usize = 2 * INLINE_TEXT_BYTES;
-
 /// A result in the form that the journal stores, with its blobs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpilledOutput {
@@ -180,9 +176,7 @@ pub struct SpilledMessage {
 #[must_use]
 pub fn spill_message(mut message: Message) -> SpilledMessage {
     let (mut stored, mut blobs) = (Vec::new(), Vec::new());
-    let mut budget = Budget {
-        left: INLINE_FILE_BYTES,
-    };
+    let mut budget = Budget::default();
     let parts = std::mem::take(&mut message.content).into_iter();
     let parts = parts.map(|part| {
         let mut part = store_bytes(as_text_if_long(part), &mut blobs);

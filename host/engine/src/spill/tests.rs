@@ -208,10 +208,10 @@ fn parts_share_one_budget_of_inline_text() {
 
 #[test]
 fn user_message_keeps_its_text_and_moves_its_files() {
-    let long = "w".repeat(2 * INLINE_FILE_BYTES);
+    let long = "w".repeat(2 * INLINE_TEXT_BYTES);
     let whole = blob(&long);
     let name = artifact_of_file(Some("f"), whole.digest);
-    let fifth = INLINE_FILE_BYTES / 5;
+    let fifth = INLINE_TEXT_BYTES / 5;
     let note = format!("the whole text is the artifact `{name}`");
     let short = noted(&long, &"w".repeat(3 * fifth), &"w".repeat(fifth), &note);
     let image = Blob::new(vec![7]);
@@ -256,8 +256,8 @@ fn user_message_keeps_its_text_and_moves_its_files() {
 #[test]
 fn other_files_of_a_user_message_are_blobs() {
     let short = b"short".to_vec();
-    let not_text = vec![0xff; 2 * INLINE_FILE_BYTES];
-    let pdf = b"%PDF-".repeat(INLINE_FILE_BYTES);
+    let not_text = vec![0xff; 2 * INLINE_TEXT_BYTES];
+    let pdf = b"%PDF-".repeat(INLINE_TEXT_BYTES);
     for (media_type, bytes) in [
         ("text/plain", short),
         ("text/plain", not_text),

@@ -1,6 +1,6 @@
 //! `--image` and `--file`: files attached to a prompt.
 
-use super::{files::read_bytes, task::MAX_PROMPT_BYTES};
+use super::files::read_bytes;
 use crate::exit::Failure;
 use agent_host_app::{Config, ModelConfig};
 use agent_host_types::{
@@ -17,6 +17,10 @@ use std::{
 /// The maximum total size of a prompt's files, in bytes. The session keeps them; images beyond the
 /// model's limits are downscaled in each request.
 const MAX_FILES_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The longest text file that goes to the model whole, in bytes: about half of a window of 128,000
+/// tokens.
+const MAX_WHOLE_TEXT_BYTES: usize = 256 * 1024;
 
 /// The media types of images that every provider accepts.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -80,21 +84,27 @@ fn file_part(file: &Path, media_type: &str, bytes: Vec<u8>) -> ContentPart {
     })
 }
 
-/// Returns the whole of a text file with its name, in a fence that the text cannot end; or why it
-/// cannot be one. `seen` is its media type by its first bytes.
+/// Returns the whole of a text file with its name, in a fence that the text cannot end, or a long one
+/// as a file, which the session keeps and the model reads in pages; or why it cannot be one. `seen`
+/// is its media type by its first bytes.
 fn text_part(file: &Path, seen: Option<&str>, bytes: Vec<u8>) -> Result<ContentPart, String> {
     let accepted =
         "a prompt takes PNG, JPEG, GIF, WebP, PDF, WAV, MP3 and UTF-8 text, so convert it";
     if let Some(seen) = seen.filter(|seen| !seen.starts_with("text/")) {
         return Err(format!("it is {seen}; {accepted}"));
     }
-    if bytes.len() as u64 > MAX_PROMPT_BYTES {
-        return Err(format!("it is text of more than {MAX_PROMPT_BYTES} bytes"));
-    }
     let text = String::from_utf8(bytes).ok();
     let text = text.filter(|text| !text.contains('\0'));
     let text = text.ok_or_else(|| format!("it is of no known type; {accepted}"))?;
-    let name = name(file).unwrap_or_default();
+    let name = name(file);
+    if text.len() > MAX_WHOLE_TEXT_BYTES {
+        return Ok(ContentPart::File(FilePart {
+            media_type: "text/plain".to_owned(),
+            data: FileData::Text(text),
+            filename: name,
+        }));
+    }
+    let name = name.unwrap_or_default();
     let text = format!("The file {name:?}:\n{}", fenced(&text));
     Ok(ContentPart::Text { text })
 }
