@@ -11,7 +11,8 @@
 //!
 //! let resolved = client.resolve(&reference, &blobs).await?;
 //! let key: PublicKey = std::fs::read_to_string("acme.pub")?.parse()?;
-//! let signed_by = client.verify(&resolved, &[key]).await?;
+//! let keys = [key];
+//! let signed_by = client.verify(&resolved, &keys).await?;
 //! let component = client.component(&resolved, &blobs).await?;
 //! # let _ = (signed_by, component);
 //! # Ok(())
