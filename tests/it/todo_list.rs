@@ -50,7 +50,7 @@ fn list_is_kept_shown_and_resumed() {
     ]);
     let ran = ask(&env, &server, &["go"]);
     done(&ran);
-    let shown = "  1 of 2 done\n  [x] read the list\n  [>] sum \\u{1b}[2Jit up\n";
+    let shown = "✓ write_todos: 1 of 2 done\n  [x] read the list\n  [>] sum \\u{1b}[2Jit up\n";
     assert!(ran.stderr.contains(shown), "{}", ran.stderr);
     let list = "1 of 2 done\n[x] read the list\n[>] sum \u{1b}[2Jit up";
     assert_eq!(server.tool_results(), [list]);

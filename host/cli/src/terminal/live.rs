@@ -1,7 +1,7 @@
 //! The live view of a turn, for users.
 
 use super::{
-    BOLD, DIM, Terminal, YELLOW, escape, escape_line,
+    BOLD, DIM, GREEN, Terminal, YELLOW, escape, escape_line,
     markdown::{MarkdownStream, markdown},
     micros, one_line, outcome_style,
     reasoning::Reasoning,
@@ -290,6 +290,16 @@ impl LiveView {
         }
     }
 
+    /// Shows the list of tasks, in the place of the call that wrote it.
+    fn tasks(&self, list: &str) {
+        let mut lines = list.lines().map(escape_line);
+        let done = lines.next().unwrap_or_default();
+        self.step(&format!("{GREEN}✓{GREEN:#} {WRITE_TODOS}: {done}"));
+        for task in lines {
+            self.step(&format!("{INDENT}{task}"));
+        }
+    }
+
     fn text(&self, text: &str) {
         if self.streams_text() {
             stop_spinner();
@@ -382,13 +392,11 @@ impl Observer for LiveView {
                 wall_us,
             } => {
                 self.end_output();
+                if let (WRITE_TODOS, ToolResultOutput::Text(list)) = (tool, output) {
+                    return self.tasks(list);
+                }
                 let line = call_line(tool, input, output, wall_us);
                 self.step(&format!("{}{line}", self.node(call_id)));
-                if let (WRITE_TODOS, ToolResultOutput::Text(list)) = (tool, output) {
-                    for line in list.lines() {
-                        self.step(&format!("  {}", escape_line(line)));
-                    }
-                }
             }
         }
     }
