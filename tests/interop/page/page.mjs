@@ -42,6 +42,12 @@ async function open(hash = "", options = {}) {
   return page;
 }
 
+/** Waits until what is drawn now takes keys, half a second later. */
+async function settled(page) {
+  const drawn = await page.evaluate(() => performance.now());
+  await page.waitForFunction((since) => performance.now() - since > 500, drawn);
+}
+
 async function start(page, text) {
   await page.fill("#message", text);
   await page.press("#message", "Enter");
@@ -152,6 +158,8 @@ const actions = {
     await page.keyboard.press("d");
     assert.equal(await page.locator(".request").getAttribute("data-request"), first);
     assert.equal(await page.getByLabel("Reason").count(), 0);
+    // Nor does one that was just drawn.
+    await settled(page);
     await page.keyboard.press("w");
     assert.equal(await page.evaluate(() => document.activeElement?.className), "approval");
     await page.keyboard.press("d");
@@ -165,8 +173,7 @@ const actions = {
     // One that was just drawn takes no key.
     await page.keyboard.press("a");
     if (Date.now() - decided < 500) assert.equal(await page.locator(".approval[data-open]").count(), 1);
-    const drawn = await page.evaluate(() => performance.now());
-    await page.waitForFunction((since) => performance.now() - since > 500, drawn);
+    await settled(page);
     await page.keyboard.press("a");
     await page.waitForSelector(".figures");
     await news.filter({ hasText: "Write.: done" }).waitFor();
