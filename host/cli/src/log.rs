@@ -20,13 +20,13 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-/// The form of the log.
+/// The format of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogFormat {
     /// Lines to read.
     #[default]
     Text,
-    /// One JSON object a line, what is said on stderr beside the log included.
+    /// One JSON object a line, also for messages on stderr that are not of the log.
     Json,
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct ServeArgs {
     /// A page whose scripts may use this server, such as `https://app.example.org`. Repeatable.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) allowed_origins: Vec<AllowedOrigin>,
-    /// The form of what is said on stderr: `text`, or `json` for one object a line with its time,
+    /// The format of messages on stderr: `text`, or `json` for one object a line with its time,
     /// level and message, and the ids of the session and the call that it belongs to.
     #[arg(
         long,
