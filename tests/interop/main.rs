@@ -19,6 +19,7 @@ mod mcp_conformance;
 mod mcp_servers;
 mod metrics;
 mod openai_sdk;
+mod openapi;
 mod oracle;
 mod page;
 mod registry;

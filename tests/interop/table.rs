@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::{collections::BTreeSet, fs};
 
 /// The lists of packages of pip.
-const LISTS: [&str; 7] = [
+const LISTS: [&str; 8] = [
     "oracle/requirements.txt",
     "json_schema/requirements.txt",
     "wires/litellm.txt",
@@ -13,6 +13,7 @@ const LISTS: [&str; 7] = [
     "python/sdk-2.txt",
     "python/fastmcp-2.txt",
     "telemetry/requirements.txt",
+    "openapi/requirements.txt",
 ];
 
 /// The lists of packages of npm.

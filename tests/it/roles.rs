@@ -374,6 +374,71 @@ fn decisions_are_those_of_approvers_and_operators() {
     );
 }
 
+/// What continues, copies and answers for calls from outside is in the journal with its sender; the
+/// log has every request that may have changed something, that of a deletion included.
+#[test]
+fn senders_of_all_inputs_are_recorded_or_logged() {
+    let env = TestEnv::new();
+    env.write("list.txt", "bread");
+    let read = Answer::calls(&[("read_file", json!({"path": "list.txt"}))]);
+    let model = ChatServer::start(vec![read, Answer::text("Done.")]);
+    let server = ApiServer::start(&env, &model, &["--log", "info", "--log-format", "json"]);
+    let [ann, bob, eve] = ["ann", "bob", "eve"].map(|name| create(&env, name, "user"));
+    let body = r#"{"message": "go", "runs_tools_outside": true}"#;
+    let created = server.request(&ann, "POST /sessions", Some(body));
+    let session = created.json()["session"].as_str().unwrap().to_owned();
+    let mut stream = server.events(&session, None);
+    stream.until("turn-ended");
+    let send = |token: &str, request: &str, body: &Value| {
+        let response = server.request(token, request, Some(&body.to_string()));
+        assert!(response.status < 300, "{request}: {response:?}");
+        response
+    };
+    let of_session = |path: &str| format!("/sessions/{session}{path}");
+    // It waits on, for the same calls.
+    send(&bob, &format!("POST {}", of_session("/resume")), &json!({}));
+    stream.until("turn-ended");
+    let open = open_request(&server, &session);
+    let (_, number) = open["request"].as_str().unwrap().split_once('/').unwrap();
+    let path = of_session(&format!("/requests/{number}/answer"));
+    let call = &open["awaiting"]["calls"][0]["call_id"];
+    let results = json!([{"call_id": call, "value": "milk"}]);
+    let answer = json!({"continuation": open, "results": results});
+    send(&eve, &format!("POST {path}"), &answer);
+    stream.until("turn-ended");
+    stream.until("turn-ended");
+    let copy = send(&bob, &format!("POST {}", of_session("/fork")), &json!({})).json();
+    let copy = copy["session"].as_str().unwrap().to_owned();
+    let events = server.events(&copy, None).until("session-forked");
+    let events = events.iter().map(|event| &event.data["event"]);
+    let sent: Vec<Value> = events
+        .filter(|event| event["by"].is_string())
+        .map(|event| json!([event["kind"], event["by"], event["input"]]))
+        .collect();
+    let expected = [
+        json!(["input-received", "ann", null]),
+        json!(["sender-named", "bob", "continue"]),
+        json!(["sender-named", "eve", "results"]),
+        json!(["session-forked", "bob", null]),
+    ];
+    assert_eq!(sent, expected);
+    let name = json!({"name": "list"});
+    send(&ann, &format!("PATCH /sessions/{copy}"), &name);
+    send(&eve, &format!("DELETE /sessions/{copy}"), &json!({}));
+    let ran = server.end();
+    let lines = ran
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let of_copy = |line: &Value| line["path"] == format!("/api/v1/sessions/{copy}");
+    let logged: Vec<Value> = lines
+        .filter(of_copy)
+        .map(|line: Value| json!([line["by"], line["method"], line["status"]]))
+        .collect();
+    let expected = [json!(["ann", "PATCH", 204]), json!(["eve", "DELETE", 204])];
+    assert_eq!(logged, expected);
+}
+
 /// A stream of OpenAI's ends with its token, as one of events does, and its run is cancelled.
 #[test]
 fn stream_ends_when_its_token_is_revoked() {

@@ -2,7 +2,7 @@
 
 use agent_host_test_support::{
     TestEnv,
-    api::{TOKEN, VARIABLE},
+    api::{ApiServer, TOKEN, VARIABLE},
     program, repository,
     running::Running,
 };
@@ -114,6 +114,26 @@ fn unusable_certificate_is_refused_with_the_file() {
         assert_eq!(ran.code, Some(2), "{given:?}: {ran:?}");
         assert!(ran.stderr.contains(&expected), "{expected}: {}", ran.stderr);
     }
+}
+
+/// Streams of events leave connections to requests that end.
+#[test]
+fn streams_of_events_are_bounded_by_open_files() {
+    let env = TestEnv::new();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", r#"ulimit -n 400 && exec "$0" "$@""#])
+        .arg(program())
+        .args(SERVE);
+    let (running, address) = started(env.prepare(&mut command), "http://");
+    let server = ApiServer { running, address };
+    let session = server.create("hi");
+    // Half of the files are for connections, and three quarters of those for streams.
+    let streams: Vec<_> = (0..150).map(|_| server.events(&session, None)).collect();
+    let refused = server.get(&format!("/sessions/{session}/events"));
+    assert_eq!(refused.problem(), (503, "too-many-readers".to_owned()));
+    assert_eq!(server.get("/health").status, 200);
+    drop(streams);
 }
 
 #[test]

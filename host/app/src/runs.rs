@@ -291,6 +291,7 @@ async fn run_turns(
     mut input: AgentInput,
     write: &WriteLine<'_>,
 ) -> TurnEnd {
+    let mut sender = slot.by.as_deref();
     loop {
         let approvals = match host.remembered().await {
             Ok(approvals) => approvals,
@@ -312,7 +313,7 @@ async fn run_turns(
             cancel: &slot.run.cancel,
             drain: &slot.run.drain,
             actors: Actors {
-                sender: slot.by.as_deref(),
+                sender,
                 canceller: Some(&slot.run.canceller),
             },
         };
@@ -324,7 +325,8 @@ async fn run_turns(
         }
         match report.end {
             TurnEnd::NeedsMoreTurns if !slot.run.drain.is_cancelled() => {
-                input = AgentInput::Continue;
+                // That one is the loop's own.
+                (input, sender) = (AgentInput::Continue, None);
             }
             end => return end,
         }

@@ -19,7 +19,7 @@ const SMALL_ARENAS: [(&str, &str); 2] = [
 const ADDRESS_SPACE_BYTES: u64 = 192 * 1024 * 1024;
 
 /// The minimum number of file descriptors; the built-in tools need 48.
-const DESCRIPTORS: u64 = 64;
+const DESCRIPTORS: usize = 64;
 
 /// Executes this program again with [`SMALL_ARENAS`] if the address space is limited and they are
 /// not set. Call it before any thread starts.
@@ -46,7 +46,7 @@ pub(crate) fn limit_arenas() {
 /// # Errors
 /// A limit that is too low to work with.
 pub(crate) fn check() -> Result<(), Failure> {
-    if let Some(limit) = getrlimit(Resource::Nofile).current
+    if let Some(limit) = descriptors()
         && limit < DESCRIPTORS
     {
         return Err(Failure::failed(format!(
@@ -61,6 +61,12 @@ pub(crate) fn check() -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// Returns the number of files that this process may open at once; `None` without a limit.
+pub(crate) fn descriptors() -> Option<usize> {
+    let limit = getrlimit(Resource::Nofile).current?;
+    usize::try_from(limit).ok()
 }
 
 /// Returns the bytes of address space that this process uses, or 0 without `/proc`.

@@ -94,6 +94,12 @@ impl HttpServer {
         self.address
     }
 
+    /// Returns the bounds on what clients may use.
+    #[must_use]
+    pub fn limits(&self) -> HttpLimits {
+        self.options.limits
+    }
+
     /// Returns a token that is cancelled when [`HttpLimits::grace`] is over after a shutdown.
     /// Responses that would not end by themselves must end then.
     #[must_use]

@@ -105,11 +105,12 @@ pub(crate) fn fork(
     source: &dyn SessionSource,
     into: SessionId,
     at: Option<u64>,
+    by: Option<String>,
     sink: &mut dyn SessionSink,
 ) -> Result<(), JournalError> {
     let mut copies = Copies::default();
     sink.begin(into)?;
-    let mut copy = SessionCopy::new(source.session(), into);
+    let mut copy = SessionCopy::new(source.session(), into).by(by);
     copy_events(source, &mut copy, at, sink)?;
     copies.add(&copy);
     for agent in source.agents()? {

@@ -188,11 +188,16 @@ impl JournalStore for MemoryStore {
         self.run(move |shared| Ok(shared.state().name(session, name.as_str())?))
     }
 
-    fn fork(&self, from: SessionId, at: Option<u64>) -> StoreFuture<'_, SessionId> {
+    fn fork(
+        &self,
+        from: SessionId,
+        at: Option<u64>,
+        by: Option<String>,
+    ) -> StoreFuture<'_, SessionId> {
         self.run(move |shared| {
             let (source, into) = (shared.stored(from)?, SessionId::new());
             let mut new = NewSessions::new(shared);
-            copy::fork(&source, into, at, &mut new)?;
+            copy::fork(&source, into, at, by, &mut new)?;
             new.store()?;
             Ok(into)
         })

@@ -164,8 +164,13 @@ impl JournalStore for SqliteStore {
         self.run(move |db| db.name_session(session, &name))
     }
 
-    fn fork(&self, from: SessionId, at: Option<u64>) -> StoreFuture<'_, SessionId> {
-        self.run(move |db| db.fork(from, at))
+    fn fork(
+        &self,
+        from: SessionId,
+        at: Option<u64>,
+        by: Option<String>,
+    ) -> StoreFuture<'_, SessionId> {
+        self.run(move |db| db.fork(from, at, by))
     }
 
     fn export(&self, session: SessionId, mut out: Box<dyn Write + Send>) -> StoreFuture<'_, ()> {

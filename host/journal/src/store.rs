@@ -88,11 +88,17 @@ pub trait JournalStore: Debug + Send + Sync {
 
     /// Copies a session into a new one, without its authority (see
     /// [`SessionCopy`](agent_host_engine::session::SessionCopy)): up to event `at`, which must end a
-    /// turn, or all of it. The sessions of its agents are copied along.
+    /// turn, or all of it. The sessions of its agents are copied along. `by` is who asks, as the
+    /// front end names them.
     ///
     /// # Errors
     /// [`JournalError::NotFound`], also if no turn ends at `at`.
-    fn fork(&self, from: SessionId, at: Option<u64>) -> StoreFuture<'_, SessionId>;
+    fn fork(
+        &self,
+        from: SessionId,
+        at: Option<u64>,
+        by: Option<String>,
+    ) -> StoreFuture<'_, SessionId>;
 
     /// Writes a session with its blobs, and those of its agents, as one file of JSON lines, and
     /// flushes it. Nothing is written if a blob is missing or damaged.

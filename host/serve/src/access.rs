@@ -139,17 +139,26 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 }
 
 /// Passes a request on if its caller has the role of its route. Nothing of the request was read
-/// before, so that a refusal does not depend on what exists.
+/// before, so that a refusal does not depend on what exists. What may have changed something is
+/// logged with the caller's name: a session that is deleted has no events that could tell.
 pub(crate) async fn check_role(
     State(role): State<AccessRole>,
     caller: Result<Caller, Problem>,
     request: Request,
     next: Next,
 ) -> Response {
-    match caller.and_then(|caller| caller.require(role)) {
-        Ok(()) => next.run(request).await,
-        Err(problem) => openai::problem_response(request.uri(), problem),
+    let allowed = caller.and_then(|caller| caller.require(role).map(|()| caller));
+    let caller = match allowed {
+        Ok(caller) => caller,
+        Err(problem) => return openai::problem_response(request.uri(), problem),
+    };
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let response = next.run(request).await;
+    if !method.is_safe() {
+        let status = response.status().as_u16();
+        tracing::info!(by = caller.name(), %method, path, status, "the request was answered");
     }
+    response
 }
 
 /// The tokens of a server: its own, which has the role of an operator, and those of a file, which is

@@ -4,7 +4,7 @@ use crate::{
     Service,
     access::Caller,
     metrics::CountedReader,
-    problem::Problem,
+    problem::{Problem, ProblemCode},
     routes::{Path, session_id},
     runs::{FeedLine, Followed, Follower},
 };
@@ -58,6 +58,12 @@ pub(crate) async fn events(
             .ok_or_else(|| Problem::invalid("`Last-Event-ID` is no number of an event"))?
             .saturating_add(1),
     };
+    if service.readers.is_full() {
+        return Err(Problem::new(
+            ProblemCode::TooManyReaders,
+            "the server has no connection left for another stream of events; close one, or raise its limit of open files (`ulimit -n`), of which half are for connections",
+        ));
+    }
     // A session that does not exist is a problem, and no empty stream.
     let _ = service.host.store().read(session, from).await?;
     let reader = Reader::new(&service, session, from);

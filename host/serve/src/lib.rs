@@ -75,7 +75,7 @@ impl Service {
             host,
             runs: Arc::default(),
             answers: Arc::default(),
-            readers: ReaderCount::default(),
+            readers: ReaderCount::of(usize::MAX),
             stop: CancellationToken::new(),
         }
     }
@@ -88,6 +88,7 @@ impl Service {
         shutdown: CancellationToken,
     ) -> BoxFuture<'static, ()> {
         self.stop = server.stop_token();
+        self.readers = ReaderCount::of(server.limits().connections);
         Box::pin(async move {
             let runs = Arc::clone(&self.runs);
             let drained = async {

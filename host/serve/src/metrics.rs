@@ -9,7 +9,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
 };
 
@@ -25,25 +25,42 @@ const RUNNING: &str = "running";
 /// The outcome of a turn that ended because calls wait for approval.
 const AWAITS_APPROVAL: &str = "awaiting-confirmation";
 
-/// The number of streams of events that are open.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ReaderCount(Arc<AtomicU64>);
+/// The number of streams of events that are open, and the most that may be.
+#[derive(Clone, Debug)]
+pub(crate) struct ReaderCount {
+    open: Arc<AtomicUsize>,
+    most: usize,
+}
 
 /// A stream that is counted until it is dropped.
 #[derive(Debug)]
 pub(crate) struct CountedReader(ReaderCount);
 
 impl ReaderCount {
+    /// Creates the count of a server with a number of connections: a quarter of them stay free for
+    /// requests that end.
+    pub(crate) fn of(connections: usize) -> Self {
+        Self {
+            open: Arc::default(),
+            most: connections - connections / 4,
+        }
+    }
+
     /// Counts a stream.
     pub(crate) fn count(&self) -> CountedReader {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.open.fetch_add(1, Ordering::Relaxed);
         CountedReader(self.clone())
+    }
+
+    /// Whether there are as many as there may be.
+    pub(crate) fn is_full(&self) -> bool {
+        self.open.load(Ordering::Relaxed) >= self.most
     }
 }
 
 impl Drop for CountedReader {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -65,7 +82,7 @@ pub(crate) async fn read(State(service): State<Service>) -> Result<impl IntoResp
         gauge(
             "agent_host_event_readers",
             "Streams of events that are open.",
-            service.readers.0.load(Ordering::Relaxed),
+            service.readers.open.load(Ordering::Relaxed) as u64,
         ),
     ];
     if let Some(instances) = service.host.registry().live_instances() {

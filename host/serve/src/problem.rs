@@ -47,6 +47,8 @@ pub enum ProblemCode {
     BodyTooLong,
     /// The idempotency key is that of another request.
     KeyReused,
+    /// As many streams of events are open as the server has connections for.
+    TooManyReaders,
     /// The server is about to end.
     ShuttingDown,
     /// The journal, or the host, failed.
@@ -71,7 +73,7 @@ impl ProblemCode {
                 StatusCode::CONFLICT
             }
             Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooManyReaders | Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

@@ -208,7 +208,11 @@ fn api_routes() -> Vec<Route> {
             Operation::get("Streams events: those of the journal, then those that happen.")
                 .query::<events::EventsQuery>()
                 .streams("text/event-stream")
-                .fails(&[ProblemCode::InvalidRequest, ProblemCode::NotFound]),
+                .fails(&[
+                    ProblemCode::InvalidRequest,
+                    ProblemCode::NotFound,
+                    ProblemCode::TooManyReaders,
+                ]),
         ),
         route(
             User,

@@ -40,6 +40,7 @@ const MAX_PAGE: usize = 500;
 pub(crate) struct ListQuery {
     /// The most sessions to return, at most 500 [default: 50].
     #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 500))]
     limit: usize,
     /// The number of sessions to skip [default: 0].
     #[serde(default)]
@@ -206,12 +207,14 @@ pub(crate) async fn cancel(
 /// Copies a session into a new one, without what waits or is allowed in it.
 pub(crate) async fn fork(
     State(service): State<Service>,
+    caller: Caller,
     Path(session): Path<String>,
     body: Result<Json<ForkBody>, JsonRejection>,
 ) -> Result<(StatusCode, Json<SessionRef>), Problem> {
     let session = session_id(&session)?;
     let ForkBody { at } = json_body(body)?;
-    let session = service.host.store().fork(session, at).await?;
+    let by = Some(caller.name());
+    let session = service.host.store().fork(session, at, by).await?;
     Ok((StatusCode::CREATED, Json(SessionRef { session })))
 }
 

@@ -74,6 +74,9 @@ pub enum Event {
         from: SessionId,
         /// The position of the last copied event.
         at: u64,
+        /// The one who had it copied, as the front end names it; absent for the user of the session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// The operator's program set the custom context. A copy of the session begins without it.
     ContextSet {
@@ -93,6 +96,13 @@ pub enum Event {
         /// The sender, as the front end names it; absent for the user of the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
+    },
+    /// A front end that names its senders took an input that has no event of its own.
+    SenderNamed {
+        /// The input.
+        input: SentInput,
+        /// The sender, as the front end names it.
+        by: String,
     },
     /// The model was called.
     ModelRequested {
@@ -500,6 +510,16 @@ pub enum Event {
 
 /// The `by` of decisions that the host makes when an approval request expires.
 pub const EXPIRY: &str = "expiry";
+
+/// An input that [`Event::SenderNamed`] is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SentInput {
+    /// The run was to continue where it had stopped.
+    Continue,
+    /// The results of calls that ran outside; the calls are settled next.
+    Results,
+}
 
 /// A call of another session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -75,6 +75,12 @@ pub fn otlp() -> Option<PathBuf> {
     usable(found, "the protobuf of OpenTelemetry").map(|directory| directory.join("bin/python"))
 }
 
+/// The program that tries the API by its OpenAPI document (`openapi/requirements.txt`).
+pub fn schemathesis() -> Option<PathBuf> {
+    let found = python_environment("schemathesis", &here("interop/openapi/requirements.txt"));
+    usable(&found, "schemathesis").map(|directory| directory.join("bin/schemathesis"))
+}
+
 /// The Python with the newest official SDK of the Model Context Protocol.
 pub fn mcp_sdk() -> Option<PathBuf> {
     mcp_python("sdk-2")

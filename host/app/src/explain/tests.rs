@@ -59,6 +59,7 @@ fn suggestion_of_repeated_denial_is_given_once() {
     forked.event = Event::SessionForked {
         from: forked.session,
         at: 0,
+        by: None,
     };
     let mut other = settled(1, "t", ToolResultOutput::Text(String::new()), Vec::new());
     other.event = Event::InputReceived {
@@ -178,6 +179,7 @@ fn verdicts_of_hooks_are_those_of_their_call() {
         Event::SessionForked {
             from: SessionId::new(),
             at: 0,
+            by: None,
         },
         about("", verdict(HookPoint::AfterModel, VerdictKind::Retry)),
         reviewed,

@@ -6,6 +6,7 @@ use super::{configure, flush_telemetry, tool_names};
 use crate::{
     args::{ServeArgs, ServeCommand},
     exit::{Exit, Failure},
+    limits,
     signals::Stop,
     terminal::{Terminal, escape},
 };
@@ -19,8 +20,8 @@ use std::{net::TcpListener, sync::Arc};
 /// The environment variable that holds the token if no file is named.
 const TOKEN_VARIABLE: &str = "AGENT_HOST_SERVE_TOKEN";
 
-/// Connections served at once; a reader of events holds one.
-const MAX_CONNECTIONS: usize = 1024;
+/// Connections served at once, at most; a reader of events holds one.
+const MAX_CONNECTIONS: usize = 16 * 1024;
 
 /// Bytes of a request's body: a message with files.
 const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
@@ -98,7 +99,9 @@ fn listen(
     access: ServerAccess,
 ) -> Result<HttpServer, Failure> {
     let mut options = HttpOptions::new(access);
-    options.limits.connections = MAX_CONNECTIONS;
+    // The other half of the descriptors is for calls, MCP servers and the journal.
+    let descriptors = limits::descriptors().map_or(usize::MAX, |limit| limit / 2);
+    options.limits.connections = MAX_CONNECTIONS.min(descriptors);
     options.limits.body_bytes = MAX_BODY_BYTES;
     options.refused = agent_host_serve::refused;
     options.allowed_hosts = args.allowed_hosts;

@@ -37,6 +37,7 @@ const BOUND: &str = "it waits for agents or nodes, whose sessions only the host 
 pub struct SessionCopy {
     from: SessionId,
     into: SessionId,
+    by: Option<String>,
     /// The copy of the session that started this one; none for a session that is found by no call.
     below: Option<CopiedSession>,
     keeps_authority: bool,
@@ -62,6 +63,7 @@ impl SessionCopy {
         Self {
             from,
             into,
+            by: None,
             below: None,
             keeps_authority: false,
             state: SessionState::default(),
@@ -80,6 +82,12 @@ impl SessionCopy {
             keeps_authority: parent.keeps_authority,
             ..Self::new(from, into)
         }
+    }
+
+    /// Names the one who has the session copied.
+    #[must_use]
+    pub fn by(self, by: Option<String>) -> Self {
+        Self { by, ..self }
     }
 
     /// Keeps the open requests and the approvals of a session that moves here under its id. Its
@@ -185,8 +193,8 @@ impl SessionCopy {
                 false => Ok(Vec::new()),
             };
         }
-        let (from, now) = (self.from, now_ms());
-        let mut records = vec![self.follow(now, Event::SessionForked { from, at })];
+        let (from, now, by) = (self.from, now_ms(), self.by.clone());
+        let mut records = vec![self.follow(now, Event::SessionForked { from, at, by })];
         for entry in self.state.batch().to_vec() {
             if entry.result.is_some() {
                 continue;

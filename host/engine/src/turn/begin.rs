@@ -7,7 +7,7 @@ use crate::{
     spill::{SpilledMessage, spill_message},
 };
 use agent_host_types::{
-    event::Event,
+    event::{Event, SentInput},
     failure::{ToolErrorCode, ToolFailure},
     json,
     message::{Message, Role},
@@ -64,7 +64,11 @@ impl Agent {
                 hand_down(session, input);
                 Ok(Transition::to(Step::ExecuteTools))
             }
-            AgentInput::Continue => self.resume(session, cx),
+            AgentInput::Continue => {
+                let transition = self.resume(session, cx)?;
+                record_sender(session, SentInput::Continue, cx);
+                Ok(transition)
+            }
         }
     }
 
@@ -165,6 +169,13 @@ fn hand_down(session: &mut Session, input: AgentInput) {
     if let AgentInput::Children { inputs, .. } = input {
         let inputs = inputs.into_iter();
         session.hand_down(inputs.map(|child| (child.call_id, child.input)));
+    }
+}
+
+/// Records who sent an input that has no event of its own, if the front end names them.
+pub(super) fn record_sender(session: &mut Session, input: SentInput, cx: &TurnContext<'_>) {
+    if let Some(by) = cx.actors.sent_by() {
+        session.record(Event::SenderNamed { input, by }, Vec::new());
     }
 }
 

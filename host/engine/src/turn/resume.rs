@@ -2,7 +2,10 @@
 //! against every part of the open request before anything is recorded; after a refusal the open
 //! request stays usable.
 
-use super::{Agent, Step, Transition, TurnContext, begin::refuse};
+use super::{
+    Agent, Step, Transition, TurnContext,
+    begin::{record_sender, refuse},
+};
 use crate::{
     policy::pattern_fits,
     session::{Session, now_ms},
@@ -10,7 +13,7 @@ use crate::{
 use agent_host_types::{
     approval::{ApprovalRule, Decision, Remember, RememberScope, RememberWhat},
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
-    event::{EXPIRY, Event},
+    event::{EXPIRY, Event, SentInput},
     failure::{ToolErrorCode, ToolFailure},
     id::{CallId, object_digest},
     json,
@@ -160,6 +163,7 @@ impl Agent {
         cx: &TurnContext<'_>,
     ) -> Result<Transition, TurnError> {
         self.check_submitted(session, continuation, results)?;
+        record_sender(session, SentInput::Results, cx);
         let waiting: Vec<ToolCall> = session
             .state()
             .batch()

@@ -159,10 +159,15 @@ impl Database {
         Ok(StoredSession { database, session })
     }
 
-    pub(crate) fn fork(&self, from: SessionId, at: Option<u64>) -> Result<SessionId, JournalError> {
+    pub(crate) fn fork(
+        &self,
+        from: SessionId,
+        at: Option<u64>,
+        by: Option<String>,
+    ) -> Result<SessionId, JournalError> {
         let into = SessionId::new();
         let source = self.stored(from)?;
-        self.create_all(|new| copy::fork(&source, into, at, new))?;
+        self.create_all(|new| copy::fork(&source, into, at, by, new))?;
         Ok(into)
     }
 

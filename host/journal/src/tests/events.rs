@@ -57,6 +57,7 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
         Event::SessionForked {
             from: session,
             at: 7,
+            by: None,
         },
         Event::InputReceived {
             message: Message::parts(

@@ -17,7 +17,7 @@ async fn full_memory_store_stops_a_session_until_a_retry() {
     ];
     journal.append(&records[..1], vec![Blob::new(vec![1; 600])]);
     journal.barrier().await.unwrap();
-    let filler = store.fork(session, None).await;
+    let filler = store.fork(session, None, None).await;
     assert!(filler.is_err(), "an event is no session");
     journal.append(&records[1..], vec![Blob::new(vec![2; 600])]);
     let full = "cannot write the journal: it is kept in memory and may have at most 1000 bytes; delete sessions, or keep the \

@@ -40,7 +40,11 @@ async fn imported(text: &str) -> (Vec<Event>, Vec<String>) {
     let records = store.read(session, 0).await.unwrap().into_iter();
     let mut events: Vec<Event> = records.map(|record| record.event).collect();
     let at = events.len() as u64 - 2;
-    let forked = Event::SessionForked { from: session, at };
+    let forked = Event::SessionForked {
+        from: session,
+        at,
+        by: None,
+    };
     assert_eq!(events.pop(), Some(forked));
     (events, transcript.warnings().to_vec())
 }

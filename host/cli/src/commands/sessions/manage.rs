@@ -24,7 +24,7 @@ pub(super) async fn fork(
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
     let session = store.find(session).await?;
-    let new = store.fork(session, at).await?;
+    let new = store.fork(session, at, None).await?;
     report_new_session(new, terminal);
     Ok(Exit::Done)
 }

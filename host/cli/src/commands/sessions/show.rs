@@ -13,7 +13,7 @@ use agent_host_types::{
     approval::{ApprovalRule, Decision},
     context::ReferencedResult,
     continuation::PendingCall,
-    event::{Event, EventRecord},
+    event::{Event, EventRecord, SentInput},
     id::CallId,
     message::Message,
     model::{ModelReply, Provenance, Usage},
@@ -51,10 +51,20 @@ fn event(event: &Event) -> String {
             let text = format!("started by agent-host {program}{directory}{client}");
             ("session", text)
         }
-        Event::SessionForked { from, at } => (
+        Event::SessionForked { from, at, by } => (
             "copied",
-            format!("from session {from} up to its event {at}"),
+            format!(
+                "from session {from} up to its event {at}{}",
+                sender(by.as_deref())
+            ),
         ),
+        Event::SenderNamed { input, by } => {
+            let text = match input {
+                SentInput::Continue => "continue",
+                SentInput::Results => "results of calls from outside",
+            };
+            ("input", format!("{text}{}", sender(Some(by))))
+        }
         Event::RunConfigured { arguments } => (
             "run",
             format!("with {}", escape_line(&json!(arguments).to_string())),

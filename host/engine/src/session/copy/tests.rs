@@ -204,7 +204,11 @@ fn copy_inherits_no_authority() {
             })
             .collect();
         assert_eq!(answers, expected, "{what}");
-        assert_eq!(end[0].event, Event::SessionForked { from, at }, "{what}");
+        assert_eq!(
+            end[0].event,
+            Event::SessionForked { from, at, by: None },
+            "{what}"
+        );
         copied.extend(end);
         let mut state = SessionState::default();
         for (place, record) in (0..).zip(&copied) {

@@ -98,7 +98,8 @@ impl SessionState {
             | Event::ChildrenWaiting { .. }
             | Event::CallReceived { .. }
             | Event::HookDecided { .. }
-            | Event::NodeSkipped { .. } => {}
+            | Event::NodeSkipped { .. }
+            | Event::SenderNamed { .. } => {}
             Event::CallReviewed {
                 call_id, review, ..
             } => self.reviewed(call_id, review),

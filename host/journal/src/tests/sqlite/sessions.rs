@@ -50,7 +50,7 @@ async fn fork_of_a_damaged_session_leaves_nothing() {
     db.execute_batch("UPDATE events SET json = replace(json, 'third', 'fourth')")
         .unwrap();
     let before = rows(&store);
-    let error = text(store.fork(from, None));
+    let error = text(store.fork(from, None, None));
     assert!(
         error.contains("event 7 has changed since it was stored"),
         "{error}"
@@ -65,7 +65,7 @@ async fn delete_removes_the_rows_of_a_session_and_its_blobs() {
     let first = two_turns(&store, [&own, &shared]).await;
     let second = two_turns(&store, [&shared, &shared]).await;
     // A fork refers to all that its original refers to.
-    let fork = store.fork(first, Some(3)).unwrap();
+    let fork = store.fork(first, Some(3), None).unwrap();
     assert_eq!(rows(&store), counted(3, 8 + 8 + 5, 2, 2 + 1 + 2));
     store.delete(first).unwrap();
     assert_eq!(rows(&store), counted(2, 8 + 5, 2, 1 + 2));

@@ -28,7 +28,7 @@ pub(super) async fn fork_has_the_events_up_to_the_end_of_a_turn(backend: &impl B
     let original = stored_turns(&*store, [&blobs[0], &blobs[1]]).await;
     let from = original[0].session;
     for (at, taken) in [(Some(3), 4), (Some(6), 7), (None, 8)] {
-        let fork = store.fork(from, at).await.unwrap();
+        let fork = store.fork(from, at, None).await.unwrap();
         let mut found = read(&*store, fork).await.unwrap();
         let forked = found.pop().unwrap();
         let copied: Vec<_> = original[..taken]
@@ -44,7 +44,7 @@ pub(super) async fn fork_has_the_events_up_to_the_end_of_a_turn(backend: &impl B
             forked,
             EventRecord {
                 at_ms: forked.at_ms,
-                ..record(fork, at + 1, Event::SessionForked { from, at })
+                ..record(fork, at + 1, Event::SessionForked { from, at, by: None })
             }
         );
         let sessions = store.list().await.unwrap();
@@ -58,7 +58,7 @@ pub(super) async fn fork_has_the_events_up_to_the_end_of_a_turn(backend: &impl B
             (Some("first"), Some("/home/ann"), at + 2)
         );
         // A fork can be forked, too.
-        let again = store.fork(fork, Some(3)).await.unwrap();
+        let again = store.fork(fork, Some(3), None).await.unwrap();
         assert_eq!(read(&*store, again).await.unwrap().len(), 5);
     }
     // The original is as it was.
@@ -72,7 +72,7 @@ pub(super) async fn fork_elsewhere_than_at_a_turn_end_is_refused(backend: &impl 
     let from = original[0].session;
     for at in [0, 2, 4, 7, 8, u64::MAX] {
         assert_eq!(
-            text(store.fork(from, Some(at)).await),
+            text(store.fork(from, Some(at), None).await),
             format!(
                 "no turn of session {from} ends at event {at}; `agent-host sessions show {from}` numbers its events"
             )
@@ -80,7 +80,7 @@ pub(super) async fn fork_elsewhere_than_at_a_turn_end_is_refused(backend: &impl 
     }
     let unknown = SessionId::new();
     assert_eq!(
-        text(store.fork(unknown, None).await),
+        text(store.fork(unknown, None, None).await),
         format!(
             "there is no session {unknown}; `agent-host sessions list` shows those that there are"
         )
@@ -93,7 +93,7 @@ pub(super) async fn fork_without_a_beginning_is_refused(backend: &impl Backend) 
     let (_journal, records) = session_of(&*store, 3).await;
     let from = records[0].session;
     assert_eq!(
-        text(store.fork(from, None).await),
+        text(store.fork(from, None, None).await),
         format!("cannot copy session {from}: its event 0 is not the beginning of a session")
     );
     assert_eq!(ids(&*store).await, [from]);
@@ -105,7 +105,7 @@ pub(super) async fn blob_is_removed_with_its_last_session(backend: &impl Backend
     let first = stored_turns(&*store, [&own, &shared]).await[0].session;
     let second = stored_turns(&*store, [&shared, &shared]).await[0].session;
     // A fork refers to all that its original refers to.
-    let fork = store.fork(first, Some(3)).await.unwrap();
+    let fork = store.fork(first, Some(3), None).await.unwrap();
     store.delete(first).await.unwrap();
     assert_eq!(store.read_blob(own.digest).await.unwrap(), own.bytes);
     store.delete(fork).await.unwrap();
@@ -174,7 +174,7 @@ pub(super) async fn session_of_an_agent_stays_with_its_parent(backend: &impl Bac
     assert_eq!(pruned.kept, [(parent, KeepReason::InUse)]);
     drop(running);
     // A copy is no agent's.
-    let copy = store.fork(child, None).await.unwrap();
+    let copy = store.fork(child, None, None).await.unwrap();
     store.delete(parent).await.unwrap();
     assert_eq!(ids(&*store).await, [copy]);
     assert_eq!(store.find("latest").await.unwrap(), copy);

@@ -158,7 +158,7 @@ pub(super) async fn fork_takes_the_agents_along(backend: &impl Backend) {
     let store = backend.open().await;
     let file = Blob::new(vec![7; 300]);
     let original = family(&*store, &file).await;
-    let fork = store.fork(original[0], None).await.unwrap();
+    let fork = store.fork(original[0], None, None).await.unwrap();
     let agents = check_family(&*store, fork).await;
     assert_eq!(check_family(&*store, original[0]).await, original[1..]);
     assert_eq!(

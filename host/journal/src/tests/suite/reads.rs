@@ -247,7 +247,7 @@ pub(super) async fn absent_sessions_and_blobs_are_not_found(backend: &impl Backe
         store.read(session, 0).await.map(drop).unwrap_err(),
         store.read_blob(digest).await.map(drop).unwrap_err(),
         store.delete(session).await.unwrap_err(),
-        store.fork(session, None).await.map(drop).unwrap_err(),
+        store.fork(session, None, None).await.map(drop).unwrap_err(),
         store
             .export(session, Box::new(std::io::sink()))
             .await

@@ -94,6 +94,7 @@ pub(super) fn conversation_events() -> Vec<Event> {
         Event::SessionForked {
             from: session(),
             at: 7,
+            by: Some("ann".into()),
         },
         Event::RunConfigured {
             arguments: RunArguments {
@@ -114,6 +115,10 @@ pub(super) fn conversation_events() -> Vec<Event> {
         Event::InputReceived {
             message: Message::text(Role::User, "hi"),
             by: Some("ann".into()),
+        },
+        Event::SenderNamed {
+            input: SentInput::Results,
+            by: "ann".into(),
         },
         Event::ModelRequested {
             turn: 1,

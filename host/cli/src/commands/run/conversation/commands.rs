@@ -355,7 +355,12 @@ impl Conversation<'_, '_> {
     }
 
     async fn fork(&mut self) -> Result<(), Failure> {
-        let copy = self.run.host.store().fork(self.session.id(), None).await?;
+        let copy = self
+            .run
+            .host
+            .store()
+            .fork(self.session.id(), None, None)
+            .await?;
         let session = self.run.host.resume_session(&copy.to_string()).await?;
         self.enter(session)
     }
