@@ -236,6 +236,12 @@ fn bad_requests_are_problems() {
         ("POST /sessions".into(), Some("{}"), 400, "invalid-request"),
         ("POST /sessions".into(), Some("{"), 400, "invalid-request"),
         ("POST /sessions".into(), Some("[]"), 400, "invalid-request"),
+        (
+            "POST /sessions".into(),
+            Some(r#"["hi"]"#),
+            400,
+            "invalid-request",
+        ),
         ("POST /sessions".into(), None, 400, "invalid-request"),
         (
             "POST /sessions".into(),

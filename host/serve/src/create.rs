@@ -5,7 +5,7 @@ use crate::{
     access::Caller,
     input::MessageBody,
     problem::{Problem, ProblemCode},
-    routes::{API, json_body},
+    routes::{API, JsonObject},
     sessions::{Accepted, run_input},
 };
 use agent_host_app::{Host, HostError};
@@ -17,11 +17,7 @@ use agent_host_types::{
     event::Event, id::SessionId, message::Message, output::ContentPart, run::RunArguments,
     turn::AgentInput,
 };
-use axum::{
-    Json,
-    extract::{State, rejection::JsonRejection},
-    response::IntoResponse,
-};
+use axum::{Json, extract::State, response::IntoResponse};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -58,7 +54,7 @@ pub(crate) async fn create(
     State(service): State<Service>,
     caller: Caller,
     headers: HeaderMap,
-    body: Result<Json<CreateBody>, JsonRejection>,
+    body: Result<JsonObject<CreateBody>, Problem>,
 ) -> Result<impl IntoResponse, Problem> {
     let key = idempotency_key(&headers)?;
     let CreateBody {
@@ -67,7 +63,7 @@ pub(crate) async fn create(
         agent,
         workflow,
         runs_tools_outside,
-    } = json_body(body)?;
+    } = body?.0;
     let message = MessageBody { message, parts }.into_message()?;
     if workflow.is_some() && runs_tools_outside {
         return Err(Problem::invalid(

@@ -6,7 +6,7 @@ use crate::{
     create::idempotency_key,
     input::AnswerBody,
     problem::{Problem, ProblemCode},
-    routes::{Path, json_body, session_id},
+    routes::{JsonObject, Path, session_id},
     sessions::{Accepted, run_input},
 };
 use agent_host_app::FileChange;
@@ -16,7 +16,7 @@ use agent_host_types::{
     id::{CallId, SessionId, json_digest},
     turn::TurnEnd,
 };
-use axum::{Json, extract::State, extract::rejection::JsonRejection};
+use axum::{Json, extract::State};
 use http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -100,10 +100,10 @@ pub(crate) async fn answer(
     caller: Caller,
     Path((session, request)): Path<(String, String)>,
     headers: HeaderMap,
-    body: Result<Json<Value>, JsonRejection>,
+    body: Result<JsonObject<Value>, Problem>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let session = session_id(&session)?;
-    let body = json_body(body)?;
+    let body = body?.0;
     let digest = json_digest(&json!([session, request, body]));
     let body: AnswerBody = serde_json::from_value(body)
         .map_err(|error| Problem::invalid(format!("the body is no answer: {error}")))?;

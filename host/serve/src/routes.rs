@@ -18,10 +18,8 @@ use agent_host_app::{Explanation, Stats};
 use agent_host_types::id::SessionId;
 use axum::{
     Json, Router,
-    extract::{
-        FromRequestParts,
-        rejection::{JsonRejection, PathRejection},
-    },
+    body::Bytes,
+    extract::{FromRequest, FromRequestParts, Request, rejection::PathRejection},
     middleware::from_fn_with_state,
     response::IntoResponse as _,
     routing::{MethodRouter, delete, get, patch, post},
@@ -397,7 +395,23 @@ pub(crate) fn session_id(text: &str) -> Result<SessionId, Problem> {
     })
 }
 
-/// Returns the value of a body.
-pub(crate) fn json_body<T>(body: Result<Json<T>, JsonRejection>) -> Result<T, Problem> {
-    Ok(body?.0)
+/// A body that is a JSON object. Derived readers take an array of the fields' values as well, which
+/// no schema allows.
+pub(crate) struct JsonObject<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonObject<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let bytes = Bytes::from_request(Request::new(body), state).await;
+        let bytes = bytes.map_err(|rejection| Problem::invalid(rejection.body_text()))?;
+        let is_array = bytes.trim_ascii_start().starts_with(b"[");
+        let request = Request::from_parts(parts, bytes.into());
+        let Json(value) = Json::from_request(request, state).await?;
+        match is_array {
+            false => Ok(Self(value)),
+            true => Err(Problem::invalid("the body is a JSON array; give an object")),
+        }
+    }
 }

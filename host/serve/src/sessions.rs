@@ -7,7 +7,7 @@ use crate::{
     input::MessageBody,
     once::send_once,
     problem::{Problem, ProblemCode},
-    routes::{Path, json_body, session_id},
+    routes::{JsonObject, Path, session_id},
     runs::{self, Refused, Slot},
 };
 use agent_host_app::{WorkflowLayout, workflow_drawings};
@@ -22,10 +22,7 @@ use agent_host_types::{
 };
 use axum::{
     Json,
-    extract::{
-        Query, State,
-        rejection::{JsonRejection, QueryRejection},
-    },
+    extract::{Query, State, rejection::QueryRejection},
 };
 use http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
@@ -154,11 +151,11 @@ pub(crate) async fn send(
     caller: Caller,
     Path(session): Path<String>,
     headers: HeaderMap,
-    body: Result<Json<MessageBody>, JsonRejection>,
+    body: Result<JsonObject<MessageBody>, Problem>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let session = session_id(&session)?;
     let key = idempotency_key(&headers)?;
-    let message = json_body(body)?.into_message()?;
+    let message = body?.0.into_message()?;
     match key {
         Some(key) => send_once(&service, &caller, session, key, message).await,
         None => run_input(&service, &caller, session, AgentInput::Message(message)).await,
@@ -179,10 +176,10 @@ pub(crate) async fn resume(
 pub(crate) async fn name(
     State(service): State<Service>,
     Path(session): Path<String>,
-    body: Result<Json<NameBody>, JsonRejection>,
+    body: Result<JsonObject<NameBody>, Problem>,
 ) -> Result<StatusCode, Problem> {
     let session = session_id(&session)?;
-    let NameBody { name } = json_body(body)?;
+    let NameBody { name } = body?.0;
     let name = SessionName::parse(&name).map_err(Problem::invalid)?;
     service.host.name_session(session, name).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -209,10 +206,10 @@ pub(crate) async fn fork(
     State(service): State<Service>,
     caller: Caller,
     Path(session): Path<String>,
-    body: Result<Json<ForkBody>, JsonRejection>,
+    body: Result<JsonObject<ForkBody>, Problem>,
 ) -> Result<(StatusCode, Json<SessionRef>), Problem> {
     let session = session_id(&session)?;
-    let ForkBody { at } = json_body(body)?;
+    let ForkBody { at } = body?.0;
     let by = Some(caller.name());
     let session = service.host.store().fork(session, at, by).await?;
     Ok((StatusCode::CREATED, Json(SessionRef { session })))

@@ -4,15 +4,12 @@ use crate::{
     Service,
     access::Caller,
     problem::Problem,
-    routes::{Path, json_body, session_id},
+    routes::{JsonObject, Path, session_id},
     runs::publish,
 };
 use agent_host_app::{UndoneAnswer, undo_answer};
 use agent_host_engine::stream::{StreamLine, StreamObserver};
-use axum::{
-    Json,
-    extract::{State, rejection::JsonRejection},
-};
+use axum::{Json, extract::State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,10 +35,10 @@ pub(crate) async fn undo(
     State(service): State<Service>,
     caller: Caller,
     Path(session): Path<String>,
-    body: Result<Json<UndoBody>, JsonRejection>,
+    body: Result<JsonObject<UndoBody>, Problem>,
 ) -> Result<Json<UndoResult>, Problem> {
     let session = session_id(&session)?;
-    let UndoBody { force } = json_body(body)?;
+    let UndoBody { force } = body?.0;
     // Held until it is done, so that no call changes files meanwhile.
     let _slot = service.reserve(&caller, session).await?;
     let host = &service.host;

@@ -118,6 +118,31 @@ fn conversation_continues_behind_its_last_response() {
     );
 }
 
+/// A conversation is the server's: each token whose role allows it continues it, under its own name.
+#[test]
+fn conversation_is_continued_with_another_token() {
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![Answer::text("One."), Answer::text("Two.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let first = respond(&server, &json!({"model": "agent-host", "input": "one"}));
+    let next = |name: &str, role: &str| {
+        let made = env.run(&["serve", "token", "create", name, "--role", role]);
+        let token = made.stdout.trim_end();
+        let id = &first["id"];
+        let body = json!({"model": "agent-host", "input": "two", "previous_response_id": id});
+        server.raw(token, "POST /v1/responses", "", Some(&body.to_string()))
+    };
+    let refused = (403, "user_required".to_owned());
+    assert_eq!(error(&next("eve", "viewer")), refused);
+    let second = next("bob", "user");
+    assert_eq!(second.status, 200, "{second:?}");
+    assert_eq!(session(&second.json()), session(&first));
+    let events = env.events();
+    let senders = of_kind(&events, "input-received");
+    let senders: Vec<&Value> = senders.iter().map(|event| &event["by"]).collect();
+    assert_eq!(senders, ["operator", "bob"]);
+}
+
 /// The conversation so far may also be in the request. Files come with it, and none is fetched.
 #[test]
 fn input_items_are_history_and_message() {

@@ -16,10 +16,10 @@ use super::{
     start::Request,
     tools::{answer_schema, functions},
 };
-use crate::{Service, access::Caller, routes::json_body};
+use crate::{Service, access::Caller, problem::Problem, routes::JsonObject};
 use axum::{
     Json,
-    extract::{State as Extract, rejection::JsonRejection},
+    extract::State as Extract,
     response::{IntoResponse as _, Response},
 };
 use http::HeaderMap;
@@ -62,9 +62,9 @@ pub(super) async fn create(
     Extract(service): Extract<Service>,
     caller: Caller,
     headers: HeaderMap,
-    body: Result<Json<Body>, JsonRejection>,
+    body: Result<JsonObject<Body>, Problem>,
 ) -> Result<Response, ApiError> {
-    let body = json_body(body)?;
+    let body = body?.0;
     parameters::check(&body.rest)?;
     let key = key_of(&caller, &headers, &body)?;
     let input = Input::of(messages(body.messages)?)?;

@@ -14,7 +14,6 @@ use agent_host_types::{
 };
 use axum::{
     Json,
-    extract::rejection::JsonRejection,
     response::{IntoResponse, Response},
 };
 use http::{HeaderName, HeaderValue, StatusCode, Uri};
@@ -173,12 +172,6 @@ impl From<JournalError> for ApiError {
 impl From<HostError> for ApiError {
     fn from(error: HostError) -> Self {
         Problem::from(error).into()
-    }
-}
-
-impl From<JsonRejection> for ApiError {
-    fn from(rejection: JsonRejection) -> Self {
-        Problem::from(rejection).into()
     }
 }
 

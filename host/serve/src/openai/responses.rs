@@ -17,12 +17,13 @@ use crate::{
     Service,
     access::Caller,
     create::idempotency_key,
-    routes::{Path, json_body},
+    problem::Problem,
+    routes::{JsonObject, Path},
 };
 use agent_host_types::id::Digest;
 use axum::{
     Json,
-    extract::{State as Extract, rejection::JsonRejection},
+    extract::State as Extract,
     response::{IntoResponse as _, Response},
 };
 use http::{HeaderMap, Uri, header::HOST};
@@ -74,9 +75,9 @@ pub(super) async fn create(
     Extract(service): Extract<Service>,
     caller: Caller,
     headers: HeaderMap,
-    body: Result<Json<Body>, JsonRejection>,
+    body: Result<JsonObject<Body>, Problem>,
 ) -> Result<Response, ApiError> {
-    let body = json_body(body)?;
+    let body = body?.0;
     parameters::check(&body.rest)?;
     let key = key_of(&caller, &headers, &body)?;
     let agent = models::agent(&service.host, &body.model)?;
