@@ -3,10 +3,12 @@
 import { useState } from "preact/hooks";
 import { bytes } from "./api";
 import { Items, useSession } from "./conversation";
-import { duration, visible } from "./format";
+import { duration, size, visible } from "./format";
+import { Most } from "./most";
 import { LongText, OutputView } from "./output";
 import { Arguments, target } from "./request";
 import type { CallItem } from "./session";
+import type { AuditEntry } from "./types";
 
 export function CallView({ session, call }: { session: string; call: CallItem }) {
   const [open, setOpen] = useState(false);
@@ -38,16 +40,8 @@ function Opened({ session, call }: { session: string; call: CallItem }) {
       {call.child && <Agent session={call.child} />}
       {call.output && <OutputView session={session} output={call.output} />}
       {call.whole && <Whole session={session} digest={call.whole} />}
-      {call.audit.length > 0 && (
-        <ul class="audit" aria-label="What it asked for">
-          {call.audit.map((entry, index) => (
-            <li key={index} class={entry.verdict}>
-              {entry.verdict} <code>{visible(entry.request)}</code>
-              {entry.count > 1 && ` ×${entry.count}`} <span class="quiet">{visible(entry.rule)}</span>
-            </li>
-          ))}
-        </ul>
-      )}
+      {call.audit.length > 0 && <Audit audit={call.audit} />}
+      {call.limits && <p class="quiet">Used {used(call)}.</p>}
       {call.stdio && (
         <details>
           <summary>Its output streams</summary>
@@ -56,6 +50,44 @@ function Opened({ session, call }: { session: string; call: CallItem }) {
       )}
     </div>
   );
+}
+
+/// The requests that are shown at first.
+const REQUESTS = 50;
+
+function Audit({ audit }: { audit: AuditEntry[] }) {
+  return (
+    <Most
+      items={audit}
+      step={REQUESTS}
+      within={(entries) => (
+        <ul class="audit" aria-label="What it asked for">
+          {entries}
+        </ul>
+      )}
+      show={(entry, index) => (
+        <li key={index} class={entry.verdict}>
+          {entry.verdict} <code>{visible(entry.request)}</code>
+          {entry.count > 1 && ` ×${entry.count}`} <span class="quiet">{visible(entry.rule)}</span>
+          {entry.grant && (
+            <details>
+              <summary>What would allow it</summary>
+              <p class="quiet">The smallest grant, for agent.toml:</p>
+              <pre tabIndex={0}>{visible(entry.grant)}</pre>
+            </details>
+          )}
+        </li>
+      )}
+    />
+  );
+}
+
+/// The share of its limits that a call used.
+export function used({ ms, used, limits }: CallItem): string {
+  if (!limits || !used || ms === undefined) return "";
+  const memory = `${size(used.memory)} of ${size(limits.memory_bytes)} memory`;
+  const traffic = used.in + used.out > 0 ? `, ${size(used.in)} read, ${size(used.out)} written` : "";
+  return `${duration(ms)} of ${duration(limits.deadline_ms)}, ${memory}${traffic}`;
 }
 
 /// The session of an agent, nested.

@@ -1,16 +1,18 @@
 // A session: its conversation, what it waits for, and the field for the next message.
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Access } from "./access";
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Explained } from "./explained";
 import { ApiError, bytes, change, post, save, watch, type Connection } from "./api";
 import { Composer } from "./composer";
 import { count, cost, duration, visible } from "./format";
 import { CallView } from "./call";
 import { Graph } from "./graph";
 import { Files } from "./files";
+import { Guarded } from "./guarded";
 import { Markdown } from "./markdown";
 import { Parts } from "./output";
 import { RequestView } from "./request";
+import { RightsContext } from "./rights";
 import { apply, newModel, type Item, type Model } from "./session";
 import { Timeline } from "./timeline";
 import { title } from "./list";
@@ -20,8 +22,9 @@ import type { AnswerForm, Continuation, SessionRow } from "./types";
 /// The views of a session.
 const TABS = ["conversation", "timeline", "graph", "files", "access"] as const;
 
-/// The items that are shown at first, from the end.
+/// The items that are shown at first, from the end, and those that are shown at most.
 const WINDOW = 120;
+const MOST = 600;
 
 /// Follows a session. The result changes at most once for each frame.
 export function useSession(session: string): { model: Model; connection: Connection; error: ApiError | null } {
@@ -67,6 +70,11 @@ export function Conversation({ session, row, refresh }: Props) {
   const [problem, setProblem] = useState("");
   const [undone, setUndone] = useState<Undone | null>(null);
   const running = row?.running ?? model.running;
+  const may = useContext(RightsContext);
+  // A server that is gone, or that another one has taken the place of, is told at the top.
+  useEffect(() => {
+    if (connection !== "connecting") void refresh();
+  }, [connection]);
   // The list has the state of the session, too.
   useEffect(() => {
     if (model.outcome !== null) void refresh();
@@ -80,7 +88,7 @@ export function Conversation({ session, row, refresh }: Props) {
       setProblem((error as Error).message);
     }
   };
-  if (error) {
+  if (error && connection === "refused") {
     return (
       <p class="banner error" role="alert">
         {error.message} <a href="#/">Back</a>
@@ -105,7 +113,7 @@ export function Conversation({ session, row, refresh }: Props) {
               {name[0]!.toUpperCase() + name.slice(1)}
             </button>
           ))}
-          {model.running && (
+          {model.running && may.send && (
             <button type="button" onClick={() => void act(() => post(`/sessions/${session}/cancel`))}>
               Stop
             </button>
@@ -132,18 +140,20 @@ export function Conversation({ session, row, refresh }: Props) {
       ) : tab === "files" ? (
         <Files session={session} version={model.items.length} />
       ) : tab === "access" ? (
-        <Access session={session} version={model.items.length} />
+        <Explained session={session} version={model.items.length} />
       ) : (
         <Items session={session} model={model} send={(form) => answer(session, model.open, form)} />
       )}
-      <Composer
-        label={model.open ? "Say something else instead" : "Message"}
-        button="Send"
-        disabled={model.running && row?.running !== false ? "It is running." : ""}
-        send={async (draft) => {
-          await post(`/sessions/${session}/messages`, draft);
-        }}
-      />
+      {may.send && (
+        <Composer
+          label={model.open ? "Say something else instead" : "Message"}
+          button="Send"
+          disabled={model.running && row?.running !== false ? "It is running." : ""}
+          send={async (draft) => {
+            await post(`/sessions/${session}/messages`, draft);
+          }}
+        />
+      )}
     </div>
   );
 }
@@ -163,9 +173,11 @@ function Name({ session, row, act }: { session: string; row: SessionRow | undefi
     return (
       <h1 class="grow">
         {row ? title(row) : `Session ${session.slice(-8)}`}{" "}
-        <button type="button" class="quiet" aria-label="Rename" title="Rename" onClick={() => setName(row?.name ?? "")}>
-          ✎
-        </button>
+        {useContext(RightsContext).send && (
+          <button type="button" class="quiet" aria-label="Rename" title="Rename" onClick={() => setName(row?.name ?? "")}>
+            ✎
+          </button>
+        )}
       </h1>
     );
   }
@@ -196,7 +208,14 @@ interface MoreProps {
 
 function More({ session, running, outcome, act, undone }: MoreProps) {
   const [sure, setSure] = useState(false);
+  const may = useContext(RightsContext);
   const path = `/sessions/${session}`;
+  const saved = (
+    <button type="button" onClick={() => void act(async () => save(`${session}.jsonl`, await bytes(`${path}/export`)))}>
+      Export
+    </button>
+  );
+  if (!may.send) return saved;
   return (
     <details class="menu">
       <summary>More</summary>
@@ -227,9 +246,7 @@ function More({ session, running, outcome, act, undone }: MoreProps) {
         >
           Undo changes to files
         </button>
-        <button type="button" onClick={() => void act(async () => save(`${session}.jsonl`, await bytes(`${path}/export`)))}>
-          Export
-        </button>
+        {saved}
         {sure ? (
           <button
             type="button"
@@ -261,12 +278,25 @@ interface ItemsProps {
 
 export function Items({ session, model, send }: ItemsProps) {
   const [shown, setShown] = useState(WINDOW);
+  // The number of the last item that is shown; null for the newest.
+  const [last, setLast] = useState<number | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
   useLayoutEffect(() => {
     if (follows.current && box.current) box.current.scrollTop = box.current.scrollHeight;
   });
-  const first = Math.max(0, model.items.length - shown);
+  const end = last ?? model.items.length;
+  const first = Math.max(0, end - shown);
+  const showEarlier = () => {
+    follows.current = false;
+    setShown(Math.min(MOST, shown + WINDOW));
+    if (shown + WINDOW > MOST) setLast(end - WINDOW);
+  };
+  const showNewest = () => {
+    follows.current = true;
+    setShown(WINDOW);
+    setLast(null);
+  };
   return (
     <div
       class="items"
@@ -283,17 +313,21 @@ export function Items({ session, model, send }: ItemsProps) {
         <button
           type="button"
           class="quiet"
-          onClick={() => {
-            follows.current = false;
-            setShown(shown + WINDOW);
-          }}
+          onClick={showEarlier}
         >
           Show {Math.min(first, WINDOW)} of {count(first)} earlier items
         </button>
       )}
-      {model.items.slice(first).map((item) => (
-        <ItemView key={item.key} session={session} item={item} />
+      {model.items.slice(first, end).map((item) => (
+        <Guarded key={item.key}>
+          <ItemView session={session} item={item} />
+        </Guarded>
       ))}
+      {last !== null && (
+        <button type="button" class="quiet" onClick={showNewest}>
+          Go to the newest item
+        </button>
+      )}
       {model.open && <RequestView key={model.open.request} continuation={model.open} send={send} />}
       {model.running && !model.open && (
         <p class="quiet working" role="status">
@@ -333,7 +367,8 @@ function ItemView({ session, item }: { session: string; item: Item }) {
     case "note":
       return <p class={`note ${item.tone}`}>{visible(item.text)}</p>;
     case "end": {
-      const { input_tokens, output_tokens, cost_micros } = item.usage;
+      if (item.outcome !== "done") return null;
+      const { input_tokens, output_tokens, cost_micros } = item.total;
       const money = cost_micros === undefined ? "" : ` · ${cost(cost_micros)}`;
       return (
         <p class="figures">

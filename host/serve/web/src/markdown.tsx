@@ -2,12 +2,49 @@
 
 import { lexer, type Token, type Tokens } from "marked";
 import type { ComponentChildren } from "preact";
-import { useMemo } from "preact/hooks";
-import { visible } from "./format";
+import { useMemo, useState } from "preact/hooks";
+import { size, visible } from "./format";
+import { Guarded } from "./guarded";
+import { Most } from "./most";
+import { type Section, sections } from "./sections";
+
+/// The characters of a text that are shown at first.
+const LONG = 100_000;
+
+/// The sections of a text that are shown at first.
+const SECTIONS = 200;
 
 export function Markdown({ text }: { text: string }) {
-  const tokens = useMemo(() => lexer(visible(text)), [text]);
-  return <div class="markdown">{blocks(tokens)}</div>;
+  const [shown, setShown] = useState(LONG);
+  const rest = text.length - shown;
+  return (
+    <div class="markdown">
+      <Most items={sections(visible(text.slice(0, shown)))} step={SECTIONS} show={(section, index) => <Parsed key={index} section={section} />} />
+      {rest > 0 && (
+        <button type="button" class="quiet" onClick={() => setShown(shown + LONG)}>
+          Show more ({size(rest)} left)
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Parsed({ section: { text, parsed } }: { section: Section }) {
+  const plain = <p class="prompt">{text}</p>;
+  const shown = useMemo(() => {
+    if (!parsed) return plain;
+    try {
+      return blocks(lexer(text));
+    } catch {
+      // It is nested too deep for the parser.
+      return plain;
+    }
+  }, [text, parsed]);
+  return (
+    <Guarded instead={plain}>
+      {shown}
+    </Guarded>
+  );
 }
 
 function blocks(tokens: Token[]): ComponentChildren {

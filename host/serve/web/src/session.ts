@@ -1,6 +1,6 @@
 // A session as a list of items, from the lines of its stream. Lines only ever add to it.
 
-import type { AuditEntry, Continuation, JsonObject, Line, Output, Part, Usage } from "./types";
+import type { AuditEntry, CallLimits, Continuation, JsonObject, Line, Output, Part, Usage } from "./types";
 
 export type Item = InputItem | ReplyItem | CallItem | NoteItem | EndItem;
 
@@ -40,6 +40,10 @@ export interface CallItem extends Base {
   ms?: number;
   progress?: { message: string; fraction?: number };
   audit: AuditEntry[];
+  /// The most memory that it had at once, in bytes, and the bytes that it read and wrote.
+  used?: { memory: number; in: number; out: number };
+  /// The limits in force; absent outside of the sandbox.
+  limits?: CallLimits;
   /// The session of the agent.
   child?: string;
   stdio?: string;
@@ -51,15 +55,22 @@ export interface NoteItem extends Base {
   tone: "quiet" | "warning" | "error";
 }
 
+/// The end of a turn: its figures, and at the end of a run those of the session.
 export interface EndItem extends Base {
   kind: "end";
+  turn: number;
+  outcome: string;
+  calls: number;
   usage: Usage;
+  total: Usage;
   ms: number;
 }
 
 export interface Model {
   items: Item[];
   calls: Map<string, CallItem>;
+  /// The newest limits of each tool: an event has them where they differ from those before.
+  limits: Map<string, CallLimits>;
   reply: ReplyItem | null;
   /// The open request.
   open: Continuation | null;
@@ -71,7 +82,7 @@ export interface Model {
 }
 
 export function newModel(): Model {
-  return { items: [], calls: new Map(), reply: null, open: null, outcome: null, running: false, name: "", version: 0 };
+  return { items: [], calls: new Map(), limits: new Map(), reply: null, open: null, outcome: null, running: false, name: "", version: 0 };
 }
 
 export function apply(model: Model, lines: Line[]): void {
@@ -170,12 +181,12 @@ function record(model: Model, seq: number, event: NonNullable<Line["event"]>): v
       break;
     }
     case "call-settled":
-      settled(call(model, event.call_id, event.tool, null), event, event.output);
+      settled(model, call(model, event.call_id, event.tool, null), event, event.output);
       break;
     case "node-settled": {
       const { output, error, text } = event.output;
       const shown: Output = output ?? (error ? { type: "error-text", value: error.message } : { type: "text", value: text });
-      settled(call(model, event.call_id, `${event.node} · ${event.tool}`, null), event, shown);
+      settled(model, call(model, event.call_id, `${event.node} · ${event.tool}`, null), event, shown);
       break;
     }
     case "node-skipped":
@@ -257,10 +268,15 @@ function replied(model: Model, key: string, event: NonNullable<Line["event"]>): 
   }
 }
 
-function settled(item: CallItem, event: NonNullable<Line["event"]>, output: Output): void {
+function settled(model: Model, item: CallItem, event: NonNullable<Line["event"]>, output: Output): void {
   item.state = "ended";
   item.output = output;
-  item.ms = event.accounting.wall_us / 1000;
+  const { wall_us, peak_memory_bytes, bytes_in, bytes_out, limits } = event.accounting;
+  item.ms = wall_us / 1000;
+  item.used = { memory: peak_memory_bytes, in: bytes_in, out: bytes_out };
+  if (limits) model.limits.set(event.tool, limits);
+  const inForce = model.limits.get(event.tool);
+  if (inForce) item.limits = inForce;
   item.audit = event.audit ?? [];
   if (event.rule) item.rule = event.rule;
   if (event.whole) item.whole = event.whole.digest;
@@ -290,7 +306,6 @@ function ended(model: Model, key: string, outcome: any, by?: string): void {
       note(model, key, outcome.error.message ?? `The turn failed: ${outcome.error.kind ?? outcome.error.type}`, "error");
       break;
   }
-  if (outcome.type === "done") {
-    push(model, { kind: "end", key: `${key}-end`, usage: outcome.summary.total_usage, ms: outcome.summary.duration_ms });
-  }
+  const { turn, tool_calls, turn_usage, total_usage, duration_ms } = outcome.summary;
+  push(model, { kind: "end", key: `${key}-end`, turn, outcome: outcome.type, calls: tool_calls, usage: turn_usage, total: total_usage, ms: duration_ms });
 }

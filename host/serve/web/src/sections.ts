@@ -1,0 +1,63 @@
+// Markdown in sections that are parsed one by one: a text that grows is parsed at its end alone, and
+// no text can take the parser longer than its sections do.
+
+/// A section, and whether it is Markdown; otherwise it is shown as it is.
+export interface Section {
+  text: string;
+  parsed: boolean;
+}
+
+/// Emphasis takes the parser the square of a paragraph's length: this many characters about 20 ms.
+const LONGEST = 4_000;
+
+/// The longest list or table, whose items are parsed each by itself.
+const LONGEST_LIST = 16_000;
+const LONGEST_ITEM = 500;
+
+/// The most quotes and lists inside of each other; the parser calls itself for each.
+const NESTED = /^(?:[ \t]*(?:>|[-*+][ \t]|\d+[.)][ \t])){12}/m;
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})/;
+const ITEM = /^\s*(?:\||[-*+]\s|\d+[.)]\s)/;
+
+/// A line that a blank one separates from what is before it: neither a part nor an item of a list.
+const STARTS_ANEW = /^(?!\s|[-*+]\s|\d+[.)]\s)/;
+
+export function sections(text: string): Section[] {
+  if (text.length <= LONGEST) return [section(text, false)];
+  const found: Section[] = [];
+  let lines: string[] = [];
+  let fence = "";
+  let blank = false;
+  const end = (fenced: boolean) => {
+    if (lines.length > 0) found.push(section(lines.join("\n"), fenced));
+    lines = [];
+  };
+  for (const line of text.split("\n")) {
+    const mark = FENCE.exec(line)?.[1] ?? "";
+    if (fence !== "") {
+      lines.push(line);
+      if (mark.startsWith(fence) && line.trim() === mark) {
+        end(true);
+        fence = "";
+      }
+      continue;
+    }
+    if (mark !== "") {
+      end(false);
+      fence = mark;
+    } else if (blank && STARTS_ANEW.test(line)) {
+      end(false);
+    }
+    lines.push(line);
+    blank = line.trim() === "";
+  }
+  end(fence !== "");
+  return found;
+}
+
+function section(text: string, fenced: boolean): Section {
+  const isList = () =>
+    text.length <= LONGEST_LIST && text.split("\n").every((line) => line.length <= LONGEST_ITEM && (line === "" || ITEM.test(line)));
+  return { text, parsed: fenced || ((text.length <= LONGEST || isList()) && !NESTED.test(text)) };
+}
