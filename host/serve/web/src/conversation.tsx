@@ -13,7 +13,7 @@ import { Markdown } from "./markdown";
 import { Parts } from "./output";
 import { RequestView } from "./request";
 import { RightsContext } from "./rights";
-import { apply, newModel, type Item, type Model } from "./session";
+import { apply, interrupted, newModel, type Item, type Model } from "./session";
 import { Timeline } from "./timeline";
 import { title } from "./list";
 import { UndoReport, undo, type Undone } from "./undo";
@@ -46,6 +46,7 @@ export function useSession(session: string): { model: Model; connection: Connect
         }
       },
       (state, problem) => {
+        if (state === "connecting" || state === "lost") interrupted(model);
         setConnection(state);
         setError(problem ?? null);
       },

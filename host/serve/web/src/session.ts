@@ -76,13 +76,24 @@ export interface Model {
   open: Continuation | null;
   outcome: string | null;
   running: boolean;
-  name: string;
+  /// Whether live text may have been missed: since the stream was opened, no reply has begun.
+  gap: boolean;
   /// The number of changes; the view reads the model again when it grows.
   version: number;
 }
 
 export function newModel(): Model {
-  return { items: [], calls: new Map(), limits: new Map(), reply: null, open: null, outcome: null, running: false, name: "", version: 0 };
+  return { items: [], calls: new Map(), limits: new Map(), reply: null, open: null, outcome: null, running: false, gap: true, version: 0 };
+}
+
+/// Forgets the text of a reply that has not ended: what comes next of it may be missed, and a server
+/// that ended says nothing more of it. The event of the whole reply has all of its text.
+export function interrupted(model: Model): void {
+  const { reply } = model;
+  if (reply) model.items.splice(model.items.lastIndexOf(reply), 1);
+  model.reply = null;
+  model.gap = true;
+  model.version += 1;
 }
 
 export function apply(model: Model, lines: Line[]): void {
@@ -116,7 +127,8 @@ function call(model: Model, id: string, tool: string, input: JsonObject | null):
 }
 
 function replying(model: Model): ReplyItem {
-  model.reply ??= push(model, { kind: "reply", key: `live-${model.items.length}`, text: "", reasoning: "", live: true });
+  const text = model.gap ? "… " : "";
+  model.reply ??= push(model, { kind: "reply", key: `live-${model.items.length}`, text, reasoning: "", live: true });
   return model.reply;
 }
 
@@ -160,7 +172,8 @@ function record(model: Model, seq: number, event: NonNullable<Line["event"]>): v
       push(model, { kind: "input", key, parts: event.message.content ?? [], ...(event.by ? { by: event.by } : {}) });
       break;
     case "model-requested":
-      model.reply = null;
+      interrupted(model);
+      model.gap = false;
       break;
     case "model-replied":
       replied(model, key, event);
@@ -228,6 +241,7 @@ function record(model: Model, seq: number, event: NonNullable<Line["event"]>): v
       note(model, key, `${event.by ?? "You"} had the changes of calls undone: ${(event.paths as string[]).join(", ")}`);
       break;
     case "turn-interrupted":
+      interrupted(model);
       note(model, key, "The program ended during this turn.", "warning");
       break;
     case "repair-requested":
@@ -286,6 +300,8 @@ function settled(model: Model, item: CallItem, event: NonNullable<Line["event"]>
 
 function ended(model: Model, key: string, outcome: any, by?: string): void {
   model.outcome = outcome.type;
+  // What was read of an answer that was stopped stays on this page.
+  if (model.reply) model.reply.live = false;
   model.reply = null;
   model.open = outcome.continuation ?? null;
   model.running = outcome.type === "needs-more-turns";
