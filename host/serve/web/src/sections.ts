@@ -7,15 +7,19 @@ export interface Section {
   parsed: boolean;
 }
 
-/// Emphasis takes the parser the square of a paragraph's length: this many characters about 20 ms.
+/// The longest paragraph.
 const LONGEST = 4_000;
+
+/// Marks of emphasis take the parser the square of their number: so many of them about 6 ms.
+const MOST_MARKS = 1_000;
+const MARKS = /[_*~`[\]<!]/g;
 
 /// The longest list or table, whose items are parsed each by itself.
 const LONGEST_LIST = 16_000;
 const LONGEST_ITEM = 500;
 
-/// The most quotes and lists inside of each other; the parser calls itself for each.
-const NESTED = /^(?:[ \t]*(?:>|[-*+][ \t]|\d+[.)][ \t])){12}/m;
+/// Quotes and lists deep inside of each other; the parser calls itself for each.
+const NESTED = /^(?:[ \t]*(?:>|[-*+][ \t]|\d+[.)][ \t])){12}|^[ \t]{40,}(?:>|[-*+][ \t]|\d+[.)][ \t])/m;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const ITEM = /^\s*(?:\||[-*+]\s|\d+[.)]\s)/;
@@ -59,5 +63,6 @@ export function sections(text: string): Section[] {
 function section(text: string, fenced: boolean): Section {
   const isList = () =>
     text.length <= LONGEST_LIST && text.split("\n").every((line) => line.length <= LONGEST_ITEM && (line === "" || ITEM.test(line)));
-  return { text, parsed: fenced || ((text.length <= LONGEST || isList()) && !NESTED.test(text)) };
+  const isMarked = () => (text.match(MARKS)?.length ?? 0) > MOST_MARKS;
+  return { text, parsed: fenced || ((text.length <= LONGEST || isList()) && !NESTED.test(text) && !isMarked()) };
 }
