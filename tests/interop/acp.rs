@@ -314,13 +314,26 @@ fn mcp_servers() {
     let none = json!([]);
     let refused = json!({"code": -32602, "data": {"code": "mcp-servers-refused"}});
     let offered = [
-        (offer("python3", json!([script, "behaves"]), none.clone()), json!(true)),
         (
-            offer("python3", json!([script, "behaves"]), json!([{"name": "LD_PRELOAD", "value": "/x.so"}])),
+            offer("python3", json!([script, "behaves"]), none.clone()),
             json!(true),
         ),
-        (offer("python3", json!([script, "other"]), none.clone()), refused.clone()),
-        (offer("/usr/bin/python3", json!([script, "behaves"]), none), refused.clone()),
+        (
+            offer(
+                "python3",
+                json!([script, "behaves"]),
+                json!([{"name": "LD_PRELOAD", "value": "/x.so"}]),
+            ),
+            json!(true),
+        ),
+        (
+            offer("python3", json!([script, "other"]), none.clone()),
+            refused.clone(),
+        ),
+        (
+            offer("/usr/bin/python3", json!([script, "behaves"]), none),
+            refused.clone(),
+        ),
         (
             json!({"type": "http", "name": "h", "url": "https://example.com/mcp", "headers": []}),
             refused,

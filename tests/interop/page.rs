@@ -270,13 +270,20 @@ fn remembered_approvals() {
     let model = ChatServer::start(vec![
         Answer::calls(&[write("a.txt"), write("b.txt")]),
         Answer::calls(&[write("c.txt")]),
-        Answer::calls(&[write("d.txt"), ("make_directory", json!({"path": "e"}))]),
+        Answer::calls(&[
+            write("d.txt"),
+            (
+                "edit_file",
+                json!({"path": "a.txt", "old": "new", "new": "newer"}),
+            ),
+        ]),
         Answer::text("Written."),
     ]);
     let server = ApiServer::start(&env, &model, &["--write"]);
     browser.run(&server, "remember", "");
-    let exists = ["a.txt", "b.txt", "c.txt", "d.txt", "e"].map(|name| env.work().join(name).exists());
-    assert_eq!(exists, [true; 5]);
+    let read = |name: &str| fs::read_to_string(env.work().join(name)).unwrap();
+    let written = ["a.txt", "b.txt", "c.txt", "d.txt"].map(read);
+    assert_eq!(written, ["newer", "new", "new", "new"]);
     let events = env.events();
     let remembered = of_kind(&events, "approval-remembered").into_iter();
     let remembered: Vec<Value> = remembered
@@ -284,7 +291,10 @@ fn remembered_approvals() {
         .collect();
     assert_eq!(
         remembered,
-        [json!(["write_file", "session"]), json!(["make_directory", "project"])]
+        [
+            json!(["write_file", "session"]),
+            json!(["edit_file", "project"])
+        ]
     );
 }
 
@@ -303,7 +313,14 @@ fn roles() {
     let session = server.create("Write.");
     server.events(&session, None).until("turn-ended");
     let create = |role: &str| {
-        let made = env.run(&["serve", "token", "create", role, "--role", role]);
+        let made = env.run(&[
+            "serve",
+            "token",
+            "create",
+            &format!("a-{role}"),
+            "--role",
+            role,
+        ]);
         assert_eq!(made.code, Some(0), "{made:?}");
         made.stdout.trim().to_owned()
     };
@@ -336,7 +353,10 @@ mode = "read-write"
     );
     let model = ChatServer::start(vec![
         Answer::calls(&[("agent_clerk", json!({"instructions": "see to the list"}))]),
-        Answer::calls(&[("write_file", json!({"path": "note.txt", "content": "hello"}))]),
+        Answer::calls(&[(
+            "write_file",
+            json!({"path": "note.txt", "content": "hello"}),
+        )]),
         Answer::text("Seen to."),
         Answer::text("It is done."),
     ]);

@@ -75,9 +75,9 @@ export const actions = {
     await page.waitForSelector(".note:has-text('approved 2 calls')");
     await page.getByRole("button", { name: "Approve write_file for this session" }).click();
     await page.waitForSelector(".note:has-text('Approval of write_file is remembered for this session.')");
-    await page.waitForSelector(".approval:has-text('make_directory')");
+    await page.waitForSelector(".approval:has-text('edit_file')");
     await page.getByRole("button", { name: "… for this project" }).click();
-    await page.waitForSelector(".note:has-text('Approval of make_directory is remembered for this project.')");
+    await page.waitForSelector(".note:has-text('Approval of edit_file is remembered for this project.')");
     await page.waitForSelector(".figures");
   },
 
@@ -105,7 +105,7 @@ export const actions = {
     const page = await open();
     await start(page, "See to the list.");
     const inside = page.getByRole("group", { name: "Agent clerk" });
-    await inside.locator(".diff .added").waitFor();
+    await inside.locator(".target").waitFor();
     assert.equal(await inside.locator(".target").textContent(), "note.txt");
     await accessible(page, "approval of an agent");
     await page.locator(".call summary").first().click();

@@ -19,7 +19,7 @@ async function proxied(status, during) {
 }
 
 /** What a session shows, without what its page alone may know. */
-const shown = (page) => page.locator(".items > *").evaluateAll((all) => all.map((item) => item.textContent));
+const shown = (page) => page.locator(".list > *").evaluateAll((all) => all.map((item) => item.textContent));
 
 export const actions = {
   async restarts() {
@@ -44,7 +44,9 @@ export const actions = {
     await tell("start");
     await banner.waitFor({ state: "detached" });
     await page.waitForFunction(() => !document.body.textContent.includes("connecting again…"));
-    await page.locator(".menu summary").click();
+    await page.waitForSelector("text=This run was interrupted.");
+    assert.equal(await page.getByRole("button", { name: "Stop" }).count(), 0);
+    await accessible(page, "interrupted");
     await page.getByRole("button", { name: "Resume" }).click();
     await page.waitForFunction(() => document.querySelectorAll(".figures").length === 2);
     // Nothing is lost, and nothing is there twice: the page shows what a new one does.

@@ -1,6 +1,7 @@
 //! A server that is killed and started again while a page is open, and text as it arrives.
 
 use super::*;
+use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 use std::sync::mpsc;
 
@@ -53,17 +54,21 @@ fn live_text() {
         return;
     };
     let env = TestEnv::new();
+    // The answer starts when the page reads, and its second half comes when it has the first.
     let (go_on, waits) = mpsc::channel::<()>();
     let answer = Answer::text("The first half is here. And this: The second half is here.");
     let model = ChatServer::watched(vec![answer], move |point| {
-        if point == 1 {
-            let _ = waits.recv();
+        if point < 2 {
+            waits.recv().unwrap();
         }
     });
     let server = ApiServer::start(&env, &model, &[]);
     let mut script = browser.start(&server, "live");
+    script.stdout.until("asked\n");
+    go_on.send(()).unwrap();
+    script.types("sent\n");
     script.stdout.until("half\n");
-    drop(go_on);
+    go_on.send(()).unwrap();
     script.types("sent\n");
     let ended = script.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);

@@ -24,7 +24,7 @@ export const actions = {
     assert.ok((await page.locator(".opened").textContent()).includes("<script>alert(4)</script>"));
     await accessible(page, "conversation");
     await page.getByRole("button", { name: "Timeline" }).click();
-    assert.equal(await page.locator(".timeline tbody tr").count(), 3);
+    assert.equal(await page.locator(".timeline .call, .timeline .reply").count(), 3);
     await accessible(page, "timeline");
     // By keys alone: to the message, and back to a new session.
     await page.locator("h1").click();
@@ -58,7 +58,7 @@ export const actions = {
       const page = await open(`#/s/${argument}`);
       await page.waitForSelector("text=The end.");
       await page.waitForSelector("text=of 19,");
-      assert.ok((await page.locator(".items > *").count()) < 200);
+      assert.ok((await page.locator(".list > *").count()) < 200);
       return page;
     });
     await responsive("its views", async () => {
@@ -73,7 +73,7 @@ export const actions = {
       await page.getByRole("button", { name: "Conversation" }).click();
       // Far back, no more than some hundreds of items are there at once.
       for (let step = 0; step < 8; step += 1) await page.getByRole("button", { name: "earlier items" }).click();
-      assert.ok((await page.locator(".items > *").count()) < 700);
+      assert.ok((await page.locator(".list > *").count()) < 700);
       await page.getByRole("button", { name: "Go to the newest item" }).click();
       await page.waitForSelector("text=The end.");
       return page;
@@ -84,10 +84,11 @@ export const actions = {
   async live() {
     const page = await open();
     await start(page, "Work.");
+    await page.locator(".working").waitFor();
+    await tell("asked");
     const reply = page.locator(".reply[aria-busy=true]");
     await reply.filter({ hasText: "The first half" }).waitFor();
     assert.ok(!(await page.locator(".items").textContent()).includes("The second half"));
-    await page.locator(".working").waitFor();
     assert.equal(await page.getByRole("button", { name: "Stop" }).count(), 1);
     await tell("half");
     await page.waitForSelector(".figures");
@@ -110,7 +111,9 @@ export const actions = {
     await page.keyboard.press("w");
     await page.keyboard.press("a");
     await page.waitForSelector(".figures");
-    // By Tab alone to the views of the session, each of which shows where the focus is.
+    // The focus stays in the conversation. By Tab alone to the views of the session; each element on
+    // the way shows that it has the focus.
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute("role")), "log");
     const seen = new Set();
     const focus = () => page.evaluate(() => {
       const on = document.activeElement;
@@ -118,8 +121,8 @@ export const actions = {
       return { text: on.textContent.trim(), outline: style.outlineStyle, width: parseFloat(style.outlineWidth) };
     });
     let on = await focus();
-    for (let presses = 0; presses < 40 && on.text !== "Timeline"; presses += 1) {
-      await page.keyboard.press("Tab");
+    for (let presses = 0; presses < 20 && on.text !== "Timeline"; presses += 1) {
+      await page.keyboard.press("Shift+Tab");
       on = await focus();
       seen.add(on.text);
       assert.ok(on.outline !== "none" && on.width > 0, `${on.text} has no mark of the focus`);

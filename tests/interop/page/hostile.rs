@@ -10,7 +10,10 @@ fn hostile_files() {
         return;
     };
     let env = TestEnv::new();
-    add_suite(&env, "approval = \"never\"\n");
+    add_suite(
+        &env,
+        "approval = \"never\"\n[grants]\nartifacts = \"read-write\"\n",
+    );
     let svg = "<svg xmlns='http://www.w3.org/2000/svg' onload='window.harmed=1'><script>window.harmed=1</script></svg>";
     let html = "<!doctype html><script>window.harmed=1</script><b>bold</b>";
     let put = |name: &str, media_type: &str, text: &str| {
@@ -110,13 +113,19 @@ fn hostile_names() {
     };
     let env = TestEnv::new();
     let hostile = "<img src=x onerror='window.harmed=1'>\u{202e}";
+    let text = json!(hostile);
     env.configure(&format!(
-        "[[agent]]\nname = \"clerk\"\ndescription = {0}\n[[external]]\nname = \"outside\"\ndescription = {0}\n\
-         input-schema = \"{{\\\"type\\\": \\\"object\\\"}}\"\n",
-        json!(hostile)
+        "[[agent]]\nname = \"clerk\"\ndescription = {text}\n\
+         [[external-tool]]\nname = \"outside\"\ntitle = {text}\ndescription = {text}\n\
+         input-schema = {{ type = \"object\" }}\n"
     ));
     let mut messages = vec![json!({"role": "user", "content": hostile})];
-    messages.extend(call_messages(0, "read_file", &json!({hostile: hostile}), hostile));
+    messages.extend(call_messages(
+        0,
+        "read_file",
+        &json!({hostile: hostile}),
+        hostile,
+    ));
     messages.push(json!({"role": "assistant", "content": hostile}));
     let session = import(&env, &json!(messages));
     let model = ChatServer::start(Vec::new());
@@ -137,7 +146,12 @@ fn long_session() {
     let mut messages = vec![json!({"role": "user", "content": "Count."})];
     for number in 0..10_000 {
         let result = number.to_string();
-        messages.extend(call_messages(number, "count", &json!({"n": number}), &result));
+        messages.extend(call_messages(
+            number,
+            "count",
+            &json!({"n": number}),
+            &result,
+        ));
     }
     messages.push(json!({"role": "assistant", "content": "The end."}));
     let session = import(&env, &json!(messages));

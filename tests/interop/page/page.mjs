@@ -2,7 +2,7 @@
 // the directory with playwright-core and axe-core; PAGE_PICTURES is one for pictures of the page.
 
 import assert from "node:assert/strict";
-import { browser, faults, name } from "./browser.mjs";
+import { browser, faults, name, picture } from "./browser.mjs";
 
 const SUBJECTS = ["approvals", "connection", "conversation", "files", "hostile", "questions", "sessions"];
 
@@ -12,6 +12,10 @@ const actions = Object.assign({}, ...subjects.map(({ actions }) => actions));
 try {
   await actions[name]();
   assert.deepEqual(faults, []);
+} catch (error) {
+  const pages = browser.contexts().flatMap((context) => context.pages());
+  for (const [index, page] of pages.entries()) await picture(page, `failed-${index}`);
+  throw error;
 } finally {
   await browser.close();
 }

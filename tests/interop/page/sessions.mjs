@@ -1,6 +1,7 @@
 // The sessions as a whole: their list, names, copies and usage, and the graphs of workflows.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { accessible, argument, fits, open, picture, start } from "./browser.mjs";
 
 export const actions = {
@@ -126,7 +127,7 @@ export const actions = {
     assert.match(find("read_file")[4], /^[\d.]+ m?s of [\d.]+ (m?s|min 0 s), [\d.]+ [KM]iB of [\d.]+ MiB memory, \d+ B read, 0 B written$/);
     assert.match(find("read_file")[3], /^allowed read \S*a\.txt by \S+/);
     assert.match(find("fetch")[3], /^denied GET https:\/\/example\.com\/ by default-deny$/);
-    assert.equal(find("fetch")[1], "failed");
+    assert.equal(find("fetch")[1], "denied");
     assert.deepEqual(find("turn 1").slice(1), ["needs more turns", "", "2 calls", "11 + 7 tokens, $0.0081"]);
     assert.deepEqual(find("turn 2").slice(1), ["done", "", "", "11 + 7 tokens, $0.0081"]);
     await accessible(page, "timeline");

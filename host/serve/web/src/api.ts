@@ -12,8 +12,10 @@ const TOKEN = "agent-host-token";
 const SILENCE_MS = 35_000;
 const MAX_BACKOFF_MS = 15_000;
 
-/// A long session arrives faster than it is drawn; the page gets its turn at this interval.
-const BREATH_MS = 15;
+/// A long session arrives faster than it is drawn: it is read in pieces of so many characters, and
+/// the page gets its turn at this interval.
+const PIECE = 32 * 1024;
+const BREATH_MS = 8;
 
 /// Takes the token out of the address, so that it is neither in the history nor in a bookmark.
 export function takeToken(): void {
@@ -167,14 +169,16 @@ export function watch(
           if (done) break;
           clearTimeout(watchdog);
           watchdog = setTimeout(stop, SILENCE_MS);
-          parser.feed(value);
-          if (lines.length > 0) {
-            onLines(lines);
-            lines = [];
-          }
-          if (performance.now() - since > BREATH_MS) {
-            await new Promise((done) => setTimeout(done));
-            since = performance.now();
+          for (let at = 0; at < value.length; at += PIECE) {
+            parser.feed(value.slice(at, at + PIECE));
+            if (lines.length > 0) {
+              onLines(lines);
+              lines = [];
+            }
+            if (performance.now() - since > BREATH_MS) {
+              await new Promise((done) => setTimeout(done));
+              since = performance.now();
+            }
           }
         }
       } catch (error) {

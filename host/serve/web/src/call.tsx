@@ -85,9 +85,9 @@ function Audit({ audit }: { audit: AuditEntry[] }) {
 /// The share of its limits that a call used.
 export function used({ ms, used, limits }: CallItem): string {
   if (!limits || !used || ms === undefined) return "";
-  const memory = `${size(used.memory)} of ${size(limits.memory_bytes)} memory`;
+  const memory = `${size(used.memory)} of ${size(limits["memory-bytes"])} memory`;
   const traffic = used.in + used.out > 0 ? `, ${size(used.in)} read, ${size(used.out)} written` : "";
-  return `${duration(ms)} of ${duration(limits.deadline_ms)}, ${memory}${traffic}`;
+  return `${duration(ms)} of ${duration(limits["deadline-ms"])}, ${memory}${traffic}`;
 }
 
 /// The session of an agent, nested.
@@ -95,7 +95,7 @@ function Agent({ session }: { session: string }) {
   const { model, error } = useSession(session);
   return (
     <div class="agent">
-      {error ? <p class="error">{error.message}</p> : <Items session={session} model={{ ...model, open: null }} send={async () => {}} />}
+      {error ? <p class="error">{error.message}</p> : <Items session={session} model={{ ...model, open: null }} state={model.running ? "running" : "idle"} send={async () => {}} />}
     </div>
   );
 }

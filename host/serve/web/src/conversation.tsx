@@ -26,6 +26,11 @@ const TABS = ["conversation", "timeline", "graph", "files", "access"] as const;
 const WINDOW = 120;
 const MOST = 600;
 
+/// A batch of more lines is a part of a long session that is read from its start. It is drawn at this
+/// interval, since each drawing has other items.
+const MANY_LINES = 50;
+const CATCH_UP_MS = 120;
+
 /// Follows a session. The result changes at most once for each frame.
 export function useSession(session: string): { model: Model; connection: Connection; error: ApiError | null } {
   const [model] = useState(newModel);
@@ -34,16 +39,20 @@ export function useSession(session: string): { model: Model; connection: Connect
   const [error, setError] = useState<ApiError | null>(null);
   useEffect(() => {
     let frame = 0;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const draw = () => {
+      timer = undefined;
+      frame ||= requestAnimationFrame(() => {
+        frame = 0;
+        redraw(model.version);
+      });
+    };
     const stop = watch(
       session,
       (lines) => {
         apply(model, lines);
-        if (frame === 0) {
-          frame = requestAnimationFrame(() => {
-            frame = 0;
-            redraw(model.version);
-          });
-        }
+        if (lines.length <= MANY_LINES && timer === undefined) draw();
+        else timer ??= setTimeout(draw, CATCH_UP_MS);
       },
       (state, problem) => {
         if (state === "connecting" || state === "lost") interrupted(model);
@@ -53,6 +62,7 @@ export function useSession(session: string): { model: Model; connection: Connect
     );
     return () => {
       stop();
+      clearTimeout(timer);
       cancelAnimationFrame(frame);
     };
   }, [session, model]);
@@ -72,6 +82,10 @@ export function Conversation({ session, row, refresh }: Props) {
   const [undone, setUndone] = useState<Undone | null>(null);
   const running = row?.running ?? model.running;
   const may = useContext(RightsContext);
+  // The turn has no end, and the server, which knows no further event of it, does not run it.
+  const isOver = row !== undefined && !row.running && row.events === model.events;
+  const isRunning = model.running && !isOver;
+  const isInterrupted = model.running && isOver && !model.answered;
   // A server that is gone, or that another one has taken the place of, is told at the top.
   useEffect(() => {
     if (connection !== "connecting") void refresh();
@@ -114,12 +128,12 @@ export function Conversation({ session, row, refresh }: Props) {
               {name[0]!.toUpperCase() + name.slice(1)}
             </button>
           ))}
-          {model.running && may.send && (
+          {isRunning && may.send && (
             <button type="button" onClick={() => void act(() => post(`/sessions/${session}/cancel`))}>
               Stop
             </button>
           )}
-          <More session={session} running={running} outcome={model.outcome} act={act} undone={setUndone} />
+          <More session={session} running={running} act={act} undone={setUndone} />
         </div>
       </header>
       {problem && (
@@ -143,13 +157,19 @@ export function Conversation({ session, row, refresh }: Props) {
       ) : tab === "access" ? (
         <Explained session={session} version={model.items.length} />
       ) : (
-        <Items session={session} model={model} send={(form) => answer(session, model.open, form)} />
+        <Items
+          session={session}
+          model={model}
+          state={isRunning ? "running" : isInterrupted ? "interrupted" : "idle"}
+          resume={() => void act(() => post(`/sessions/${session}/resume`))}
+          send={(form) => answer(session, model.open, form)}
+        />
       )}
       {may.send && (
         <Composer
           label={model.open ? "Say something else instead" : "Message"}
           button="Send"
-          disabled={model.running && row?.running !== false ? "It is running." : ""}
+          disabled={isRunning ? "It is running." : ""}
           send={async (draft) => {
             await post(`/sessions/${session}/messages`, draft);
           }}
@@ -202,12 +222,11 @@ function Name({ session, row, act }: { session: string; row: SessionRow | undefi
 interface MoreProps {
   session: string;
   running: boolean;
-  outcome: string | null;
   act: Act;
   undone: (undone: Undone) => void;
 }
 
-function More({ session, running, outcome, act, undone }: MoreProps) {
+function More({ session, running, act, undone }: MoreProps) {
   const [sure, setSure] = useState(false);
   const may = useContext(RightsContext);
   const path = `/sessions/${session}`;
@@ -221,11 +240,6 @@ function More({ session, running, outcome, act, undone }: MoreProps) {
     <details class="menu">
       <summary>More</summary>
       <div>
-        {!running && (outcome === "needs-more-turns" || outcome === null) && (
-          <button type="button" onClick={() => void act(() => post(`${path}/resume`))}>
-            Resume
-          </button>
-        )}
         <button
           type="button"
           onClick={() =>
@@ -274,18 +288,34 @@ function More({ session, running, outcome, act, undone }: MoreProps) {
 interface ItemsProps {
   session: string;
   model: Model;
+  /// Interrupted is a run that was cut off: by the end of the program, or by a drain.
+  state: "running" | "interrupted" | "idle";
+  resume?: () => void;
   send: (form: AnswerForm) => Promise<void>;
 }
 
-export function Items({ session, model, send }: ItemsProps) {
+export function Items({ session, model, state, resume, send }: ItemsProps) {
+  const may = useContext(RightsContext);
   const [shown, setShown] = useState(WINDOW);
   // The number of the last item that is shown; null for the newest.
   const [last, setLast] = useState<number | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
+  // Only a user scrolls away from the end; the browser scrolls, too, when sizes become known.
+  const byUser = useRef(false);
+  const touched = () => (byUser.current = true);
+  const list = useRef<HTMLDivElement>(null);
+  // Pictures arrive and long texts are parsed later than they are put here.
   useLayoutEffect(() => {
-    if (follows.current && box.current) box.current.scrollTop = box.current.scrollHeight;
-  });
+    const toEnd = () => {
+      if (!follows.current || !box.current) return;
+      byUser.current = false;
+      box.current.scrollTop = box.current.scrollHeight;
+    };
+    const observer = new ResizeObserver(toEnd);
+    observer.observe(list.current!);
+    return () => observer.disconnect();
+  }, []);
   const end = last ?? model.items.length;
   const first = Math.max(0, end - shown);
   const showEarlier = () => {
@@ -305,17 +335,19 @@ export function Items({ session, model, send }: ItemsProps) {
       tabIndex={0}
       role="log"
       aria-label="Conversation"
+      onWheel={touched}
+      onTouchMove={touched}
+      onPointerDown={touched}
+      onKeyDown={touched}
       onScroll={(event) => {
         const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
-        follows.current = scrollHeight - scrollTop - clientHeight < 60;
+        const isAtEnd = scrollHeight - scrollTop - clientHeight < 60;
+        if (isAtEnd || byUser.current) follows.current = isAtEnd;
       }}
     >
+      <div class="list" ref={list}>
       {first > 0 && (
-        <button
-          type="button"
-          class="quiet"
-          onClick={showEarlier}
-        >
+        <button type="button" class="quiet" onClick={showEarlier}>
           Show {Math.min(first, WINDOW)} of {count(first)} earlier items
         </button>
       )}
@@ -325,16 +357,27 @@ export function Items({ session, model, send }: ItemsProps) {
         </Guarded>
       ))}
       {last !== null && (
-        <button type="button" class="quiet" onClick={showNewest}>
+        <button type="button" class="newest" onClick={showNewest}>
           Go to the newest item
         </button>
       )}
       {model.open && <RequestView key={model.open.request} continuation={model.open} send={send} />}
-      {model.running && !model.open && (
+      {state === "interrupted" && (
+        <p class="note warning" role="status">
+          This run was interrupted.{" "}
+          {may.send && resume && (
+            <button type="button" onClick={resume}>
+              Resume
+            </button>
+          )}
+        </p>
+      )}
+      {state === "running" && !model.open && (
         <p class="quiet working" role="status">
           Working…
         </p>
       )}
+      </div>
     </div>
   );
 }

@@ -9,7 +9,7 @@ import { Most } from "./most";
 import { type Section, sections } from "./sections";
 
 /// The characters of a text that are shown at first.
-const LONG = 100_000;
+const LONG = 30_000;
 
 /// The sections of a text that are shown at first.
 const SECTIONS = 200;

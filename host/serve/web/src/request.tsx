@@ -18,6 +18,15 @@ const Changes = createContext<Map<string, FileChange>>(new Map());
 export function RequestView({ continuation, send }: { continuation: Continuation; send: Send }) {
   const [changes, setChanges] = useState<Map<string, FileChange>>(new Map());
   const { session } = continuation;
+  const section = useRef<HTMLElement>(null);
+  // Who decided by keys is not sent back to the start of the page.
+  useLayoutEffect(
+    () => () => {
+      const { current } = section;
+      if (current?.contains(document.activeElement)) current.closest<HTMLElement>(".items")?.focus();
+    },
+    [],
+  );
   useEffect(() => {
     get<{ changes: { call_id: string; change: FileChange }[] }>(`/sessions/${session}/changes`)
       .then(({ changes }) => setChanges(new Map(changes.map(({ call_id, change }) => [call_id, change]))))
@@ -25,7 +34,7 @@ export function RequestView({ continuation, send }: { continuation: Continuation
       .catch(() => {});
   }, [session]);
   return (
-    <section class="request" aria-label="Waiting for you" data-request={continuation.request}>
+    <section ref={section} class="request" aria-label="Waiting for you" data-request={continuation.request}>
       <Changes.Provider value={changes}>
         <Waiting awaiting={continuation.awaiting} send={send} />
       </Changes.Provider>

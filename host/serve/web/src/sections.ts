@@ -34,7 +34,8 @@ export function sections(text: string): Section[] {
   let fence = "";
   let blank = false;
   const end = (fenced: boolean) => {
-    if (lines.length > 0) found.push(section(lines.join("\n"), fenced));
+    const text = lines.join("\n");
+    if (text.trim() !== "") found.push(section(text, fenced));
     lines = [];
   };
   for (const line of text.split("\n")) {

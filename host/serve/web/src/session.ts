@@ -76,6 +76,10 @@ export interface Model {
   open: Continuation | null;
   outcome: string | null;
   running: boolean;
+  /// Whether the last event of a turn is an answer of the model, after which nothing is left to do.
+  answered: boolean;
+  /// The number of events of the journal that were read.
+  events: number;
   /// Whether live text may have been missed: since the stream was opened, no reply has begun.
   gap: boolean;
   /// The number of changes; the view reads the model again when it grows.
@@ -83,7 +87,7 @@ export interface Model {
 }
 
 export function newModel(): Model {
-  return { items: [], calls: new Map(), limits: new Map(), reply: null, open: null, outcome: null, running: false, gap: true, version: 0 };
+  return { items: [], calls: new Map(), limits: new Map(), reply: null, open: null, outcome: null, running: false, answered: false, events: 0, gap: true, version: 0 };
 }
 
 /// Forgets the text of a reply that has not ended: what comes next of it may be missed, and a server
@@ -157,12 +161,16 @@ function live(model: Model, line: Line): void {
   }
 }
 
+/// The events that do not belong to a turn.
+const BETWEEN_TURNS = ["approval-revoked", "session-forked", "context-set", "files-restored"];
+
 function record(model: Model, seq: number, event: NonNullable<Line["event"]>): void {
   const key = `event-${seq}`;
-  const ends = event.kind === "turn-ended";
-  if (!ends && !["approval-revoked", "session-forked", "context-set", "files-restored"].includes(event.kind)) {
+  model.events = seq + 1;
+  if (event.kind !== "turn-ended" && !BETWEEN_TURNS.includes(event.kind)) {
     model.running = true;
     model.open = null;
+    model.answered = event.kind === "model-replied" && (event["reply"].tool_calls ?? []).length === 0;
   }
   switch (event.kind) {
     case "session-forked":

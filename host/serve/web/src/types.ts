@@ -131,8 +131,8 @@ export interface AuditEntry {
 
 /// Those of a call's limits that the page shows.
 export interface CallLimits {
-  deadline_ms: number;
-  memory_bytes: number;
+  "deadline-ms": number;
+  "memory-bytes": number;
 }
 
 export type Role = "viewer" | "user" | "approver" | "operator";
