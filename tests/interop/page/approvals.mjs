@@ -10,6 +10,7 @@ export const actions = {
     await page.waitForSelector(".diff .added");
     assert.deepEqual(await page.locator(".diff .removed, .diff .added").allTextContents(), ["-two\n", "+three\n"]);
     assert.equal(await page.locator(".target").textContent(), "a.txt");
+    assert.match(await page.locator(".reach").textContent(), /^The tool may reach: .*\/workspace.*no network/);
     await accessible(page, "approval");
     const other = await open(new URL(page.url()).hash);
     await other.waitForSelector(".request");

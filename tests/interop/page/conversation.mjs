@@ -24,7 +24,7 @@ export const actions = {
     assert.ok((await page.locator(".opened").textContent()).includes("<script>alert(4)</script>"));
     await accessible(page, "conversation");
     await page.getByRole("button", { name: "Timeline" }).click();
-    assert.equal(await page.locator(".timeline .call, .timeline .reply").count(), 3);
+    assert.equal(await page.locator(".timeline [data-kind=call], .timeline [data-kind=reply]").count(), 3);
     await accessible(page, "timeline");
     // By keys alone: to the message, and back to a new session.
     await page.locator("h1").click();

@@ -75,7 +75,7 @@ export const actions = {
       await page.locator(".opened pre").first().waitFor();
       const whole = page.getByRole("button", { name: "Load the whole result" });
       if (await whole.count()) await whole.click();
-      const more = page.getByRole("button", { name: "Show more (" });
+      const more = page.getByRole("button", { name: "MiB left)" });
       await more.waitFor();
       for (let times = 0; times < 3; times += 1) await more.click();
       assert.ok((await page.locator(".opened pre").last().textContent()).length < 300_000);

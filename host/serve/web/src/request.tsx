@@ -12,11 +12,28 @@ import type { AnswerForm, Awaiting, Continuation, Decision, DiffRow, FileChange,
 
 type Send = (form: AnswerForm) => Promise<void>;
 
-/// The changes of files by the calls that would make them.
-const Changes = createContext<Map<string, FileChange>>(new Map());
+/// What a call would change, and what its tool may reach.
+interface Preview {
+  change?: FileChange;
+  grants?: string[];
+}
+
+/// The previews of the calls by their ids.
+const Previews = createContext<Map<string, Preview>>(new Map());
+
+interface Shown {
+  changes: { call_id: string; change: FileChange }[];
+  reach: { call_id: string; grants: string[] }[];
+}
+
+function previews({ changes, reach }: Shown): Map<string, Preview> {
+  const all = new Map<string, Preview>(reach.map(({ call_id, grants }) => [call_id, { grants }]));
+  for (const { call_id, change } of changes) all.set(call_id, { ...all.get(call_id), change });
+  return all;
+}
 
 export function RequestView({ continuation, send }: { continuation: Continuation; send: Send }) {
-  const [changes, setChanges] = useState<Map<string, FileChange>>(new Map());
+  const [shown, setShown] = useState<Map<string, Preview>>(new Map());
   const { session } = continuation;
   const section = useRef<HTMLElement>(null);
   // Who decided by keys is not sent back to the start of the page.
@@ -28,16 +45,16 @@ export function RequestView({ continuation, send }: { continuation: Continuation
     [],
   );
   useEffect(() => {
-    get<{ changes: { call_id: string; change: FileChange }[] }>(`/sessions/${session}/changes`)
-      .then(({ changes }) => setChanges(new Map(changes.map(({ call_id, change }) => [call_id, change]))))
+    get<Shown>(`/sessions/${session}/changes`)
+      .then((found) => setShown(previews(found)))
       // The arguments are shown in any case.
       .catch(() => {});
   }, [session]);
   return (
     <section ref={section} class="request" aria-label="Waiting for you" data-request={continuation.request}>
-      <Changes.Provider value={changes}>
+      <Previews.Provider value={shown}>
         <Waiting awaiting={continuation.awaiting} send={send} />
-      </Changes.Provider>
+      </Previews.Provider>
     </section>
   );
 }
@@ -176,7 +193,7 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
   const may = (kind: string) => rights.decide && call.decisions.includes(kind);
   const remembered = (scope: Remember["scope"]) => () => decide({ type: "approve", call_id, remember: { what: "tool", scope } });
   const about = target(call.input);
-  const change = useContext(Changes).get(call_id);
+  const { change, grants = [] } = useContext(Previews).get(call_id) ?? {};
   const compared = change?.kind === "compared" ? change : undefined;
   const known = [...(compared?.shows ?? []), ...(about ? [about] : [])];
   const edit = () => {
@@ -230,6 +247,7 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
         <p class="warning">It may rewrite programs: {call.executables!.map(visible).join(", ")}</p>
       )}
       <Arguments input={call.input} without={known} />
+      {grants.length > 0 && <p class="reach quiet">The tool may reach: {grants.map(visible).join("; ")}.</p>}
       <details>
         <summary>Exact JSON, and the rule</summary>
         <JsonView value={call.input} />

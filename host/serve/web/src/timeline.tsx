@@ -36,7 +36,7 @@ export function Timeline({ model }: { model: Model }) {
         </thead>
         <tbody>
           {steps.slice(-ROWS).map((step) => (
-            <tr key={step.key} class={`step ${step.kind}`}>
+            <tr key={step.key} data-kind={step.kind}>
               <Cells step={step} />
               <td class="time">{step.kind !== "input" && step.ms !== undefined && <Time step={step} longest={longest} />}</td>
             </tr>
@@ -110,7 +110,7 @@ function CallCells({ call }: { call: CallItem }) {
           </div>
         )}
       </td>
-      <td>{used(call)}</td>
+      <td class="used">{used(call)}</td>
     </>
   );
 }
