@@ -232,7 +232,7 @@ fn acpx_cases() {
         say("One."),
         say("Two."),
         say("Three."),
-        say(" "),
+        say("There is nothing to echo."),
         say("I do not know that."),
         say("Seen."),
         Answer::calls(&[write("cancelled.txt")]),

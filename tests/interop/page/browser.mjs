@@ -95,6 +95,7 @@ export async function fits(page, where) {
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(wide <= 360, `${where} is ${wide} wide`);
   await picture(page, `${where}-phone`);
+  assert.ok(await page.getByRole("link", { name: "Back to the sessions" }).isVisible(), `${where} has no way back`);
   await page.setViewportSize(size);
 }
 

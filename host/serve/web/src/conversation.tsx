@@ -3,6 +3,7 @@
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Explained } from "./explained";
 import { ApiError, bytes, change, post, save, watch, type Connection } from "./api";
+import { Back } from "./back";
 import { Composer } from "./composer";
 import { count, cost, duration, visible } from "./format";
 import { CallView } from "./call";
@@ -113,9 +114,7 @@ export function Conversation({ session, row, refresh }: Props) {
   return (
     <div class="session">
       <header>
-        <a href="#/" class="back" aria-label="Back to the sessions">
-          ←
-        </a>
+        <Back />
         <Name session={session} row={row} act={act} />
         <span class="quiet facts">
           {connection === "lost" && <span class="warning">connecting again… </span>}

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, get } from "./api";
+import { Back } from "./back";
 import { visible } from "./format";
 import { Most } from "./most";
 import type { Tool } from "./types";
@@ -26,6 +27,7 @@ export function Tools() {
   }, []);
   return (
     <div class="tools" tabIndex={0} role="region" aria-label="Tools">
+      <Back />
       <h1>Tools</h1>
       {problem && <p class="error" role="alert">{problem}</p>}
       <h2>What they may reach</h2>
