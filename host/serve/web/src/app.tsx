@@ -93,42 +93,42 @@ export function App() {
   const session = /^#\/s\/([0-9a-f-]+)/.exec(hash)?.[1];
   return (
     <RightsContext.Provider value={rightsOf(role ?? "viewer")}>
-    <div class={`frame ${hash.length > 2 ? "has-open" : ""}`}>
-      <nav aria-label="Sessions">
-        <header>
-          <a href="#/" class="brand">
-            agent-host
-          </a>
-          <a href="#/tools">Tools</a>
-          <a href="#/usage">Usage</a>
-          <ThemeButton />
-          <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
-            ?
-          </button>
-        </header>
-        <SessionList sessions={sessions} open={session ?? ""} more={more} showMore={() => setLimit(Math.min(500, limit + 200))} />
-      </nav>
-      <main>
-        {problem && (
-          <p class="banner error" role="alert">
-            {problem.message}
-          </p>
-        )}
-        {role === null ? null : session ? (
-          <Conversation key={session} session={session} row={sessions.find((row) => row.session === session)} refresh={refresh} />
-        ) : hash === "#/tools" ? (
-          <Tools />
-        ) : hash === "#/usage" ? (
-          <Usage />
-        ) : rightsOf(role).send ? (
-          <NewSession refresh={refresh} />
-        ) : (
-          <p class="quiet empty">This token reads sessions. To send messages, open the page with one of the role user.</p>
-        )}
-      </main>
-      {loaded && <Announcer sessions={sessions} />}
-      {help && <Help close={() => setHelp(false)} />}
-    </div>
+      <div class={`frame ${hash.length > 2 ? "has-open" : ""}`}>
+        <nav aria-label="Sessions">
+          <header>
+            <a href="#/" class="brand">
+              agent-host
+            </a>
+            <a href="#/tools">Tools</a>
+            <a href="#/usage">Usage</a>
+            <ThemeButton />
+            <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
+              ?
+            </button>
+          </header>
+          <SessionList sessions={sessions} open={session ?? ""} more={more} showMore={() => setLimit(Math.min(500, limit + 200))} />
+        </nav>
+        <main>
+          {problem && (
+            <p class="banner error" role="alert">
+              {problem.message}
+            </p>
+          )}
+          {role === null ? null : session ? (
+            <Conversation key={session} session={session} row={sessions.find((row) => row.session === session)} refresh={refresh} />
+          ) : hash === "#/tools" ? (
+            <Tools />
+          ) : hash === "#/usage" ? (
+            <Usage />
+          ) : rightsOf(role).send ? (
+            <NewSession refresh={refresh} />
+          ) : (
+            <p class="quiet empty">This token reads sessions. To send messages, open the page with one of the role user.</p>
+          )}
+        </main>
+        {loaded && <Announcer sessions={sessions} />}
+        {help && <Help close={() => setHelp(false)} />}
+      </div>
     </RightsContext.Provider>
   );
 }

@@ -1,8 +1,8 @@
 // A call, its result, and the session of the agent that it started.
 
-import { useState } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
 import { bytes } from "./api";
-import { Items, useSession } from "./conversation";
+import { Items, ModelContext, useSession } from "./conversation";
 import { duration, size, visible } from "./format";
 import { Most } from "./most";
 import { LongText, OutputView } from "./output";
@@ -37,7 +37,7 @@ function Opened({ session, call }: { session: string; call: CallItem }) {
         {call.rule && ` rule ${visible(call.rule)}`}
       </p>
       {call.input && <Arguments input={call.input} />}
-      {call.child && <Agent session={call.child} />}
+      {call.child && <Agent session={call.child} call={call.id} />}
       {call.output && <OutputView session={session} output={call.output} />}
       {call.whole && <Whole session={session} digest={call.whole} />}
       {call.audit.length > 0 && <Audit audit={call.audit} />}
@@ -91,8 +91,8 @@ export function used({ ms, used, limits }: CallItem): string {
 }
 
 /// The session of an agent, nested.
-function Agent({ session }: { session: string }) {
-  const { model, error } = useSession(session);
+function Agent({ session, call }: { session: string; call: string }) {
+  const { model, error } = useSession(session, { model: useContext(ModelContext), call });
   return (
     <div class="agent">
       {error ? <p class="error">{error.message}</p> : <Items session={session} model={{ ...model, open: null }} state={model.running ? "running" : "idle"} send={async () => {}} />}

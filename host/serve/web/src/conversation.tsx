@@ -1,5 +1,6 @@
 // A session: its conversation, what it waits for, and the field for the next message.
 
+import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Explained } from "./explained";
 import { ApiError, bytes, change, post, save, watch, type Connection } from "./api";
@@ -18,7 +19,7 @@ import { apply, interrupted, newModel, type Item, type Model } from "./session";
 import { Timeline } from "./timeline";
 import { title } from "./list";
 import { UndoReport, undo, type Undone } from "./undo";
-import type { AnswerForm, Continuation, SessionRow } from "./types";
+import type { AnswerForm, Continuation, Line, SessionRow } from "./types";
 
 /// The views of a session.
 const TABS = ["conversation", "timeline", "graph", "files", "access"] as const;
@@ -32,8 +33,12 @@ const MOST = 600;
 const MANY_LINES = 50;
 const CATCH_UP_MS = 120;
 
-/// Follows a session. The result changes at most once for each frame.
-export function useSession(session: string): { model: Model; connection: Connection; error: ApiError | null } {
+/// The session that is shown, for the agents inside.
+export const ModelContext = createContext<Model>(newModel());
+
+/// Follows a session. The result changes at most once for each frame. `parent` is the session of the
+/// call that started it as an agent: what the agent does is told there as it happens.
+export function useSession(session: string, parent?: { model: Model; call: string }): { model: Model; connection: Connection; error: ApiError | null } {
   const [model] = useState(newModel);
   const [, redraw] = useState(0);
   const [connection, setConnection] = useState<Connection>("connecting");
@@ -48,13 +53,18 @@ export function useSession(session: string): { model: Model; connection: Connect
         redraw(model.version);
       });
     };
+    const onLines = (lines: Line[]) => {
+      apply(model, lines);
+      if (lines.length <= MANY_LINES && timer === undefined) draw();
+      else timer ??= setTimeout(draw, CATCH_UP_MS);
+    };
+    const follow = (call: string, line: Line) => {
+      if (call === parent?.call) onLines([line]);
+    };
+    parent?.model.followers.add(follow);
     const stop = watch(
       session,
-      (lines) => {
-        apply(model, lines);
-        if (lines.length <= MANY_LINES && timer === undefined) draw();
-        else timer ??= setTimeout(draw, CATCH_UP_MS);
-      },
+      onLines,
       (state, problem) => {
         if (state === "connecting" || state === "lost") interrupted(model);
         setConnection(state);
@@ -63,6 +73,7 @@ export function useSession(session: string): { model: Model; connection: Connect
     );
     return () => {
       stop();
+      parent?.model.followers.delete(follow);
       clearTimeout(timer);
       cancelAnimationFrame(frame);
     };
@@ -344,39 +355,41 @@ export function Items({ session, model, state, resume, send }: ItemsProps) {
         if (isAtEnd || byUser.current) follows.current = isAtEnd;
       }}
     >
-      <div class="list" ref={list}>
-      {first > 0 && (
-        <button type="button" class="quiet" onClick={showEarlier}>
-          Show {Math.min(first, WINDOW)} of {count(first)} earlier items
-        </button>
-      )}
-      {model.items.slice(first, end).map((item) => (
-        <Guarded key={item.key}>
-          <ItemView session={session} item={item} />
-        </Guarded>
-      ))}
-      {last !== null && (
-        <button type="button" class="newest" onClick={showNewest}>
-          Go to the newest item
-        </button>
-      )}
-      {model.open && <RequestView key={model.open.request} continuation={model.open} send={send} />}
-      {state === "interrupted" && (
-        <p class="note warning" role="status">
-          This run was interrupted.{" "}
-          {may.send && resume && (
-            <button type="button" onClick={resume}>
-              Resume
+      <ModelContext.Provider value={model}>
+        <div class="list" ref={list}>
+          {first > 0 && (
+            <button type="button" class="quiet" onClick={showEarlier}>
+              Show {Math.min(first, WINDOW)} of {count(first)} earlier items
             </button>
           )}
-        </p>
-      )}
-      {state === "running" && !model.open && (
-        <p class="quiet working" role="status">
-          Working…
-        </p>
-      )}
-      </div>
+          {model.items.slice(first, end).map((item) => (
+            <Guarded key={item.key}>
+              <ItemView session={session} item={item} />
+            </Guarded>
+          ))}
+          {last !== null && (
+            <button type="button" class="newest" onClick={showNewest}>
+              Go to the newest item
+            </button>
+          )}
+          {model.open && <RequestView key={model.open.request} continuation={model.open} send={send} />}
+          {state === "interrupted" && (
+            <p class="note warning" role="status">
+              This run was interrupted.{" "}
+              {may.send && resume && (
+                <button type="button" onClick={resume}>
+                  Resume
+                </button>
+              )}
+            </p>
+          )}
+          {state === "running" && !model.open && (
+            <p class="quiet working" role="status">
+              Working…
+            </p>
+          )}
+        </div>
+      </ModelContext.Provider>
     </div>
   );
 }

@@ -80,6 +80,9 @@ export interface Model {
   answered: boolean;
   /// The number of events of the journal that were read.
   events: number;
+  /// Told of the lines of agents, which come in the stream of the session that started them: the call
+  /// that started the agent, and the line as one of the agent's own session.
+  followers: Set<(call: string, line: Line) => void>;
   /// Whether live text may have been missed: since the stream was opened, no reply has begun.
   gap: boolean;
   /// The number of changes; the view reads the model again when it grows.
@@ -87,7 +90,7 @@ export interface Model {
 }
 
 export function newModel(): Model {
-  return { items: [], calls: new Map(), limits: new Map(), reply: null, open: null, outcome: null, running: false, answered: false, events: 0, gap: true, version: 0 };
+  return { items: [], calls: new Map(), limits: new Map(), reply: null, open: null, outcome: null, running: false, answered: false, events: 0, followers: new Set(), gap: true, version: 0 };
 }
 
 /// Forgets the text of a reply that has not ended: what comes next of it may be missed, and a server
@@ -102,8 +105,13 @@ export function interrupted(model: Model): void {
 
 export function apply(model: Model, lines: Line[]): void {
   for (const line of lines) {
-    // What agents do is read from their own sessions.
-    if (line.path && line.path.length > 0) continue;
+    const [call, ...path] = line.path ?? [];
+    if (call !== undefined) {
+      for (const tell of model.followers) tell(call, { ...line, path });
+      continue;
+    }
+    // An agent's events come in its own stream, too; each counts once, and in order.
+    if (line.event && line.seq !== model.events) continue;
     if (line.event) record(model, line.seq ?? 0, line.event);
     else if (line.live) live(model, line);
   }
