@@ -93,7 +93,8 @@ fn hostile_markdown() {
         "```\n".to_owned() + &"x".repeat(200_000),
         "The end.".to_owned(),
     ];
-    let mut messages = vec![json!({"role": "user", "content": "Go."})];
+    let long = "A message of the user. ".repeat(200_000);
+    let mut messages = vec![json!({"role": "user", "content": long})];
     for text in texts {
         messages.push(json!({"role": "assistant", "content": text}));
         messages.push(json!({"role": "user", "content": "Go on."}));

@@ -12,7 +12,7 @@ import { Graph } from "./graph";
 import { Files } from "./files";
 import { Guarded } from "./guarded";
 import { Markdown } from "./markdown";
-import { Parts } from "./output";
+import { Parts, Prose } from "./output";
 import { RequestView } from "./request";
 import { RightsContext } from "./rights";
 import { apply, interrupted, newModel, type Item, type Model } from "./session";
@@ -400,7 +400,7 @@ function ItemView({ session, item }: { session: string; item: Item }) {
       return (
         <article class="input" aria-label="You">
           {item.parts.map((part, index) =>
-            part.type === "text" ? <p key={index}>{visible(part.text)}</p> : <Parts key={index} session={session} parts={[part]} />,
+            part.type === "text" ? <Prose key={index} text={part.text} /> : <Parts key={index} session={session} parts={[part]} />,
           )}
           {item.by && <p class="quiet">by {visible(item.by)}</p>}
         </article>
@@ -412,7 +412,7 @@ function ItemView({ session, item }: { session: string; item: Item }) {
           {item.reasoning && (
             <details class="reasoning">
               <summary>Reasoning</summary>
-              <p>{visible(item.reasoning)}</p>
+              <Prose text={item.reasoning} />
             </details>
           )}
           <Markdown text={item.text} />

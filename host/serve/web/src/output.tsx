@@ -29,6 +29,11 @@ export function LongText({ text, language }: { text: string; language?: string }
   );
 }
 
+/// A text as a paragraph, and a long one in parts.
+export function Prose({ text }: { text: string }) {
+  return text.length > LONG ? <LongText text={text} /> : <p class="prompt">{visible(text)}</p>;
+}
+
 export function JsonView({ value }: { value: Json }) {
   const text = useMemo(() => JSON.stringify(value, null, 2), [value]);
   return <LongText text={text} language="json" />;

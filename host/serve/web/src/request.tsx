@@ -6,7 +6,7 @@ import { get } from "./api";
 import { FormFields, initial, values } from "./form";
 import { visible } from "./format";
 import { Most } from "./most";
-import { JsonView, LongText } from "./output";
+import { JsonView, LongText, Prose } from "./output";
 import { RightsContext } from "./rights";
 import type { AnswerForm, Awaiting, Continuation, Decision, DiffRow, FileChange, JsonObject, PendingCall, Question, Remember } from "./types";
 
@@ -380,7 +380,7 @@ function QuestionView({ tool, question, send }: { tool: string; question: Questi
         <legend>
           <code>{visible(tool)}</code> asks
         </legend>
-        <p class="prompt">{visible(question.prompt)}</p>
+        <Prose text={question.prompt} />
         {choices.map((choice, index) => (
           <label key={index} class="choice">
             <input
