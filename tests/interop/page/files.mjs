@@ -83,6 +83,7 @@ export const actions = {
     await start(page, "Look at these.");
     await page.waitForSelector(".figures");
     const pictures = page.locator(".input img");
+    await pictures.nth(1).waitFor();
     assert.equal(await pictures.count(), 2);
     for (const image of await pictures.all()) await image.evaluate((image) => image.decode());
     assert.deepEqual(await page.locator(".input figcaption, .input code").evaluateAll((all) => all.map((one) => one.textContent.replace(/ Save.*/, ""))), [
