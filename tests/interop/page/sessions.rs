@@ -130,7 +130,7 @@ fn theme_and_first_paint() {
     browser.run(&server, "first-paint", "");
 }
 
-/// What a call used of its limits, which rule decided, and the smallest grant for what was denied.
+/// The timeline has the used share of limits, the deciding rules, and a denied call its smallest grant.
 #[test]
 fn steps() {
     let Some(browser) = Browser::find() else {
