@@ -1,4 +1,4 @@
-//! What models, tools and files may hold.
+//! Hostile texts, names and files, and large ones: nothing runs, deceives or holds up the page.
 
 use super::*;
 use pretty_assertions::assert_eq;

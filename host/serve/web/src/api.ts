@@ -12,8 +12,8 @@ const TOKEN = "agent-host-token";
 const SILENCE_MS = 35_000;
 const MAX_BACKOFF_MS = 15_000;
 
-/// A long session arrives faster than it is drawn: it is read in pieces of so many characters, and
-/// the page gets its turn at this interval.
+/// A long session arrives faster than it is drawn: it is read in pieces of this many characters,
+/// and the page gets its turn at this interval.
 const PIECE = 32 * 1024;
 const BREATH_MS = 8;
 

@@ -12,7 +12,7 @@ import type { AnswerForm, Awaiting, Continuation, Decision, DiffRow, FileChange,
 
 type Send = (form: AnswerForm) => Promise<void>;
 
-/// What a call would change, and what its tool may reach.
+/// The change that a call would make, and the reach of its tool.
 interface Preview {
   change?: FileChange;
   grants?: string[];

@@ -10,7 +10,7 @@ export interface Section {
 /// The longest paragraph.
 const LONGEST = 4_000;
 
-/// Marks of emphasis take the parser the square of their number: so many of them about 6 ms.
+/// Marks of emphasis take the parser the square of their number: a thousand of them about 6 ms.
 const MOST_MARKS = 1_000;
 const MARKS = /[_*~`[\]<!]/g;
 
