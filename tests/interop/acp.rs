@@ -252,7 +252,7 @@ fn acpx_cases() {
     let ended = json!({"stop": "end_turn", "updates": true, "own": true});
     let refused = |code: i64, name: &str| json!({"code": code, "data": {"code": name}});
     let denied = |kind: &str| {
-        let failures = ["The user denied this call: The user rejected this call."];
+        let failures = ["The user rejected this call."];
         json!({"stop": "end_turn", "asked": [kind], "failures": failures})
     };
     let allowed = |kind: &str| json!({"stop": "end_turn", "asked": [kind], "failures": []});

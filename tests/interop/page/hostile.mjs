@@ -110,9 +110,10 @@ export const actions = {
   async "hostile-names"() {
     const page = await open(`#/s/${argument}`);
     await page.waitForSelector(".figures, .reply");
-    const hostile = "<img src=x onerror='window.harmed=1'>\\u{202e}";
+    const hostile = "<img src=x onerror='window.harmed=1'>";
     assert.equal(await page.locator("h1").evaluate((h1) => h1.firstChild.textContent), hostile);
     assert.equal(await page.locator(".sessions .title").textContent(), hostile);
+    assert.equal(await page.locator(".input").textContent(), `${hostile}\\u{202e}`);
     await page.locator(".call summary").click();
     for (const view of ["Timeline", "Graph", "Files", "Access"]) {
       await page.getByRole("button", { name: view }).click();
