@@ -1,5 +1,6 @@
 // What a user does on the page, by name: `node page.mjs NAME BASE TOKEN [ARGUMENT]`. PAGE_PACKAGES is
-// the directory with playwright-core and axe-core; PAGE_PICTURES is one for pictures of the page.
+// the directory with playwright-core and axe-core. PAGE_PICTURES is one for pictures of the page, and
+// PAGE_DIST one with a bundle that is used in place of the server's, to try a change of the page.
 
 import assert from "node:assert/strict";
 import { browser, faults, name, picture } from "./browser.mjs";
