@@ -303,7 +303,7 @@ fn mcp_servers() {
     let env = TestEnv::new();
     let script = here("it/mcp_client/server.py");
     let command = json!(["python3", script, "behaves"]);
-    env.configure(&format!(
+    env.configure(format!(
         "[[mcp]]\nname = \"s\"\ncommand = {command}\nread-only = [\"act\"]\n"
     ));
     let model = ChatServer::start(vec![

@@ -35,7 +35,6 @@ impl Browser {
         let output = self.command(server, name, argument).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{name}: {said}");
-        eprint!("{said}");
     }
 
     /// Starts what the script has under a name; it says words, and waits for lines.
@@ -76,7 +75,7 @@ fn call_messages(number: usize, tool: &str, arguments: &Value, result: &str) -> 
 fn add_suite(env: &TestEnv, more: &str) {
     let guest = here("guests/dist/conformance.wasm");
     env.write("suite.wasm", fs::read(guest).unwrap());
-    env.configure(&format!(
+    env.configure(format!(
         "[[tool]]\nname = \"suite\"\ncomponent = \"suite.wasm\"\n{more}"
     ));
 }

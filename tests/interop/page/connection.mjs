@@ -46,6 +46,8 @@ export const actions = {
     await page.waitForFunction(() => !document.body.textContent.includes("connecting again…"));
     await page.waitForSelector("text=This run was interrupted.");
     assert.equal(await page.getByRole("button", { name: "Stop" }).count(), 0);
+    // The text that the dead server sent is of no answer.
+    assert.equal(await page.locator(".reply").count(), 1);
     await accessible(page, "interrupted");
     await page.getByRole("button", { name: "Resume" }).click();
     await page.waitForFunction(() => document.querySelectorAll(".figures").length === 2);

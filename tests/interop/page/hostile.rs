@@ -86,7 +86,7 @@ fn hostile_markdown() {
         ">".repeat(50_000),
         "[".repeat(50_000),
         "### a\n\n```\nb\n```\n\n".repeat(300),
-        "- item\n".repeat(1_000)[..1_400].to_owned(),
+        "- item\n".repeat(200),
         "|".repeat(30_000),
         "- ".repeat(20_000),
         "![".repeat(20_000),
@@ -115,7 +115,7 @@ fn hostile_names() {
     let env = TestEnv::new();
     let hostile = "<img src=x onerror='window.harmed=1'>\u{202e}";
     let text = json!(hostile);
-    env.configure(&format!(
+    env.configure(format!(
         "[[agent]]\nname = \"clerk\"\ndescription = {text}\n\
          [[external-tool]]\nname = \"outside\"\ntitle = {text}\ndescription = {text}\n\
          input-schema = {{ type = \"object\" }}\n"
