@@ -30,6 +30,18 @@ impl Client {
 
     /// Runs a scenario of the script, checks every line, and returns what the client saw.
     fn run(&self, env: &TestEnv, model: &ChatServer, scenario: &str, args: &[&str]) -> Value {
+        self.run_with(env, model, scenario, args, &json!([]))
+    }
+
+    /// Runs a scenario of the script with MCP servers that the client sends.
+    fn run_with(
+        &self,
+        env: &TestEnv,
+        model: &ChatServer,
+        scenario: &str,
+        args: &[&str],
+        servers: &Value,
+    ) -> Value {
         let work = env.work().canonicalize().unwrap();
         let mut command = Command::new("node");
         env.prepare(&mut command)
@@ -37,7 +49,8 @@ impl Client {
             .args([&self.packages, Path::new(scenario), &work])
             .args([program(), "acp", "--model", "openai-compat:m"])
             .args(args)
-            .env("OPENAI_COMPAT_BASE_URL", &model.base_url);
+            .env("OPENAI_COMPAT_BASE_URL", &model.base_url)
+            .env("ACP_SERVERS", servers.to_string());
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{scenario}: {said}");
@@ -50,8 +63,14 @@ impl Client {
         seen
     }
 
-    /// Checks lines of the wire: parameters and results by the definitions of their methods.
+    /// Checks lines of the wire: parameters and results by the definitions of their methods. The
+    /// client's parameters that the agent refuses as invalid are so on purpose.
     fn check(&self, wire: &[Value]) {
+        let refused: Vec<&Value> = wire
+            .iter()
+            .filter(|line| line["message"]["error"]["code"] == -32602)
+            .map(|line| &line["message"]["id"])
+            .collect();
         let mut asked = HashMap::new();
         for line in wire {
             let (from, message) = (&line["from"], &line["message"]);
@@ -64,7 +83,9 @@ impl Client {
                 if message.get("id").is_some() {
                     asked.insert((to, message["id"].to_string()), method.to_owned());
                 }
-                self.valid(method, &["Request", "Notification"], &message["params"]);
+                if from == "agent" || !refused.contains(&&message["id"]) {
+                    self.valid(method, &["Request", "Notification"], &message["params"]);
+                }
                 continue;
             }
             let side = match to {
@@ -191,4 +212,136 @@ fn cancel() {
     let refused = json!({"code": -32602, "data": {"code": "directory-not-granted"}});
     assert_eq!(seen["refused"], refused);
     assert!(!env.work().join("a.txt").exists());
+}
+
+/// The facts of the conformance cases of `openclaw/acpx`.
+#[test]
+fn acpx_cases() {
+    let Some(client) = Client::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.configure(
+        "[[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n\
+         [[rule]]\ndecision = \"ask\"\ntool = \"read_file\"\n",
+    );
+    env.write("README.md", "hello");
+    let read = || Answer::calls(&[("read_file", json!({"path": "README.md"}))]);
+    let say = Answer::text;
+    let model = ChatServer::start(vec![
+        say("One."),
+        say("Two."),
+        say("Three."),
+        say("There is nothing to echo."),
+        say("I do not know that."),
+        say("Seen."),
+        Answer::calls(&[write("cancelled.txt")]),
+        say("Here."),
+        say("Here."),
+        say("Done."),
+        read(),
+        say("It was not read."),
+        Answer::calls(&[write("denied.txt")]),
+        say("It was not written."),
+        read(),
+        say("It says hello."),
+        Answer::calls(&[write("allowed.txt")]),
+        say("It is written."),
+    ]);
+    let seen = client.run(&env, &model, "cases", &[]);
+    let ended = json!({"stop": "end_turn", "updates": true, "own": true});
+    let refused = |code: i64, name: &str| json!({"code": code, "data": {"code": name}});
+    let denied = |kind: &str| {
+        let failures = ["The user rejected this call."];
+        json!({"stop": "end_turn", "asked": [kind], "failures": failures})
+    };
+    let allowed = |kind: &str| json!({"stop": "end_turn", "asked": [kind], "failures": []});
+    let mut background = ended.clone();
+    background["listed"] = json!(true);
+    assert_eq!(
+        seen["cases"],
+        json!({
+            "initialize.handshake": "number",
+            "session.new.basic": true,
+            "session.prompt.single_turn": ended,
+            "session.update.termination": ended,
+            "session.prompt.multi_turn": ended,
+            "session.prompt.echo_empty": ended,
+            "session.prompt.unrecognized": ended,
+            "session.prompt.structured_blocks": ended,
+            "session.cancel.in_flight": {"stop": "cancelled", "updates": true, "own": true},
+            "session.cancel.followup_prompt": ended,
+            "session.cancel.idle": ended,
+            "session.prompt.background_completion": background,
+            "errors.invalid_params": refused(-32602, "invalid-params"),
+            "errors.invalid_params.cwd_null": refused(-32602, "invalid-params"),
+            "errors.invalid_prompt_session_type": refused(-32602, "invalid-params"),
+            "errors.unknown_session": refused(-32002, "not-found"),
+            "errors.permission_denied": denied("read"),
+            "errors.permission_denied.write": denied("edit"),
+            "permissions.read.approved": allowed("read"),
+            "permissions.write.approved": allowed("edit"),
+        })
+    );
+    let written = ["cancelled.txt", "denied.txt", "allowed.txt"];
+    let written = written.map(|name| env.work().join(name).exists());
+    assert_eq!(written, [false, false, true]);
+    let sent = model.requests()[5].to_string();
+    assert!(
+        sent.contains("link.rs") && sent.contains("fn inside() {}"),
+        "{sent}"
+    );
+}
+
+/// A client names a server of the configuration by its exact command; any other is refused, and what
+/// the client would start it with is not used.
+#[test]
+fn mcp_servers() {
+    let Some(client) = Client::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let script = here("it/mcp_client/server.py");
+    let command = json!(["python3", script, "behaves"]);
+    env.configure(format!(
+        "[[mcp]]\nname = \"s\"\ncommand = {command}\nread-only = [\"act\"]\n"
+    ));
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("s_act", json!({}))]),
+        Answer::text("Acted."),
+    ]);
+    let offer = |command: &str, args: Value, env: Value| json!({"name": "any", "command": command, "args": args, "env": env});
+    let none = json!([]);
+    let refused = json!({"code": -32602, "data": {"code": "mcp-servers-refused"}});
+    let offered = [
+        (
+            offer("python3", json!([script, "behaves"]), none.clone()),
+            json!(true),
+        ),
+        (
+            offer(
+                "python3",
+                json!([script, "behaves"]),
+                json!([{"name": "LD_PRELOAD", "value": "/x.so"}]),
+            ),
+            json!(true),
+        ),
+        (
+            offer("python3", json!([script, "other"]), none.clone()),
+            refused.clone(),
+        ),
+        (
+            offer("/usr/bin/python3", json!([script, "behaves"]), none),
+            refused.clone(),
+        ),
+        (
+            json!({"type": "http", "name": "h", "url": "https://example.com/mcp", "headers": []}),
+            refused,
+        ),
+    ];
+    let (servers, expected): (Vec<Value>, Vec<Value>) = offered.into_iter().unzip();
+    let seen = client.run_with(&env, &model, "servers", &[], &json!(servers));
+    assert_eq!(seen["offered"], json!(expected));
+    assert_eq!(seen["stop"], "end_turn");
+    assert_eq!(model.tool_results(), ["did it"]);
 }

@@ -1,5 +1,9 @@
-//! The page of `agent-host serve` in a browser. `page/page.mjs` has what a user does there; the
-//! tests here have the model, the server and the end of it.
+//! The page of `agent-host serve` in a browser. `page/*.mjs` have what a user does there; the tests
+//! here have the model, the server and the end of it.
+
+mod connection;
+mod hostile;
+mod sessions;
 
 use agent_host_test_support::{
     TestEnv,
@@ -8,9 +12,11 @@ use agent_host_test_support::{
     installed::{browser_packages, here},
     of_kind,
     pictures::png,
+    running::Running,
 };
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{fs, path::PathBuf, process::Command};
 
 /// A browser, and the packages that drive it.
@@ -26,15 +32,52 @@ impl Browser {
 
     /// Does what the script has under a name, and fails where it fails.
     fn run(&self, server: &ApiServer, name: &str, argument: &str) {
-        let output = Command::new("node")
-            .arg(here("interop/page/page.mjs"))
-            .args([name, &format!("http://{}", server.address), TOKEN, argument])
-            .env("PAGE_PACKAGES", &self.packages)
-            .output()
-            .unwrap();
+        let output = self.command(server, name, argument).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{name}: {said}");
     }
+
+    /// Starts what the script has under a name; it says words, and waits for lines.
+    fn start(&self, server: &ApiServer, name: &str) -> Running {
+        Running::start(&mut self.command(server, name, ""))
+    }
+
+    fn command(&self, server: &ApiServer, name: &str, argument: &str) -> Command {
+        let mut command = Command::new("node");
+        command
+            .arg(here("interop/page/page.mjs"))
+            .args([name, &format!("http://{}", server.address), TOKEN, argument])
+            .env("PAGE_PACKAGES", &self.packages);
+        command
+    }
+}
+
+/// Imports messages in the form of OpenAI as a session, and returns its id.
+fn import(env: &TestEnv, messages: &Value) -> String {
+    env.write("messages.json", messages.to_string());
+    let imported = env.run(&["sessions", "import", "messages.json"]);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    imported.stdout.trim().to_owned()
+}
+
+/// A call of a tool, and its result, as messages.
+fn call_messages(number: usize, tool: &str, arguments: &Value, result: &str) -> [Value; 2] {
+    let id = format!("call_{number}");
+    let call = json!({"id": id, "type": "function",
+        "function": {"name": tool, "arguments": arguments.to_string()}});
+    [
+        json!({"role": "assistant", "tool_calls": [call]}),
+        json!({"role": "tool", "tool_call_id": id, "content": result}),
+    ]
+}
+
+/// Gives a tool of the conformance component to a test directory.
+fn add_suite(env: &TestEnv, more: &str) {
+    let guest = here("guests/dist/conformance.wasm");
+    env.write("suite.wasm", fs::read(guest).unwrap());
+    env.configure(format!(
+        "[[tool]]\nname = \"suite\"\ncomponent = \"suite.wasm\"\n{more}"
+    ));
 }
 
 /// Text that would run, load or deceive if any part of it were taken for markup.
@@ -115,64 +158,6 @@ fn keys_and_news() {
     assert_eq!(decisions[0]["decisions"][0]["reason"], "a bad day");
 }
 
-/// The usage of all sessions, as `stats` has it.
-#[test]
-fn usage() {
-    let Some(browser) = Browser::find() else {
-        return;
-    };
-    let env = TestEnv::new();
-    env.configure("[prices.\"openai-compat:m\"]\ninput = 100\noutput = 1000\n");
-    let model = ChatServer::start(vec![Answer::text("Hello.")]);
-    let server = ApiServer::start(&env, &model, &[]);
-    // 11 tokens for 100 dollars a million, and 7 for 1,000.
-    let total = json!(["1", "1", "11", "7", "$0.0081", "0", "0", "0", "0 ms"]);
-    browser.run(&server, "usage", &total.to_string());
-}
-
-/// The graph of a workflow that waits: nodes with their states, and a condition that is no markup.
-#[test]
-fn workflow() {
-    let Some(browser) = Browser::find() else {
-        return;
-    };
-    let env = TestEnv::new();
-    env.configure(
-        r#"
-[[agent]]
-name = "writer"
-description = "Writes."
-tools = []
-
-[[workflow]]
-name = "flow"
-[[workflow.node]]
-id = "draft"
-agent = "writer"
-next = ["publish", { to = "never", when = "draft.text == '<img src=x onerror=alert(1)>'" }]
-[[workflow.node]]
-id = "publish"
-tool = "write_file"
-input = { path = "'out.md'", content = "draft.text" }
-[[workflow.node]]
-id = "never"
-tool = "write_file"
-input = { path = "'never.md'", content = "draft.text" }
-
-[[grants.dir]]
-host = "."
-mode = "read-write"
-"#,
-    );
-    let model = ChatServer::start(vec![Answer::text("Bees hum.")]);
-    let server = ApiServer::start(&env, &model, &[]);
-    let body = json!({"workflow": "flow", "message": "go"});
-    let created = server.post("/sessions", &body).json();
-    let session = created["session"].as_str().unwrap();
-    server.events(session, None).until("turn-ended");
-    browser.run(&server, "workflow", session);
-}
-
 /// A question of the model is answered by several of its choices.
 #[test]
 fn question() {
@@ -203,9 +188,7 @@ fn form() {
         return;
     };
     let env = TestEnv::new();
-    let guest = here("guests/dist/conformance.wasm");
-    env.write("suite.wasm", fs::read(guest).unwrap());
-    env.configure("[[tool]]\nname = \"suite\"\ncomponent = \"suite.wasm\"\n");
+    add_suite(&env, "");
     let schema = json!({
         "type": "object",
         "properties": {
@@ -275,48 +258,163 @@ fn files_and_access() {
     browser.run(&server, "files-and-access", "");
 }
 
-/// A session is named, copied, exported and deleted.
+/// All calls are approved at once; then one is remembered for the session, and one for the project.
 #[test]
-fn management() {
+fn remembered_approvals() {
     let Some(browser) = Browser::find() else {
         return;
     };
     let env = TestEnv::new();
-    let model = ChatServer::start(vec![Answer::text("Hello.")]);
-    let server = ApiServer::start(&env, &model, &[]);
-    browser.run(&server, "management", "");
-    let rows = server.get("/sessions").json();
-    let names: Vec<_> = rows["sessions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row["name"].clone())
+    let write = |path: &str| ("write_file", json!({"path": path, "content": "new"}));
+    let model = ChatServer::start(vec![
+        Answer::calls(&[write("a.txt"), write("b.txt")]),
+        Answer::calls(&[write("c.txt")]),
+        Answer::calls(&[
+            write("d.txt"),
+            (
+                "edit_file",
+                json!({"path": "a.txt", "old": "new", "new": "newer"}),
+            ),
+        ]),
+        Answer::text("Written."),
+    ]);
+    let server = ApiServer::start(&env, &model, &["--write"]);
+    browser.run(&server, "remember", "");
+    let read = |name: &str| fs::read_to_string(env.work().join(name)).unwrap();
+    let written = ["a.txt", "b.txt", "c.txt", "d.txt"].map(read);
+    assert_eq!(written, ["newer", "new", "new", "new"]);
+    let events = env.events();
+    let remembered = of_kind(&events, "approval-remembered").into_iter();
+    let remembered: Vec<Value> = remembered
+        .map(|event| json!([event["rule"]["tool"], event["scope"]]))
         .collect();
-    assert_eq!(names, [json!(null)]);
+    assert_eq!(
+        remembered,
+        [
+            json!(["write_file", "session"]),
+            json!(["edit_file", "project"])
+        ]
+    );
 }
 
-/// A session of 10,000 calls shows its end first; the script prints the longest task of the
-/// main thread.
+/// Each role is offered what it may do: a decision for the project is the operator's.
 #[test]
-fn long_session() {
+fn roles() {
     let Some(browser) = Browser::find() else {
         return;
     };
     let env = TestEnv::new();
-    let mut messages = vec![json!({"role": "user", "content": "Count."})];
-    for number in 0..10_000 {
-        let id = format!("call_{number}");
-        let call = json!({"id": id, "type": "function",
-            "function": {"name": "count", "arguments": format!("{{\"n\":{number}}}")}});
-        messages.push(json!({"role": "assistant", "tool_calls": [call]}));
-        messages.push(json!({"role": "tool", "tool_call_id": id, "content": number.to_string()}));
-    }
-    messages.push(json!({"role": "assistant", "content": "The end."}));
-    env.write("messages.json", json!(messages).to_string());
-    let imported = env.run(&["sessions", "import", "messages.json"]);
-    let session = imported.stdout.trim().to_owned();
-    assert_eq!(imported.code, Some(0), "{imported:?}");
-    let model = ChatServer::start(Vec::new());
+    let model = ChatServer::start(vec![Answer::calls(&[(
+        "write_file",
+        json!({"path": "a.txt", "content": "new"}),
+    )])]);
+    let server = ApiServer::start(&env, &model, &["--write"]);
+    let session = server.create("Write.");
+    server.events(&session, None).until("turn-ended");
+    let create = |role: &str| {
+        let made = env.run(&[
+            "serve",
+            "token",
+            "create",
+            &format!("a-{role}"),
+            "--role",
+            role,
+        ]);
+        assert_eq!(made.code, Some(0), "{made:?}");
+        made.stdout.trim().to_owned()
+    };
+    let tokens: serde_json::Map<String, Value> = ["viewer", "user", "approver", "operator"]
+        .into_iter()
+        .map(|role| (role.to_owned(), create(role).into()))
+        .collect();
+    let argument = json!({"session": session, "tokens": tokens});
+    browser.run(&server, "roles", &argument.to_string());
+}
+
+/// An agent's session is nested in its call, and its approval is in that of the one that started it.
+#[test]
+fn agents() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.configure(
+        r#"
+agents = ["clerk"]
+[[agent]]
+name = "clerk"
+description = "Reads and writes files."
+tools = ["read_file", "write_*"]
+[[grants.dir]]
+host = "."
+mode = "read-write"
+"#,
+    );
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("agent_clerk", json!({"instructions": "see to the list"}))]),
+        Answer::calls(&[(
+            "write_file",
+            json!({"path": "note.txt", "content": "hello"}),
+        )]),
+        Answer::text("Seen to."),
+        Answer::text("It is done."),
+    ]);
     let server = ApiServer::start(&env, &model, &[]);
-    browser.run(&server, "long-session", &session);
+    browser.run(&server, "agents", "");
+    let written = fs::read_to_string(env.work().join("note.txt")).unwrap();
+    assert_eq!(written, "hello");
+}
+
+/// A question is answered in one window and closed in the other.
+#[test]
+fn question_in_two_windows() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let question = json!({"question": "Which?", "choices": ["red", "green"]});
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("ask_user", json!({"questions": [question]}))]),
+        Answer::text("Noted."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "question-in-two-windows", "");
+    let events = env.events();
+    let answers = of_kind(&events, "answer-received");
+    assert_eq!(answers[0]["answer"], json!({"type": "choice", "index": 1}));
+    assert_eq!(answers.len(), 1);
+}
+
+/// Files of the dialog, the clipboard and of drag and drop reach the model.
+#[test]
+fn attachments() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let image = env.write("p.png", png(20, 10));
+    let model = ChatServer::start(vec![Answer::text("Seen.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "attachments", image.to_str().unwrap());
+    let request = model.requests().remove(0).to_string();
+    let image = STANDARD.encode(png(20, 10));
+    assert_eq!(request.matches(&image).count(), 2);
+    assert!(request.contains("from the dialog"), "{request}");
+}
+
+/// The main task of a user by keys alone.
+#[test]
+fn keyboard_alone() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let input = json!({"path": "a.txt", "content": "new"});
+    let model = ChatServer::start(vec![
+        Answer::calls(&[("write_file", input)]),
+        Answer::text("Written."),
+    ]);
+    let server = ApiServer::start(&env, &model, &["--write"]);
+    browser.run(&server, "by-keyboard", "");
+    assert!(env.work().join("a.txt").exists());
 }

@@ -459,6 +459,7 @@ fn configuration_and_health_are_described() {
         health["model"],
         json!({"provider": "openai-compat", "model": "m"})
     );
+    assert_eq!(health["role"], "operator");
     assert_eq!(server.get("/ready").status, 200);
     assert_eq!(
         json!([server.get("/agents").json()["agents"][0]]),

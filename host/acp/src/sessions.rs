@@ -4,7 +4,7 @@
 use crate::{
     agent::AcpAgent,
     updates::Transcript,
-    wire::{ErrorCode, ListSessions, OfSession, OpenSession, RpcError},
+    wire::{ErrorCode, ListSessions, OfSession, OfferedServer, OpenSession, RpcError},
 };
 use agent_host_app::{
     HostError,
@@ -293,13 +293,31 @@ impl AcpAgent {
                 "`additionalDirectories` are not granted by a client; grant them in agent.toml or with --grant",
             ));
         }
-        if !request.mcp_servers.is_empty() {
-            return Err(RpcError::new(
+        self.check_servers(&request.mcp_servers)
+    }
+
+    /// Checks that the servers of a client are configured: it may name a server that runs in any
+    /// case, and starts none.
+    fn check_servers(&self, offered: &[OfferedServer]) -> Result<(), RpcError> {
+        let servers = self.host.registry().servers();
+        let is_configured = |offered: &OfferedServer| {
+            let identity = offered.identity();
+            let is_it = |identity: String| {
+                let mut servers = servers.iter();
+                servers.any(|entry| entry.server.config().reach.identity() == identity)
+            };
+            identity.is_some_and(is_it)
+        };
+        match offered.iter().find(|offered| !is_configured(offered)) {
+            None => Ok(()),
+            Some(refused) => Err(RpcError::new(
                 ErrorCode::McpServersRefused,
-                "`mcpServers` would run programs by the authority of the client; configure them under [[mcp]] in agent.toml, and let the client send none",
-            ));
+                format!(
+                    "the MCP server `{}` of `mcpServers` is not configured, and would run by the authority of the client; configure its exact command or `url` under [[mcp]] in agent.toml, or let the client not send it",
+                    refused.name.escape_debug()
+                ),
+            )),
         }
-        Ok(())
     }
 
     async fn check_open(&self, request: &OpenSession) -> Result<SessionInfo, RpcError> {

@@ -245,12 +245,38 @@ impl<'de> Deserialize<'de> for ClientCapabilities {
 pub(crate) struct OpenSession {
     pub(crate) cwd: String,
     #[serde(default)]
-    pub(crate) mcp_servers: Vec<Value>,
+    pub(crate) mcp_servers: Vec<OfferedServer>,
     #[serde(default)]
     pub(crate) additional_directories: Vec<String>,
     /// Absent for a new one.
     #[serde(default)]
     pub(crate) session_id: String,
+}
+
+/// An MCP server that a client wants to be used: a command, or an address. The name, the environment
+/// and the header fields that the client gives it are not read: the configuration has them.
+#[derive(Debug, Deserialize)]
+pub(crate) struct OfferedServer {
+    pub(crate) name: String,
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    url: Option<String>,
+}
+
+impl OfferedServer {
+    /// Returns the identity by which `agent.lock` pins such a server: the address, or the command
+    /// line as a JSON array. None for a server of a transport that is not known.
+    pub(crate) fn identity(&self) -> Option<String> {
+        match (&self.command, &self.url) {
+            (Some(command), None) => {
+                let line = std::iter::once(command).chain(&self.args);
+                Some(Value::from_iter(line.map(String::as_str)).to_string())
+            }
+            (None, Some(url)) => Some(url.clone()),
+            _ => None,
+        }
+    }
 }
 
 /// `session/list`.

@@ -93,6 +93,11 @@ impl Caller {
         name.to_owned()
     }
 
+    /// Returns the role.
+    pub(crate) fn role(&self) -> AccessRole {
+        self.role
+    }
+
     /// Checks that the caller has a role.
     pub(crate) fn require(&self, role: AccessRole) -> Result<(), Problem> {
         match role.problem_code() {

@@ -2,6 +2,7 @@
 
 use crate::{
     Service,
+    access::Caller,
     problem::{Problem, ProblemCode},
 };
 use agent_host_types::model::Provenance;
@@ -16,18 +17,24 @@ pub(crate) struct Health {
     version: &'static str,
     /// The model of the agent of the file's top level.
     model: Provenance,
+    /// The role of the request's token.
+    role: &'static str,
 }
 
 /// Answers while the server runs.
-pub(crate) async fn health(State(service): State<Service>) -> Json<Health> {
+pub(crate) async fn health(State(service): State<Service>, caller: Caller) -> Json<Health> {
     Json(Health {
         version: env!("CARGO_PKG_VERSION"),
         model: service.host.model().provenance(),
+        role: caller.role().as_str(),
     })
 }
 
 /// Answers if the journal can be read and runs can start.
-pub(crate) async fn ready(State(service): State<Service>) -> Result<Json<Health>, Problem> {
+pub(crate) async fn ready(
+    State(service): State<Service>,
+    caller: Caller,
+) -> Result<Json<Health>, Problem> {
     if !service.runs.is_open() {
         return Err(Problem::new(
             ProblemCode::ShuttingDown,
@@ -35,5 +42,5 @@ pub(crate) async fn ready(State(service): State<Service>) -> Result<Json<Health>
         ));
     }
     service.host.store().approvals().await?;
-    Ok(health(State(service)).await)
+    Ok(health(State(service), caller).await)
 }

@@ -2,14 +2,14 @@
 
 use crate::{
     Service,
-    access::Caller,
+    access::{AccessRole, Caller},
     create::idempotency_key,
     input::AnswerBody,
     problem::{Problem, ProblemCode},
     routes::{JsonObject, Path, session_id},
     sessions::{Accepted, run_input},
 };
-use agent_host_app::FileChange;
+use agent_host_app::{FileChange, grant_lines};
 use agent_host_types::{
     continuation::{Awaiting, Continuation, PendingCall},
     event::Event,
@@ -29,12 +29,23 @@ pub(crate) struct Requests {
     requests: Vec<Continuation>,
 }
 
-/// The changes that the calls of the open request would make to files. A call that is not here
-/// writes no text, or too much of it.
-#[derive(Debug, Serialize, JsonSchema)]
+/// The changes that the calls of the open request would make to files, and what their tools may
+/// reach. A call without a change writes no text, or too much of it.
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Changes {
     /// The changes.
     changes: Vec<CallChange>,
+    /// The grants of the calls' tools; empty for a token that may not decide about calls.
+    reach: Vec<CallReach>,
+}
+
+/// The grants of a call's tool.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CallReach {
+    /// The call.
+    call_id: CallId,
+    /// A line for each grant, and one each for no files and no network.
+    grants: Vec<String>,
 }
 
 /// The change that a call would make to a file.
@@ -62,6 +73,7 @@ pub(crate) async fn list(
 /// read it.
 pub(crate) async fn changes(
     State(service): State<Service>,
+    caller: Caller,
     Path(session): Path<String>,
 ) -> Result<Json<Changes>, Problem> {
     let session = session_id(&session)?;
@@ -71,14 +83,21 @@ pub(crate) async fn changes(
         waiting_calls(continuation, &mut calls);
     }
     let registry = service.host.registry();
-    let mut changes = Vec::new();
+    let is_decider = caller.role() >= AccessRole::Approver;
+    let mut shown = Changes::default();
     for call in calls {
+        if let Some(component) = registry.component_of(&call.tool).filter(|_| is_decider) {
+            shown.reach.push(CallReach {
+                call_id: call.call_id.clone(),
+                grants: grant_lines(&component.grants),
+            });
+        }
         if let Some(change) = registry.file_change(&call.tool, &call.input).await {
             let call_id = call.call_id;
-            changes.push(CallChange { call_id, change });
+            shown.changes.push(CallChange { call_id, change });
         }
     }
-    Ok(Json(Changes { changes }))
+    Ok(Json(shown))
 }
 
 /// Collects the calls that wait for approval.

@@ -3,6 +3,7 @@
 // wire. Arguments: the directory of the packages, a scenario, the working directory, the program and
 // its arguments.
 import { spawn } from "node:child_process";
+import { cases } from "./cases.mjs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { Readable, Writable } from "node:stream";
@@ -46,6 +47,8 @@ const client = acp
   .client({ name: "test" })
   .onNotification(acp.methods.client.session.update, ({ params }) => {
     updates.push(params.update);
+    // Not a part of the update, and not of its JSON.
+    Object.defineProperty(params.update, "of", { value: params.sessionId });
   })
   .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
     permissions.push(params);
@@ -84,6 +87,22 @@ const scenarios = {
   /** A question of the model, as a form. */
   async question(ctx, sessionId) {
     seen.stop = (await ctx.request(session.prompt, { sessionId, prompt: text("Ask.") })).stopReason;
+  },
+  /** The cases of a conformance suite. */
+  async cases(ctx, sessionId) {
+    const untilAsked = () => new Promise((resolve) => (asked = resolve));
+    seen.cases = await cases({ ctx, methods: acp.methods.agent, seen, cwd, sessionId, choices, untilAsked });
+  },
+  /** A configured MCP server is named by the client, and another one refused. */
+  async servers(ctx, sessionId) {
+    const servers = JSON.parse(process.env.ACP_SERVERS);
+    const offer = (server) => ctx.request(session.new, { cwd, mcpServers: [server] });
+    seen.offered = [];
+    for (const server of servers) {
+      const made = offer(server).then(({ sessionId }) => sessionId.length > 0);
+      seen.offered.push(await made.catch(({ code, data }) => ({ code, data })));
+    }
+    seen.stop = (await ctx.request(session.prompt, { sessionId, prompt: text("Act.") })).stopReason;
   },
   /** The turn is cancelled while a permission waits; errors have codes. */
   async cancel(ctx, sessionId) {

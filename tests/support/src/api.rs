@@ -70,20 +70,22 @@ impl Response {
 impl ApiServer {
     /// Starts a server on a free port of loopback, with the model of a chat server.
     pub fn start(env: &TestEnv, model: &ChatServer, args: &[&str]) -> Self {
-        let args = [
-            &[
-                "serve",
-                "--http",
-                "127.0.0.1:0",
-                "--model",
-                "openai-compat:m",
-            ],
-            args,
-        ];
-        let mut command = env.command(&args.concat());
+        Self::start_at("127.0.0.1:0", TOKEN, env, model, args)
+    }
+
+    /// Starts a server on an address, with a token of its own.
+    pub fn start_at(
+        address: &str,
+        token: &str,
+        env: &TestEnv,
+        model: &ChatServer,
+        args: &[&str],
+    ) -> Self {
+        let own = ["serve", "--http", address, "--model", "openai-compat:m"];
+        let mut command = env.command(&[&own, args].concat());
         command
             .env("OPENAI_COMPAT_BASE_URL", &model.base_url)
-            .env(VARIABLE, TOKEN);
+            .env(VARIABLE, token);
         let mut running = Running::start(&mut command);
         let line = running.stderr.line_with("http://");
         let (_, rest) = line.split_once("http://").unwrap();

@@ -1,17 +1,21 @@
 // Requests to the API. The token comes with the address, and stays in this tab.
 
 import { createParser } from "eventsource-parser";
+import { visible } from "./format";
 import type { Line } from "./types";
 
 const API = "/api/v1";
+const JSON_TYPE = "application/json";
 const TOKEN = "agent-host-token";
 
 /// Heartbeats come every 15 s; a stream that misses two of them is dead.
 const SILENCE_MS = 35_000;
 const MAX_BACKOFF_MS = 15_000;
 
-/// A long session arrives faster than it is drawn; the page gets its turn at this interval.
-const BREATH_MS = 15;
+/// A long session arrives faster than it is drawn: it is read in pieces of this many characters,
+/// and the page gets its turn at this interval.
+const PIECE = 32 * 1024;
+const BREATH_MS = 8;
 
 /// Takes the token out of the address, so that it is neither in the history nor in a bookmark.
 export function takeToken(): void {
@@ -44,8 +48,7 @@ async function send(
   method: string,
   path: string,
   body?: unknown,
-  signal?: AbortSignal,
-  more: Record<string, string> = {},
+  { signal, more = {}, answers = "" }: { signal?: AbortSignal; more?: Record<string, string>; answers?: string } = {},
 ): Promise<Response> {
   const headers: Record<string, string> = {
     ...more,
@@ -62,15 +65,27 @@ async function send(
     if (signal?.aborted) throw error;
     throw new ApiError(0, "unreachable", "The server does not answer. Is `agent-host serve` still running?");
   }
-  if (response.ok) return response;
-  throw await problem(response);
+  if (!response.ok) throw await problem(response);
+  if (answers && !(response.headers.get("content-type") ?? "").startsWith(answers)) throw foreign(response);
+  return response;
+}
+
+/// Something else than agent-host answered: a proxy's page of an error or for signing in.
+function foreign(response: Response): ApiError {
+  const type = (response.headers.get("content-type") ?? "nothing").split(";")[0];
+  return new ApiError(
+    response.status,
+    "foreign-answer",
+    `Not agent-host answered, but something before it, such as a proxy: ${visible(type ?? "")} with the status ${response.status}.`,
+  );
 }
 
 async function problem(response: Response): Promise<ApiError> {
-  if (response.status === 401) {
-    return new ApiError(401, "unauthorized", "The token is missing or wrong. Open the link that `agent-host serve` printed.");
-  }
   const type = response.headers.get("content-type") ?? "";
+  if (response.status === 401 && !type.startsWith("text/html")) {
+    return new ApiError(401, "unauthorized", "The token is missing or wrong; a server that was started again may have another one. Open the link that `agent-host serve` printed.");
+  }
+  if (type.startsWith("text/html")) return foreign(response);
   const text = await response.text();
   if (type.startsWith("application/problem+json")) {
     const { code, detail } = JSON.parse(text);
@@ -80,14 +95,16 @@ async function problem(response: Response): Promise<ApiError> {
 }
 
 export async function get<T>(path: string): Promise<T> {
-  return (await send("GET", path)).json() as Promise<T>;
+  return (await send("GET", path, undefined, { answers: JSON_TYPE })).json() as Promise<T>;
 }
 
 /// Posts a body. A request with a key is carried out once, however often it is sent.
 export async function post<T>(path: string, body: unknown = {}, key?: string): Promise<T> {
-  const response = await send("POST", path, body, undefined, key ? { "Idempotency-Key": key } : {});
-  const text = await response.text();
-  return (text === "" ? undefined : JSON.parse(text)) as T;
+  const more: Record<string, string> = key ? { "Idempotency-Key": key } : {};
+  const response = await send("POST", path, body, { more });
+  if (response.headers.get("content-type") === null) return undefined as T;
+  if (!response.headers.get("content-type")!.startsWith(JSON_TYPE)) throw foreign(response);
+  return response.json() as Promise<T>;
 }
 
 export async function change(method: "PATCH" | "DELETE", path: string, body?: unknown): Promise<void> {
@@ -109,7 +126,8 @@ export function save(name: string, data: ArrayBuffer): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-export type Connection = "connecting" | "open" | "lost";
+/// The state of a stream: one that is lost is opened again, and one that is refused is not.
+export type Connection = "connecting" | "open" | "lost" | "refused";
 
 /// Reads the stream of a session until it is stopped. A connection that ends or falls silent is
 /// opened again behind the last event that was seen.
@@ -129,7 +147,10 @@ export function watch(
       stopped.signal.addEventListener("abort", stop);
       let watchdog = setTimeout(stop, SILENCE_MS);
       try {
-        const response = await send("GET", `/sessions/${session}/events?from=${from}`, undefined, attempt.signal);
+        const response = await send("GET", `/sessions/${session}/events?from=${from}`, undefined, {
+          signal: attempt.signal,
+          answers: "text/event-stream",
+        });
         onState("open");
         failures = 0;
         let lines: Line[] = [];
@@ -148,19 +169,22 @@ export function watch(
           if (done) break;
           clearTimeout(watchdog);
           watchdog = setTimeout(stop, SILENCE_MS);
-          parser.feed(value);
-          if (lines.length > 0) {
-            onLines(lines);
-            lines = [];
-          }
-          if (performance.now() - since > BREATH_MS) {
-            await new Promise((done) => setTimeout(done));
-            since = performance.now();
+          for (let at = 0; at < value.length; at += PIECE) {
+            parser.feed(value.slice(at, at + PIECE));
+            if (lines.length > 0) {
+              onLines(lines);
+              lines = [];
+            }
+            if (performance.now() - since > BREATH_MS) {
+              await new Promise((done) => setTimeout(done));
+              since = performance.now();
+            }
           }
         }
       } catch (error) {
-        if (error instanceof ApiError && [401, 403, 404].includes(error.status)) {
-          onState("lost", error);
+        const refused = error instanceof ApiError && error.code !== "foreign-answer" && [401, 403, 404].includes(error.status);
+        if (refused) {
+          onState("refused", error);
           return;
         }
       } finally {

@@ -1,15 +1,16 @@
 // The frame: the list of sessions beside what is open, and the keys that work everywhere.
 
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { Announcer } from "./announcer";
 import { ApiError, get, hasToken, setToken, takeToken } from "./api";
 import { Conversation } from "./conversation";
 import { Help } from "./help";
 import { NewSession } from "./new";
 import { SessionList } from "./list";
+import { RightsContext, rightsOf } from "./rights";
 import { applyTheme, theme, type Theme } from "./theme";
 import { Tools } from "./tools";
-import type { SessionRow } from "./types";
+import type { Role, SessionRow } from "./types";
 import { Usage } from "./usage";
 
 /// Sessions change without this page; the list is read again at this interval.
@@ -28,9 +29,15 @@ export function App() {
   const [more, setMore] = useState(false);
   const [problem, setProblem] = useState<ApiError | null>(null);
   const [help, setHelp] = useState(false);
+  const [role, setRole] = useState<Role | null>(null);
+  const isKnown = useRef(false);
 
   const refresh = useCallback(async () => {
     try {
+      if (!isKnown.current) {
+        setRole((await get<{ role: Role }>("/health")).role);
+        isKnown.current = true;
+      }
       const page = await get<Page>(`/sessions?limit=${limit}`);
       setSessions(page.sessions);
       setLoaded(true);
@@ -38,6 +45,8 @@ export function App() {
       setProblem(null);
     } catch (error) {
       setProblem(error as ApiError);
+      // The next token may have another role.
+      if ((error as ApiError).status === 401) isKnown.current = false;
     }
   }, [limit]);
 
@@ -83,40 +92,44 @@ export function App() {
   if (!hasToken() || problem?.status === 401) return <SignIn problem={problem} retry={refresh} />;
   const session = /^#\/s\/([0-9a-f-]+)/.exec(hash)?.[1];
   return (
-    <div class={`frame ${hash.length > 2 ? "has-open" : ""}`}>
-      <nav aria-label="Sessions">
-        <header>
-          <a href="#/" class="brand">
-            agent-host
-          </a>
-          <a href="#/tools">Tools</a>
-          <a href="#/usage">Usage</a>
-          <ThemeButton />
-          <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
-            ?
-          </button>
-        </header>
-        <SessionList sessions={sessions} open={session ?? ""} more={more} showMore={() => setLimit(Math.min(500, limit + 200))} />
-      </nav>
-      <main>
-        {problem && (
-          <p class="banner error" role="alert">
-            {problem.message}
-          </p>
-        )}
-        {session ? (
-          <Conversation key={session} session={session} row={sessions.find((row) => row.session === session)} refresh={refresh} />
-        ) : hash === "#/tools" ? (
-          <Tools />
-        ) : hash === "#/usage" ? (
-          <Usage />
-        ) : (
-          <NewSession refresh={refresh} />
-        )}
-      </main>
-      {loaded && <Announcer sessions={sessions} />}
-      {help && <Help close={() => setHelp(false)} />}
-    </div>
+    <RightsContext.Provider value={rightsOf(role ?? "viewer")}>
+      <div class={`frame ${hash.length > 2 ? "has-open" : ""}`}>
+        <nav aria-label="Sessions">
+          <header>
+            <a href="#/" class="brand">
+              agent-host
+            </a>
+            <a href="#/tools">Tools</a>
+            <a href="#/usage">Usage</a>
+            <ThemeButton />
+            <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
+              ?
+            </button>
+          </header>
+          <SessionList sessions={sessions} open={session ?? ""} more={more} showMore={() => setLimit(Math.min(500, limit + 200))} />
+        </nav>
+        <main>
+          {problem && (
+            <p class="banner error" role="alert">
+              {problem.message}
+            </p>
+          )}
+          {role === null ? null : session ? (
+            <Conversation key={session} session={session} row={sessions.find((row) => row.session === session)} refresh={refresh} />
+          ) : hash === "#/tools" ? (
+            <Tools />
+          ) : hash === "#/usage" ? (
+            <Usage />
+          ) : rightsOf(role).send ? (
+            <NewSession refresh={refresh} />
+          ) : (
+            <p class="quiet empty">This token reads sessions. To send messages, open the page with one of the role user.</p>
+          )}
+        </main>
+        {loaded && <Announcer sessions={sessions} />}
+        {help && <Help close={() => setHelp(false)} />}
+      </div>
+    </RightsContext.Provider>
   );
 }
 

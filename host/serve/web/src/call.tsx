@@ -1,12 +1,14 @@
 // A call, its result, and the session of the agent that it started.
 
-import { useState } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
 import { bytes } from "./api";
-import { Items, useSession } from "./conversation";
-import { duration, visible } from "./format";
+import { Items, ModelContext, useSession } from "./conversation";
+import { duration, size, visible } from "./format";
+import { Most } from "./most";
 import { LongText, OutputView } from "./output";
 import { Arguments, target } from "./request";
 import type { CallItem } from "./session";
+import type { AuditEntry } from "./types";
 
 export function CallView({ session, call }: { session: string; call: CallItem }) {
   const [open, setOpen] = useState(false);
@@ -35,19 +37,11 @@ function Opened({ session, call }: { session: string; call: CallItem }) {
         {call.rule && ` rule ${visible(call.rule)}`}
       </p>
       {call.input && <Arguments input={call.input} />}
-      {call.child && <Agent session={call.child} />}
+      {call.child && <Agent session={call.child} call={call.id} />}
       {call.output && <OutputView session={session} output={call.output} />}
       {call.whole && <Whole session={session} digest={call.whole} />}
-      {call.audit.length > 0 && (
-        <ul class="audit" aria-label="What it asked for">
-          {call.audit.map((entry, index) => (
-            <li key={index} class={entry.verdict}>
-              {entry.verdict} <code>{visible(entry.request)}</code>
-              {entry.count > 1 && ` ×${entry.count}`} <span class="quiet">{visible(entry.rule)}</span>
-            </li>
-          ))}
-        </ul>
-      )}
+      {call.audit.length > 0 && <Audit audit={call.audit} />}
+      {call.limits && <p class="quiet">Used {used(call)}.</p>}
       {call.stdio && (
         <details>
           <summary>Its output streams</summary>
@@ -58,12 +52,50 @@ function Opened({ session, call }: { session: string; call: CallItem }) {
   );
 }
 
+/// The requests that are shown at first.
+const REQUESTS = 50;
+
+function Audit({ audit }: { audit: AuditEntry[] }) {
+  return (
+    <Most
+      items={audit}
+      step={REQUESTS}
+      within={(entries) => (
+        <ul class="audit" aria-label="What it asked for">
+          {entries}
+        </ul>
+      )}
+      show={(entry, index) => (
+        <li key={index} class={entry.verdict}>
+          {entry.verdict} <code>{visible(entry.request)}</code>
+          {entry.count > 1 && ` ×${entry.count}`} <span class="quiet">{visible(entry.rule)}</span>
+          {entry.grant && (
+            <details>
+              <summary>What would allow it</summary>
+              <p class="quiet">The smallest grant, for agent.toml:</p>
+              <pre tabIndex={0}>{visible(entry.grant)}</pre>
+            </details>
+          )}
+        </li>
+      )}
+    />
+  );
+}
+
+/// The share of its limits that a call used.
+export function used({ ms, used, limits }: CallItem): string {
+  if (!limits || !used || ms === undefined) return "";
+  const memory = `${size(used.memory)} of ${size(limits["memory-bytes"])} memory`;
+  const traffic = used.in + used.out > 0 ? `, ${size(used.in)} read, ${size(used.out)} written` : "";
+  return `${duration(ms)} of ${duration(limits["deadline-ms"])}, ${memory}${traffic}`;
+}
+
 /// The session of an agent, nested.
-function Agent({ session }: { session: string }) {
-  const { model, error } = useSession(session);
+function Agent({ session, call }: { session: string; call: string }) {
+  const { model, error } = useSession(session, { model: useContext(ModelContext), call });
   return (
     <div class="agent">
-      {error ? <p class="error">{error.message}</p> : <Items session={session} model={{ ...model, open: null }} send={async () => {}} />}
+      {error ? <p class="error">{error.message}</p> : <Items session={session} model={{ ...model, open: null }} state={model.running ? "running" : "idle"} send={async () => {}} />}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 // The field for a message, with its files. What is typed stays until it was accepted.
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { size, visible } from "./format";
 import type { Part } from "./types";
 
@@ -31,9 +31,35 @@ export function Composer({ label, button, disabled = "", send, children }: Props
   const add = (found: Iterable<File>) => {
     const all = [...found];
     const large = all.find((file) => file.size > MAX_FILE_BYTES);
-    if (large) setProblem(`${large.name} has ${size(large.size)}; 20 MiB are allowed.`);
+    if (large) setProblem(`${visible(large.name)} has ${size(large.size)}; 20 MiB are allowed.`);
     setFiles((before) => [...before, ...all.filter((file) => file !== large)]);
   };
+  // A file that misses the field would be opened in the place of the page.
+  useEffect(() => {
+    const hasFiles = (event: DragEvent) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+    const dragged = (event: DragEvent) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    const left = (event: DragEvent) => {
+      if (event.relatedTarget === null) setOver(false);
+    };
+    const dropped = (event: DragEvent) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(false);
+      add(event.dataTransfer!.files);
+    };
+    addEventListener("dragover", dragged);
+    addEventListener("dragleave", left);
+    addEventListener("drop", dropped);
+    return () => {
+      removeEventListener("dragover", dragged);
+      removeEventListener("dragleave", left);
+      removeEventListener("drop", dropped);
+    };
+  }, []);
   const submit = async () => {
     if (busy || disabled !== "" || (text.trim() === "" && files.length === 0)) return;
     setBusy(true);
@@ -54,16 +80,6 @@ export function Composer({ label, button, disabled = "", send, children }: Props
       onSubmit={(event) => {
         event.preventDefault();
         void submit();
-      }}
-      onDragOver={(event) => {
-        event.preventDefault();
-        setOver(true);
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={(event) => {
-        event.preventDefault();
-        setOver(false);
-        add(event.dataTransfer?.files ?? []);
       }}
     >
       {problem && <p class="error" role="alert">{problem}</p>}
@@ -131,7 +147,7 @@ async function part(file: File): Promise<Part> {
   const url = await new Promise<string>((done, failed) => {
     const reader = new FileReader();
     reader.onload = () => done(String(reader.result));
-    reader.onerror = () => failed(new Error(`${file.name} cannot be read.`));
+    reader.onerror = () => failed(new Error(`${visible(file.name)} cannot be read.`));
     reader.readAsDataURL(file);
   });
   const value = url.slice(url.indexOf(",") + 1);

@@ -1,54 +1,80 @@
 // A session: its conversation, what it waits for, and the field for the next message.
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Access } from "./access";
+import { createContext } from "preact";
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Explained } from "./explained";
 import { ApiError, bytes, change, post, save, watch, type Connection } from "./api";
+import { Back } from "./back";
 import { Composer } from "./composer";
 import { count, cost, duration, visible } from "./format";
 import { CallView } from "./call";
 import { Graph } from "./graph";
 import { Files } from "./files";
+import { Guarded } from "./guarded";
 import { Markdown } from "./markdown";
-import { Parts } from "./output";
+import { Parts, Prose } from "./output";
 import { RequestView } from "./request";
-import { apply, newModel, type Item, type Model } from "./session";
+import { RightsContext } from "./rights";
+import { apply, interrupted, newModel, type Item, type Model } from "./session";
 import { Timeline } from "./timeline";
 import { title } from "./list";
 import { UndoReport, undo, type Undone } from "./undo";
-import type { AnswerForm, Continuation, SessionRow } from "./types";
+import type { AnswerForm, Continuation, Line, SessionRow } from "./types";
 
 /// The views of a session.
 const TABS = ["conversation", "timeline", "graph", "files", "access"] as const;
 
-/// The items that are shown at first, from the end.
+/// The items that are shown at first, from the end, and those that are shown at most.
 const WINDOW = 120;
+const MOST = 600;
 
-/// Follows a session. The result changes at most once for each frame.
-export function useSession(session: string): { model: Model; connection: Connection; error: ApiError | null } {
+/// A batch of more lines is a part of a long session that is read from its start. It is drawn at this
+/// interval, since each drawing has other items.
+const MANY_LINES = 50;
+const CATCH_UP_MS = 120;
+
+/// The session that is shown, for the agents inside.
+export const ModelContext = createContext<Model>(newModel());
+
+/// Follows a session. The result changes at most once for each frame. `parent` is the session of the
+/// call that started it as an agent: what the agent does is told there as it happens.
+export function useSession(session: string, parent?: { model: Model; call: string }): { model: Model; connection: Connection; error: ApiError | null } {
   const [model] = useState(newModel);
   const [, redraw] = useState(0);
   const [connection, setConnection] = useState<Connection>("connecting");
   const [error, setError] = useState<ApiError | null>(null);
   useEffect(() => {
     let frame = 0;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const draw = () => {
+      timer = undefined;
+      frame ||= requestAnimationFrame(() => {
+        frame = 0;
+        redraw(model.version);
+      });
+    };
+    const onLines = (lines: Line[]) => {
+      apply(model, lines);
+      if (lines.length <= MANY_LINES && timer === undefined) draw();
+      else timer ??= setTimeout(draw, CATCH_UP_MS);
+    };
+    const follow = (call: string, line: Line) => {
+      if (call === parent?.call) onLines([line]);
+    };
+    parent?.model.followers.add(follow);
     const stop = watch(
       session,
-      (lines) => {
-        apply(model, lines);
-        if (frame === 0) {
-          frame = requestAnimationFrame(() => {
-            frame = 0;
-            redraw(model.version);
-          });
-        }
-      },
+      onLines,
       (state, problem) => {
+        if (state === "connecting" || state === "lost") interrupted(model);
         setConnection(state);
         setError(problem ?? null);
       },
     );
     return () => {
       stop();
+      parent?.model.followers.delete(follow);
+      clearTimeout(timer);
       cancelAnimationFrame(frame);
     };
   }, [session, model]);
@@ -67,6 +93,15 @@ export function Conversation({ session, row, refresh }: Props) {
   const [problem, setProblem] = useState("");
   const [undone, setUndone] = useState<Undone | null>(null);
   const running = row?.running ?? model.running;
+  const may = useContext(RightsContext);
+  // The turn has no end, and the server, which knows no further event of it, does not run it.
+  const isOver = row !== undefined && !row.running && row.events === model.events;
+  const isRunning = model.running && !isOver;
+  const isInterrupted = model.running && isOver && !model.answered;
+  // A server that is gone, or that another one has taken the place of, is told at the top.
+  useEffect(() => {
+    if (connection !== "connecting") void refresh();
+  }, [connection]);
   // The list has the state of the session, too.
   useEffect(() => {
     if (model.outcome !== null) void refresh();
@@ -80,7 +115,7 @@ export function Conversation({ session, row, refresh }: Props) {
       setProblem((error as Error).message);
     }
   };
-  if (error) {
+  if (error && connection === "refused") {
     return (
       <p class="banner error" role="alert">
         {error.message} <a href="#/">Back</a>
@@ -90,9 +125,7 @@ export function Conversation({ session, row, refresh }: Props) {
   return (
     <div class="session">
       <header>
-        <a href="#/" class="back" aria-label="Back to the sessions">
-          ←
-        </a>
+        <Back />
         <Name session={session} row={row} act={act} />
         <span class="quiet facts">
           {connection === "lost" && <span class="warning">connecting again… </span>}
@@ -105,12 +138,12 @@ export function Conversation({ session, row, refresh }: Props) {
               {name[0]!.toUpperCase() + name.slice(1)}
             </button>
           ))}
-          {model.running && (
+          {isRunning && may.send && (
             <button type="button" onClick={() => void act(() => post(`/sessions/${session}/cancel`))}>
               Stop
             </button>
           )}
-          <More session={session} running={running} outcome={model.outcome} act={act} undone={setUndone} />
+          <More session={session} running={running} act={act} undone={setUndone} />
         </div>
       </header>
       {problem && (
@@ -132,18 +165,26 @@ export function Conversation({ session, row, refresh }: Props) {
       ) : tab === "files" ? (
         <Files session={session} version={model.items.length} />
       ) : tab === "access" ? (
-        <Access session={session} version={model.items.length} />
+        <Explained session={session} version={model.items.length} />
       ) : (
-        <Items session={session} model={model} send={(form) => answer(session, model.open, form)} />
+        <Items
+          session={session}
+          model={model}
+          state={isRunning ? "running" : isInterrupted ? "interrupted" : "idle"}
+          resume={() => void act(() => post(`/sessions/${session}/resume`))}
+          send={(form) => answer(session, model.open, form)}
+        />
       )}
-      <Composer
-        label={model.open ? "Say something else instead" : "Message"}
-        button="Send"
-        disabled={model.running && row?.running !== false ? "It is running." : ""}
-        send={async (draft) => {
-          await post(`/sessions/${session}/messages`, draft);
-        }}
-      />
+      {may.send && (
+        <Composer
+          label={model.open ? "Say something else instead" : "Message"}
+          button="Send"
+          disabled={isRunning ? "It is running." : ""}
+          send={async (draft) => {
+            await post(`/sessions/${session}/messages`, draft);
+          }}
+        />
+      )}
     </div>
   );
 }
@@ -163,9 +204,11 @@ function Name({ session, row, act }: { session: string; row: SessionRow | undefi
     return (
       <h1 class="grow">
         {row ? title(row) : `Session ${session.slice(-8)}`}{" "}
-        <button type="button" class="quiet" aria-label="Rename" title="Rename" onClick={() => setName(row?.name ?? "")}>
-          ✎
-        </button>
+        {useContext(RightsContext).send && (
+          <button type="button" class="quiet" aria-label="Rename" title="Rename" onClick={() => setName(row?.name ?? "")}>
+            ✎
+          </button>
+        )}
       </h1>
     );
   }
@@ -189,23 +232,24 @@ function Name({ session, row, act }: { session: string; row: SessionRow | undefi
 interface MoreProps {
   session: string;
   running: boolean;
-  outcome: string | null;
   act: Act;
   undone: (undone: Undone) => void;
 }
 
-function More({ session, running, outcome, act, undone }: MoreProps) {
+function More({ session, running, act, undone }: MoreProps) {
   const [sure, setSure] = useState(false);
+  const may = useContext(RightsContext);
   const path = `/sessions/${session}`;
+  const saved = (
+    <button type="button" onClick={() => void act(async () => save(`${session}.jsonl`, await bytes(`${path}/export`)))}>
+      Export
+    </button>
+  );
+  if (!may.send) return saved;
   return (
     <details class="menu">
       <summary>More</summary>
       <div>
-        {!running && (outcome === "needs-more-turns" || outcome === null) && (
-          <button type="button" onClick={() => void act(() => post(`${path}/resume`))}>
-            Resume
-          </button>
-        )}
         <button
           type="button"
           onClick={() =>
@@ -227,9 +271,7 @@ function More({ session, running, outcome, act, undone }: MoreProps) {
         >
           Undo changes to files
         </button>
-        <button type="button" onClick={() => void act(async () => save(`${session}.jsonl`, await bytes(`${path}/export`)))}>
-          Export
-        </button>
+        {saved}
         {sure ? (
           <button
             type="button"
@@ -256,17 +298,46 @@ function More({ session, running, outcome, act, undone }: MoreProps) {
 interface ItemsProps {
   session: string;
   model: Model;
+  /// Interrupted is a run that was cut off: by the end of the program, or by a drain.
+  state: "running" | "interrupted" | "idle";
+  resume?: () => void;
   send: (form: AnswerForm) => Promise<void>;
 }
 
-export function Items({ session, model, send }: ItemsProps) {
+export function Items({ session, model, state, resume, send }: ItemsProps) {
+  const may = useContext(RightsContext);
   const [shown, setShown] = useState(WINDOW);
+  // The number of the last item that is shown; null for the newest.
+  const [last, setLast] = useState<number | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
+  // Only a user scrolls away from the end; the browser scrolls, too, when sizes become known.
+  const byUser = useRef(false);
+  const touched = () => (byUser.current = true);
+  const list = useRef<HTMLDivElement>(null);
+  // Pictures arrive and long texts are parsed later than they are put here.
   useLayoutEffect(() => {
-    if (follows.current && box.current) box.current.scrollTop = box.current.scrollHeight;
-  });
-  const first = Math.max(0, model.items.length - shown);
+    const toEnd = () => {
+      if (!follows.current || !box.current) return;
+      byUser.current = false;
+      box.current.scrollTop = box.current.scrollHeight;
+    };
+    const observer = new ResizeObserver(toEnd);
+    observer.observe(list.current!);
+    return () => observer.disconnect();
+  }, []);
+  const end = last ?? model.items.length;
+  const first = Math.max(0, end - shown);
+  const showEarlier = () => {
+    follows.current = false;
+    setShown(Math.min(MOST, shown + WINDOW));
+    if (shown + WINDOW > MOST) setLast(end - WINDOW);
+  };
+  const showNewest = () => {
+    follows.current = true;
+    setShown(WINDOW);
+    setLast(null);
+  };
   return (
     <div
       class="items"
@@ -274,32 +345,51 @@ export function Items({ session, model, send }: ItemsProps) {
       tabIndex={0}
       role="log"
       aria-label="Conversation"
+      onWheel={touched}
+      onTouchMove={touched}
+      onPointerDown={touched}
+      onKeyDown={touched}
       onScroll={(event) => {
         const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
-        follows.current = scrollHeight - scrollTop - clientHeight < 60;
+        const isAtEnd = scrollHeight - scrollTop - clientHeight < 60;
+        if (isAtEnd || byUser.current) follows.current = isAtEnd;
       }}
     >
-      {first > 0 && (
-        <button
-          type="button"
-          class="quiet"
-          onClick={() => {
-            follows.current = false;
-            setShown(shown + WINDOW);
-          }}
-        >
-          Show {Math.min(first, WINDOW)} of {count(first)} earlier items
-        </button>
-      )}
-      {model.items.slice(first).map((item) => (
-        <ItemView key={item.key} session={session} item={item} />
-      ))}
-      {model.open && <RequestView key={model.open.request} continuation={model.open} send={send} />}
-      {model.running && !model.open && (
-        <p class="quiet working" role="status">
-          Working…
-        </p>
-      )}
+      <ModelContext.Provider value={model}>
+        <div class="list" ref={list}>
+          {first > 0 && (
+            <button type="button" class="quiet" onClick={showEarlier}>
+              Show {Math.min(first, WINDOW)} of {count(first)} earlier items
+            </button>
+          )}
+          {model.items.slice(first, end).map((item) => (
+            <Guarded key={item.key}>
+              <ItemView session={session} item={item} />
+            </Guarded>
+          ))}
+          {last !== null && (
+            <button type="button" class="newest" onClick={showNewest}>
+              Go to the newest item
+            </button>
+          )}
+          {model.open && <RequestView key={model.open.request} continuation={model.open} send={send} />}
+          {state === "interrupted" && (
+            <p class="note warning" role="status">
+              This run was interrupted.{" "}
+              {may.send && resume && (
+                <button type="button" onClick={resume}>
+                  Resume
+                </button>
+              )}
+            </p>
+          )}
+          {state === "running" && !model.open && (
+            <p class="quiet working" role="status">
+              Working…
+            </p>
+          )}
+        </div>
+      </ModelContext.Provider>
     </div>
   );
 }
@@ -310,7 +400,7 @@ function ItemView({ session, item }: { session: string; item: Item }) {
       return (
         <article class="input" aria-label="You">
           {item.parts.map((part, index) =>
-            part.type === "text" ? <p key={index}>{visible(part.text)}</p> : <Parts key={index} session={session} parts={[part]} />,
+            part.type === "text" ? <Prose key={index} text={part.text} /> : <Parts key={index} session={session} parts={[part]} />,
           )}
           {item.by && <p class="quiet">by {visible(item.by)}</p>}
         </article>
@@ -322,7 +412,7 @@ function ItemView({ session, item }: { session: string; item: Item }) {
           {item.reasoning && (
             <details class="reasoning">
               <summary>Reasoning</summary>
-              <p>{visible(item.reasoning)}</p>
+              <Prose text={item.reasoning} />
             </details>
           )}
           <Markdown text={item.text} />
@@ -333,7 +423,8 @@ function ItemView({ session, item }: { session: string; item: Item }) {
     case "note":
       return <p class={`note ${item.tone}`}>{visible(item.text)}</p>;
     case "end": {
-      const { input_tokens, output_tokens, cost_micros } = item.usage;
+      if (item.outcome !== "done") return null;
+      const { input_tokens, output_tokens, cost_micros } = item.total;
       const money = cost_micros === undefined ? "" : ` · ${cost(cost_micros)}`;
       return (
         <p class="figures">

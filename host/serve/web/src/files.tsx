@@ -3,7 +3,11 @@
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./api";
 import { visible } from "./format";
+import { Most } from "./most";
 import { BlobFile } from "./output";
+
+/// The files that are shown at first.
+const STEP = 50;
 
 interface Artifact {
   name: string;
@@ -25,8 +29,7 @@ export function Files({ session, version }: { session: string; version: number }
     <div class="items" role="region" aria-label="Files" tabIndex={0}>
       {problem && <p class="error" role="alert">{problem}</p>}
       {artifacts?.length === 0 && <p class="quiet">No call of this session returned or stored a file.</p>}
-      <ul class="plain">
-        {artifacts?.map(({ name, media_type, digest, size, tool }) => (
+      <Most items={artifacts ?? []} step={STEP} within={(items) => <ul class="plain">{items}</ul>} show={({ name, media_type, digest, size, tool }) => (
           <li key={name}>
             <BlobFile
               session={session}
@@ -40,8 +43,7 @@ export function Files({ session, version }: { session: string; version: number }
               {tool && `, by ${visible(tool)}`}
             </span>
           </li>
-        ))}
-      </ul>
+        )} />
     </div>
   );
 }

@@ -2,12 +2,84 @@
 
 import { lexer, type Token, type Tokens } from "marked";
 import type { ComponentChildren } from "preact";
-import { useMemo } from "preact/hooks";
-import { visible } from "./format";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { size, visible } from "./format";
+import { Guarded } from "./guarded";
+import { Most } from "./most";
+import { type Section, sections } from "./sections";
+
+/// The characters of a text that are shown at first.
+const LONG = 30_000;
+
+/// The sections of a text that are shown at first.
+const SECTIONS = 200;
+
+/// The time for which one task of the page parses, in milliseconds. What is left waits for the next.
+const PARSING_MS = 10;
+
+let deadline = 0;
+
+/// Whether the running task may parse any longer.
+function mayParse(): boolean {
+  const now = performance.now();
+  if (deadline === 0) {
+    deadline = now + PARSING_MS;
+    setTimeout(() => (deadline = 0));
+  }
+  return now < deadline;
+}
 
 export function Markdown({ text }: { text: string }) {
-  const tokens = useMemo(() => lexer(visible(text)), [text]);
-  return <div class="markdown">{blocks(tokens)}</div>;
+  const [shown, setShown] = useState(LONG);
+  const [, redraw] = useState(0);
+  const known = useRef(new Map<string, ComponentChildren>());
+  const used = new Map<string, ComponentChildren>();
+  const rest = text.length - shown;
+  const parsed: ComponentChildren[] = [];
+  let isWhole = true;
+  for (const section of sections(visible(text.slice(0, shown)))) {
+    let drawn = known.current.get(section.text);
+    if (drawn === undefined) {
+      isWhole = mayParse();
+      if (!isWhole) break;
+      drawn = parse(section);
+    }
+    used.set(section.text, drawn);
+    parsed.push(drawn);
+  }
+  known.current = used;
+  useEffect(() => {
+    if (isWhole) return;
+    const timer = setTimeout(() => redraw((times) => times + 1));
+    return () => clearTimeout(timer);
+  });
+  return (
+    <div class="markdown">
+      <Most
+        items={parsed}
+        step={SECTIONS}
+        show={(section, index) => (
+          <Guarded key={index}>{section}</Guarded>
+        )}
+      />
+      {isWhole && rest > 0 && (
+        <button type="button" class="quiet" onClick={() => setShown(shown + LONG)}>
+          Show more ({size(rest)} left)
+        </button>
+      )}
+    </div>
+  );
+}
+
+function parse({ text, parsed }: Section): ComponentChildren {
+  const plain = <p class="prompt">{text}</p>;
+  if (!parsed) return plain;
+  try {
+    return <>{blocks(lexer(text))}</>;
+  } catch {
+    // It is nested too deep for the parser.
+    return plain;
+  }
 }
 
 function blocks(tokens: Token[]): ComponentChildren {

@@ -1,20 +1,18 @@
 // Results of calls and the files in messages.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { bytes, save } from "./api";
-import { size, visible } from "./format";
+import { count, size, visible } from "./format";
 import { Code } from "./markdown";
+import { Most } from "./most";
+import { MOST_PIXELS, picture } from "./picture";
 import type { FileData, Json, Output, Part } from "./types";
 
 /// Text beyond this is shown on request, so that a long result does not hold up the page.
 const LONG = 4_000;
 
-/// The types that a browser shows as pictures without running anything in them.
-const PICTURES: [string, number[]][] = [
-  ["image/png", [0x89, 0x50, 0x4e, 0x47]],
-  ["image/jpeg", [0xff, 0xd8, 0xff]],
-  ["image/gif", [0x47, 0x49, 0x46, 0x38]],
-];
+/// The parts of a message or a result that are shown at first.
+const PARTS = 20;
 
 export function LongText({ text, language }: { text: string; language?: string }) {
   const [shown, setShown] = useState(LONG);
@@ -31,8 +29,14 @@ export function LongText({ text, language }: { text: string; language?: string }
   );
 }
 
+/// A text as a paragraph, and a long one in parts.
+export function Prose({ text }: { text: string }) {
+  return text.length > LONG ? <LongText text={text} /> : <p class="prompt">{visible(text)}</p>;
+}
+
 export function JsonView({ value }: { value: Json }) {
-  return <LongText text={JSON.stringify(value, null, 2)} language="json" />;
+  const text = useMemo(() => JSON.stringify(value, null, 2), [value]);
+  return <LongText text={text} language="json" />;
 }
 
 export function OutputView({ session, output }: { session: string; output: Output }) {
@@ -62,15 +66,17 @@ export function OutputView({ session, output }: { session: string; output: Outpu
 
 export function Parts({ session, parts }: { session: string; parts: Part[] }) {
   return (
-    <>
-      {parts.map((part, index) =>
+    <Most
+      items={parts}
+      step={PARTS}
+      show={(part, index) =>
         part.type === "text" ? (
           <LongText key={index} text={part.text} />
         ) : (
           <File key={index} session={session} type={part.media_type} data={part.data} name={part.filename ?? ""} />
-        ),
-      )}
-    </>
+        )
+      }
+    />
   );
 }
 
@@ -97,8 +103,13 @@ export function BlobFile(props: { session: string; digest: string; bytes: number
     let gone = false;
     const load = async () => {
       const data = await bytes(path);
-      const type = pictureType(new Uint8Array(data));
-      if (!type || gone) return;
+      const found = picture(data);
+      if (!found || gone) return;
+      const { type, width, height } = found;
+      if (width * height > MOST_PIXELS) {
+        setProblem(`It has ${count(width)} × ${count(height)} pixels, too many to be shown.`);
+        return;
+      }
       made = URL.createObjectURL(new Blob([data], { type }));
       setUrl(made);
     };
@@ -110,21 +121,14 @@ export function BlobFile(props: { session: string; digest: string; bytes: number
   }, [path, wanted]);
   return (
     <figure class="file">
-      {url && <img src={url} alt={label} />}
+      {url && <img src={url} alt={label} decoding="async" />}
       <figcaption>
         {label}, {size(props.bytes)}{" "}
         <button type="button" class="quiet" onClick={() => void bytes(path).then((data) => save(label, data)).catch((error: Error) => setProblem(error.message))}>
           Save
         </button>
-        {problem && <span class="error"> {problem}</span>}
+        {problem && <span class="warning"> {problem}</span>}
       </figcaption>
     </figure>
   );
-}
-
-function pictureType(data: Uint8Array): string | null {
-  const is = (at: number, text: string) => [...text].every((char, index) => data[at + index] === char.charCodeAt(0));
-  if (is(0, "RIFF") && is(8, "WEBP")) return "image/webp";
-  const found = PICTURES.find(([, magic]) => magic.every((byte, index) => data[index] === byte));
-  return found?.[0] ?? null;
 }

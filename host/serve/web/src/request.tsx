@@ -5,34 +5,65 @@ import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact
 import { get } from "./api";
 import { FormFields, initial, values } from "./form";
 import { visible } from "./format";
-import { JsonView, LongText } from "./output";
-import type { AnswerForm, Awaiting, Continuation, Decision, DiffRow, FileChange, JsonObject, PendingCall, Question } from "./types";
+import { Most } from "./most";
+import { JsonView, LongText, Prose } from "./output";
+import { RightsContext } from "./rights";
+import type { AnswerForm, Awaiting, Continuation, Decision, DiffRow, FileChange, JsonObject, PendingCall, Question, Remember } from "./types";
 
 type Send = (form: AnswerForm) => Promise<void>;
 
-/// The changes of files by the calls that would make them.
-const Changes = createContext<Map<string, FileChange>>(new Map());
+/// The change that a call would make, and the reach of its tool.
+interface Preview {
+  change?: FileChange;
+  grants?: string[];
+}
+
+/// The previews of the calls by their ids.
+const Previews = createContext<Map<string, Preview>>(new Map());
+
+interface Shown {
+  changes: { call_id: string; change: FileChange }[];
+  reach: { call_id: string; grants: string[] }[];
+}
+
+function previews({ changes, reach }: Shown): Map<string, Preview> {
+  const all = new Map<string, Preview>(reach.map(({ call_id, grants }) => [call_id, { grants }]));
+  for (const { call_id, change } of changes) all.set(call_id, { ...all.get(call_id), change });
+  return all;
+}
 
 export function RequestView({ continuation, send }: { continuation: Continuation; send: Send }) {
-  const [changes, setChanges] = useState<Map<string, FileChange>>(new Map());
+  const [shown, setShown] = useState<Map<string, Preview>>(new Map());
   const { session } = continuation;
+  const section = useRef<HTMLElement>(null);
+  // Who decided by keys is not sent back to the start of the page.
+  useLayoutEffect(
+    () => () => {
+      const { current } = section;
+      if (current?.contains(document.activeElement)) current.closest<HTMLElement>(".items")?.focus();
+    },
+    [],
+  );
   useEffect(() => {
-    get<{ changes: { call_id: string; change: FileChange }[] }>(`/sessions/${session}/changes`)
-      .then(({ changes }) => setChanges(new Map(changes.map(({ call_id, change }) => [call_id, change]))))
+    get<Shown>(`/sessions/${session}/changes`)
+      .then((found) => setShown(previews(found)))
       // The arguments are shown in any case.
       .catch(() => {});
   }, [session]);
   return (
-    <section class="request" aria-label="Waiting for you" data-request={continuation.request}>
-      <Changes.Provider value={changes}>
+    <section ref={section} class="request" aria-label="Waiting for you" data-request={continuation.request}>
+      <Previews.Provider value={shown}>
         <Waiting awaiting={continuation.awaiting} send={send} />
-      </Changes.Provider>
+      </Previews.Provider>
     </section>
   );
 }
 
 /// The time for which a call has to be on the screen before a key decides about it.
 const SETTLE_MS = 500;
+
+/// The calls and arguments that are shown at first.
+const STEP = 50;
 
 const SIGNS = { hunk: "", same: " ", removed: "-", added: "+" };
 
@@ -109,17 +140,20 @@ function Approvals({ calls, send }: { calls: PendingCall[]; send: Send }) {
   const decide = (decision: Decision) => submit(new Map(decided).set(decision.call_id, decision));
   const approveAll = () => submit(new Map(calls.map(({ call_id }) => [call_id, { type: "approve", call_id }])));
   const open = calls.filter((call) => !decided.has(call.call_id));
+  const may = useContext(RightsContext);
   return (
     <>
       {calls.length > 1 && (
         <p>
           <strong>{calls.length} calls</strong> wait for approval.{" "}
-          <button type="button" disabled={busy} onClick={() => void approveAll()}>
-            Approve all
-          </button>
+          {may.decide && (
+            <button type="button" disabled={busy} onClick={() => void approveAll()}>
+              Approve all
+            </button>
+          )}
         </p>
       )}
-      {calls.map((call, index) => (
+      <Most items={calls} step={STEP} show={(call, index) => (
         <ApprovalView
           key={call.call_id}
           call={call}
@@ -133,7 +167,7 @@ function Approvals({ calls, send }: { calls: PendingCall[]; send: Send }) {
             setDecided(rest);
           }}
         />
-      ))}
+      )} />
       {calls.length > 1 && open.length > 0 && decided.size > 0 && <p class="quiet">{open.length} left to decide.</p>}
       {problem && <p class="error" role="alert">{problem}</p>}
     </>
@@ -155,9 +189,11 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
   const [text, setText] = useState(() => JSON.stringify(call.input, null, 2));
   const [fault, setFault] = useState("");
   const { call_id } = call;
-  const may = (kind: string) => call.decisions.includes(kind);
+  const rights = useContext(RightsContext);
+  const may = (kind: string) => rights.decide && call.decisions.includes(kind);
+  const remembered = (scope: Remember["scope"]) => () => decide({ type: "approve", call_id, remember: { what: "tool", scope } });
   const about = target(call.input);
-  const change = useContext(Changes).get(call_id);
+  const { change, grants = [] } = useContext(Previews).get(call_id) ?? {};
   const compared = change?.kind === "compared" ? change : undefined;
   const known = [...(compared?.shows ?? []), ...(about ? [about] : [])];
   const edit = () => {
@@ -200,7 +236,7 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
       onKeyDown={pressed}
     >
       <header>
-        <strong>{visible(call.title ?? call.tool)}</strong> {call.title && <code>{call.tool}</code>}
+        <strong>{visible(call.title ?? call.tool)}</strong> {call.title && <code>{visible(call.tool)}</code>}
         <span class={`badge ${call.effect}`}>{call.effect}</span>
         <span class="quiet grow">{place}</span>
       </header>
@@ -211,6 +247,7 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
         <p class="warning">It may rewrite programs: {call.executables!.map(visible).join(", ")}</p>
       )}
       <Arguments input={call.input} without={known} />
+      {grants.length > 0 && <p class="reach quiet">The tool may reach: {grants.map(visible).join("; ")}.</p>}
       <details>
         <summary>Exact JSON, and the rule</summary>
         <JsonView value={call.input} />
@@ -236,15 +273,17 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
               >
                 Approve
               </button>
-              <button
-                type="button"
-                disabled={busy}
-                onClick={() => decide({ type: "approve", call_id, remember: { what: "tool", scope: "session" } })}
-              >
-                Approve {call.tool} for this session
+              <button type="button" disabled={busy} onClick={remembered("session")}>
+                Approve {visible(call.tool)} for this session
               </button>
+              {rights.operate && (
+                <button type="button" disabled={busy} onClick={remembered("project")}>
+                  … for this project
+                </button>
+              )}
             </>
           )}
+          {!rights.decide && <p class="quiet">Someone with the role approver decides about it.</p>}
           {may("edit") && (
             <button type="button" aria-keyshortcuts="e" disabled={busy} aria-expanded={mode === "edit"} onClick={() => setMode(mode === "edit" ? "" : "edit")}>
               Edit…
@@ -293,12 +332,12 @@ export function Arguments({ input, without = [] }: { input: JsonObject; without?
   const rows = Object.entries(input).filter(([name]) => !without.includes(name));
   return (
     <dl class="arguments">
-      {rows.map(([name, value]) => (
+      <Most items={rows} step={STEP} show={([name, value]) => (
         <div key={name} class={/^old/.test(name) ? "removed" : /^new/.test(name) ? "added" : ""}>
           <dt>{visible(name)}</dt>
           <dd>{typeof value === "string" ? <LongText text={value} /> : <JsonView value={value} />}</dd>
         </div>
-      ))}
+      )} />
     </dl>
   );
 }
@@ -337,11 +376,11 @@ function QuestionView({ tool, question, send }: { tool: string; question: Questi
         void answer();
       }}
     >
-      <fieldset disabled={busy}>
+      <fieldset disabled={busy || !useContext(RightsContext).send}>
         <legend>
-          <code>{tool}</code> asks
+          <code>{visible(tool)}</code> asks
         </legend>
-        <p class="prompt">{visible(question.prompt)}</p>
+        <Prose text={question.prompt} />
         {choices.map((choice, index) => (
           <label key={index} class="choice">
             <input

@@ -1,6 +1,6 @@
 // A session as a list of items, from the lines of its stream. Lines only ever add to it.
 
-import type { AuditEntry, Continuation, JsonObject, Line, Output, Part, Usage } from "./types";
+import type { AuditEntry, CallLimits, Continuation, JsonObject, Line, Output, Part, Usage } from "./types";
 
 export type Item = InputItem | ReplyItem | CallItem | NoteItem | EndItem;
 
@@ -40,6 +40,10 @@ export interface CallItem extends Base {
   ms?: number;
   progress?: { message: string; fraction?: number };
   audit: AuditEntry[];
+  /// The most memory that it had at once, in bytes, and the bytes that it read and wrote.
+  used?: { memory: number; in: number; out: number };
+  /// The limits in force; absent outside of the sandbox.
+  limits?: CallLimits;
   /// The session of the agent.
   child?: string;
   stdio?: string;
@@ -51,33 +55,63 @@ export interface NoteItem extends Base {
   tone: "quiet" | "warning" | "error";
 }
 
+/// The end of a turn: its figures, and at the end of a run those of the session.
 export interface EndItem extends Base {
   kind: "end";
+  turn: number;
+  outcome: string;
+  calls: number;
   usage: Usage;
+  total: Usage;
   ms: number;
 }
 
 export interface Model {
   items: Item[];
   calls: Map<string, CallItem>;
+  /// The newest limits of each tool: an event has them where they differ from those before.
+  limits: Map<string, CallLimits>;
   reply: ReplyItem | null;
   /// The open request.
   open: Continuation | null;
   outcome: string | null;
   running: boolean;
-  name: string;
+  /// Whether the last event of a turn is an answer of the model, after which nothing is left to do.
+  answered: boolean;
+  /// The number of events of the journal that were read.
+  events: number;
+  /// Told of the lines of agents, which come in the stream of the session that started them: the call
+  /// that started the agent, and the line as one of the agent's own session.
+  followers: Set<(call: string, line: Line) => void>;
+  /// Whether live text may have been missed: since the stream was opened, no reply has begun.
+  gap: boolean;
   /// The number of changes; the view reads the model again when it grows.
   version: number;
 }
 
 export function newModel(): Model {
-  return { items: [], calls: new Map(), reply: null, open: null, outcome: null, running: false, name: "", version: 0 };
+  return { items: [], calls: new Map(), limits: new Map(), reply: null, open: null, outcome: null, running: false, answered: false, events: 0, followers: new Set(), gap: true, version: 0 };
+}
+
+/// Forgets the text of a reply that has not ended: what comes next of it may be missed, and a server
+/// that ended says nothing more of it. The event of the whole reply has all of its text.
+export function interrupted(model: Model): void {
+  const { reply } = model;
+  if (reply) model.items.splice(model.items.lastIndexOf(reply), 1);
+  model.reply = null;
+  model.gap = true;
+  model.version += 1;
 }
 
 export function apply(model: Model, lines: Line[]): void {
   for (const line of lines) {
-    // What agents do is read from their own sessions.
-    if (line.path && line.path.length > 0) continue;
+    const [call, ...path] = line.path ?? [];
+    if (call !== undefined) {
+      for (const tell of model.followers) tell(call, { ...line, path });
+      continue;
+    }
+    // An agent's events come in its own stream, too; each counts once, and in order.
+    if (line.event && line.seq !== model.events) continue;
     if (line.event) record(model, line.seq ?? 0, line.event);
     else if (line.live) live(model, line);
   }
@@ -105,7 +139,8 @@ function call(model: Model, id: string, tool: string, input: JsonObject | null):
 }
 
 function replying(model: Model): ReplyItem {
-  model.reply ??= push(model, { kind: "reply", key: `live-${model.items.length}`, text: "", reasoning: "", live: true });
+  const text = model.gap ? "… " : "";
+  model.reply ??= push(model, { kind: "reply", key: `live-${model.items.length}`, text, reasoning: "", live: true });
   return model.reply;
 }
 
@@ -134,12 +169,16 @@ function live(model: Model, line: Line): void {
   }
 }
 
+/// The events that do not belong to a turn.
+const BETWEEN_TURNS = ["approval-revoked", "session-forked", "context-set", "files-restored"];
+
 function record(model: Model, seq: number, event: NonNullable<Line["event"]>): void {
   const key = `event-${seq}`;
-  const ends = event.kind === "turn-ended";
-  if (!ends && !["approval-revoked", "session-forked", "context-set", "files-restored"].includes(event.kind)) {
+  model.events = seq + 1;
+  if (event.kind !== "turn-ended" && !BETWEEN_TURNS.includes(event.kind)) {
     model.running = true;
     model.open = null;
+    model.answered = event.kind === "model-replied" && (event["reply"].tool_calls ?? []).length === 0;
   }
   switch (event.kind) {
     case "session-forked":
@@ -149,7 +188,8 @@ function record(model: Model, seq: number, event: NonNullable<Line["event"]>): v
       push(model, { kind: "input", key, parts: event.message.content ?? [], ...(event.by ? { by: event.by } : {}) });
       break;
     case "model-requested":
-      model.reply = null;
+      interrupted(model);
+      model.gap = false;
       break;
     case "model-replied":
       replied(model, key, event);
@@ -170,12 +210,12 @@ function record(model: Model, seq: number, event: NonNullable<Line["event"]>): v
       break;
     }
     case "call-settled":
-      settled(call(model, event.call_id, event.tool, null), event, event.output);
+      settled(model, call(model, event.call_id, event.tool, null), event, event.output);
       break;
     case "node-settled": {
       const { output, error, text } = event.output;
       const shown: Output = output ?? (error ? { type: "error-text", value: error.message } : { type: "text", value: text });
-      settled(call(model, event.call_id, `${event.node} · ${event.tool}`, null), event, shown);
+      settled(model, call(model, event.call_id, `${event.node} · ${event.tool}`, null), event, shown);
       break;
     }
     case "node-skipped":
@@ -217,6 +257,7 @@ function record(model: Model, seq: number, event: NonNullable<Line["event"]>): v
       note(model, key, `${event.by ?? "You"} had the changes of calls undone: ${(event.paths as string[]).join(", ")}`);
       break;
     case "turn-interrupted":
+      interrupted(model);
       note(model, key, "The program ended during this turn.", "warning");
       break;
     case "repair-requested":
@@ -257,10 +298,15 @@ function replied(model: Model, key: string, event: NonNullable<Line["event"]>): 
   }
 }
 
-function settled(item: CallItem, event: NonNullable<Line["event"]>, output: Output): void {
+function settled(model: Model, item: CallItem, event: NonNullable<Line["event"]>, output: Output): void {
   item.state = "ended";
   item.output = output;
-  item.ms = event.accounting.wall_us / 1000;
+  const { wall_us, peak_memory_bytes, bytes_in, bytes_out, limits } = event.accounting;
+  item.ms = wall_us / 1000;
+  item.used = { memory: peak_memory_bytes, in: bytes_in, out: bytes_out };
+  if (limits) model.limits.set(event.tool, limits);
+  const inForce = model.limits.get(event.tool);
+  if (inForce) item.limits = inForce;
   item.audit = event.audit ?? [];
   if (event.rule) item.rule = event.rule;
   if (event.whole) item.whole = event.whole.digest;
@@ -270,6 +316,8 @@ function settled(item: CallItem, event: NonNullable<Line["event"]>, output: Outp
 
 function ended(model: Model, key: string, outcome: any, by?: string): void {
   model.outcome = outcome.type;
+  // What was read of an answer that was stopped stays on this page.
+  if (model.reply) model.reply.live = false;
   model.reply = null;
   model.open = outcome.continuation ?? null;
   model.running = outcome.type === "needs-more-turns";
@@ -290,7 +338,6 @@ function ended(model: Model, key: string, outcome: any, by?: string): void {
       note(model, key, outcome.error.message ?? `The turn failed: ${outcome.error.kind ?? outcome.error.type}`, "error");
       break;
   }
-  if (outcome.type === "done") {
-    push(model, { kind: "end", key: `${key}-end`, usage: outcome.summary.total_usage, ms: outcome.summary.duration_ms });
-  }
+  const { turn, tool_calls, turn_usage, total_usage, duration_ms } = outcome.summary;
+  push(model, { kind: "end", key: `${key}-end`, turn, outcome: outcome.type, calls: tool_calls, usage: turn_usage, total: total_usage, ms: duration_ms });
 }

@@ -2,8 +2,13 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, get } from "./api";
+import { Back } from "./back";
 import { visible } from "./format";
+import { Most } from "./most";
 import type { Tool } from "./types";
+
+/// The tools and components that are shown at first.
+const STEP = 200;
 
 interface Grants {
   reach: string[];
@@ -22,25 +27,26 @@ export function Tools() {
   }, []);
   return (
     <div class="tools" tabIndex={0} role="region" aria-label="Tools">
+      <Back />
       <h1>Tools</h1>
       {problem && <p class="error" role="alert">{problem}</p>}
       <h2>What they may reach</h2>
       <ul class="plain">
-        {grants.components.map(({ component, grants }) => (
+        <Most items={grants.components} step={STEP} show={({ component, grants }) => (
           <li key={component}>
             <code>{visible(component)}</code> {grants.map(visible).join("; ")}
           </li>
-        ))}
+        )} />
       </ul>
       <h2>{tools.length} tools</h2>
       <ul class="plain">
-        {tools.map((tool) => (
+        <Most items={tools} step={STEP} show={(tool) => (
           <li key={tool.name}>
             <strong>{visible(tool.title ?? tool.name)}</strong> {tool.title && <code>{tool.name}</code>}{" "}
             <span class={`badge ${tool.effect}`}>{tool.effect}</span>
             <p class="description">{visible(tool.description)}</p>
           </li>
-        ))}
+        )} />
       </ul>
     </div>
   );

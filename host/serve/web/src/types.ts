@@ -84,7 +84,7 @@ export interface Continuation {
   expires_at_ms?: number;
 }
 
-export type Remember = { what: "tool" | "arguments"; scope: "session" };
+export type Remember = { what: "tool" | "arguments"; scope: "session" | "project" };
 
 export type Decision =
   | { type: "approve"; call_id: string; remember?: Remember }
@@ -125,7 +125,17 @@ export interface AuditEntry {
   verdict: "allowed" | "denied";
   rule: string;
   count: number;
+  /// The smallest grant that would allow it, as lines of agent.toml.
+  grant?: string;
 }
+
+/// Those of a call's limits that the page shows.
+export interface CallLimits {
+  "deadline-ms": number;
+  "memory-bytes": number;
+}
+
+export type Role = "viewer" | "user" | "approver" | "operator";
 
 export interface Tool {
   name: string;

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./api";
+import { Back } from "./back";
 import { cost, count, duration, visible } from "./format";
 
 interface Figures {
@@ -57,6 +58,7 @@ export function Usage() {
   const subject = SUBJECTS.find(([value]) => value === by)?.[1];
   return (
     <div class="tools" tabIndex={0} role="region" aria-label="Usage">
+      <Back />
       <h1>Usage</h1>
       <div class="row">
         <Choice label="By" value={by} choices={SUBJECTS} set={setBy} />

@@ -4,6 +4,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./api";
 import { count, visible } from "./format";
+import { Most } from "./most";
+
+/// The calls, suggestions and requests that are shown at first.
+const STEP = 100;
 
 interface Asked {
   request: string;
@@ -12,7 +16,7 @@ interface Asked {
   count: number;
 }
 
-interface Explained {
+interface ExplainedCall {
   call_id: string;
   tool: string;
   outcome: string;
@@ -22,11 +26,11 @@ interface Explained {
 }
 
 interface Explanation {
-  calls: Explained[];
+  calls: ExplainedCall[];
   suggestions: { toml: string; change: boolean; argument: string | null }[];
 }
 
-export function Access({ session, version }: { session: string; version: number }) {
+export function Explained({ session, version }: { session: string; version: number }) {
   const [explained, setExplained] = useState<Explanation | null>(null);
   const [problem, setProblem] = useState("");
   useEffect(() => {
@@ -42,7 +46,7 @@ export function Access({ session, version }: { session: string; version: number 
       {explained && explained.suggestions.length > 0 && (
         <section>
           <h2>What would allow what was denied</h2>
-          {explained.suggestions.map(({ toml, change, argument }, index) => (
+          <Most items={explained.suggestions} step={STEP} show={({ toml, change, argument }, index) => (
             <div key={index}>
               <p class="quiet">{change ? "These lines of agent.toml in place of the grant:" : "These lines in agent.toml:"}</p>
               <pre tabIndex={0}>{visible(toml)}</pre>
@@ -52,10 +56,10 @@ export function Access({ session, version }: { session: string; version: number 
                 </p>
               )}
             </div>
-          ))}
+          )} />
         </section>
       )}
-      {calls?.map((call) => (
+      {calls && <Most items={calls} step={STEP} show={(call) => (
         <section key={call.call_id}>
           <h3>
             <code>{visible(call.tool)}</code> <span class="quiet">{call.outcome}</span>
@@ -66,7 +70,7 @@ export function Access({ session, version }: { session: string; version: number 
             </p>
           )}
           <ul class="plain">
-            {call.asked.map(({ request, verdict, rule, count: times }) => (
+            <Most items={call.asked} step={STEP} show={({ request, verdict, rule, count: times }) => (
               <li key={request + rule}>
                 <span class={verdict === "denied" ? "error" : "quiet"}>{verdict}</span> <code>{visible(request)}</code>{" "}
                 <span class="quiet">
@@ -74,10 +78,10 @@ export function Access({ session, version }: { session: string; version: number 
                   {times > 1 && `, ${count(times)} times`}
                 </span>
               </li>
-            ))}
+            )} />
           </ul>
         </section>
-      ))}
+      )} />}
     </div>
   );
 }

@@ -1,0 +1,128 @@
+// A browser, the page in it, and what every test of the page needs.
+
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { existsSync, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+
+export const [name, base, token, argument] = process.argv.slice(2);
+const require = createRequire(`${process.env.PAGE_PACKAGES}/package.json`);
+const { chromium } = require("playwright-core");
+const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+const PROGRAMS = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
+export const browser = await chromium.launch({
+  executablePath: PROGRAMS.find((path) => existsSync(path)),
+  // Its own sandbox does not start as root.
+  args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+});
+
+/** The faults of all pages: no text of a model or a tool may cause one. */
+export const faults = [];
+
+/** What a browser says on its own of requests that fail: refused ones, and those of no server. */
+const EXPECTED = /status of (4\d\d|502)|ERR_(INTERNET_DISCONNECTED|CONNECTION_\w+|INCOMPLETE_CHUNKED_ENCODING|EMPTY_RESPONSE)/;
+
+/** A task of the main thread that takes longer is felt. */
+export const LONGEST_TASK_MS = 50;
+
+function observeTasks() {
+  window.longest = 0;
+  new PerformanceObserver((list) => {
+    for (const task of list.getEntries()) window.longest = Math.max(window.longest, task.duration);
+  }).observe({ type: "longtask" });
+}
+
+/** Opens the page with a token, and returns it once it shows its first view. */
+export async function open(hash = "", { as = token, ready = "#message", ...options } = {}) {
+  const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
+  const page = await context.newPage();
+  await page.addInitScript(observeTasks);
+  page.on("dialog", (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("crash", () => faults.push("the page crashed"));
+  page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !EXPECTED.test(message.text())) faults.push(`console: ${message.text()}`);
+  });
+  page.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(base) && !url.startsWith(`blob:${base}`)) faults.push(`request: ${url}`);
+  });
+  if (process.env.PAGE_DIST) {
+    for (const [file, contentType] of [["app.js", "text/javascript"], ["app.css", "text/css"]]) {
+      await page.route(`${base}/${file}`, (route) => route.fulfill({ path: `${process.env.PAGE_DIST}/${file}`, contentType }));
+    }
+  }
+  await page.goto(`${base}/#token=${as}`);
+  await page.waitForSelector(ready);
+  assert.equal(new URL(page.url()).hash, "#/", "the token leaves the address");
+  if (hash) await page.evaluate((to) => (location.hash = to), hash);
+  return page;
+}
+
+/** Waits until what is drawn now takes keys, half a second later. */
+export async function settled(page) {
+  const drawn = await page.evaluate(() => performance.now());
+  await page.waitForFunction((since) => performance.now() - since > 500, drawn);
+}
+
+export async function start(page, text) {
+  await page.fill("#message", text);
+  await page.press("#message", "Enter");
+  await page.waitForFunction(() => location.hash.startsWith("#/s/"));
+}
+
+export async function accessible(page, where) {
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    // The policy of the page lets nothing be added to it; the debugger may.
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate(() => axe.run());
+    const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+    const found = serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`);
+    assert.deepEqual(found, [], `${where}, ${colorScheme}`);
+    await picture(page, `${where}-${colorScheme}`);
+  }
+}
+
+/** Checks that the page fits a phone. */
+export async function fits(page, where) {
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 360, height: 700 });
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(wide <= 360, `${where} is ${wide} wide`);
+  await picture(page, `${where}-phone`);
+  assert.ok(await page.getByRole("link", { name: "Back to the sessions" }).isVisible(), `${where} has no way back`);
+  await page.setViewportSize(size);
+}
+
+/** Keeps a picture of the page, where a directory for them is given. */
+export async function picture(page, where) {
+  const directory = process.env.PAGE_PICTURES;
+  if (directory) await page.screenshot({ path: `${directory}/${name}-${where.replaceAll(" ", "-")}.png` });
+}
+
+/**
+ * Checks that what is done leaves the main thread free. Other programs of the machine can only make
+ * a task longer, so the best of several pages counts.
+ */
+export async function responsive(what, does) {
+  let best = Infinity;
+  for (let attempt = 0; attempt < 6 && best > LONGEST_TASK_MS; attempt += 1) {
+    const page = await does();
+    best = Math.min(best, await page.evaluate(() => window.longest));
+    await page.context().close();
+  }
+  console.error(`${what}: the longest task took ${best} ms`);
+  assert.ok(best <= LONGEST_TASK_MS, `${what}: a task took ${best} ms`);
+}
+
+/** Says a word to the test, and waits for a line of its answer. */
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+export async function tell(word) {
+  console.log(word);
+  return (await lines.next()).value;
+}

@@ -1,0 +1,161 @@
+// A conversation: its text, its lost connections, and one that is long.
+
+import assert from "node:assert/strict";
+import { accessible, argument, fits, open, responsive, settled, start, tell } from "./browser.mjs";
+
+export const actions = {
+  async conversation() {
+    const page = await open();
+    await accessible(page, "new session");
+    await start(page, "What does the note say?");
+    await page.waitForSelector(".figures");
+    const answer = page.locator(".markdown").last();
+    assert.equal(await answer.locator("h3").textContent(), "Done <img src=x onerror=alert(1)>");
+    assert.equal(await answer.locator("script, img, b").count(), 0);
+    assert.deepEqual(await answer.locator("a").evaluateAll((links) => links.map((link) => link.href)), [
+      "https://example.com/b",
+      "https://example.com/c.png",
+    ]);
+    const text = await answer.textContent();
+    assert.ok(text.includes("\\u{202e}reversed\\u{200b}\\u{7}"), text);
+    assert.equal(await answer.locator("table td").first().textContent(), "<b>x</b>");
+    await page.locator(".call summary").click();
+    await page.waitForSelector(".opened pre");
+    assert.ok((await page.locator(".opened").textContent()).includes("<script>alert(4)</script>"));
+    await accessible(page, "conversation");
+    await page.getByRole("button", { name: "Timeline" }).click();
+    assert.equal(await page.locator(".timeline [data-kind=call], .timeline [data-kind=reply]").count(), 3);
+    await accessible(page, "timeline");
+    // By keys alone: to the message, and back to a new session.
+    await page.locator("h1").click();
+    await page.keyboard.press("m");
+    await page.keyboard.type("Thanks!");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Conversation" }).click();
+    await page.waitForFunction(() => document.querySelectorAll(".figures").length === 2);
+    // What is said while the connection is gone is there when it is back, once.
+    const other = await open(new URL(page.url()).hash);
+    await other.waitForFunction(() => document.querySelectorAll(".figures").length === 2);
+    await page.context().setOffline(true);
+    await other.fill("#message", "Are you there?");
+    await other.press("#message", "Enter");
+    await other.waitForFunction(() => document.querySelectorAll(".figures").length === 3);
+    await page.context().setOffline(false);
+    await page.waitForFunction(() => document.querySelectorAll(".figures").length === 3);
+    assert.equal(await page.locator(".input").count(), 3);
+    await page.locator("h1").click();
+    await page.keyboard.press("?");
+    await page.waitForSelector("dialog[open]");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("t");
+    await page.waitForSelector(".tools li");
+    await accessible(page, "tools");
+    await fits(page, "tools");
+  },
+
+  async "long-session"() {
+    await responsive("opening a session of 10,000 calls", async () => {
+      const page = await open(`#/s/${argument}`);
+      await page.waitForSelector("text=The end.");
+      await page.waitForSelector("text=of 19,");
+      assert.ok((await page.locator(".list > *").count()) < 200);
+      return page;
+    });
+    await responsive("its views", async () => {
+      const page = await open(`#/s/${argument}`);
+      await page.waitForSelector("text=The end.");
+      await page.waitForSelector("text=of 19,");
+      await page.evaluate(() => (window.longest = 0));
+      for (const view of ["Timeline", "Graph", "Files", "Access"]) {
+        await page.getByRole("button", { name: view }).click();
+        await page.getByRole("region", { name: view }).waitFor();
+      }
+      await page.getByRole("button", { name: "Conversation" }).click();
+      // Far back, no more than some hundreds of items are there at once.
+      for (let step = 0; step < 8; step += 1) await page.getByRole("button", { name: "earlier items" }).click();
+      assert.ok((await page.locator(".list > *").count()) < 700);
+      await page.getByRole("button", { name: "Go to the newest item" }).click();
+      await page.waitForSelector("text=The end.");
+      return page;
+    });
+  },
+
+  /** Text is there as it arrives, before the answer is whole, and so is the progress of a call. */
+  async live() {
+    const page = await open();
+    await start(page, "Work.");
+    await page.locator(".working").waitFor();
+    await tell("asked");
+    const reply = page.locator(".reply[aria-busy=true]");
+    await reply.filter({ hasText: "The first half" }).waitFor();
+    assert.ok(!(await page.locator(".items").textContent()).includes("The second half"));
+    assert.equal(await page.getByRole("button", { name: "Stop" }).count(), 1);
+    await tell("half");
+    await page.waitForSelector(".figures");
+    const answer = page.locator(".reply").last();
+    assert.equal(await answer.getAttribute("aria-busy"), "false");
+    assert.ok((await answer.textContent()).includes("The second half"));
+  },
+
+  /** What a user does first, without a mouse: a message, a decision, the answer, its steps. */
+  async "by-keyboard"() {
+    const page = await open();
+    await page.keyboard.press("m");
+    await page.keyboard.type("Write.");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".approval");
+    await settled(page);
+    await page.keyboard.press("Escape");
+    // The field for a message has the focus no more once it was sent.
+    await page.evaluate(() => document.activeElement.blur());
+    await page.keyboard.press("w");
+    await page.keyboard.press("a");
+    await page.waitForSelector(".figures");
+    // The focus stays in the conversation. By Tab alone to the views of the session; each element on
+    // the way shows that it has the focus.
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute("role")), "log");
+    const seen = new Set();
+    const focus = () => page.evaluate(() => {
+      const on = document.activeElement;
+      const style = getComputedStyle(on);
+      return { text: on.textContent.trim(), outline: style.outlineStyle, width: parseFloat(style.outlineWidth) };
+    });
+    let on = await focus();
+    for (let presses = 0; presses < 20 && on.text !== "Timeline"; presses += 1) {
+      await page.keyboard.press("Shift+Tab");
+      on = await focus();
+      seen.add(on.text);
+      assert.ok(on.outline !== "none" && on.width > 0, `${on.text} has no mark of the focus`);
+    }
+    assert.equal(on.text, "Timeline", [...seen].join(", "));
+    await page.keyboard.press("Enter");
+    await page.getByRole("region", { name: "Timeline" }).waitFor();
+    // The call is opened by keys, too.
+    await page.keyboard.press("Shift+Tab");
+    await page.keyboard.press("Enter");
+    await page.locator(".call summary").focus();
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".opened");
+    await page.keyboard.press("/");
+    await page.keyboard.type("write");
+    assert.equal(await page.locator(".sessions li").count(), 1);
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".figures");
+  },
+
+  /** The page is drawn soon. The time is told, and not checked: it is the machine's. */
+  async "first-paint"() {
+    const times = [];
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      const page = await open();
+      times.push(
+        await page.evaluate(() => performance.getEntriesByType("paint").find(({ name }) => name === "first-contentful-paint").startTime),
+      );
+      await page.context().close();
+    }
+    assert.equal(times.length, 5);
+    console.error(`first contentful paint: ${times.map(Math.round).join(", ")} ms`);
+  },
+};

@@ -1,0 +1,143 @@
+// The sessions as a whole: their list, names, copies and usage, and the graphs of workflows.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { accessible, argument, fits, open, picture, start } from "./browser.mjs";
+
+export const actions = {
+  async management() {
+    const page = await open();
+    await start(page, "Hello.");
+    await page.waitForSelector(".figures");
+    await page.getByRole("button", { name: "Rename" }).click();
+    await page.getByLabel("Name").fill("greeting");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.waitForSelector("h1:has-text('greeting')");
+    await page.locator(".menu summary").click();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Export" }).click(),
+    ]);
+    const exported = readFileSync(await download.path(), "utf8");
+    assert.equal(JSON.parse(exported.slice(0, exported.indexOf("\n"))).format, "agent-host-session");
+    const before = page.url();
+    await page.getByRole("button", { name: "Copy into a new session" }).click();
+    await page.waitForFunction((url) => location.href !== url, before);
+    await page.waitForSelector(".note:has-text('Copied')");
+    await page.goto(before);
+    await page.locator(".menu summary").click();
+    await page.getByRole("button", { name: "Delete…" }).click();
+    await page.getByRole("button", { name: "Delete for ever" }).click();
+    await page.waitForFunction(() => location.hash === "#/");
+    await page.waitForFunction(() => document.querySelectorAll(".sessions li").length === 1);
+    await page.getByLabel("Search sessions").fill("nothing like it");
+    await page.waitForSelector("text=No session matches.");
+  },
+
+  async usage() {
+    const page = await open();
+    await start(page, "Hello.");
+    await page.waitForSelector(".figures");
+    await page.locator("h1").click();
+    await page.keyboard.press("u");
+    const usage = page.getByRole("region", { name: "Usage" });
+    await usage.locator("tbody tr").waitFor();
+    const total = await usage.locator("tfoot td").allTextContents();
+    assert.deepEqual(total, JSON.parse(argument));
+    await usage.getByLabel("By").selectOption("model");
+    await usage.locator("tbody th:has-text('openai-compat:m')").waitFor();
+    await accessible(page, "usage");
+    await fits(page, "usage");
+  },
+
+  async workflow() {
+    const page = await open(`#/s/${argument}`);
+    await page.getByRole("button", { name: "Graph" }).click();
+    const graph = page.locator("svg.graph");
+    await graph.waitFor();
+    const states = await graph.locator(".node").evaluateAll((nodes) =>
+      nodes.map((node) => [node.querySelector(".id").textContent, node.getAttribute("class")]),
+    );
+    assert.deepEqual(states, [
+      ["draft", "node done"],
+      ["never", "node skipped"],
+      ["publish", "node waiting"],
+    ]);
+    assert.equal(await graph.locator(".edge").count(), 2);
+    const condition = await graph.locator(".edge title").textContent();
+    assert.ok(condition.includes("<img src=x onerror=alert(1)>"), condition);
+    assert.equal(await page.locator(".items img, .items script").count(), 0);
+    await accessible(page, "graph");
+    await fits(page, "graph");
+  },
+
+  /** Sessions are found by their text, and by what they wait for. */
+  async list() {
+    const page = await open();
+    const titles = () => page.locator(".sessions .title").allTextContents();
+    await page.waitForFunction(() => document.querySelectorAll(".sessions li").length === 4);
+    for (const [state, expected] of [
+      ["waiting", ["waits for approval"]],
+      ["running", ["runs for long"]],
+      ["failed", ["fails at once"]],
+      ["done", ["<img src=x onerror=alert(6)> is done"]],
+    ]) {
+      await page.getByLabel("State").selectOption(state);
+      assert.deepEqual(await titles(), expected, state);
+      await picture(page, state);
+    }
+    await page.getByLabel("State").selectOption("");
+    for (const [text, expected] of [
+      ["APPROVAL waits", ["waits for approval"]],
+      ["onerror", ["<img src=x onerror=alert(6)> is done"]],
+      ["nothing like it", []],
+    ]) {
+      await page.getByLabel("Search sessions").fill(text);
+      assert.deepEqual(await titles(), expected, text);
+    }
+    await page.waitForSelector("text=No session matches.");
+    await accessible(page, "list");
+  },
+
+  /** The theme is the system's until the user chooses one, which stays. */
+  async theme() {
+    const page = await open("", { colorScheme: "dark" });
+    const back = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const [dark, light] = ["rgb(20, 22, 26)", "rgb(255, 255, 255)"];
+    assert.equal(await back(), dark);
+    await page.getByRole("button", { name: "Theme: system" }).click();
+    assert.equal(await back(), light);
+    await page.reload();
+    assert.equal(await back(), light);
+    await page.getByRole("button", { name: "Theme: light" }).click();
+    await page.emulateMedia({ colorScheme: "light" });
+    assert.equal(await back(), dark);
+  },
+
+  /** The timeline has what each step used, which rule decided, and the call what would allow it. */
+  async steps() {
+    const page = await open();
+    await start(page, "Look.");
+    await page.waitForSelector(".figures");
+    await page.getByRole("button", { name: "Timeline" }).click();
+    const rows = await page.locator(".timeline tbody tr").evaluateAll((all) =>
+      all.map((row) => [...row.children].slice(0, 5).map((cell) => cell.textContent.trim())),
+    );
+    const find = (name) => rows.find(([step]) => step === name);
+    assert.match(find("read_file")[4], /^[\d.]+ m?s of [\d.]+ (m?s|min 0 s), [\d.]+ [KM]iB of [\d.]+ MiB memory, \d+ B read, 0 B written$/);
+    assert.match(find("read_file")[3], /^allowed read \S*a\.txt by \S+/);
+    assert.match(find("fetch")[3], /^denied GET https:\/\/example\.com\/ by default-deny$/);
+    assert.equal(find("fetch")[1], "denied");
+    assert.deepEqual(find("turn 1").slice(1), ["needs more turns", "", "2 calls", "11 + 7 tokens, $0.0081"]);
+    assert.deepEqual(find("turn 2").slice(1), ["done", "", "", "11 + 7 tokens, $0.0081"]);
+    await accessible(page, "timeline");
+    await fits(page, "timeline");
+    await page.getByRole("button", { name: "Conversation" }).click();
+    await page.locator(".call:has-text('fetch') summary").click();
+    await page.locator(".audit summary").click();
+    const grant = await page.locator(".audit pre").textContent();
+    assert.ok(grant.includes('host = "example.com"'), grant);
+    assert.match(await page.locator(".opened").textContent(), /Used [\d.]+ m?s of/);
+    await accessible(page, "denied call");
+  },
+};

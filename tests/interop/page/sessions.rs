@@ -1,0 +1,151 @@
+//! The sessions as a whole: their list, names, copies, usage and graphs, and the page itself.
+
+use super::*;
+use pretty_assertions::assert_eq;
+use std::sync::mpsc;
+
+/// The usage of all sessions, as `stats` has it.
+#[test]
+fn usage() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.configure("[prices.\"openai-compat:m\"]\ninput = 100\noutput = 1000\n");
+    let model = ChatServer::start(vec![Answer::text("Hello.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    // 11 tokens for 100 dollars a million, and 7 for 1,000.
+    let total = json!(["1", "1", "11", "7", "$0.0081", "0", "0", "0", "0 ms"]);
+    browser.run(&server, "usage", &total.to_string());
+}
+
+/// The graph of a workflow that waits: nodes with their states, and a condition that is no markup.
+#[test]
+fn workflow() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.configure(
+        r#"
+[[agent]]
+name = "writer"
+description = "Writes."
+tools = []
+
+[[workflow]]
+name = "flow"
+[[workflow.node]]
+id = "draft"
+agent = "writer"
+next = ["publish", { to = "never", when = "draft.text == '<img src=x onerror=alert(1)>'" }]
+[[workflow.node]]
+id = "publish"
+tool = "write_file"
+input = { path = "'out.md'", content = "draft.text" }
+[[workflow.node]]
+id = "never"
+tool = "write_file"
+input = { path = "'never.md'", content = "draft.text" }
+
+[[grants.dir]]
+host = "."
+mode = "read-write"
+"#,
+    );
+    let model = ChatServer::start(vec![Answer::text("Bees hum.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let body = json!({"workflow": "flow", "message": "go"});
+    let created = server.post("/sessions", &body).json();
+    let session = created["session"].as_str().unwrap();
+    server.events(session, None).until("turn-ended");
+    browser.run(&server, "workflow", session);
+}
+
+/// A session is named, copied, exported and deleted.
+#[test]
+fn management() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![Answer::text("Hello.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "management", "");
+    let rows = server.get("/sessions").json();
+    let names: Vec<_> = rows["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["name"].clone())
+        .collect();
+    assert_eq!(names, [json!(null)]);
+}
+
+/// Sessions are found by their text, and by their state.
+#[test]
+fn list() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let (go_on, waits) = mpsc::channel::<()>();
+    let refusal = json!({"error": {"message": "no such key", "type": "invalid_request_error"}});
+    let answers = vec![
+        Answer::text("Done."),
+        Answer::calls(&[("write_file", json!({"path": "a.txt", "content": "new"}))]),
+        Answer::status("401 Unauthorized", &refusal),
+        Answer::text("Late."),
+    ];
+    // The last answer is held until the page has seen the session run.
+    let model = ChatServer::watched(answers, move |point| {
+        if point == 6 {
+            let _ = waits.recv();
+        }
+    });
+    let server = ApiServer::start(&env, &model, &["--write"]);
+    for message in [
+        "<img src=x onerror=alert(6)> is done",
+        "waits for approval",
+        "fails at once",
+    ] {
+        let session = server.create(message);
+        server.events(&session, None).until("turn-ended");
+    }
+    server.create("runs for long");
+    browser.run(&server, "list", "");
+    drop(go_on);
+}
+
+/// The theme follows the system until the user chooses one; the first paint is told.
+#[test]
+fn theme_and_first_paint() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let model = ChatServer::start(Vec::new());
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "theme", "");
+    browser.run(&server, "first-paint", "");
+}
+
+/// The timeline has the used share of limits, the deciding rules, and a denied call its smallest grant.
+#[test]
+fn steps() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    env.configure("[prices.\"openai-compat:m\"]\ninput = 100\noutput = 1000\n");
+    env.write("a.txt", "hello");
+    let model = ChatServer::start(vec![
+        Answer::calls(&[
+            ("read_file", json!({"path": "a.txt"})),
+            ("fetch", json!({"url": "https://example.com/"})),
+        ]),
+        Answer::text("Done."),
+    ]);
+    let server = ApiServer::start(&env, &model, &[]);
+    browser.run(&server, "steps", "");
+}
