@@ -4,6 +4,7 @@
 //! never interprets a session beyond what [`SessionInfo`] lists, never changes an event, removes sessions
 //! only as a whole, and never runs anything.
 
+mod chain;
 mod claim;
 mod copy;
 mod error;
@@ -12,6 +13,7 @@ mod memory;
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
+mod postgres;
 mod queue;
 mod row;
 mod sealed;
@@ -24,6 +26,7 @@ mod transfer;
 
 pub use error::{Damage, EncodeError, StoreError};
 pub use memory::MemoryStore;
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use sealed::{MAX_SEALED_BYTES, SealError, SealKey};
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{

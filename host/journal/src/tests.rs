@@ -2,6 +2,7 @@
 
 mod events;
 mod memory;
+mod postgres;
 mod sqlite;
 mod suite;
 
