@@ -194,7 +194,7 @@ impl JournalStore for PostgresStore {
 
     fn recover(&self, session: SessionId) -> StoreFuture<'_, u64> {
         self.run(async move {
-            let lease = self.database.claim_existing(session).await?;
+            let lease = self.database.claim(session).await?;
             let count = self.database.count(session).await;
             self.database.release(lease).await?;
             Ok(count?.unwrap_or_default())

@@ -10,10 +10,13 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 /// The parts of a lease after which it is renewed.
 const RENEWALS: u32 = 3;
+
+/// The time in which a host gives a session up after its last event.
+const RELEASE_GRACE: Duration = Duration::from_millis(300);
 
 /// The leases of this store.
 pub(super) struct Leases {
@@ -73,8 +76,21 @@ impl Database {
         self.leases.length.as_secs_f64()
     }
 
-    /// Claims a session.
+    /// Claims a session. One that is about to be given up is waited for.
     pub(super) async fn claim(&self, session: SessionId) -> Result<Lease, JournalError> {
+        let deadline = Instant::now() + RELEASE_GRACE;
+        loop {
+            match self.try_claim(session).await {
+                Err(JournalError::Locked { .. }) if Instant::now() < deadline => {
+                    sleep(RELEASE_GRACE / 10).await;
+                }
+                claimed => return claimed,
+            }
+        }
+    }
+
+    /// Claims a session, unless it is claimed right now.
+    pub(super) async fn try_claim(&self, session: SessionId) -> Result<Lease, JournalError> {
         let owner = serde_json::to_string(&this_process()).map_err(JournalError::storage)?;
         let taken = self
             .read(
@@ -116,8 +132,22 @@ impl Database {
     pub(super) async fn claim_existing(&self, session: SessionId) -> Result<Lease, JournalError> {
         self.must_exist(session).await?;
         let lease = self.claim(session).await?;
-        // It may have been removed meanwhile.
-        match self.must_exist(session).await {
+        self.check_claimed(lease).await
+    }
+
+    /// Claims a session that exists, unless it is claimed right now.
+    pub(super) async fn try_claim_existing(
+        &self,
+        session: SessionId,
+    ) -> Result<Lease, JournalError> {
+        self.must_exist(session).await?;
+        let lease = self.try_claim(session).await?;
+        self.check_claimed(lease).await
+    }
+
+    /// Gives a claim up if its session was removed meanwhile.
+    async fn check_claimed(&self, lease: Lease) -> Result<Lease, JournalError> {
+        match self.must_exist(lease.session).await {
             Ok(()) => Ok(lease),
             Err(error) => {
                 self.release(lease).await?;

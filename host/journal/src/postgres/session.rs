@@ -125,7 +125,7 @@ impl Database {
         family.extend(self.descendants(session).await?);
         let mut leases = Vec::with_capacity(family.len());
         for session in family {
-            match self.claim_existing(session).await {
+            match self.try_claim_existing(session).await {
                 Ok(lease) => leases.push(lease),
                 Err(error) => {
                     for lease in leases {

@@ -12,7 +12,9 @@ use crate::{
 };
 use agent_host_types::{id::SessionId, output::Blob};
 use deadpool_postgres::{GenericClient, Transaction};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
+use tokio::time::sleep;
+use tokio_postgres::error::SqlState;
 
 /// Holds the row of the lease until the transaction ends: another host that claims the session waits,
 /// and then finds these events.
@@ -51,8 +53,13 @@ const EVENTS: &str = "INSERT INTO events (session, seq, at_ms, v, kind, json, di
     FROM line, unnest($13::bigint[], $14::bigint[], $15::text[], $17::text[], $18::bytea[])
         WITH ORDINALITY AS event (at_ms, v, kind, json, digest, place)";
 
+/// The times that a write is tried again whose connection ended, and the pause before the first; each
+/// later one is longer by as much. A server that restarts is back by then.
+const RECONNECTS: u32 = 8;
+const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
+
 /// The place of the next event of a session.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     /// Its number.
     pub(super) next: i64,
@@ -103,22 +110,23 @@ impl Database {
         if rows.is_empty() && blobs.is_empty() {
             return Ok(Written::Stored(position));
         }
-        let attempt = self.try_write(lease, position, rows, blobs).await;
-        match attempt {
-            Err(StoreError::Postgres { ref source, .. }) if source.code().is_none() => {
-                let next = after(position, rows);
-                match self.position(lease.session).await? {
-                    found
-                        if !rows.is_empty()
-                            && found.next == next.next
-                            && found.link == next.link =>
-                    {
-                        Ok(Written::Stored(next))
-                    }
-                    _ => attempt,
-                }
+        let next = after(position, rows);
+        let mut attempts = 0;
+        loop {
+            match self.try_write(lease, position, rows, blobs).await {
+                Err(error) if is_cut_off(&error) && attempts < RECONNECTS => attempts += 1,
+                written => return written,
             }
-            attempt => attempt,
+            sleep(RECONNECT_PAUSE * attempts).await;
+            match self.position(lease.session).await {
+                Ok(found) if !rows.is_empty() && found == next => {
+                    return Ok(Written::Stored(next));
+                }
+                // Nothing of it is stored, or that is not known yet: it proves its place again.
+                Ok(_) => {}
+                Err(error) if is_cut_off(&error) => {}
+                Err(error) => return Err(error),
+            }
         }
     }
 
@@ -181,6 +189,16 @@ impl Database {
             }
         }))
     }
+}
+
+/// Whether the connection ended before the answer, so that what became of the write is not known.
+fn is_cut_off(error: &StoreError) -> bool {
+    let StoreError::Postgres { source, .. } = error else {
+        return false;
+    };
+    source
+        .code()
+        .is_none_or(|code| [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN].contains(code))
 }
 
 /// Returns the place behind events.

@@ -2,6 +2,8 @@
 //! without privileges, in a directory of its own, which ends with this process. Where PostgreSQL is
 //! not installed, the tests are skipped by name; in CI they fail.
 
+mod leases;
+
 use std::{
     env, fs,
     os::unix::fs::{PermissionsExt as _, chown},
