@@ -52,6 +52,12 @@ pub enum StoreError {
         "the address of the database cannot be read: {0}; it has the form `postgres://USER:PASSWORD@HOST:PORT/DATABASE`"
     )]
     Url(#[source] tokio_postgres::Error),
+    /// The database is on another machine, to which nothing is sent unencrypted.
+    #[error(
+        "the {0} is on another machine, and connections to databases are not encrypted yet; reach it by a socket or an address of \
+         this machine, such as that of a tunnel or of PgBouncer with TLS to the server"
+    )]
+    Unencrypted(Arc<str>),
     /// The claim on a session has ended, or another host has it.
     #[error(
         "session {session} was given up: this host did not renew its claim in time, and another may continue it; resume it \

@@ -14,6 +14,9 @@ mod memory;
 #[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
 mod postgres;
+#[cfg(test)]
+#[path = "../../../tests/support/src/postgres.rs"]
+mod postgres_server;
 mod queue;
 mod row;
 mod sealed;

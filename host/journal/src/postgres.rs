@@ -41,6 +41,8 @@ pub struct PostgresOptions {
     pub connections: usize,
     /// The time after which another host may claim the sessions of one that does not answer.
     pub lease: Duration,
+    /// The sessions that are kept; the others are pruned in the background.
+    pub retention: Retention,
 }
 
 impl Default for PostgresOptions {
@@ -48,6 +50,7 @@ impl Default for PostgresOptions {
         Self {
             connections: 8,
             lease: Duration::from_secs(15),
+            retention: Retention::default(),
         }
     }
 }
@@ -69,6 +72,7 @@ impl PostgresStore {
         // The parser's error does not show the password.
         let config = url.parse().map_err(StoreError::Url)?;
         let database = Database::open(config, options.connections, options.lease).await?;
+        Database::prune_always(&database, options.retention);
         Ok(Self { database })
     }
 

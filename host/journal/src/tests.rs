@@ -1,8 +1,8 @@
 //! Tests: one suite for every store, and those of the files of SQLite.
 
 mod events;
+mod leases;
 mod memory;
-mod postgres;
 mod sqlite;
 mod suite;
 

@@ -7,8 +7,8 @@ use deadpool_postgres::{
     GenericClient, Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError,
     RecyclingMethod, Runtime, Timeouts,
 };
-use std::{sync::Arc, time::Duration};
-use tokio_postgres::{Config, NoTls, types::ToSql};
+use std::{net::IpAddr, sync::Arc, time::Duration};
+use tokio_postgres::{Config, NoTls, config::Host, types::ToSql};
 
 /// The version of the tables. A newer one is refused.
 const SCHEMA_VERSION: i64 = 1;
@@ -51,6 +51,9 @@ impl Database {
         lease: Duration,
     ) -> Result<Arc<Self>, StoreError> {
         let location = location(&config);
+        if !config.get_hosts().iter().all(is_on_this_machine) {
+            return Err(StoreError::Unencrypted(location));
+        }
         let manager = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
@@ -186,12 +189,23 @@ pub(super) async fn lock_shared(
         .map(drop)
 }
 
+/// Whether a server is reached without a network.
+fn is_on_this_machine(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            let address = name.parse::<IpAddr>();
+            address.map_or(name == "localhost", |address| address.is_loopback())
+        }
+    }
+}
+
 /// Names the server and the database, without the user and the password.
 fn location(config: &Config) -> Location {
     let host = config.get_hosts().first();
     let host = host.map_or_else(String::new, |host| match host {
-        tokio_postgres::config::Host::Tcp(name) => name.clone(),
-        tokio_postgres::config::Host::Unix(path) => path.display().to_string(),
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(path) => path.display().to_string(),
     });
     let database = config
         .get_dbname()

@@ -21,7 +21,12 @@ use std::{
     io::{BufRead, Write},
     mem,
     sync::Arc,
+    time::Duration,
 };
+use tokio::time::interval;
+
+/// The time between two passes over what exceeds the retention.
+const PASS_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// The events of a new session that are written at once.
 const ROWS: usize = 256;
@@ -204,6 +209,27 @@ impl Database {
             }
         }
         Ok(pruned)
+    }
+
+    /// Starts the task that prunes as long as the store lives. Hosts that do so at the same time share
+    /// the work: a session that one of them removes is in use for the others.
+    pub(super) fn prune_always(database: &Arc<Self>, retention: Retention) {
+        if retention == Retention::default() {
+            return;
+        }
+        let database = Arc::downgrade(database);
+        tokio::spawn(async move {
+            let mut passes = interval(PASS_EVERY);
+            loop {
+                passes.tick().await;
+                let Some(database) = database.upgrade() else {
+                    return;
+                };
+                if let Err(error) = database.prune(retention).await {
+                    tracing::warn!("sessions beyond the retention are not removed: {error}");
+                }
+            }
+        });
     }
 
     async fn is_too_large(&self, retention: Retention) -> Result<bool, StoreError> {

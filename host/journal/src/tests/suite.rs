@@ -8,9 +8,10 @@ mod prune;
 mod reads;
 mod transfer;
 
-use super::{input, postgres, record};
+use super::{input, record};
 use crate::{
     JournalStore, MemoryStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore,
+    postgres_server::database,
 };
 use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::{event::EventRecord, id::SessionId};
@@ -45,7 +46,7 @@ struct PostgresBackend(String);
 
 impl Backend for PostgresBackend {
     async fn make() -> Option<Self> {
-        postgres::database().await.map(Self)
+        database().map(Self)
     }
 
     async fn open(&self) -> Arc<dyn JournalStore> {

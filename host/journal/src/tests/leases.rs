@@ -1,9 +1,9 @@
-//! Claims as leases: what a host may write whose claim has ended, and what it finds of a commit whose
+//! Claims on PostgreSQL, which are leases: what a host may write whose claim has ended, and what it finds of a commit whose
 //! answer was lost.
 
-use super::database;
 use crate::{
     JournalStore as _, PostgresOptions, PostgresStore,
+    postgres_server::database,
     tests::{input, record, text},
 };
 use agent_host_engine::journal::Journal;
@@ -50,7 +50,7 @@ async fn epochs(client: &tokio_postgres::Client) -> Vec<i64> {
 /// A host that comes back after its lease has ended writes nothing, and its session goes on elsewhere.
 #[tokio::test]
 async fn host_whose_lease_has_ended_writes_nothing() {
-    let Some(url) = database().await else { return };
+    let Some(url) = database() else { return };
     let (one, other, client) = (open(&url).await, open(&url).await, operator(&url).await);
     let (session, stale) = begun(&one).await;
     let first = epochs(&client).await;
@@ -85,7 +85,7 @@ async fn host_whose_lease_has_ended_writes_nothing() {
 /// A lease that ended proves nothing, even if no other host has claimed the session.
 #[tokio::test]
 async fn lease_that_ended_unclaimed_proves_nothing() {
-    let Some(url) = database().await else { return };
+    let Some(url) = database() else { return };
     let (store, client) = (open(&url).await, operator(&url).await);
     let (session, journal) = begun(&store).await;
     expire(&client).await;
@@ -97,7 +97,7 @@ async fn lease_that_ended_unclaimed_proves_nothing() {
 /// Leases are renewed as long as the session is open, and a session that is lost says so.
 #[tokio::test]
 async fn leases_are_renewed() {
-    let Some(url) = database().await else { return };
+    let Some(url) = database() else { return };
     let client = operator(&url).await;
     let options = PostgresOptions {
         lease: Duration::from_millis(900),
@@ -125,7 +125,7 @@ async fn leases_are_renewed() {
 /// The connection ends before the answer comes: it is written again, and once.
 #[tokio::test]
 async fn write_that_is_cut_off_is_written_once() {
-    let Some(url) = database().await else { return };
+    let Some(url) = database() else { return };
     let (store, client) = (open(&url).await, operator(&url).await);
     let (session, journal) = begun(&store).await;
     // Ends the connection of whoever inserts an event with this number, in the statement or at its
@@ -151,4 +151,21 @@ async fn write_that_is_cut_off_is_written_once() {
         let stored = store.read(session, 0).await.unwrap();
         assert_eq!(stored.len() as u64, seq + 1);
     }
+}
+
+/// A database behind a network would be spoken to unencrypted.
+#[tokio::test]
+async fn database_on_another_machine_is_refused() {
+    for (host, name) in [("192.0.2.1", "sessions"), ("db.example", "sessions")] {
+        let url = format!("postgres://ann:secret@{host}/{name}");
+        let refused = text(PostgresStore::open(&url, PostgresOptions::default()).await);
+        let start = format!("the database {name} on {host} is on another machine");
+        assert!(refused.starts_with(&start), "{refused}");
+    }
+    let refused = text(PostgresStore::open("mysql://a:secret@b", PostgresOptions::default()).await);
+    assert!(
+        refused.starts_with("the address of the database cannot be read"),
+        "{refused}"
+    );
+    assert!(!refused.contains("secret"), "{refused}");
 }

@@ -2,8 +2,6 @@
 //! without privileges, in a directory of its own, which ends with this process. Where PostgreSQL is
 //! not installed, the tests are skipped by name; in CI they fail.
 
-mod leases;
-
 use std::{
     env, fs,
     os::unix::fs::{PermissionsExt as _, chown},
@@ -13,9 +11,10 @@ use std::{
         OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
+    thread,
+    time::Duration,
 };
 use tempfile::TempDir;
-use tokio_postgres::NoTls;
 
 /// The user and group `nobody`: the server refuses to run as root.
 const NOBODY: u32 = 65534;
@@ -81,40 +80,40 @@ fn start() -> Option<Server> {
     })
 }
 
-/// Connects to a database as soon as the server listens.
-async fn connect(directory: &Path, database: &str) -> tokio_postgres::Client {
-    let url = url(directory, database);
-    let mut attempts = 0;
-    loop {
-        match tokio_postgres::connect(&url, NoTls).await {
-            Ok((client, connection)) => {
-                tokio::spawn(connection);
-                return client;
-            }
-            Err(error) => {
-                attempts += 1;
-                let log = fs::read_to_string(directory.join("log")).unwrap_or_default();
-                assert!(attempts < 600, "{error}: {log}");
-                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-            }
+/// Makes a database as soon as the server listens.
+fn create(directory: &Path, name: &str) {
+    let programs = programs().unwrap();
+    for _ in 0..600 {
+        let made = Command::new(programs.join("createdb"))
+            .args([
+                "--username",
+                "host",
+                "--maintenance-db",
+                "postgres",
+                "--host",
+            ])
+            .arg(directory)
+            .arg(name)
+            .output()
+            .unwrap();
+        if made.status.success() {
+            return;
         }
+        thread::sleep(Duration::from_millis(100));
     }
-}
-
-fn url(directory: &Path, database: &str) -> String {
-    format!("host={} user=host dbname={database}", directory.display())
+    let log = fs::read_to_string(directory.join("log")).unwrap_or_default();
+    panic!("the server does not answer: {log}");
 }
 
 /// Makes a database, and returns its address; `None` where PostgreSQL is not installed.
-pub(super) async fn database() -> Option<String> {
+pub fn database() -> Option<String> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let Server { directory, .. } = SERVER.get_or_init(start).as_ref()?;
     let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    let client = connect(directory, "postgres").await;
-    client
-        .batch_execute(&format!("CREATE DATABASE {name}"))
-        .await
-        .unwrap();
-    Some(url(directory, &name))
+    create(directory, &name);
+    Some(format!(
+        "host={} user=host dbname={name}",
+        directory.display()
+    ))
 }
