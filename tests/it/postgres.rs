@@ -7,7 +7,7 @@ use agent_host_test_support::{
     postgres::database,
 };
 use pretty_assertions::assert_eq;
-use serde_json::Value;
+use std::sync::mpsc;
 
 /// The configuration of a store whose address is in the environment.
 const STORE: &str = "[store]\nurl = \"env:DATABASE_URL\"\n";
@@ -67,25 +67,32 @@ fn session_continues_on_another_host() {
 #[test]
 fn session_of_another_host_is_in_use() {
     let Some(url) = database() else { return };
-    let env = TestEnv::new();
-    env.configure(STORE);
-    let write = Answer::calls(&[(
-        "write_file",
-        serde_json::json!({"path": "a", "content": "a"}),
-    )]);
-    let model = ChatServer::start(vec![write, Answer::text("Done.")]);
-    let server = ApiServer::start_with(&env, &model, &["--write"], &[("DATABASE_URL", &url)]);
-    let session = server.create("write");
+    let (one, other) = (TestEnv::new(), TestEnv::new());
+    for env in [&one, &other] {
+        env.write("database", &url);
+        env.configure("[store]\nurl = \"file:database\"\n");
+    }
+    let (asked, is_asked) = mpsc::channel();
+    let (release, is_released) = mpsc::channel::<()>();
+    let model = ChatServer::watched(vec![Answer::text("Done.")], move |point| {
+        if point == 0 {
+            asked.send(()).unwrap();
+            is_released.recv().unwrap();
+        }
+    });
+    let server = ApiServer::start(&one, &model, &[]);
+    let session = server.create("go");
+    is_asked.recv().unwrap();
+    let refused = other.run(&["sessions", "delete", &session]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let in_use = format!("session {session} is in use: process ");
+    assert!(refused.stderr.contains(&in_use), "{refused:?}");
+    let shown = other.run(&["sessions", "show", &session]);
+    assert!(shown.stdout.contains("go"), "{shown:?}");
+    release.send(()).unwrap();
     server.events(&session, None).until("turn-ended");
-    let shown = run(&env, &url, &["sessions", "show", &session, "--json"]);
-    let kinds: Vec<Value> = shown.json_lines();
-    assert!(!kinds.is_empty(), "{shown:?}");
-    let removed = run(&env, &url, &["sessions", "delete", &session]);
-    assert_eq!(
-        removed.code,
-        Some(0),
-        "it waits, and is no one's: {removed:?}"
-    );
+    assert_eq!(server.end().code, Some(0));
+    assert_eq!(other.run(&["sessions", "delete", &session]).code, Some(0));
 }
 
 /// An address that cannot be used is refused in a sentence that does not repeat its password.

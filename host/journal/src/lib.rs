@@ -16,6 +16,10 @@ mod mutations;
 mod postgres;
 #[cfg(test)]
 #[path = "../../../tests/support/src/postgres.rs"]
+#[expect(
+    unreachable_pub,
+    reason = "the integration tests have it as a module of a crate"
+)]
 mod postgres_server;
 mod queue;
 mod row;
