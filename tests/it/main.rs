@@ -60,6 +60,7 @@ mod metrics;
 mod model;
 mod network;
 mod openai;
+mod postgres;
 mod record;
 mod resume;
 mod roles;

@@ -54,7 +54,7 @@ pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
 pub use config::{
     ComponentSource, Config, ConfigError, ConfigProblem, Environment, HookConfig, ModelConfig,
-    OnHookError, Overrides, allowing_flag, config_schema, nearest,
+    OnHookError, Overrides, StoreConfig, allowing_flag, config_schema, nearest,
 };
 pub use distribution::{PulledComponent, PushedComponent, pull, push};
 pub use error::HostError;

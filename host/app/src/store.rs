@@ -1,18 +1,33 @@
 //! The store that a configuration names.
 
-use crate::config::Config;
-use agent_host_engine::journal::JournalError;
-use agent_host_journal::{JournalStore, Retention, SqliteOptions, SqliteStore};
+use crate::{
+    config::{Config, StoreConfig},
+    error::HostError,
+};
+use agent_host_journal::{
+    JournalStore, PostgresOptions, PostgresStore, Retention, SqliteOptions, SqliteStore,
+};
+use secrecy::ExposeSecret as _;
 use std::sync::Arc;
 
 /// Opens the store of a configuration. Sessions that exceed the retention are pruned in the background.
 ///
 /// # Errors
-/// As [`SqliteStore::open`].
+/// As [`SqliteStore::open`] or [`PostgresStore::open`], or the address of the database cannot be
+/// read.
 pub async fn open_store(
     config: &Config,
     retention: Retention,
-) -> Result<Arc<dyn JournalStore>, JournalError> {
+) -> Result<Arc<dyn JournalStore>, HostError> {
+    if let StoreConfig::Database(address) = &config.store {
+        let url = address.read().await?;
+        let options = PostgresOptions {
+            retention,
+            ..PostgresOptions::default()
+        };
+        let store = PostgresStore::open(url.expose_secret(), options).await?;
+        return Ok(Arc::new(store));
+    }
     let options = SqliteOptions {
         lock_timeout: config.session.lock_timeout,
         retention,

@@ -2,7 +2,7 @@
 
 mod advice;
 
-use advice::{io_advice, is_corrupt, sqlite_advice};
+use advice::{io_advice, is_corrupt, postgres_advice, sqlite_advice};
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{
     event::EventError,
@@ -30,6 +30,42 @@ pub enum StoreError {
         location: Arc<str>,
         /// SQLite's error.
         source: rusqlite::Error,
+    },
+    /// An operation of PostgreSQL failed.
+    #[error("cannot {action}: {}", postgres_advice(location, source))]
+    Postgres {
+        /// Completes "cannot ...", such as "write the journal".
+        action: &'static str,
+        /// The server and the database.
+        location: Arc<str>,
+        /// The error of the server or of the connection.
+        source: tokio_postgres::Error,
+    },
+    /// No connection to PostgreSQL is free, or none can be made in time.
+    #[error(
+        "cannot use the journal: no connection to the database is free ({0}); raise `connections` of [store], or the server's \
+         `max_connections`"
+    )]
+    Pool(String),
+    /// The address of a database is none.
+    #[error(
+        "the address of the database cannot be read: {0}; it has the form `postgres://USER:PASSWORD@HOST:PORT/DATABASE`"
+    )]
+    Url(#[source] tokio_postgres::Error),
+    /// The database is on another machine, to which nothing is sent unencrypted.
+    #[error(
+        "the {0} is on another machine, and connections to databases are not encrypted yet; reach it by a socket or an address of \
+         this machine, such as that of a tunnel or of PgBouncer with TLS to the server"
+    )]
+    Unencrypted(Arc<str>),
+    /// The claim on a session has ended, or another host has it.
+    #[error(
+        "session {session} was given up: this host did not renew its claim in time, and another may continue it; resume it \
+         to see where it is"
+    )]
+    LeaseLost {
+        /// The session.
+        session: SessionId,
     },
     /// A file operation in the state directory failed.
     #[error("cannot {action} {}: {source}; {}", path.display(), io_advice(source))]

@@ -4,6 +4,7 @@
 //! never interprets a session beyond what [`SessionInfo`] lists, never changes an event, removes sessions
 //! only as a whole, and never runs anything.
 
+mod chain;
 mod claim;
 mod copy;
 mod error;
@@ -12,6 +13,14 @@ mod memory;
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
+mod postgres;
+#[cfg(test)]
+#[path = "../../../tests/support/src/postgres.rs"]
+#[expect(
+    unreachable_pub,
+    reason = "the integration tests have it as a module of a crate"
+)]
+mod postgres_server;
 mod queue;
 mod row;
 mod sealed;
@@ -24,6 +33,7 @@ mod transfer;
 
 pub use error::{Damage, EncodeError, StoreError};
 pub use memory::MemoryStore;
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use sealed::{MAX_SEALED_BYTES, SealError, SealKey};
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{

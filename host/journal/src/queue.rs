@@ -23,6 +23,7 @@ impl From<StoreError> for WriteFailure {
         let is_final = matches!(
             error,
             StoreError::OutOfOrder { .. }
+                | StoreError::LeaseLost { .. }
                 | StoreError::Unstorable { .. }
                 | StoreError::WriterStopped
         );

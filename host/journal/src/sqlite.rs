@@ -1,7 +1,6 @@
 //! The store on SQLite: one database in a state directory.
 
 mod approvals;
-mod chain;
 pub(crate) mod database;
 mod journal;
 mod key;
@@ -16,7 +15,6 @@ mod writer;
 
 #[cfg(test)]
 pub(crate) use {
-    chain::Link,
     journal::{MAX_QUEUED_BYTES, SqliteJournal},
     read::StoredSession,
 };

@@ -1,6 +1,7 @@
 //! Tests: one suite for every store, and those of the files of SQLite.
 
 mod events;
+mod leases;
 mod memory;
 mod sqlite;
 mod suite;

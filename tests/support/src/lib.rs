@@ -27,6 +27,7 @@ pub mod mcp_client;
 pub mod mcp_http;
 pub mod oracle;
 pub mod pictures;
+pub mod postgres;
 pub mod project;
 pub mod running;
 pub mod screen;

@@ -13,8 +13,8 @@ pub use limits::LimitsSection;
 
 use super::{
     agents::RawAgent, approval::RawApproval, hooks::RawHook, model::is_file, network::RawNetwork,
-    publishers::RawPublisher, rules::RawRule, settings::RawSettings, telemetry::RawTelemetry,
-    units,
+    publishers::RawPublisher, rules::RawRule, settings::RawSettings, store::RawStore,
+    telemetry::RawTelemetry, units,
 };
 use agent_host_models::Provider;
 use agent_host_types::{tool::Effect, turn::Durability};
@@ -81,6 +81,8 @@ pub(super) struct RawConfig {
     pub(super) settings: RawSettings,
     /// The proxy of requests to models and MCP servers.
     pub(super) network: RawNetwork,
+    /// Where sessions are kept.
+    pub(super) store: RawStore,
     /// Where traces of sessions go.
     pub(super) telemetry: RawTelemetry,
     /// The limits of a conversation.

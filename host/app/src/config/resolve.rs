@@ -12,7 +12,8 @@ use super::{
     problem::{Problems, config_error, resolve_steps},
     publishers,
     raw::{RawConfig, RawPooling, RawPrompts, RawSandbox, RawTiming},
-    rule_flags, rules, secrets, session, settings, skills, telemetry, tools, untrusted, workflows,
+    rule_flags, rules, secrets, session, settings, skills, store, telemetry, tools, untrusted,
+    workflows,
 };
 use agent_host_engine::turn::{Prompts, Timing};
 use agent_host_models::Effort;
@@ -157,6 +158,7 @@ impl Config {
             workflows = workflows::resolve(workflow);
             prices = prices::resolve(raw.prices);
             network = network::resolve(raw.network, scope);
+            store = store::resolve(raw.store, scope);
             telemetry = telemetry::resolve(&raw.telemetry, environment);
             budgets = after(&prices, |prices| {
                 // Without models, none lacks a price.
@@ -234,6 +236,7 @@ impl Config {
             working_dir: canonical(cwd),
             state_dir: canonical(&state_dir),
             session,
+            store,
             cache_dir: canonical(&cache_dir),
             telemetry,
             models,

@@ -2,9 +2,9 @@
 
 use super::{
     AgentConfig, ConfigError, EditingKeys, ExternalTool, HookConfig, McpConfig, ModelConfig,
-    ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag, SessionConfig, TelemetryConfig,
-    ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical, prices::Prices,
-    secrets::SecretConfig,
+    ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag, SessionConfig, StoreConfig,
+    TelemetryConfig, ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical,
+    prices::Prices, secrets::SecretConfig,
 };
 use crate::skill::Skill;
 use agent_host_engine::{
@@ -58,6 +58,8 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// How sessions are stored, and which of them are kept.
     pub session: SessionConfig,
+    /// Where sessions are kept.
+    pub store: StoreConfig,
     /// The directory of compiled components. It may not exist yet.
     pub cache_dir: PathBuf,
     /// Where traces of sessions go; absent where they go nowhere.
@@ -199,6 +201,9 @@ impl Config {
                 .iter()
                 .filter_map(|skill| skill.directory.clone()),
         );
+        if let StoreConfig::Database(address) = &self.store {
+            paths.extend(address.file().map(Path::to_owned));
+        }
         paths.extend(self.registries.files());
         let components = self.tools.iter().filter_map(|tool| tool.source.file());
         let hooks = self.hooks.iter().filter_map(|hook| hook.source.file());

@@ -280,6 +280,7 @@ impl<'a> Review<'a> {
             prices,
             settings,
             network,
+            store,
             telemetry,
             context,
             session,
@@ -332,6 +333,7 @@ impl<'a> Review<'a> {
         prices.iter().for_each(|price| self.price(price));
         self.model_settings("[settings]", settings);
         self.network(network);
+        self.store(store);
         self.telemetry(telemetry);
         for (model, settings) in &settings.models {
             self.model_settings(&format!("the model {}", quoted(model)), settings);

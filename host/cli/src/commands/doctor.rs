@@ -8,8 +8,9 @@ use crate::{
     terminal::{GREEN, RED, Terminal, YELLOW, bytes, escape_line},
 };
 use agent_host_app::{
-    CheckedModel, Config, HookConfig, HookEntry, ModelAnswer, OnHookError, Overrides, Registry,
-    Role, ServerEntry, Skill, check_models, check_rules, open_store, project,
+    CheckedModel, Config, HookConfig, HookEntry, HostError, ModelAnswer, OnHookError, Overrides,
+    Registry, Role, ServerEntry, Skill, StoreConfig, check_models, check_rules, open_store,
+    project,
 };
 use agent_host_engine::{
     journal::JournalError,
@@ -128,17 +129,23 @@ fn agents(config: &Config) -> Vec<(&'static str, Finding)> {
 }
 
 async fn state(config: &Config) -> Finding {
-    let sessions = async { open_store(config, Retention::default()).await?.list().await };
-    let dir = config.state_dir.display();
+    let sessions = async {
+        let store = open_store(config, Retention::default()).await?;
+        Ok::<_, HostError>(store.list().await?)
+    };
+    let place = match &config.store {
+        StoreConfig::StateDir => config.state_dir.display().to_string(),
+        StoreConfig::Database(_) => "the database of [store]".to_owned(),
+    };
     let described = sessions
         .await
-        .map(|rows| format!("{dir} ({} sessions)", rows.len()));
+        .map(|rows| format!("{place} ({} sessions)", rows.len()));
     Finding::of(described)
 }
 
 async fn approvals(config: &Config) -> Finding {
     let store = open_store(config, Retention::default());
-    let approvals = async { store.await?.approvals().await };
+    let approvals = async { Ok::<_, HostError>(store.await?.approvals().await?) };
     Finding::of(approvals.await.map(|approvals| {
         let project = project(config);
         let here = approvals.iter().filter(|known| known.project == project);

@@ -2,6 +2,7 @@
 
 use rusqlite::ErrorCode;
 use std::io;
+use tokio_postgres::error::SqlState;
 
 /// True if an error of SQLite means that the file is not what this program wrote. An error without a
 /// code is one of conversion: a column holds what was never stored in it.
@@ -42,6 +43,54 @@ pub(super) fn sqlite_advice(file: &str, error: &rusqlite::Error) -> String {
         // The other codes are faults of the machine, or ours; SQLite's own words are all that is known.
         _ => format!("the database {file} failed ({error}); check the disk, then try again"),
     }
+}
+
+/// Returns what an error of PostgreSQL means and what to do about it.
+pub(super) fn postgres_advice(location: &str, error: &tokio_postgres::Error) -> String {
+    let Some(code) = error.code() else {
+        return format!(
+            "{location} cannot be reached ({}); check the server and the network, then try again",
+            chain(error)
+        );
+    };
+    let said = error.as_db_error().map_or("", |error| error.message());
+    let said = said.escape_debug();
+    match *code {
+        SqlState::READ_ONLY_SQL_TRANSACTION => format!(
+            "{location} is a standby and takes no writes ({said}); give the address of the primary"
+        ),
+        SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => {
+            format!("{location} refused it for another write at the same time ({said}); try again")
+        }
+        SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN | SqlState::CANNOT_CONNECT_NOW => {
+            format!("{location} is shutting down or starting ({said}); try again in a moment")
+        }
+        SqlState::DISK_FULL | SqlState::OUT_OF_MEMORY => format!(
+            "{location} has no space left ({said}); free some, then resume the session: everything up to the last completed \
+             step is kept"
+        ),
+        SqlState::TOO_MANY_CONNECTIONS => format!(
+            "{location} has no free connection ({said}); lower `connections` of [store], or raise the server's `max_connections`"
+        ),
+        SqlState::INSUFFICIENT_PRIVILEGE => format!(
+            "the user of {location} may not do that ({said}); grant it the tables of the journal"
+        ),
+        _ => format!(
+            "{location} failed with the code {} ({said}); see the server's log",
+            code.code()
+        ),
+    }
+}
+
+/// Joins an error with its causes: the library's own text does not name them.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text.escape_debug().to_string()
 }
 
 /// Returns what to do about an error of the file system.

@@ -1,11 +1,12 @@
 //! The statements that read. Readers wait for no writer and take no lock.
 
-use super::{chain::Link, database::Database, lock::Mark, schema};
+use super::{database::Database, lock::Mark, schema};
 use crate::{
+    chain::{Link, StoredEvent},
     copy::SessionSource,
     error::{Damage, Location, StoreError},
     find::Wanted,
-    row::{PAGE_BYTES, damaged, decode, model_name},
+    row::{PAGE_BYTES, damaged, model_name},
     store::SessionInfo,
 };
 use agent_host_engine::journal::JournalError;
@@ -66,39 +67,6 @@ struct StoredPage {
     is_last: bool,
     /// The number of events that the session should have.
     count: u64,
-}
-
-/// A stored event before it is checked. Texts are bytes here: damaged ones may be no text.
-struct StoredEvent {
-    /// `[seq, at_ms, v]`.
-    numbers: [i64; 3],
-    kind: Vec<u8>,
-    json: Vec<u8>,
-    digest: Vec<u8>,
-}
-
-impl StoredEvent {
-    /// Checks that this is event `expected` after the event with digest `before`, and decodes it.
-    /// `before` becomes its digest.
-    fn check(
-        &self,
-        location: &Location,
-        session: SessionId,
-        expected: u64,
-        before: &mut Link,
-    ) -> Result<EventRecord, StoreError> {
-        let [found, ..] = self.numbers;
-        if u64::try_from(found) != Ok(expected) {
-            return Err(damaged(location, session, Damage::Gap { expected, found }));
-        }
-        let link = before.next(self.numbers, &self.kind, &self.json);
-        if link.0 != *self.digest {
-            let seq = expected;
-            return Err(damaged(location, session, Damage::Changed(seq)));
-        }
-        *before = link;
-        decode(location, session, self.numbers, &self.json)
-    }
 }
 
 /// The connection that reads.

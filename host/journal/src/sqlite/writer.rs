@@ -2,8 +2,9 @@
 //! was busy in one transaction (group commit): a commit waits for the disk, so sessions share each
 //! wait. Each batch is answered once, after its transaction has ended.
 
-use super::{chain::Link, journal::ClaimedQueue, lock::Mark, prune::Pruner, state_dir::FileId};
+use super::{journal::ClaimedQueue, lock::Mark, prune::Pruner, state_dir::FileId};
 use crate::{
+    chain::Link,
     error::{Location, StoreError},
     queue::WriteFailure,
     row::{Listing, Row},

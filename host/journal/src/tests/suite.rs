@@ -9,7 +9,10 @@ mod reads;
 mod transfer;
 
 use super::{input, record};
-use crate::{JournalStore, MemoryStore, SqliteOptions, SqliteStore};
+use crate::{
+    JournalStore, MemoryStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore,
+    postgres_server::database,
+};
 use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::{event::EventRecord, id::SessionId};
 use std::sync::Arc;
@@ -17,27 +20,46 @@ use tempfile::TempDir;
 
 /// A kind of store at one place. All stores of one backend share their content, as those of several
 /// processes do.
-trait Backend: Default {
+trait Backend: Sized {
+    /// Makes an empty place; `None` where the software of it is not installed.
+    async fn make() -> Option<Self>;
+
     async fn open(&self) -> Arc<dyn JournalStore>;
 }
 
 /// The stores on SQLite in one directory.
 struct SqliteBackend(TempDir);
 
-impl Default for SqliteBackend {
-    fn default() -> Self {
-        Self(TempDir::new().unwrap())
-    }
-}
-
 impl Backend for SqliteBackend {
+    async fn make() -> Option<Self> {
+        Some(Self(TempDir::new().unwrap()))
+    }
+
     async fn open(&self) -> Arc<dyn JournalStore> {
         let store = SqliteStore::open(self.0.path(), SqliteOptions::default());
         Arc::new(store.await.unwrap())
     }
 }
 
+/// The stores on PostgreSQL in one database.
+struct PostgresBackend(String);
+
+impl Backend for PostgresBackend {
+    async fn make() -> Option<Self> {
+        database().map(Self)
+    }
+
+    async fn open(&self) -> Arc<dyn JournalStore> {
+        let store = PostgresStore::open(&self.0, PostgresOptions::default());
+        Arc::new(store.await.unwrap())
+    }
+}
+
 impl Backend for MemoryStore {
+    async fn make() -> Option<Self> {
+        Some(Self::default())
+    }
+
     async fn open(&self) -> Arc<dyn JournalStore> {
         Arc::new(self.clone())
     }
@@ -92,7 +114,9 @@ macro_rules! suite {
         $(
             #[tokio::test]
             async fn $case() {
-                $module::$case(&<$backend>::default()).await;
+                if let Some(backend) = <$backend>::make().await {
+                    $module::$case(&backend).await;
+                }
             }
         )*
     };
@@ -100,6 +124,7 @@ macro_rules! suite {
 
 suite!(sqlite: SqliteBackend);
 suite!(memory: MemoryStore);
+suite!(postgres_store: PostgresBackend);
 
 /// Makes a session of `events` small durable events.
 async fn session_of(store: &dyn JournalStore, events: u64) -> (Arc<dyn Journal>, Vec<EventRecord>) {

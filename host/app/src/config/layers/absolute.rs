@@ -26,7 +26,7 @@ const PATHS: [&[&str]; 14] = [
 const MODELS: [&[&str]; 3] = [&["model"], &["fallback", "*"], &["agent", "*", "model"]];
 
 /// The keys of sources, which may be files: `file:PATH`.
-const SOURCES: [&[&str]; 10] = [
+const SOURCES: [&[&str]; 11] = [
     &["*", "api-key"],
     &["*", "headers", "*"],
     &["provider", "*", "api-key"],
@@ -37,6 +37,7 @@ const SOURCES: [&[&str]; 10] = [
     &["mcp", "*", "oauth", "client-secret"],
     &["secret", "*", "from"],
     &["network", "proxy"],
+    &["store", "url"],
 ];
 
 /// The keys of MCP servers that are programs, and of the directory that they run in.

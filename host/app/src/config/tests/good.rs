@@ -445,6 +445,7 @@ fn configuration_reference_names_every_key() {
         "[prices.x]",
         "[settings]",
         "[network]",
+        "[store]",
         "[telemetry]",
         "[openai-compat]",
         "[[provider]]",

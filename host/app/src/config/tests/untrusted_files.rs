@@ -80,6 +80,7 @@ fn demanding() -> Vec<(String, &'static str)> {
         ("[context]\ncompact-at = 81\n".to_owned(), "raises compact-at to 81 (the default is 80)"),
         ("[context]\ncompact-to = 51\n".to_owned(), "raises compact-to to 51 (the default is 50)"),
         ("[context]\nkeep-results = 4\n".to_owned(), "raises keep-results to 4 (the default is 3)"),
+        ("[store]\nurl = \"env:DATABASE_URL\"\n".to_owned(), "keeps sessions in the database \"env:DATABASE_URL\""),
         ("[telemetry]\nendpoint = \"http://a.example\"\n".to_owned(), "sends traces of sessions to \"http://a.example\""),
         ("[telemetry]\ncontent = true\n".to_owned(), "puts messages, arguments and results into traces (content = true in [telemetry])"),
         ("[ollama]\nbase-url = \"http://127.0.0.1:1\"\n".to_owned(), "sends the conversations of [ollama], and the key where one is set, to \"http://127.0.0.1:1\""),

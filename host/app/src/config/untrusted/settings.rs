@@ -5,6 +5,7 @@ use crate::config::{
     network::RawNetwork,
     raw::{RawArtifacts, RawContext, RawKeep, RawProvider, RawSandbox, RawSession},
     settings::RawSettings,
+    store::RawStore,
     telemetry::RawTelemetry,
 };
 use agent_host_engine::{artifact::DEFAULT_QUOTA_BYTES, policy::ArtifactAccess};
@@ -96,6 +97,13 @@ impl Review<'_> {
                 "sends requests to models and MCP servers through the proxy {}{except}",
                 quoted(proxy)
             ));
+        }
+    }
+
+    pub(super) fn store(&mut self, raw: &RawStore) {
+        let RawStore { url } = raw;
+        if let Some(url) = url {
+            self.demand(format!("keeps sessions in the database {}", quoted(url)));
         }
     }
 

@@ -1,10 +1,7 @@
 //! The checks of everything that is read.
 
 use super::{Database, fresh, input, read, record, records_of, session_of, text};
-use crate::{
-    copy,
-    sqlite::{Link, StoredSession},
-};
+use crate::{chain::Link, copy, sqlite::StoredSession};
 use agent_host_engine::journal::{Journal as _, JournalError};
 use agent_host_types::{
     event::EVENT_VERSION,

@@ -181,7 +181,7 @@ pub(super) async fn export_takes_the_agents_along<P: Backend>(backend: &P) {
     let file = Blob::new(vec![7; 300]);
     let original = family(&*store, &file).await;
     let exported = exported(&*store, original[0]).await;
-    let elsewhere = P::default();
+    let elsewhere = P::make().await.unwrap();
     let other = elsewhere.open().await;
     let imported = import(&*other, &exported, ImportAs::Copy).await.unwrap();
     assert_eq!(imported, original[0]);
@@ -298,7 +298,7 @@ pub(super) async fn sealed_session_keeps_what_waits<P: Backend>(backend: &P) {
     )
     .await;
     let sealed = store.export_sealed(session, &key()).await.unwrap();
-    let elsewhere = P::default();
+    let elsewhere = P::make().await.unwrap();
     let other = elsewhere.open().await;
     assert_eq!(other.import_sealed(&sealed, &key()).await.unwrap(), session);
     let events: Vec<EventRecord> = read(&*other, session).await.unwrap();

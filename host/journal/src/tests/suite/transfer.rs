@@ -88,7 +88,7 @@ pub(super) async fn exported_session_is_imported<P: Backend>(backend: &P) {
     let (records, blobs) = filled(&*store).await;
     let session = records[0].session;
     let file = exported(&*store, session).await;
-    let elsewhere = P::default();
+    let elsewhere = P::make().await.unwrap();
     let other = elsewhere.open().await;
     assert_eq!(
         import(&*other, &file, ImportAs::Copy).await.unwrap(),
@@ -102,7 +102,7 @@ pub(super) async fn exported_session_is_imported<P: Backend>(backend: &P) {
         assert_eq!(other.read_blob(blob.digest).await.unwrap(), blob.bytes);
     }
     // The copy can be exported, imported and removed like any other session.
-    let elsewhere = P::default();
+    let elsewhere = P::make().await.unwrap();
     let third = elsewhere.open().await;
     let file = exported(&*other, session).await;
     import(&*third, &file, ImportAs::Copy).await.unwrap();

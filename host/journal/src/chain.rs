@@ -2,7 +2,11 @@
 //! before it, so a changed, missing or moved event is found where it is. The chain finds damage; it is
 //! no signature, since every process that may write to the file can compute it anew.
 
-use agent_host_types::id::SessionId;
+use crate::{
+    error::{Damage, Location, StoreError},
+    row::{damaged, decode},
+};
+use agent_host_types::{event::EventRecord, id::SessionId};
 
 /// The digest of an event (BLAKE3), or the start of a session's chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,5 +31,38 @@ impl Link {
         hasher.update(kind);
         hasher.update(json);
         Self(*hasher.finalize().as_bytes())
+    }
+}
+
+/// A stored event before it is checked. Texts are bytes here: damaged ones may be no text.
+pub(crate) struct StoredEvent {
+    /// `[seq, at_ms, v]`.
+    pub(crate) numbers: [i64; 3],
+    pub(crate) kind: Vec<u8>,
+    pub(crate) json: Vec<u8>,
+    pub(crate) digest: Vec<u8>,
+}
+
+impl StoredEvent {
+    /// Checks that this is event `expected` after the event with digest `before`, and decodes it.
+    /// `before` becomes its digest.
+    pub(crate) fn check(
+        &self,
+        location: &Location,
+        session: SessionId,
+        expected: u64,
+        before: &mut Link,
+    ) -> Result<EventRecord, StoreError> {
+        let [found, ..] = self.numbers;
+        if u64::try_from(found) != Ok(expected) {
+            return Err(damaged(location, session, Damage::Gap { expected, found }));
+        }
+        let link = before.next(self.numbers, &self.kind, &self.json);
+        if link.0 != *self.digest {
+            let seq = expected;
+            return Err(damaged(location, session, Damage::Changed(seq)));
+        }
+        *before = link;
+        decode(location, session, self.numbers, &self.json)
     }
 }

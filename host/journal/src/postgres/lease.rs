@@ -1,0 +1,198 @@
+//! The claims on sessions: leases by the server's clock. Each acquisition has an epoch of its own,
+//! which every write of the session proves, so that a host whose lease has ended writes nothing.
+
+use super::{database::Database, journal::ClaimedQueue};
+use crate::{claim::this_process, error::StoreError};
+use agent_host_engine::journal::JournalError;
+use agent_host_types::id::SessionId;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+
+/// The parts of a lease after which it is renewed.
+const RENEWALS: u32 = 3;
+
+/// The time in which a host gives a session up after its last event.
+const RELEASE_GRACE: Duration = Duration::from_millis(300);
+
+/// The leases of this store.
+pub(super) struct Leases {
+    length: Duration,
+    /// The queues of the claimed sessions by their epochs.
+    held: Mutex<HashMap<i64, Weak<ClaimedQueue>>>,
+}
+
+/// A claim on a session.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lease {
+    pub(super) session: SessionId,
+    /// The fencing token.
+    pub(super) epoch: i64,
+}
+
+impl Leases {
+    pub(super) fn new(length: Duration) -> Self {
+        Self {
+            length,
+            held: Mutex::default(),
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<i64, Weak<ClaimedQueue>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has a lease renewed as long as its queue lives.
+    pub(super) fn hold(&self, lease: Lease, queue: &Arc<ClaimedQueue>) {
+        self.held().insert(lease.epoch, Arc::downgrade(queue));
+    }
+
+    /// Starts the task that renews all leases of a store as long as the store lives.
+    pub(super) fn keep(database: &Arc<Database>) {
+        let every = database.leases.length / RENEWALS;
+        let database = Arc::downgrade(database);
+        tokio::spawn(async move {
+            let mut ticks = interval(every);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                ticks.tick().await;
+                let Some(database) = database.upgrade() else {
+                    return;
+                };
+                if let Err(error) = database.renew().await {
+                    tracing::warn!("the claims on sessions are not renewed: {error}");
+                }
+            }
+        });
+    }
+}
+
+impl Database {
+    /// The length of a lease, in seconds.
+    fn lease_seconds(&self) -> f64 {
+        self.leases.length.as_secs_f64()
+    }
+
+    /// Claims a session. One that is about to be given up is waited for.
+    pub(super) async fn claim(&self, session: SessionId) -> Result<Lease, JournalError> {
+        let deadline = Instant::now() + RELEASE_GRACE;
+        loop {
+            match self.try_claim(session).await {
+                Err(JournalError::Locked { .. }) if Instant::now() < deadline => {
+                    sleep(RELEASE_GRACE / 10).await;
+                }
+                claimed => return claimed,
+            }
+        }
+    }
+
+    /// Claims a session, unless it is claimed right now.
+    pub(super) async fn try_claim(&self, session: SessionId) -> Result<Lease, JournalError> {
+        let owner = serde_json::to_string(&this_process()).map_err(JournalError::storage)?;
+        let taken = self
+            .read(
+                "INSERT INTO leases (session, epoch, owner, until)
+             VALUES ($1, nextval('epochs'), $2, clock_timestamp() + make_interval(secs => $3))
+             ON CONFLICT (session) DO UPDATE
+                 SET epoch = excluded.epoch, owner = excluded.owner, until = excluded.until
+                 WHERE leases.until < clock_timestamp()
+             RETURNING epoch",
+                &[&session.to_string(), &owner, &self.lease_seconds()],
+            )
+            .await?;
+        if let Some(row) = taken.first() {
+            let epoch = row.get(0);
+            return Ok(Lease { session, epoch });
+        }
+        let query = "SELECT owner FROM leases WHERE session = $1";
+        let owner = self.read(query, &[&session.to_string()]).await?;
+        let owner = owner.first().map(|row| row.get::<_, String>(0));
+        Err(JournalError::Locked {
+            session,
+            owner: owner.and_then(|owner| serde_json::from_str(&owner).ok()),
+        })
+    }
+
+    /// Claims a session that does not exist.
+    pub(super) async fn claim_new(&self, session: SessionId) -> Result<Lease, JournalError> {
+        let lease = self.claim(session).await?;
+        match self.count(session).await? {
+            None => Ok(lease),
+            Some(_) => {
+                self.release(lease).await?;
+                Err(JournalError::Exists(session))
+            }
+        }
+    }
+
+    /// Claims a session that exists.
+    pub(super) async fn claim_existing(&self, session: SessionId) -> Result<Lease, JournalError> {
+        self.must_exist(session).await?;
+        let lease = self.claim(session).await?;
+        self.check_claimed(lease).await
+    }
+
+    /// Claims a session that exists, unless it is claimed right now.
+    pub(super) async fn try_claim_existing(
+        &self,
+        session: SessionId,
+    ) -> Result<Lease, JournalError> {
+        self.must_exist(session).await?;
+        let lease = self.try_claim(session).await?;
+        self.check_claimed(lease).await
+    }
+
+    /// Gives a claim up if its session was removed meanwhile.
+    async fn check_claimed(&self, lease: Lease) -> Result<Lease, JournalError> {
+        match self.must_exist(lease.session).await {
+            Ok(()) => Ok(lease),
+            Err(error) => {
+                self.release(lease).await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives a claim up, unless it is another's already.
+    pub(super) async fn release(&self, lease: Lease) -> Result<(), StoreError> {
+        self.leases.held().remove(&lease.epoch);
+        let query = "DELETE FROM leases WHERE session = $1 AND epoch = $2";
+        let session = lease.session.to_string();
+        self.read(query, &[&session, &lease.epoch]).await.map(drop)
+    }
+
+    /// Renews all leases that are held, in one statement. The journal of one that has ended writes
+    /// nothing more.
+    async fn renew(&self) -> Result<(), StoreError> {
+        let epochs: Vec<i64> = {
+            let mut held = self.leases.held();
+            held.retain(|_, queue| queue.strong_count() > 0);
+            held.keys().copied().collect()
+        };
+        if epochs.is_empty() {
+            return Ok(());
+        }
+        // One that a barrier holds right now is renewed the next time: no write waits for a renewal, and
+        // no renewal for a large write.
+        self.read(
+            "UPDATE leases SET until = clock_timestamp() + make_interval(secs => $1)
+             WHERE session IN (SELECT session FROM leases
+                 WHERE epoch = ANY ($2) AND until > clock_timestamp() FOR UPDATE SKIP LOCKED)",
+            &[&self.lease_seconds(), &epochs],
+        )
+        .await?;
+        let query = "SELECT epoch FROM leases WHERE epoch = ANY ($1) AND until > clock_timestamp()";
+        let valid = self.read(query, &[&epochs]).await?;
+        let valid: Vec<i64> = valid.iter().map(|row| row.get(0)).collect();
+        let mut held = self.leases.held();
+        for epoch in epochs.iter().filter(|epoch| !valid.contains(epoch)) {
+            if let Some(queue) = held.remove(epoch).and_then(|queue| queue.upgrade()) {
+                queue.lose();
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,268 @@
+//! The statements that read. They need no claim, and wait for no writer.
+
+use super::database::Database;
+use crate::{
+    chain::{Link, StoredEvent},
+    copy::SessionSource,
+    error::{Damage, Location, StoreError},
+    find::Wanted,
+    row::{PAGE_BYTES, damaged},
+    store::SessionInfo,
+};
+use agent_host_engine::journal::JournalError;
+use agent_host_types::{
+    event::EventRecord,
+    id::{Digest, SessionId},
+};
+use std::{str::FromStr, sync::Arc};
+use tokio_postgres::Row;
+
+/// The columns of a [`SessionInfo`], of a session `s` and the one that started it, if that exists.
+const INFO: &str =
+    "SELECT s.id, s.started_ms, s.last_ms, s.events, s.title, s.directory, s.outcome,
+        p.id, s.name, s.model, s.cost_micros
+    FROM sessions s LEFT JOIN sessions p ON p.id = s.parent";
+
+/// The most events of a page, so that the server sends no more than is used.
+const PAGE_EVENTS: i64 = 512;
+
+impl Database {
+    /// Reads the number of durable events of a session; `None` if it does not exist.
+    pub(super) async fn count(&self, session: SessionId) -> Result<Option<u64>, StoreError> {
+        let query = "SELECT events FROM sessions WHERE id = $1";
+        let rows = self.read(query, &[&session.to_string()]).await?;
+        Ok(rows.first().map(|row| positive(row.get(0))))
+    }
+
+    /// Checks that a session exists.
+    pub(super) async fn must_exist(&self, session: SessionId) -> Result<(), JournalError> {
+        match self.count(session).await? {
+            Some(_) => Ok(()),
+            None => Err(StoreError::NoSession(session).into()),
+        }
+    }
+
+    /// Reads the next durable records from number `from` on, in order; none behind the last and for a
+    /// session that does not exist.
+    pub(super) async fn page(
+        &self,
+        session: SessionId,
+        from: u64,
+    ) -> Result<Vec<EventRecord>, JournalError> {
+        let Ok(first) = i64::try_from(from) else {
+            return Ok(Vec::new());
+        };
+        // One statement, which sees one moment: the events, the one before them, and their number.
+        let rows = self.read(
+            "WITH page AS (
+                SELECT seq, at_ms, v, kind, json, digest,
+                    sum(length(json)) OVER (ORDER BY seq) - length(json) AS before
+                FROM (SELECT * FROM events WHERE session = $1 AND seq >= $2 ORDER BY seq LIMIT $3) AS events
+            )
+            SELECT seq, at_ms, v, kind, json, digest,
+                (SELECT digest FROM events WHERE session = $1 AND seq = $2 - 1),
+                (SELECT events FROM sessions WHERE id = $1)
+            FROM page WHERE before < $4 ORDER BY seq",
+            &[
+                &session.to_string(),
+                &first,
+                &PAGE_EVENTS,
+                &i64::try_from(PAGE_BYTES).unwrap_or(i64::MAX),
+            ],
+        ).await?;
+        let Some(any) = rows.first() else {
+            return self.end(session, from).await;
+        };
+        let before: Option<Vec<u8>> = any.get(6);
+        let mut link = match before.and_then(|digest| digest.try_into().ok()) {
+            Some(digest) => Link(digest),
+            None if from == 0 => Link::start(session),
+            None => {
+                let (expected, found) = (from.saturating_sub(1), any.get(0));
+                let damage = Damage::Gap { expected, found };
+                return Err(damaged(&self.location, session, damage).into());
+            }
+        };
+        let mut records = Vec::with_capacity(rows.len());
+        for (row, expected) in rows.iter().zip(from..) {
+            let event = StoredEvent {
+                numbers: [row.get(0), row.get(1), row.get(2)],
+                kind: row.get::<_, String>(3).into_bytes(),
+                json: row.get::<_, String>(4).into_bytes(),
+                digest: row.get(5),
+            };
+            records.push(event.check(&self.location, session, expected, &mut link)?);
+        }
+        Ok(records)
+    }
+
+    /// Returns the empty page behind the last event, if it is there.
+    async fn end(&self, session: SessionId, from: u64) -> Result<Vec<EventRecord>, JournalError> {
+        match self.count(session).await? {
+            // They may have been written since.
+            Some(expected)
+                if from < expected && self.position(session).await?.next <= signed(from) =>
+            {
+                let damage = Damage::Truncated {
+                    found: from,
+                    expected,
+                };
+                Err(damaged(&self.location, session, damage).into())
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    pub(super) async fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
+        let query = "SELECT bytes FROM blobs WHERE digest = $1";
+        let rows = self.read(query, &[&digest.to_string()]).await?;
+        let location = Arc::clone(&self.location);
+        match rows.first().map(|row| row.get::<_, Vec<u8>>(0)) {
+            Some(bytes) if Digest::of(&bytes) == digest => Ok(bytes),
+            Some(_) => Err(StoreError::ChangedBlob { digest, location }.into()),
+            None => Err(StoreError::NoBlob { digest, location }.into()),
+        }
+    }
+
+    /// Reads the blobs that a session refers to, in order.
+    async fn blobs_of(&self, session: SessionId) -> Result<Vec<Digest>, JournalError> {
+        let query = "SELECT digest FROM blob_references WHERE session = $1 ORDER BY digest";
+        let rows = self.read(query, &[&session.to_string()]).await?;
+        rows.iter().map(|row| parsed(row.get(0))).collect()
+    }
+
+    /// Reads all sessions, the one that was written to last first.
+    pub(super) async fn sessions(&self) -> Result<Vec<SessionInfo>, JournalError> {
+        let query = format!("{INFO} ORDER BY s.last_write DESC");
+        let rows = self.read(&query, &[]).await?;
+        rows.iter().map(info).collect()
+    }
+
+    /// Reads the ids that match, the session that was written to last first. An id is of digits and
+    /// letters before `g`, so the ids with a beginning are a range.
+    pub(super) async fn matches(
+        &self,
+        wanted: &Wanted<'_>,
+    ) -> Result<Vec<SessionId>, JournalError> {
+        let limit = i64::try_from(wanted.limit()).unwrap_or(i64::MAX);
+        let rows = if wanted.is_latest() {
+            let query = "SELECT s.id FROM sessions s LEFT JOIN sessions p ON p.id = s.parent
+                WHERE p.id IS NULL ORDER BY s.last_write DESC LIMIT $1";
+            self.read(query, &[&limit]).await?
+        } else {
+            let query = "SELECT id FROM sessions
+                WHERE id >= $1 AND id < $1 || 'g'
+                    OR $2 AND reverse(id) COLLATE \"C\" >= reverse($1)
+                        AND reverse(id) COLLATE \"C\" < reverse($1) || 'g'
+                    OR name = $3
+                ORDER BY last_write DESC LIMIT $4";
+            let (prefix, name) = (text(&wanted.prefix), text(wanted.given.trim()));
+            self.read(query, &[&prefix, &wanted.may_be_end(), &name, &limit])
+                .await?
+        };
+        rows.iter().map(|row| parsed(row.get(0))).collect()
+    }
+
+    /// Reads the session whose call started this one, if it exists.
+    pub(super) async fn parent(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<SessionId>, JournalError> {
+        let query =
+            "SELECT p.id FROM sessions s JOIN sessions p ON p.id = s.parent WHERE s.id = $1";
+        let rows = self.read(query, &[&session.to_string()]).await?;
+        rows.first().map(|row| parsed(row.get(0))).transpose()
+    }
+
+    /// Reads the sessions of a session's agents, and of theirs; each after the one that started it.
+    pub(super) async fn descendants(
+        &self,
+        session: SessionId,
+    ) -> Result<Vec<SessionId>, JournalError> {
+        let query = "WITH RECURSIVE family (id, depth) AS (
+                SELECT id, 1 FROM sessions WHERE parent = $1
+                UNION SELECT s.id, depth + 1 FROM sessions s JOIN family ON s.parent = family.id
+            ) SELECT id FROM family GROUP BY id ORDER BY min(depth), id";
+        let rows = self.read(query, &[&session.to_string()]).await?;
+        rows.iter().map(|row| parsed(row.get(0))).collect()
+    }
+}
+
+fn info(row: &Row) -> Result<SessionInfo, JournalError> {
+    let parent: Option<&str> = row.get(7);
+    Ok(SessionInfo {
+        id: parsed(row.get(0))?,
+        started_ms: positive(row.get(1)),
+        last_ms: positive(row.get(2)),
+        events: positive(row.get(3)),
+        title: row.get(4),
+        directory: row.get(5),
+        outcome: row.get(6),
+        parent: parent.map(parsed).transpose()?,
+        name: row.get(8),
+        model: row.get(9),
+        cost_micros: row.get::<_, Option<i64>>(10).map(positive),
+    })
+}
+
+/// Parses an id or a digest.
+pub(super) fn parsed<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, JournalError> {
+    text.parse().map_err(|error: T::Err| {
+        let text = text.escape_debug();
+        JournalError::corrupt(format!("`{text}` in the journal is no id: {error}"))
+    })
+}
+
+/// Returns a text without NUL, which PostgreSQL's texts cannot have, so that nothing matches it.
+fn text(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+fn positive(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_default()
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A session that is read as a whole, on a thread that may block.
+pub(super) struct StoredSession<'a> {
+    pub(super) database: &'a Database,
+    pub(super) session: SessionId,
+}
+
+impl SessionSource for StoredSession<'_> {
+    fn session(&self) -> SessionId {
+        self.session
+    }
+
+    fn location(&self) -> &Location {
+        &self.database.location
+    }
+
+    fn events(&self) -> Result<u64, JournalError> {
+        let count = self.database.wait(self.database.count(self.session))?;
+        Ok(count.unwrap_or_default())
+    }
+
+    fn page(&self, from: u64) -> Result<Vec<EventRecord>, JournalError> {
+        self.database.wait(self.database.page(self.session, from))
+    }
+
+    fn blobs(&self) -> Result<Vec<Digest>, JournalError> {
+        self.database.wait(self.database.blobs_of(self.session))
+    }
+
+    fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
+        self.database.wait(self.database.blob(digest))
+    }
+
+    fn agents(&self) -> Result<Vec<Box<dyn SessionSource + '_>>, JournalError> {
+        let database = self.database;
+        let family = database.wait(database.descendants(self.session))?;
+        let boxed =
+            |session| Box::new(StoredSession { database, session }) as Box<dyn SessionSource>;
+        Ok(family.into_iter().map(boxed).collect())
+    }
+}

@@ -1,0 +1,363 @@
+//! Sessions that are written or removed as a whole: in one transaction, so that a crash or an error
+//! leaves all of it or nothing.
+
+use super::{
+    database::{Database, Lock, Parameters, lock},
+    lease::Lease,
+    read::StoredSession,
+    write::{Owner, Position, after, size, write_blobs, write_rows},
+};
+use crate::{
+    copy::{self, SessionSink, SessionSource},
+    error::StoreError,
+    row::Row,
+    store::{AWAITING, KeepReason, Pruned, Retention, SessionName},
+    transfer::{self, ImportAs},
+};
+use agent_host_engine::{journal::JournalError, session::now_ms};
+use agent_host_types::{event::EventRecord, id::SessionId, output::Blob};
+use deadpool_postgres::Object;
+use std::{
+    io::{BufRead, Write},
+    mem,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::time::interval;
+
+/// The time between two passes over what exceeds the retention.
+const PASS_EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// The events of a new session that are written at once.
+const ROWS: usize = 256;
+
+impl Database {
+    /// Returns a session that exists, for a thread that may block.
+    fn stored(&self, session: SessionId) -> Result<StoredSession<'_>, JournalError> {
+        self.wait(self.must_exist(session))?;
+        let database = self;
+        Ok(StoredSession { database, session })
+    }
+
+    pub(super) fn fork(
+        &self,
+        from: SessionId,
+        at: Option<u64>,
+        by: Option<String>,
+    ) -> Result<SessionId, JournalError> {
+        let (source, into) = (self.stored(from)?, SessionId::new());
+        self.create_all(|new| copy::fork(&source, into, at, by, new))?;
+        Ok(into)
+    }
+
+    pub(super) fn export(
+        &self,
+        session: SessionId,
+        out: &mut dyn Write,
+    ) -> Result<(), JournalError> {
+        transfer::export(&self.stored(session)?, out)
+    }
+
+    pub(super) fn import(
+        &self,
+        file: &mut dyn BufRead,
+        how: ImportAs,
+    ) -> Result<SessionId, JournalError> {
+        self.create_all(|new| transfer::import(file, how, new))
+    }
+
+    /// Stores the new sessions that an operation writes, or none of them.
+    fn create_all<T>(
+        &self,
+        write: impl FnOnce(&mut dyn SessionSink) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
+        let client = self.wait(self.client())?;
+        let mut new = NewSessions {
+            database: self,
+            client: Some(client),
+            position: None,
+            rows: Vec::new(),
+        };
+        new.execute("BEGIN")?;
+        let written = write(&mut new)?;
+        new.flush()?;
+        new.execute("COMMIT")?;
+        // It is in no transaction any more, and may go back to the others.
+        new.position = None;
+        drop(new.client.take());
+        Ok(written)
+    }
+
+    /// Names a session.
+    pub(super) async fn name_session(
+        &self,
+        session: SessionId,
+        name: SessionName,
+    ) -> Result<(), JournalError> {
+        self.must_exist(session).await?;
+        let failed = self.failed("name a session");
+        let mut client = self.client().await?;
+        let tx = client.transaction().await.map_err(failed)?;
+        lock(&tx, Lock::Names).await.map_err(failed)?;
+        let (id, text) = (session.to_string(), name.as_str());
+        let other = tx
+            .query_opt(
+                "SELECT id FROM sessions WHERE name = $1 AND id <> $2
+             AND directory IS NOT DISTINCT FROM (SELECT directory FROM sessions WHERE id = $2)",
+                &[&text, &id],
+            )
+            .await;
+        if let Some(row) = other.map_err(failed)? {
+            let (other, name) = (super::read::parsed(row.get(0))?, name.as_str().to_owned());
+            return Err(StoreError::NameTaken { other, name }.into());
+        }
+        let named = "UPDATE sessions SET name = $1 WHERE id = $2";
+        tx.execute(named, &[&text, &id]).await.map_err(failed)?;
+        Ok(tx.commit().await.map_err(failed)?)
+    }
+
+    pub(super) async fn delete(&self, session: SessionId) -> Result<(), JournalError> {
+        if let Some(parent) = self.parent(session).await? {
+            return Err(StoreError::OfAgent { session, parent }.into());
+        }
+        let leases = self.claim_family(session).await?;
+        self.remove(&leases).await
+    }
+
+    /// Claims a session and those of its agents, or none of them.
+    async fn claim_family(&self, session: SessionId) -> Result<Vec<Lease>, JournalError> {
+        let mut family = vec![session];
+        family.extend(self.descendants(session).await?);
+        let mut leases = Vec::with_capacity(family.len());
+        for session in family {
+            match self.try_claim_existing(session).await {
+                Ok(lease) => leases.push(lease),
+                Err(error) => {
+                    for lease in leases {
+                        self.release(lease).await?;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(leases)
+    }
+
+    /// Removes claimed sessions with their claims, and the blobs to which no other session refers.
+    async fn remove(&self, leases: &[Lease]) -> Result<(), JournalError> {
+        let failed = self.failed("write the journal");
+        let sessions: Vec<String> = leases
+            .iter()
+            .map(|lease| lease.session.to_string())
+            .collect();
+        let epochs: Vec<i64> = leases.iter().map(|lease| lease.epoch).collect();
+        let mut client = self.client().await?;
+        let tx = client.transaction().await.map_err(failed)?;
+        let held = "SELECT session FROM leases
+            WHERE epoch = ANY ($1) AND until > clock_timestamp() FOR UPDATE";
+        let held = tx.query(held, &[&epochs]).await.map_err(failed)?;
+        if let Some(lost) = leases.iter().find(|lease| {
+            let id = lease.session.to_string();
+            !held.iter().any(|row| row.get::<_, &str>(0) == id)
+        }) {
+            let session = lost.session;
+            return Err(StoreError::LeaseLost { session }.into());
+        }
+        lock(&tx, Lock::Blobs).await.map_err(failed)?;
+        for statement in [
+            "DELETE FROM blobs WHERE digest IN (SELECT digest FROM blob_references WHERE session = ANY ($1))
+             AND NOT EXISTS (SELECT 1 FROM blob_references AS other
+                 WHERE other.digest = blobs.digest AND other.session <> ALL ($1))",
+            "DELETE FROM blob_references WHERE session = ANY ($1)",
+            "DELETE FROM events WHERE session = ANY ($1)",
+            "DELETE FROM sessions WHERE id = ANY ($1)",
+            "DELETE FROM leases WHERE session = ANY ($1)",
+        ] {
+            tx.execute(statement, &[&sessions]).await.map_err(failed)?;
+        }
+        Ok(tx.commit().await.map_err(failed)?)
+    }
+
+    pub(super) async fn prune(&self, retention: Retention) -> Result<Pruned, JournalError> {
+        let mut pruned = Pruned::default();
+        if retention == Retention::default() {
+            return Ok(pruned);
+        }
+        let oldest_ms = retention.oldest_ms(now_ms());
+        for info in self.sessions().await?.into_iter().rev() {
+            let is_too_old = oldest_ms.is_some_and(|oldest| info.last_ms <= oldest);
+            if info.parent.is_some() || !is_too_old && !self.is_too_large(retention).await? {
+                continue;
+            }
+            let session = info.id;
+            let outcome = info.outcome.as_deref();
+            if outcome.is_some_and(|outcome| AWAITING.contains(&outcome)) {
+                pruned.kept.push((session, KeepReason::Awaiting));
+                continue;
+            }
+            match self.claim_family(session).await {
+                Ok(leases) => {
+                    self.remove(&leases).await?;
+                    pruned.removed.push(session);
+                }
+                Err(JournalError::Locked { .. }) => {
+                    pruned.kept.push((session, KeepReason::InUse));
+                }
+                // Another host has pruned it.
+                Err(JournalError::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(pruned)
+    }
+
+    /// Starts the task that prunes as long as the store lives. Hosts that do so at the same time share
+    /// the work: a session that one of them removes is in use for the others.
+    pub(super) fn prune_always(database: &Arc<Self>, retention: Retention) {
+        if retention == Retention::default() {
+            return;
+        }
+        let database = Arc::downgrade(database);
+        tokio::spawn(async move {
+            let mut passes = interval(PASS_EVERY);
+            loop {
+                passes.tick().await;
+                let Some(database) = database.upgrade() else {
+                    return;
+                };
+                if let Err(error) = database.prune(retention).await {
+                    tracing::warn!("sessions beyond the retention are not removed: {error}");
+                }
+            }
+        });
+    }
+
+    async fn is_too_large(&self, retention: Retention) -> Result<bool, StoreError> {
+        let Some(most) = retention.bytes else {
+            return Ok(false);
+        };
+        let query = "SELECT coalesce(sum(bytes), 0)::bigint FROM sessions";
+        let rows = self.read(query, &[]).await?;
+        let bytes = rows.first().map_or(0, |row| row.get::<_, i64>(0));
+        Ok(u64::try_from(bytes).unwrap_or_default() > most)
+    }
+}
+
+/// New sessions in one transaction.
+struct NewSessions<'a> {
+    database: &'a Database,
+    /// The connection with the transaction. One that is not committed is closed with it.
+    client: Option<Object>,
+    /// The session that is written, and the place of its next event.
+    position: Option<(SessionId, Position)>,
+    /// Its events that are not written yet.
+    rows: Vec<Arc<Row>>,
+}
+
+impl Drop for NewSessions<'_> {
+    fn drop(&mut self) {
+        // Closing the connection ends the transaction.
+        drop(self.client.take().map(Object::take));
+    }
+}
+
+impl NewSessions<'_> {
+    fn client(&self) -> Result<&Object, JournalError> {
+        let client = self.client.as_ref();
+        client.ok_or_else(|| JournalError::storage("the transaction has ended"))
+    }
+
+    /// Returns the session that is written, and the place of its next event.
+    fn current(&self) -> Result<(SessionId, Position), JournalError> {
+        let none = || JournalError::storage("no session was begun");
+        self.position.ok_or_else(none)
+    }
+
+    fn execute(&self, statement: &str) -> Result<(), JournalError> {
+        let failed = self.database.failed("write the journal");
+        let executed = self.database.wait(self.client()?.batch_execute(statement));
+        Ok(executed.map_err(failed)?)
+    }
+
+    fn query(&self, query: &str, parameters: Parameters<'_>) -> Result<bool, JournalError> {
+        let failed = self.database.failed("write the journal");
+        let found = self.database.wait(self.client()?.query(query, parameters));
+        Ok(!found.map_err(failed)?.is_empty())
+    }
+
+    /// Writes the events that are not written yet, with blobs.
+    fn write(&mut self, blobs: &[Arc<Blob>]) -> Result<(), JournalError> {
+        let rows = mem::take(&mut self.rows);
+        let Some((session, position)) = self.position else {
+            return Ok(());
+        };
+        let failed = self.database.failed("write the journal");
+        let client = self.client()?;
+        let is_stored = self.database.wait(async {
+            let owner = Owner::Unseen(session);
+            let bytes = size(&rows, blobs);
+            let is_stored = write_rows(client, owner, position, &rows, bytes).await?;
+            if is_stored && !blobs.is_empty() {
+                write_blobs(client, session, blobs).await?;
+            }
+            Ok(is_stored)
+        });
+        if !is_stored.map_err(failed)? {
+            return Err(match position.next {
+                0 => JournalError::Exists(session),
+                _ => JournalError::storage("the events of the session are out of order"),
+            });
+        }
+        self.position = Some((session, after(position, &rows)));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), JournalError> {
+        self.write(&[])
+    }
+}
+
+impl SessionSink for NewSessions<'_> {
+    fn begin(&mut self, session: SessionId) -> Result<(), JournalError> {
+        self.flush()?;
+        let id = session.to_string();
+        let claimed = "SELECT 1 FROM leases WHERE session = $1 AND until > clock_timestamp()";
+        if self.query(claimed, &[&id])? {
+            let owner = None;
+            return Err(JournalError::Locked { session, owner });
+        }
+        if self.query("SELECT 1 FROM sessions WHERE id = $1", &[&id])? {
+            return Err(JournalError::Exists(session));
+        }
+        self.position = Some((session, Position::start(session)));
+        Ok(())
+    }
+
+    fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
+        let row = Row::encode(record).map_err(JournalError::corrupt)?;
+        self.rows.push(Arc::new(row));
+        match self.rows.len() < ROWS {
+            true => Ok(()),
+            false => self.flush(),
+        }
+    }
+
+    fn blob(&mut self, blob: Blob) -> Result<(), JournalError> {
+        self.write(&[Arc::new(blob)])
+    }
+
+    fn blobs_of(&mut self, source: &dyn SessionSource) -> Result<(), JournalError> {
+        self.flush()?;
+        let (session, _) = self.current()?;
+        self.execute(&format!(
+            "SELECT pg_advisory_xact_lock_shared({})",
+            Lock::Blobs as i64
+        ))?;
+        let refer = "INSERT INTO blob_references SELECT $1, digest FROM blob_references WHERE session = $2 RETURNING 1";
+        self.query(
+            refer,
+            &[&session.to_string(), &source.session().to_string()],
+        )?;
+        Ok(())
+    }
+}

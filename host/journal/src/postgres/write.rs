@@ -1,0 +1,323 @@
+//! The writes of a claimed session. Each proves in one statement that the claim holds by the server's
+//! clock and that its events are the next ones; if not, nothing is stored.
+
+use super::{
+    database::{Database, Lock, lock_shared},
+    lease::Lease,
+};
+use crate::{
+    chain::Link,
+    error::StoreError,
+    row::{Listing, Row},
+};
+use agent_host_types::{id::SessionId, output::Blob};
+use deadpool_postgres::{GenericClient, Transaction};
+use std::{sync::Arc, time::Duration};
+use tokio::time::sleep;
+use tokio_postgres::error::SqlState;
+
+/// Holds the row of the lease until the transaction ends: another host that claims the session waits,
+/// and then finds these events.
+const OWN: &str = "WITH own AS MATERIALIZED (
+    SELECT session FROM leases
+    WHERE session = $1 AND epoch = $2 AND until > clock_timestamp() FOR UPDATE
+)";
+
+/// Takes a session without a lease: one that no other transaction can see yet.
+const UNSEEN: &str = "WITH own AS (SELECT $1::text AS session WHERE $2::bigint IS NOT NULL)";
+
+/// Stores the row of a new session.
+const BEGIN: &str = "line AS (
+    INSERT INTO sessions (id, started_ms, last_ms, events, title, directory, outcome, parent, model,
+                          cost_micros, bytes, last_write)
+    SELECT session, $16::bigint, $4::bigint, $5::bigint, $6::text, $7::text, $8::text, $9::text,
+           $10::text, $11::bigint, $12::bigint, nextval('writes')
+    FROM own WHERE $3::bigint = 0
+    ON CONFLICT (id) DO NOTHING RETURNING id
+)";
+
+/// Updates the row of a session that has exactly the events before these.
+const CONTINUE: &str = "line AS (
+    UPDATE sessions SET last_ms = $4::bigint, events = $5::bigint, title = coalesce(title, $6::text),
+        directory = coalesce(directory, $7::text), outcome = coalesce($8::text, outcome),
+        parent = coalesce(parent, $9::text),
+        model = CASE WHEN $8::text IS NULL THEN model ELSE $10::text END,
+        cost_micros = CASE WHEN $8::text IS NULL THEN cost_micros ELSE $11::bigint END,
+        bytes = bytes + $12::bigint, last_write = nextval('writes')
+    FROM own WHERE id = own.session AND events = $3::bigint AND $16::bigint IS NOT NULL RETURNING id
+)";
+
+/// Stores the events; the number of rows says whether all of it is so.
+const EVENTS: &str = "INSERT INTO events (session, seq, at_ms, v, kind, json, digest)
+    SELECT line.id, $3::bigint + place - 1, event.at_ms, event.v, event.kind, event.json, event.digest
+    FROM line, unnest($13::bigint[], $14::bigint[], $15::text[], $17::text[], $18::bytea[])
+        WITH ORDINALITY AS event (at_ms, v, kind, json, digest, place)";
+
+/// The times that a write is tried again whose connection ended, and the pause before the first; each
+/// later one is longer by as much. A server that restarts is back by then.
+const RECONNECTS: u32 = 8;
+const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The place of the next event of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    /// Its number.
+    pub(super) next: i64,
+    /// The digest of the event before it.
+    pub(super) link: Link,
+}
+
+impl Position {
+    /// Returns the place of a session's first event.
+    pub(super) fn start(session: SessionId) -> Self {
+        Self {
+            next: 0,
+            link: Link::start(session),
+        }
+    }
+}
+
+/// What a write proves before anything else.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Owner {
+    /// That the claim holds.
+    Lease(Lease),
+    /// Nothing: the session is made in the same transaction.
+    Unseen(SessionId),
+}
+
+/// What became of a write.
+#[derive(Debug)]
+pub(super) enum Written {
+    /// It is stored; the next event has this place.
+    Stored(Position),
+    /// The claim is another's, or has ended.
+    LeaseLost,
+    /// The events are not the next ones.
+    OutOfOrder,
+}
+
+impl Database {
+    /// Stores the next events of a session with their blobs, or nothing of them. Whether a commit was
+    /// carried out whose answer was lost is found out by reading it.
+    pub(super) async fn write(
+        &self,
+        lease: Lease,
+        position: Position,
+        rows: &[Arc<Row>],
+        blobs: &[Arc<Blob>],
+    ) -> Result<Written, StoreError> {
+        if rows.is_empty() && blobs.is_empty() {
+            return Ok(Written::Stored(position));
+        }
+        let next = after(position, rows);
+        let mut attempts = 0;
+        loop {
+            match self.try_write(lease, position, rows, blobs).await {
+                Err(error) if is_cut_off(&error) && attempts < RECONNECTS => attempts += 1,
+                written => return written,
+            }
+            sleep(RECONNECT_PAUSE * attempts).await;
+            match self.position(lease.session).await {
+                Ok(found) if !rows.is_empty() && found == next => {
+                    return Ok(Written::Stored(next));
+                }
+                // Nothing of it is stored, or that is not known yet: it proves its place again.
+                Ok(_) => {}
+                Err(error) if is_cut_off(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn try_write(
+        &self,
+        lease: Lease,
+        position: Position,
+        rows: &[Arc<Row>],
+        blobs: &[Arc<Blob>],
+    ) -> Result<Written, StoreError> {
+        let mut client = self.client().await?;
+        let failed = self.failed("write the journal");
+        if blobs.is_empty() {
+            let bytes = size(rows, blobs);
+            let stored = write_rows(&client, Owner::Lease(lease), position, rows, bytes).await;
+            return match stored.map_err(failed)? {
+                true => Ok(Written::Stored(after(position, rows))),
+                false => self.refusal(lease).await,
+            };
+        }
+        let tx = client.transaction().await.map_err(failed)?;
+        let is_stored = match rows.is_empty() {
+            false => write_rows(&tx, Owner::Lease(lease), position, rows, size(rows, blobs)).await,
+            true => holds(&tx, lease).await,
+        };
+        if !is_stored.map_err(failed)? {
+            drop(tx);
+            return self.refusal(lease).await;
+        }
+        write_blobs(&tx, lease.session, blobs)
+            .await
+            .map_err(failed)?;
+        tx.commit().await.map_err(failed)?;
+        Ok(Written::Stored(after(position, rows)))
+    }
+
+    /// Returns why nothing was stored.
+    async fn refusal(&self, lease: Lease) -> Result<Written, StoreError> {
+        let query =
+            "SELECT 1 FROM leases WHERE session = $1 AND epoch = $2 AND until > clock_timestamp()";
+        let session = lease.session.to_string();
+        let held = self.read(query, &[&session, &lease.epoch]).await?;
+        match held.is_empty() {
+            true => Ok(Written::LeaseLost),
+            false => Ok(Written::OutOfOrder),
+        }
+    }
+
+    /// Reads the place of the next event of a session.
+    pub(super) async fn position(&self, session: SessionId) -> Result<Position, StoreError> {
+        let query = "SELECT seq, digest FROM events WHERE session = $1 ORDER BY seq DESC LIMIT 1";
+        let rows = self.read(query, &[&session.to_string()]).await?;
+        let start = Position::start(session);
+        Ok(rows.first().map_or(start, |row| {
+            let digest: &[u8] = row.get(1);
+            Position {
+                next: row.get::<_, i64>(0).saturating_add(1),
+                // One of another length is no event's, and the next read says so.
+                link: digest.try_into().map_or(start.link, Link),
+            }
+        }))
+    }
+}
+
+/// Whether the connection ended before the answer, so that what became of the write is not known.
+fn is_cut_off(error: &StoreError) -> bool {
+    let StoreError::Postgres { source, .. } = error else {
+        return false;
+    };
+    source
+        .code()
+        .is_none_or(|code| [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN].contains(code))
+}
+
+/// Returns the place behind events.
+pub(super) fn after(position: Position, rows: &[Arc<Row>]) -> Position {
+    rows.iter().fold(position, |position, row| Position {
+        next: row.seq.saturating_add(1),
+        link: position.link.next(
+            [row.seq, row.at_ms, row.v],
+            row.kind.as_bytes(),
+            row.json.as_bytes(),
+        ),
+    })
+}
+
+pub(super) fn size(rows: &[Arc<Row>], blobs: &[Arc<Blob>]) -> i64 {
+    let rows = rows.iter().map(|row| row.json.len());
+    let bytes: usize = rows.chain(blobs.iter().map(|blob| blob.bytes.len())).sum();
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// Whether a claim holds; if so, until the transaction ends.
+async fn holds(tx: &Transaction<'_>, lease: Lease) -> Result<bool, tokio_postgres::Error> {
+    let query = format!("{OWN} SELECT 1 FROM own JOIN sessions ON id = session");
+    let rows = tx
+        .query(&query, &[&lease.session.to_string(), &lease.epoch])
+        .await?;
+    Ok(!rows.is_empty())
+}
+
+/// Stores events and the row of their session; false if the claim does not hold or they are not the
+/// next ones.
+pub(super) async fn write_rows(
+    client: &impl GenericClient,
+    owner: Owner,
+    position: Position,
+    rows: &[Arc<Row>],
+    bytes: i64,
+) -> Result<bool, tokio_postgres::Error> {
+    let (lease, claim) = match owner {
+        Owner::Lease(Lease { session, epoch }) => ((session, epoch), OWN),
+        Owner::Unseen(session) => ((session, 0), UNSEEN),
+    };
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+        return Ok(true);
+    };
+    if first.seq != position.next || !(first.seq..).zip(rows).all(|(seq, row)| row.seq == seq) {
+        return Ok(false);
+    }
+    let line = if first.seq == 0 { BEGIN } else { CONTINUE };
+    let statement = format!("{claim}, {line} {EVENTS}");
+    let statement = client.prepare_cached(&statement).await?;
+    let listings = rows.iter().map(|row| &row.listing);
+    let text = |field: fn(&Listing) -> Option<&String>| {
+        // PostgreSQL's texts have no NUL.
+        let found = listings.clone().find_map(field);
+        found.map(|text| text.replace('\0', "\u{fffd}"))
+    };
+    let ended = listings
+        .clone()
+        .rev()
+        .find(|listing| listing.outcome.is_some());
+    let parent = listings.clone().find_map(|listing| listing.parent);
+    let mut link = position.link;
+    let digests = rows.iter().map(|row| {
+        let numbers = [row.seq, row.at_ms, row.v];
+        link = link.next(numbers, row.kind.as_bytes(), row.json.as_bytes());
+        link.0.to_vec()
+    });
+    let digests: Vec<Vec<u8>> = digests.collect();
+    let cost = ended.and_then(|ended| ended.cost_micros);
+    let stored = client
+        .execute(
+            &statement,
+            &[
+                &lease.0.to_string(),
+                &lease.1,
+                &first.seq,
+                &last.at_ms,
+                &last.seq.saturating_add(1),
+                &text(|listing| listing.title.as_ref()),
+                &text(|listing| listing.directory.as_ref()),
+                &ended.and_then(|ended| ended.outcome),
+                &parent.map(|parent| parent.to_string()),
+                &ended.and_then(|ended| ended.model.as_deref()),
+                &cost.map(|cost| i64::try_from(cost).unwrap_or(i64::MAX)),
+                &bytes,
+                &rows.iter().map(|row| row.at_ms).collect::<Vec<_>>(),
+                &rows.iter().map(|row| row.v).collect::<Vec<_>>(),
+                &rows.iter().map(|row| row.kind).collect::<Vec<_>>(),
+                &first.at_ms,
+                &rows.iter().map(|row| row.json.as_str()).collect::<Vec<_>>(),
+                &digests,
+            ],
+        )
+        .await?;
+    Ok(stored == rows.len() as u64)
+}
+
+/// Stores blobs that are not stored yet, and that the session refers to them.
+pub(super) async fn write_blobs(
+    client: &impl GenericClient,
+    session: SessionId,
+    blobs: &[Arc<Blob>],
+) -> Result<(), tokio_postgres::Error> {
+    lock_shared(client, Lock::Blobs).await?;
+    let session = session.to_string();
+    for blob in blobs {
+        let digest = blob.digest.to_string();
+        client
+            .execute(
+                "INSERT INTO blobs (digest, bytes) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING",
+                &[&digest, &blob.bytes],
+            )
+            .await?;
+        client.execute(
+            "INSERT INTO blob_references (session, digest) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            &[&session, &digest],
+        )
+        .await?;
+    }
+    Ok(())
+}
