@@ -4,6 +4,7 @@
 
 use std::{
     env, fs,
+    io::Write as _,
     os::unix::fs::{PermissionsExt as _, chown},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -49,7 +50,8 @@ fn start() -> Option<Server> {
         let why = "there is no PostgreSQL; `apt-get install postgresql`";
         let is_required = env::var_os("AGENT_HOST_INTEROP").is_some_and(|set| set == "1");
         assert!(!is_required, "AGENT_HOST_INTEROP=1: {why}");
-        eprintln!("skipped: {why}");
+        // Captured with the output of the test that is skipped.
+        let _ = writeln!(std::io::stderr(), "skipped: {why}");
         return None;
     };
     // Removed by the child, when this process has ended.

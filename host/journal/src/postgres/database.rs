@@ -21,6 +21,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The locks of transactions, which every process names by these numbers.
 #[derive(Clone, Copy)]
+#[repr(i64)]
 pub(super) enum Lock {
     /// Held by whoever makes or changes the tables.
     Tables = 0x6167_6e74_0001,
