@@ -5,9 +5,8 @@ use crate::{
     auth::{Challenge, basic, bearer, realm_is_accepted, token_url},
     credentials::{CredentialSource, Credentials},
     manifest::shown,
-    reach::Reachable,
 };
-use agent_host_http_client::{ProxySetting, USER_AGENT, builder, tls_config};
+use agent_host_http_client::{ProxySetting, Reachable, USER_AGENT, builder, tls_config};
 use bytes::Bytes;
 use reqwest::{
     ClientBuilder, Method, Response, StatusCode, Url,
@@ -101,7 +100,7 @@ impl Client {
                 address: reference.origin(),
                 reason: "is no address",
             })?;
-        let reachable = Arc::new(Reachable::of(&origin, config.proxy.hosts()).await);
+        let reachable = Arc::new(Reachable::of(&origin, &config.proxy).await);
         let tls = tls_config().map_err(|error| RegistryError::Tls(error.to_string()))?;
         let builder = builder(tls)
             .user_agent(USER_AGENT)

@@ -30,7 +30,6 @@ mod manifest;
 mod media_type;
 mod pull;
 mod push;
-mod reach;
 mod reference;
 mod referrers;
 mod signature;
