@@ -8,6 +8,7 @@ mod skills;
 use crate::{
     components::{ComponentEntry, check_confirmations, enforced_effect, load_one},
     config::{Config, Confirmation, ExternalTool, ToolConfig},
+    distribution::PulledComponent,
     error::HostError,
     executables,
     hooks::HookEntry,
@@ -166,6 +167,38 @@ impl Registry {
         name: &'a str,
     ) -> BoxFuture<'a, Result<Self, HostError>> {
         Self::open_one_for(config, name, Purpose::Inspect)
+    }
+
+    /// Opens one component as its registry has it now, without `agent.lock` and secrets, to accept
+    /// it.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be pulled or loaded.
+    pub fn open_one_current<'a>(
+        config: &'a Config,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Self, HostError>> {
+        Self::open_one_for(config, name, Purpose::Accept)
+    }
+
+    /// Opens a configured component that was pulled just now, to show and pin it. Nothing is asked
+    /// of its registry again.
+    ///
+    /// # Errors
+    /// There is none of this name, or it cannot be loaded.
+    pub fn open_pulled<'a>(
+        config: &'a Config,
+        name: &'a str,
+        pulled: &'a PulledComponent,
+    ) -> BoxFuture<'a, Result<Self, HostError>> {
+        Box::pin(async move {
+            let packages = Packages::of_pulled(config, pulled);
+            let tool = match config.tools.iter().find(|tool| tool.name == name) {
+                Some(tool) => tool.clone(),
+                None => config.tool_from_argument(name)?,
+            };
+            Self::load(config, std::slice::from_ref(&tool), packages).await
+        })
     }
 
     fn open_one_for<'a>(
