@@ -22,6 +22,7 @@ mod openai_sdk;
 mod oracle;
 mod page;
 mod registry;
+mod release;
 mod table;
 mod telemetry;
 mod undeclared;
