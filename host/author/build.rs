@@ -12,6 +12,12 @@ use std::{
 /// The embedded paths, relative to the repository, besides `guest-tools/sdk*`.
 const EMBEDDED: [&str; 3] = ["wit", "guest-tools/templates", "guest-tools/Cargo.toml"];
 
+/// The directory of the copies of these files in a published crate.
+const COPIES: &str = "embedded";
+
+/// The ending of a copied `Cargo.toml`.
+const COPIED_MANIFEST: &str = ".copy";
+
 /// Artifacts of builds and tests; nothing below such a name is embedded.
 const ARTIFACTS: [&str; 6] = [
     ".agent-host",
@@ -23,7 +29,12 @@ const ARTIFACTS: [&str; 6] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..");
+    let own = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    // A published crate has copies (`packaging/crates`), since it has nothing of the repository.
+    let root = match own.join(COPIES) {
+        copies if copies.is_dir() => copies,
+        _ => own.join("../.."),
+    };
     let root = root.canonicalize()?;
     let mut embedded: Vec<PathBuf> = EMBEDDED.iter().map(|path| root.join(path)).collect();
     for entry in fs::read_dir(root.join("guest-tools"))? {
@@ -43,7 +54,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut list = io::BufWriter::new(fs::File::create(list)?);
     writeln!(list, "&[")?;
     for file in &files {
-        let path = file.strip_prefix(&root)?;
+        let path = file.strip_prefix(&root)?.to_string_lossy();
+        // Cargo leaves out directories of a crate that have a `Cargo.toml`.
+        let path = path.strip_suffix(COPIED_MANIFEST).unwrap_or(&path);
         writeln!(list, "    ({path:?}, include_bytes!({file:?})),")?;
     }
     writeln!(list, "]")?;
