@@ -15,8 +15,8 @@ const EMBEDDED: [&str; 3] = ["wit", "guest-tools/templates", "guest-tools/Cargo.
 /// The directory of the copies of these files in a published crate.
 const COPIES: &str = "embedded";
 
-/// The ending of a copied `Cargo.toml`.
-const COPIED_MANIFEST: &str = ".copy";
+/// The ending of a copied file that cargo would leave out.
+const COPIED: &str = ".copy";
 
 /// Artifacts of builds and tests; nothing below such a name is embedded.
 const ARTIFACTS: [&str; 6] = [
@@ -55,8 +55,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     writeln!(list, "&[")?;
     for file in &files {
         let path = file.strip_prefix(&root)?.to_string_lossy();
-        // Cargo leaves out directories of a crate that have a `Cargo.toml`.
-        let path = path.strip_suffix(COPIED_MANIFEST).unwrap_or(&path);
+        // Cargo leaves out directories that have a `Cargo.toml`, and each `.gitignore`.
+        let path = path.strip_suffix(COPIED).unwrap_or(&path);
         writeln!(list, "    ({path:?}, include_bytes!({file:?})),")?;
     }
     writeln!(list, "]")?;
