@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// A component that was pulled from a registry.
 #[derive(Clone, Debug)]
 pub struct PulledComponent {
-    /// What was asked for.
+    /// The component as it was asked for.
     pub asked_for: Remote,
     /// The same with a digest.
     pub exact: Remote,

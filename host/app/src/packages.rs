@@ -73,7 +73,7 @@ pub enum PackageError {
         name: String,
         /// Where it is.
         remote: Box<Remote>,
-        /// Who asks for a signature.
+        /// The reason why a signature is needed, as a clause.
         wanted: &'static str,
     },
     /// A publisher refuses the component.

@@ -4,7 +4,7 @@
 use crate::{Client, Denied, RegistryError, client::Request};
 use reqwest::{Method, StatusCode};
 
-/// What a registry says to the credentials that would be used for it.
+/// The answer of a registry to the credentials that would be used for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Login {
     /// It accepts them.
@@ -16,7 +16,7 @@ pub enum Login {
     },
     /// It lets everyone in who asks; nothing was sent to it.
     Open {
-        /// Where the credentials are from that nobody asked for.
+        /// Where the credentials are from, which were not sent.
         unused: Option<String>,
     },
     /// It lets those in who have no credentials, and there are none.

@@ -1,4 +1,4 @@
-//! What is pinned, and who may say what is accepted.
+//! Pins, and the keys and users that accept components.
 
 use super::{DockerRegistry, ED25519, IMAGE, component, keys, ok};
 use agent_host_test_support::{TestEnv, repository, skip};

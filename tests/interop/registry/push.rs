@@ -1,4 +1,4 @@
-//! What `push` writes, as others read it.
+//! Artifacts and signatures of `push`, as other programs read them.
 
 use super::{DockerRegistry, ED25519, P256, component, keys, ok, other, sha256};
 use agent_host_test_support::TestEnv;
