@@ -1,6 +1,6 @@
 //! `add` and `remove`.
 
-use super::{DockerRegistry, component, ok, sha256};
+use super::{DockerRegistry, ED25519, component, keys, ok, sha256};
 use agent_host_test_support::{TestEnv, chat::ChatServer, terminal::on_a_terminal};
 use pretty_assertions::assert_eq;
 use std::fs;
@@ -81,4 +81,106 @@ fn unsigned_component_is_accepted_on_a_terminal() {
         assert_eq!((ran.code, found), (Some(code), [is_added; 2]), "{keys:?}");
     }
     assert!(ok(env.run(&["call", "mine"])).stdout.contains("read_file"));
+}
+
+/// The address of a blob of the registry stands for a file on a server.
+#[test]
+fn component_at_an_address_is_added_by_its_digest() {
+    let env = TestEnv::new();
+    let Some(registry) = DockerRegistry::start(&env) else {
+        return;
+    };
+    let (_, public) = keys(&env, "acme", ED25519);
+    let file = component("files.wasm");
+    ok(env.run(&["push", &file, &registry.reference("acme/files:1")]));
+    let digest = sha256(&fs::read(&file).unwrap());
+    let address = format!("http://{}/v2/acme/files/blobs/{digest}", registry.host);
+    let hex = digest.trim_start_matches("sha256:");
+    let url = format!("{address}#sha256={hex}");
+    let other = format!("{address}#sha256={}", "0".repeat(64));
+    let publisher =
+        |keys: &str| format!("[[publisher]]\nname = \"all\"\ncomponents = [\"*\"]\n{keys}\n");
+    let refusals = [
+        (
+            vec!["add", &address],
+            String::new(),
+            2,
+            "take the digest from its publisher",
+        ),
+        (
+            vec!["pull", &address],
+            String::new(),
+            2,
+            "has no digest, so nothing shows",
+        ),
+        (
+            vec!["pull", &other],
+            String::new(),
+            1,
+            "was damaged or replaced on the way",
+        ),
+        (
+            vec!["pull", &url, "--verify", &public],
+            String::new(),
+            2,
+            "where nothing is signed",
+        ),
+        (
+            vec!["pull", &url],
+            publisher(&format!("keys = [{public:?}]")),
+            2,
+            "has keys for it",
+        ),
+        (
+            vec!["add", &url],
+            publisher("accept = \"none\""),
+            2,
+            "has `accept = \"none\"`",
+        ),
+        (
+            vec!["call", "mine"],
+            format!("[[tool]]\nname = \"mine\"\ncomponent = \"{address}\"\n"),
+            2,
+            "has no digest, so nothing shows",
+        ),
+    ];
+    for (args, config, code, expected) in refusals {
+        fs::write(env.work().join("agent.toml"), config).unwrap();
+        let args = [args, vec!["--trust"]].concat();
+        let refused = env.run(&args);
+        assert_eq!(refused.code, Some(code), "{args:?} {}", refused.stderr);
+        assert!(
+            refused.stderr.contains(expected),
+            "{args:?} {}",
+            refused.stderr
+        );
+    }
+    fs::remove_file(env.work().join("agent.toml")).unwrap();
+    let output = env.work().join("out.wasm");
+    let pulled = ["pull", &url, "-o", output.to_str().unwrap(), "--json"];
+    let pulled = ok(env.run(&pulled)).json();
+    assert_eq!(
+        (&pulled["component"], &pulled["manifest"]),
+        (&digest.as_str().into(), &().into())
+    );
+    assert_eq!(fs::read(output).unwrap(), fs::read(&file).unwrap());
+    let added = ok(env.run(&["add", &url, "--as", "mine"]));
+    assert!(
+        added.stdout.contains("nothing shows by whom"),
+        "{}",
+        added.stdout
+    );
+    let lock = fs::read_to_string(env.work().join("agent.lock")).unwrap();
+    let lock: toml::Table = lock.parse().unwrap();
+    let pinned = &lock["tool"]["mine"];
+    assert_eq!(pinned["component"].as_str(), Some(&*digest));
+    assert!(pinned.get("registry").is_none());
+    // From the cache, without the server; another digest is another component.
+    drop(registry);
+    let tools = ok(env.run(&["call", "mine"])).stdout;
+    assert!(tools.contains("read_file"), "{tools}");
+    let text = fs::read_to_string(env.work().join("agent.toml")).unwrap();
+    env.configure(text.replace(hex, &"0".repeat(64)));
+    let unreachable = env.run(&["call", "mine"]);
+    assert_eq!(unreachable.code, Some(1), "{}", unreachable.stderr);
 }
