@@ -27,17 +27,17 @@ struct DockerRegistry {
 impl DockerRegistry {
     /// Starts one; skipped with a message where a program is not installed.
     fn start(env: &TestEnv) -> Option<Self> {
-        Self::start_with(env, json!({}))
+        Self::start_with(env, &json!({}))
     }
 
     /// Starts one that lets these users in, as `htpasswd -B` writes them.
     fn start_with_users(env: &TestEnv, users: &str) -> Option<Self> {
         let path = env.outside().join("htpasswd");
         fs::write(&path, users).unwrap();
-        Self::start_with(env, json!({ "htpasswd": { "realm": "r", "path": path } }))
+        Self::start_with(env, &json!({ "htpasswd": { "realm": "r", "path": path } }))
     }
 
-    fn start_with(env: &TestEnv, auth: Value) -> Option<Self> {
+    fn start_with(env: &TestEnv, auth: &Value) -> Option<Self> {
         for program in ["docker-registry", "skopeo", "openssl"] {
             if Command::new(program).arg("--version").output().is_err() {
                 skip(&format!("this machine has no {program}"));
