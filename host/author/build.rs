@@ -36,7 +36,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => own.join("../.."),
     };
     let root = root.canonicalize()?;
-    let mut embedded: Vec<PathBuf> = EMBEDDED.iter().map(|path| root.join(path)).collect();
+    let or_copy = |path: &&str| [root.join(path), root.join(format!("{path}{COPIED}"))];
+    let mut embedded: Vec<PathBuf> = EMBEDDED.iter().flat_map(or_copy).collect();
     for entry in fs::read_dir(root.join("guest-tools"))? {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with("sdk") {
@@ -48,15 +49,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo::rerun-if-changed={}", path.display());
         collect(path, &mut files)?;
     }
-    files.sort();
+    let mut named = Vec::new();
+    for file in &files {
+        let path = file.strip_prefix(&root)?.to_string_lossy();
+        // Cargo leaves out directories that have a `Cargo.toml`, and each `.gitignore`.
+        let path = path.strip_suffix(COPIED).unwrap_or(&path).to_owned();
+        named.push((path, file));
+    }
+    named.sort();
 
     let list = PathBuf::from(env::var("OUT_DIR")?).join("embedded.rs");
     let mut list = io::BufWriter::new(fs::File::create(list)?);
     writeln!(list, "&[")?;
-    for file in &files {
-        let path = file.strip_prefix(&root)?.to_string_lossy();
-        // Cargo leaves out directories that have a `Cargo.toml`, and each `.gitignore`.
-        let path = path.strip_suffix(COPIED).unwrap_or(&path);
+    for (path, file) in named {
         writeln!(list, "    ({path:?}, include_bytes!({file:?})),")?;
     }
     writeln!(list, "]")?;
