@@ -23,6 +23,7 @@ mod openapi;
 mod oracle;
 mod page;
 mod registry;
+mod release;
 mod table;
 mod telemetry;
 mod undeclared;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::{collections::BTreeSet, fs};
 
 /// The lists of packages of pip.
-const LISTS: [&str; 8] = [
+const LISTS: [&str; 10] = [
     "oracle/requirements.txt",
     "json_schema/requirements.txt",
     "wires/litellm.txt",
@@ -14,16 +14,19 @@ const LISTS: [&str; 8] = [
     "python/fastmcp-2.txt",
     "telemetry/requirements.txt",
     "openapi/requirements.txt",
+    "registry/requirements.txt",
+    "release/requirements.txt",
 ];
 
 /// The lists of packages of npm.
-const PACKAGES: [&str; 6] = [
+const PACKAGES: [&str; 7] = [
     "wires/aimock/package.json",
     "mcp_conformance/package.json",
     "mcp_servers/package.json",
     "page/package.json",
     "acp/package.json",
     "openai_sdk/package.json",
+    "registry/package.json",
 ];
 
 /// Every pinned package as in the table: its name in backticks, and its version.

@@ -14,15 +14,15 @@ pub struct Builtin {
 pub const BUILTINS: [Builtin; 3] = [
     Builtin {
         name: "files",
-        bytes: include_bytes!("../../../guest-tools/dist/files.wasm"),
+        bytes: include_bytes!("../builtins/files.wasm"),
     },
     Builtin {
         name: "fetch",
-        bytes: include_bytes!("../../../guest-tools/dist/fetch.wasm"),
+        bytes: include_bytes!("../builtins/fetch.wasm"),
     },
     Builtin {
         name: "image",
-        bytes: include_bytes!("../../../guest-tools/dist/image.wasm"),
+        bytes: include_bytes!("../builtins/image.wasm"),
     },
 ];
 

@@ -110,8 +110,8 @@ pub(crate) async fn load_source(
     let (bytes, pulled) = match source {
         ComponentSource::File(path) => (path.clone().into(), None),
         ComponentSource::Builtin(name) => (builtin_bytes(name)?, None),
-        ComponentSource::Registry(reference) => {
-            let pulled = packages.fetch(name, reference).await?;
+        ComponentSource::Remote(remote) => {
+            let pulled = packages.fetch(name, remote).await?;
             (pulled.file.clone().into(), Some(pulled))
         }
     };
@@ -129,7 +129,7 @@ pub(crate) async fn load_source(
     }
     Ok(Loaded {
         bytes,
-        origin: pulled.map(|pulled| pulled.origin),
+        origin: pulled.and_then(|pulled| pulled.origin),
         component,
     })
 }

@@ -3,6 +3,7 @@
 
 use crate::{
     config::{ComponentSource, ConfigError},
+    indexes::IndexFileError,
     lock_file::LockError,
     packages::{FetchError, PackageError},
     recording::RecordingFileError,
@@ -88,6 +89,9 @@ pub enum HostError {
         /// The name of the component.
         name: String,
     },
+    /// An index of components cannot be read or written.
+    #[error(transparent)]
+    Index(#[from] IndexFileError),
     /// An MCP server that is required cannot be used.
     #[error(transparent)]
     Server(#[from] ConnectError),
@@ -208,6 +212,7 @@ impl HostError {
             Self::Trust(error) => !matches!(error, TrustError::Io { .. }),
             Self::Sandbox(_) | Self::Reread(_) | Self::Connection(_) | Self::Undo(_) => false,
             Self::Config(_)
+            | Self::Index(_)
             | Self::Model(_)
             | Self::Script { .. }
             | Self::Recording(_)

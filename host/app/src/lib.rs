@@ -17,6 +17,7 @@ mod explain;
 mod file_change;
 mod hooks;
 mod host;
+mod indexes;
 mod lock_diff;
 mod lock_file;
 mod login_file;
@@ -43,6 +44,7 @@ mod tool_entry;
 mod trust;
 pub mod trusted_file;
 mod undo;
+mod updates;
 mod workflows;
 
 pub use agent_host_models::{Effort, Preset};
@@ -56,12 +58,13 @@ pub use config::{
     ComponentSource, Config, ConfigError, ConfigProblem, Environment, HookConfig, ModelConfig,
     OnHookError, Overrides, StoreConfig, allowing_flag, config_schema, nearest,
 };
-pub use distribution::{PulledComponent, PushedComponent, pull, push};
+pub use distribution::{PulledComponent, PushedComponent, check_login, pull, push};
 pub use error::HostError;
 pub use explain::{ExplainedCall, Explanation, Suggestion, suggestions};
 pub use file_change::{DiffRow, FileChange, WrittenText};
 pub use hooks::HookEntry;
 pub use host::{Host, model};
+pub use indexes::{IndexFileError, IndexSource, add_to_index, read_index};
 pub use lock_diff::{compare, difference};
 pub use lock_file::{InvalidLock, LockError, LockFile};
 pub use models_list::{ListedModel, ListedProvider, list_models};
@@ -75,10 +78,11 @@ pub use servers::ServerEntry;
 pub use skill::{READ_SKILL, SKILL_FILE, Skill, SkillError};
 pub use stats::{Figures, Since, Stats, StatsBy, StatsRow};
 pub use store::{open_store, project};
-pub use tool_entry::{EditError, NewTool, with_tool, without_tool};
+pub use tool_entry::{EditError, NewTool, with_component, with_tool, without_tool};
 pub use trust::{TrustError, TrustFile, Trusted};
 pub use trusted_file::read_secret;
 pub use undo::{Done, LeftPath, OutsideCall, RestoredPath, UndoneAnswer, undo_answer};
+pub use updates::{RegistryStatus, Version, outdated, registry_components, version_of};
 pub use workflows::{CheckedWorkflow, WorkflowDrawing, workflow_drawings};
 
 /// The target of the spans that tell of a message of the log which session and which call it belongs

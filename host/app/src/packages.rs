@@ -1,11 +1,12 @@
-//! Components of registries: pulled through the cache, accepted by their publisher's key or by the
+//! Components of registries and addresses: pulled through the cache, accepted by their publisher's key or by the
 //! user, and pinned in `agent.lock`, so that a tag that moves changes nothing.
 
 use crate::{
     config::{Accepts, Config, ConfigError},
+    distribution::PulledComponent,
     lock_file::{LockError, LockFile},
 };
-use agent_host_registry::{Blobs, Client, PublicKey, Reference, RegistryError, Resolved};
+use agent_host_registry::{Blobs, Client, PublicKey, Reference, RegistryError, Remote, Resolved};
 use agent_host_types::{id::Digest, lock::LockedOrigin};
 use std::{io, path::PathBuf};
 
@@ -28,6 +29,8 @@ pub(crate) enum Purpose {
 pub(crate) struct Packages<'a> {
     config: &'a Config,
     purpose: Purpose,
+    /// A component that was pulled and verified just now, and is not asked for again.
+    known: Option<&'a PulledComponent>,
 }
 
 /// A pulled component.
@@ -38,8 +41,8 @@ pub(crate) struct Pulled {
     pub(crate) file: PathBuf,
     /// The digest of the component.
     pub(crate) digest: Digest,
-    /// The pin for `agent.lock`.
-    pub(crate) origin: LockedOrigin,
+    /// The pin for `agent.lock`; absent for one at an address, which has its digest there.
+    pub(crate) origin: Option<LockedOrigin>,
 }
 
 /// Why a component of a registry is not used.
@@ -61,27 +64,39 @@ pub enum PackageError {
         /// Why.
         source: io::Error,
     },
+    /// A signature is needed, and only components of registries have one.
+    #[error(
+        "the component `{name}` is of {remote}, where nothing is signed, and {wanted}; take it from a registry, or correct the `components` of [[publisher]]"
+    )]
+    NotSignable {
+        /// The name of the component.
+        name: String,
+        /// Where it is.
+        remote: Box<Remote>,
+        /// The reason why a signature is needed, as a clause.
+        wanted: &'static str,
+    },
     /// A publisher refuses the component.
     #[error(
-        "the component `{name}` is of {reference}, and [[publisher]] `{publisher}` has `accept = \"none\"` for it"
+        "the component `{name}` is of {remote}, and [[publisher]] `{publisher}` has `accept = \"none\"` for it"
     )]
     Refused {
         /// The name of the component.
         name: String,
-        /// Its reference.
-        reference: Box<Reference>,
+        /// Where it is.
+        remote: Box<Remote>,
         /// The publisher.
         publisher: String,
     },
     /// Several publishers have the component and no key in common.
     #[error(
-        "the component `{name}` is of {reference}, for which several [[publisher]] have keys and none in common; correct their `components`"
+        "the component `{name}` is of {remote}, for which several [[publisher]] have keys and none in common; correct their `components`"
     )]
     NoCommonKey {
         /// The name of the component.
         name: String,
-        /// Its reference.
-        reference: Box<Reference>,
+        /// Where it is.
+        remote: Box<Remote>,
     },
     /// The component has no signature of an accepted key, and the user did not accept it.
     #[error(
@@ -109,7 +124,10 @@ impl PackageError {
         match self {
             Self::Registry { source, .. } => !source.may_pass(),
             Self::Cache { .. } | Self::Changed { .. } => false,
-            Self::Refused { .. } | Self::NoCommonKey { .. } | Self::NotAccepted { .. } => true,
+            Self::NotSignable { .. }
+            | Self::Refused { .. }
+            | Self::NoCommonKey { .. }
+            | Self::NotAccepted { .. } => true,
         }
     }
 }
@@ -127,14 +145,54 @@ pub(crate) enum FetchError {
 
 impl<'a> Packages<'a> {
     pub(crate) fn new(config: &'a Config, purpose: Purpose) -> Self {
-        Self { config, purpose }
+        Self {
+            config,
+            purpose,
+            known: None,
+        }
+    }
+
+    /// Takes a component that was pulled already, to show it.
+    pub(crate) fn of_pulled(config: &'a Config, known: &'a PulledComponent) -> Self {
+        Self {
+            known: Some(known),
+            ..Self::new(config, Purpose::Inspect)
+        }
     }
 
     /// Pulls the component with this name in the configuration, or takes it from the cache.
     ///
     /// # Errors
     /// It cannot be pulled, is not accepted, or `agent.lock` cannot be read.
-    pub(crate) async fn fetch(
+    pub(crate) async fn fetch(&self, name: &str, remote: &Remote) -> Result<Pulled, FetchError> {
+        if let Some(known) = self.known.filter(|known| known.asked_for == *remote) {
+            let directory = self.config.cache_dir.join(DIRECTORY);
+            return Ok(Pulled {
+                file: directory.join(known.digest.hex()),
+                digest: known.digest,
+                origin: known.origin(),
+            });
+        }
+        match remote {
+            Remote::Registry(reference) => self.fetch_from_registry(name, reference).await,
+            Remote::Url(url) => {
+                check_unsigned(self.config, name, remote)?;
+                let (blobs, directory) = open_blobs(self.config)?;
+                let fault = |source| registry_error(name, source);
+                if url.kept(&blobs).map_err(fault)?.is_none() {
+                    let settings = self.config.registries.open().await?;
+                    url.load(&settings, &blobs).await.map_err(fault)?;
+                }
+                Ok(Pulled {
+                    file: directory.join(url.digest().hex()),
+                    digest: url.digest(),
+                    origin: None,
+                })
+            }
+        }
+    }
+
+    async fn fetch_from_registry(
         &self,
         name: &str,
         reference: &Reference,
@@ -147,11 +205,8 @@ impl<'a> Packages<'a> {
             Some(pin) => reference.with_digest(pin.manifest),
             None => reference.clone(),
         };
-        let fault = |source| PackageError::Registry {
-            name: name.to_owned(),
-            source: Box::new(source),
-        };
-        let keys = accepted_keys(self.config, name, reference)?;
+        let fault = |source| registry_error(name, source);
+        let keys = accepted_keys(self.config, name, &reference.clone().into())?;
         let (blobs, directory) = open_blobs(self.config)?;
         let mut connection = Connection {
             config: self.config,
@@ -176,7 +231,7 @@ impl<'a> Packages<'a> {
                 Some(key) => Some(key.fingerprint()),
                 None => {
                     let client = connection.open(name, reference).await?;
-                    let verified = client.verify(&resolved, keys).await;
+                    let verified = client.verify(&resolved, keys, &blobs).await;
                     Some(verified.map_err(fault)?.0.fingerprint())
                 }
             },
@@ -196,11 +251,11 @@ impl<'a> Packages<'a> {
         Ok(Pulled {
             file: directory.join(resolved.layer.hex()),
             digest: resolved.layer,
-            origin: LockedOrigin {
+            origin: Some(LockedOrigin {
                 reference: reference.to_string(),
                 manifest: resolved.digest,
                 signer,
-            },
+            }),
         })
     }
 }
@@ -218,10 +273,7 @@ impl Connection<'_> {
             None => {
                 let settings = self.config.registries.open().await?;
                 let client = Client::new(reference, &settings).await;
-                client.map_err(|source| PackageError::Registry {
-                    name: name.to_owned(),
-                    source: Box::new(source),
-                })?
+                client.map_err(|source| registry_error(name, source))?
             }
         };
         Ok(self.client.insert(client))
@@ -237,21 +289,45 @@ pub(crate) fn open_blobs(config: &Config) -> Result<(Blobs, PathBuf), PackageErr
     }
 }
 
+/// Returns the error of a registry about the component of this name.
+pub(crate) fn registry_error(name: &str, source: RegistryError) -> PackageError {
+    PackageError::Registry {
+        name: name.to_owned(),
+        source: Box::new(source),
+    }
+}
+
+/// Checks that no signature is needed for a component that can have none.
+pub(crate) fn check_unsigned(
+    config: &Config,
+    name: &str,
+    remote: &Remote,
+) -> Result<(), PackageError> {
+    match accepted_keys(config, name, remote)? {
+        None => Ok(()),
+        Some(_) => Err(PackageError::NotSignable {
+            name: name.to_owned(),
+            remote: Box::new(remote.clone()),
+            wanted: "a [[publisher]] has keys for it",
+        }),
+    }
+}
+
 /// Returns the keys of which one has to have signed a component; absent where none has to. Every
 /// publisher that has the component has to accept it.
 pub(crate) fn accepted_keys(
     config: &Config,
     name: &str,
-    reference: &Reference,
+    remote: &Remote,
 ) -> Result<Option<Vec<PublicKey>>, PackageError> {
     let mut common: Option<Vec<PublicKey>> = None;
     let publishers = &config.registries.publishers;
-    for publisher in publishers.iter().filter(|it| it.has(reference)) {
+    for publisher in publishers.iter().filter(|it| it.has(remote)) {
         match &publisher.accepts {
             Accepts::None => {
                 return Err(PackageError::Refused {
                     name: name.to_owned(),
-                    reference: Box::new(reference.clone()),
+                    remote: Box::new(remote.clone()),
                     publisher: publisher.name.clone(),
                 });
             }
@@ -270,7 +346,7 @@ pub(crate) fn accepted_keys(
     if common.as_ref().is_some_and(Vec::is_empty) {
         return Err(PackageError::NoCommonKey {
             name: name.to_owned(),
-            reference: Box::new(reference.clone()),
+            remote: Box::new(remote.clone()),
         });
     }
     Ok(common)

@@ -113,6 +113,41 @@ pub fn without_tool(text: &str, name: &str) -> Result<String, EditError> {
     edited.ok_or_else(|| EditError::ByHand(format!("(remove the tool `{name}`)")))
 }
 
+/// Returns the text with another `component` of the tool or hook of this name.
+///
+/// # Errors
+/// The text is not TOML, has nothing of this name, or is of a form that is not edited.
+pub fn with_component(text: &str, name: &str, component: &str) -> Result<String, EditError> {
+    let mut expected = parse(text)?;
+    let mut tables = [KEY, "hook"].into_iter();
+    let found = tables.find_map(|key| {
+        let mut entries = expected.get(key)?.as_array()?.iter();
+        let index = entries.position(|it| it.get("name").and_then(Value::as_str) == Some(name))?;
+        Some((key, index))
+    });
+    let entry = found.and_then(|(key, index)| {
+        let entries = expected.get_mut(key)?.as_array_mut()?;
+        entries.get_mut(index)?.as_table_mut()
+    });
+    let Some(entry) = entry else {
+        let known = names(&expected).collect::<Vec<_>>().join(", ");
+        return Err(EditError::Absent(name.to_owned(), known));
+    };
+    let value = Value::from(component);
+    let old = entry.insert("component".to_owned(), value.clone());
+    let old = old.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let by_hand = || EditError::ByHand(format!("component = {value}"));
+    // Another line may have the same text; the right one leaves all other values as they are.
+    let mut places = text.match_indices(old).filter(|_| !old.is_empty());
+    let edited = places.find_map(|(start, _)| {
+        let (before, rest) = text.split_at_checked(start)?;
+        let after = rest.strip_prefix(old)?;
+        let edited = format!("{before}{component}{after}");
+        (parse(&edited).as_ref() == Ok(&expected)).then_some(edited)
+    });
+    edited.ok_or_else(by_hand)
+}
+
 fn parse(text: &str) -> Result<Table, EditError> {
     text.parse()
         .map_err(|error: toml::de::Error| EditError::Form(error.message().to_owned()))

@@ -16,7 +16,9 @@ mod workflow;
 pub(crate) use acp::AcpArgs;
 pub(crate) use author::{BuildArgs, NewArgs, TestArgs};
 pub(crate) use mcp::{McpArgs, McpClient, McpCommand};
-pub(crate) use registry::{AddArgs, PullArgs, PushArgs, RemoveArgs};
+pub(crate) use registry::{
+    AddArgs, LoginArgs, OutdatedArgs, PullArgs, PushArgs, RemoveArgs, SearchArgs, UpdateArgs,
+};
 pub(crate) use run::{OutputFormat, PermissionPrompts, RunArgs, RuntimeOfTools};
 pub(crate) use serve::{ServeArgs, ServeCommand, TokenCommand};
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
@@ -99,14 +101,23 @@ pub(crate) enum Command {
     /// Show what changed in the configured components since they were accepted in agent.lock, or
     /// accept them as they are.
     Lock(LockArgs),
-    /// Add a component of a registry to agent.toml, granted nothing, and pin it in agent.lock.
+    /// Search an index of components, in a registry or a directory.
+    Search(SearchArgs),
+    /// Add a component of a registry or an address to agent.toml, granted nothing, and pin it in agent.lock.
     Add(AddArgs),
     /// Remove a component from agent.toml and agent.lock.
     Remove(RemoveArgs),
-    /// Pull a component of a registry, and show what it is and who signed it.
+    /// Show which components of registries have newer versions.
+    Outdated(OutdatedArgs),
+    /// Show what changed in the registries' versions of components, and accept them.
+    Update(UpdateArgs),
+    /// Pull a component of a registry or an address, and show what it is and who signed it.
     Pull(PullArgs),
     /// Push a component to a registry, and sign it.
     Push(PushArgs),
+    /// Check the credentials for a registry, and show where they are from. They are kept by Docker's
+    /// configuration, its helpers or a variable; nothing is stored here.
+    Login(LoginArgs),
     /// List the compiled components on disk, or remove some.
     Cache(CacheArgs),
     /// Check this machine and the configuration.

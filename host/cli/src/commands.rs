@@ -12,10 +12,12 @@ mod explain;
 mod init;
 mod inspect;
 mod lock;
+mod login;
 mod manual;
 mod mcp;
 mod models;
 mod new;
+mod outdated;
 mod permission_summary;
 mod permissions;
 mod pull;
@@ -23,6 +25,7 @@ mod push;
 mod reference;
 mod run;
 mod schema;
+mod search;
 mod serve;
 mod sessions;
 mod show_prompt;
@@ -31,6 +34,7 @@ mod test;
 mod tool_list;
 mod trust;
 mod undo;
+mod update;
 mod workflow;
 
 use crate::{
@@ -75,6 +79,10 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Remove(args) => add::remove(&args, terminal),
         Command::Pull(args) => pull::pull(args, terminal).await,
         Command::Push(args) => push::push(args, terminal).await,
+        Command::Search(args) => search::search(args, terminal).await,
+        Command::Outdated(args) => outdated::outdated(args, terminal).await,
+        Command::Update(args) => update::update(args, terminal).await,
+        Command::Login(args) => login::login(args, terminal).await,
         Command::Cache(args) => cache::cache(args, terminal),
         Command::Doctor(args) => doctor::doctor(args, terminal).await,
         Command::Schema { document } => schema::schema(document.as_deref(), terminal),

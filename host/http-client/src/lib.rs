@@ -1,5 +1,6 @@
 //! The settings that all HTTP clients of the host share: requests to models, to MCP servers, and of
-//! tools. Each caller adds its own timeouts, redirects, proxy and name lookup.
+//! tools. Each caller adds its own timeouts, redirects and proxy. Where a server may lead a client is
+//! decided in one place, [`Reachable`].
 //!
 //! ```
 //! use agent_host_http_client::{builder, same_origin_redirects, tls_config};
@@ -13,6 +14,7 @@
 //! ```
 
 mod proxy;
+mod reachable;
 mod roots;
 
 use reqwest::{Client, ClientBuilder, StatusCode, Url, redirect::Policy};
@@ -20,6 +22,7 @@ use rustls::{ClientConfig, crypto::ring};
 use std::sync::Arc;
 
 pub use proxy::{ProxySetting, is_loopback};
+pub use reachable::Reachable;
 
 /// The `User-Agent` of requests that the host makes for itself, not for a tool.
 pub const USER_AGENT: &str = concat!("agent-host/", env!("CARGO_PKG_VERSION"));

@@ -111,7 +111,7 @@ impl Reloader<'_> {
         let lock = directory.map(|directory| directory.join("agent.lock"));
         let files = config.tools.iter().filter_map(|tool| match &tool.source {
             ComponentSource::File(path) => Some(path.clone()),
-            ComponentSource::Builtin(_) | ComponentSource::Registry(_) => None,
+            ComponentSource::Builtin(_) | ComponentSource::Remote(_) => None,
         });
         let mut paths: BTreeSet<PathBuf> = files.chain(lock).collect();
         for skill in self.catalog.get().registry.skills() {

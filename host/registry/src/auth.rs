@@ -131,9 +131,24 @@ pub(crate) fn token_url(realm: &Url, service: Option<&str>, repository: &str, pu
     if let Some(service) = service {
         query.append_pair("service", service);
     }
-    query.append_pair("scope", &format!("repository:{repository}:{actions}"));
+    // Without a repository the token is to check the credentials alone.
+    if !repository.is_empty() {
+        query.append_pair("scope", &format!("repository:{repository}:{actions}"));
+    }
     drop(query);
     url
+}
+
+/// Returns the address and the form with which an identity token asks for a token, by
+/// [the specification](https://distribution.github.io/distribution/spec/auth/oauth/).
+pub(crate) fn refresh_form(mut url: Url, token: &SecretString) -> (Url, String) {
+    url.query_pairs_mut()
+        .append_pair("grant_type", "refresh_token")
+        .append_pair("client_id", "agent-host")
+        .append_pair("refresh_token", token.expose_secret());
+    let form = url.query().unwrap_or_default().to_owned();
+    url.set_query(None);
+    (url, form)
 }
 
 /// Returns the header of a name and a password.

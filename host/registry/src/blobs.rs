@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::MAX_DOCUMENT_BYTES;
 use agent_host_cache_dir::{CacheDir, NewFile, mark_used};
 use agent_host_types::id::Digest;
 use sha2::{Digest as _, Sha256};
@@ -59,16 +60,34 @@ impl Blobs {
         Ok(Some(bytes))
     }
 
-    /// Stores a blob.
+    /// Stores a blob, unless it is there.
     ///
     /// # Errors
-    /// The directory cannot be written; nothing of the blob is left then.
+    /// The directory cannot be read or written; nothing of the blob is left then.
     pub fn put(&self, bytes: &[u8]) -> io::Result<Digest> {
+        let digest = Digest::of(bytes);
+        if self.get(digest, bytes.len() as u64)?.is_some() {
+            return Ok(digest);
+        }
         let mut new = self.start()?;
         new.write(bytes)?;
-        let digest = new.digest();
         new.keep(digest)?;
         Ok(digest)
+    }
+
+    /// Returns the kept signature of a manifest, which is to be verified like any other.
+    pub(crate) fn signature(&self, manifest: Digest) -> io::Result<Option<Vec<u8>>> {
+        let name = signature_name(manifest);
+        match self.dir.read(&name, MAX_DOCUMENT_BYTES) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(_) => self.dir.remove(&name).map(|_| None),
+        }
+    }
+
+    /// Keeps the verified signature of a manifest.
+    pub(crate) fn put_signature(&self, manifest: Digest, bundle: &[u8]) -> io::Result<()> {
+        self.dir.replace(&signature_name(manifest), &[bundle])
     }
 
     /// Starts a blob that is written in pieces.
@@ -77,7 +96,6 @@ impl Blobs {
             blobs: self,
             file: self.dir.new_file()?,
             hash: Sha256::new(),
-            bytes: 0,
         })
     }
 
@@ -93,25 +111,24 @@ impl Blobs {
     }
 }
 
+/// Returns the name of the signature of a manifest. It has the form of a blob's, so that it is
+/// evicted like one, and no blob has it.
+fn signature_name(manifest: Digest) -> String {
+    Digest::of(format!("signature of {manifest}").as_bytes()).hex()
+}
+
 /// A blob that is being written. Dropping it leaves nothing.
 pub(crate) struct NewBlob<'a> {
     blobs: &'a Blobs,
     file: NewFile<'a>,
     hash: Sha256,
-    bytes: u64,
 }
 
 impl NewBlob<'_> {
     /// Appends bytes.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hash.update(bytes);
-        self.bytes += bytes.len() as u64;
         self.file.write_all(bytes)
-    }
-
-    /// Returns the number of bytes so far.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// Returns the digest of the bytes so far.

@@ -2,12 +2,11 @@
 
 use crate::{
     Denied, Reference, RegistryError,
-    auth::{Challenge, basic, bearer, realm_is_accepted, token_url},
-    credentials::{CredentialSource, Credentials},
+    auth::{Challenge, basic, bearer, realm_is_accepted, refresh_form, token_url},
+    credentials::{CredentialSource, Credentials, CredentialsError},
     manifest::shown,
-    reach::Reachable,
 };
-use agent_host_http_client::{ProxySetting, USER_AGENT, builder, tls_config};
+use agent_host_http_client::{ProxySetting, Reachable, USER_AGENT, builder, tls_config};
 use bytes::Bytes;
 use reqwest::{
     ClientBuilder, Method, Response, StatusCode, Url,
@@ -33,6 +32,9 @@ const MAX_REDIRECTS: usize = 5;
 
 /// The maximum size of an answer of an issuer of tokens, and of an error, in bytes.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024;
+
+/// The type of a form.
+const FORM: &str = "application/x-www-form-urlencoded";
 
 /// The settings of a client.
 #[derive(Clone, Debug, Default)]
@@ -93,15 +95,22 @@ impl Client {
     /// TLS or the proxy cannot be set up.
     pub async fn new(reference: &Reference, config: &ClientConfig) -> Result<Self, RegistryError> {
         let registry = reference.registry();
-        let origin: Url = reference
-            .origin()
-            .parse()
-            .map_err(|_| RegistryError::Address {
-                registry: registry.clone(),
-                address: reference.origin(),
-                reason: "is no address",
-            })?;
-        let reachable = Arc::new(Reachable::of(&origin, config.proxy.hosts()).await);
+        let origin = reference.origin();
+        let origin = origin.parse().map_err(|_| RegistryError::Address {
+            registry: registry.clone(),
+            address: origin,
+            reason: "is no address",
+        })?;
+        Self::at(origin, registry, config).await
+    }
+
+    /// Creates a client of the server at `origin`, which users name `registry`.
+    pub(crate) async fn at(
+        origin: Url,
+        registry: String,
+        config: &ClientConfig,
+    ) -> Result<Self, RegistryError> {
+        let reachable = Arc::new(Reachable::of(&origin, &config.proxy).await);
         let tls = tls_config().map_err(|error| RegistryError::Tls(error.to_string()))?;
         let builder = builder(tls)
             .user_agent(USER_AGENT)
@@ -120,6 +129,13 @@ impl Client {
             credentials: config.credentials.clone(),
             authorizations: Mutex::default(),
         })
+    }
+
+    /// Returns the address of the API itself, which answers whether it lets one in.
+    pub(crate) fn api_url(&self) -> Url {
+        let mut url = self.origin.clone();
+        url.set_path("/v2/");
+        url
     }
 
     /// Returns the address of a part of a repository.
@@ -168,8 +184,8 @@ impl Client {
         let mut response = self.send_once(request, known.as_ref()).await?;
         let mut tried = None;
         if response.status() == StatusCode::UNAUTHORIZED {
-            let (authorization, source) = self.authorize(request, &response).await?;
-            tried = source;
+            let (authorization, found) = self.authorize(request, &response).await?;
+            tried = found.map(|found| found.source);
             response = self.send_once(request, Some(&authorization)).await?;
             if response.status().is_success() {
                 self.authorizations.lock().await.insert(key, authorization);
@@ -197,7 +213,7 @@ impl Client {
 
     /// Sends a request and follows redirections of reads. The authorization goes to the registry
     /// alone.
-    async fn send_once(
+    pub(crate) async fn send_once(
         &self,
         request: &Request<'_>,
         authorization: Option<&HeaderValue>,
@@ -237,12 +253,25 @@ impl Client {
         Err(self.answer("it redirects without end"))
     }
 
-    /// Returns the `Authorization` that a challenge asks for, and where its credentials are from.
-    async fn authorize(
+    /// Returns the credentials for the registry; absent if there are none.
+    pub(crate) async fn find_credentials(&self) -> Result<Option<Credentials>, RegistryError> {
+        let found = self.credentials.find(&self.registry).await;
+        found.map_err(|source| self.credentials_error(source))
+    }
+
+    fn credentials_error(&self, source: CredentialsError) -> RegistryError {
+        RegistryError::Credentials {
+            registry: self.registry.clone(),
+            source,
+        }
+    }
+
+    /// Returns the `Authorization` that a challenge asks for, and its credentials.
+    pub(crate) async fn authorize(
         &self,
         request: &Request<'_>,
         refused: &Response,
-    ) -> Result<(HeaderValue, Option<String>), RegistryError> {
+    ) -> Result<(HeaderValue, Option<Credentials>), RegistryError> {
         let challenges = refused.headers().get_all(WWW_AUTHENTICATE).iter();
         let mut challenges = challenges.filter_map(|value| Challenge::parse(value.to_str().ok()?));
         let challenge = challenges.next();
@@ -255,24 +284,23 @@ impl Client {
                 "asks for credentials and is not the registry",
             ));
         }
-        let found = self.credentials.find(&self.registry).await;
-        let found = found.map_err(|source| RegistryError::Credentials {
-            registry: self.registry.clone(),
-            source,
-        })?;
+        let found = self.find_credentials().await?;
         match challenge {
             Challenge::Basic => {
                 let registry = self.registry.clone();
                 let found = found
                     .ok_or_else(|| self.denied(request, Denied::NoCredentials { registry }))?;
-                let value = basic(&found.name, &found.password);
+                if found.is_identity_token {
+                    return Err(self.credentials_error(CredentialsError::IdentityToken));
+                }
+                let value = basic(&found.name, &found.secret);
                 let value =
                     value.ok_or_else(|| self.answer("the credentials fit into no header"))?;
-                Ok((value, Some(found.source)))
+                Ok((value, Some(found)))
             }
             Challenge::Bearer { realm, service } => {
                 let token = self.token(request, &realm, service.as_deref(), found.as_ref());
-                Ok((token.await?, found.map(|found| found.source)))
+                Ok((token.await?, found))
             }
         }
     }
@@ -285,21 +313,26 @@ impl Client {
         credentials: Option<&Credentials>,
     ) -> Result<HeaderValue, RegistryError> {
         self.check(realm)?;
-        let mut headers = HeaderMap::new();
-        if let Some(found) = credentials {
-            if !realm_is_accepted(&self.origin, realm) {
-                return Err(self.denied(
-                    request,
-                    Denied::Realm {
-                        realm: shown(realm.host_str().unwrap_or_default()),
-                        registry: self.registry.clone(),
-                    },
-                ));
-            }
-            headers.extend(basic(&found.name, &found.password).map(|value| (AUTHORIZATION, value)));
+        if credentials.is_some() && !realm_is_accepted(&self.origin, realm) {
+            let realm = shown(realm.host_str().unwrap_or_default());
+            let registry = self.registry.clone();
+            return Err(self.denied(request, Denied::Realm { realm, registry }));
         }
         let url = token_url(realm, service, request.repository, request.push);
-        let response = self.http.get(url).headers(headers).send().await;
+        let sent = match credentials {
+            Some(found) if found.is_identity_token => {
+                let (url, form) = refresh_form(url, &found.secret);
+                let sent = self.http.post(url);
+                sent.header(CONTENT_TYPE, FORM).body(form)
+            }
+            Some(found) => {
+                let value = basic(&found.name, &found.secret);
+                let headers = value.map(|value| (AUTHORIZATION, value)).into_iter();
+                self.http.get(url).headers(headers.collect())
+            }
+            None => self.http.get(url),
+        };
+        let response = sent.send().await;
         let response = response.map_err(|error| self.unreachable(error))?;
         match response.status() {
             status if status.is_success() => {}
@@ -372,7 +405,7 @@ impl Client {
         Ok(())
     }
 
-    async fn failure(&self, request: &Request<'_>, response: Response) -> RegistryError {
+    pub(crate) async fn failure(&self, request: &Request<'_>, response: Response) -> RegistryError {
         let status = response.status();
         if status == StatusCode::TOO_MANY_REQUESTS {
             let retry_after = response.headers().get(RETRY_AFTER);
@@ -414,11 +447,14 @@ impl Client {
         }
     }
 
-    fn denied(&self, request: &Request<'_>, reason: Denied) -> RegistryError {
+    pub(crate) fn denied(&self, request: &Request<'_>, reason: Denied) -> RegistryError {
         RegistryError::Denied {
             registry: self.registry.clone(),
-            action: if request.push { "push to" } else { "pull" },
-            repository: request.repository.to_owned(),
+            action: match (request.repository, request.push) {
+                ("", _) => "log in".to_owned(),
+                (repository, true) => format!("push to {repository}"),
+                (repository, false) => format!("pull {repository}"),
+            },
             reason,
         }
     }

@@ -29,11 +29,18 @@ pub struct CredentialSource {
     pub docker_config: Option<PathBuf>,
 }
 
+/// The name under which helpers return an identity token.
+const IDENTITY_TOKEN: &str = "<token>";
+
 /// The credentials for one registry.
 #[derive(Clone, Debug)]
 pub(crate) struct Credentials {
     pub(crate) name: String,
-    pub(crate) password: SecretString,
+    /// The password, or the identity token.
+    pub(crate) secret: SecretString,
+    /// True for an identity token: a refresh token of OAuth, which the issuer of tokens takes in
+    /// place of name and password.
+    pub(crate) is_identity_token: bool,
     /// Where they are from, for messages.
     pub(crate) source: String,
 }
@@ -65,8 +72,10 @@ pub enum CredentialsError {
         /// Why.
         reason: String,
     },
-    /// The credentials are an OAuth refresh token, which is not supported.
-    #[error("they are an identity token, which is not supported; log in with a name and a token")]
+    /// The credentials are an identity token, and the registry issues no tokens for it.
+    #[error(
+        "they are an identity token, and the registry asks for a name and a password; log in with those"
+    )]
     IdentityToken,
 }
 
@@ -111,11 +120,12 @@ impl CredentialSource {
         if let Some(helper) = helper
             && let Some((name, password)) = helper::ask(helper, server).await?
         {
-            return check(Credentials {
+            return Ok(Some(Credentials {
+                is_identity_token: name == IDENTITY_TOKEN,
                 name,
-                password,
+                secret: password,
                 source: format!("docker-credential-{helper}"),
-            });
+            }));
         }
         let mut auths = config.auths.iter();
         let found = auths.find(|(key, _)| *key == server || host_of(key) == host_of(server));
@@ -136,7 +146,8 @@ impl CredentialSource {
             if host == registry && found.is_none() {
                 found = Some(Credentials {
                     name: name.to_owned(),
-                    password: SecretString::from(password),
+                    secret: SecretString::from(password),
+                    is_identity_token: false,
                     source: "AGENT_HOST_REGISTRY_CREDENTIALS".to_owned(),
                 });
             }
@@ -177,8 +188,13 @@ impl CredentialSource {
         let source = self.docker_config.clone().unwrap_or_default();
         let source = source.display().to_string();
         let is_set = |text: &&String| !text.is_empty();
-        if auth.identitytoken.as_ref().filter(is_set).is_some() {
-            return Err(CredentialsError::IdentityToken);
+        if let Some(token) = auth.identitytoken.as_ref().filter(is_set) {
+            return Ok(Some(Credentials {
+                name: IDENTITY_TOKEN.to_owned(),
+                secret: SecretString::from(token.as_str()),
+                is_identity_token: true,
+                source,
+            }));
         }
         let pair = match auth.auth.as_ref().filter(is_set) {
             Some(encoded) => STANDARD
@@ -200,22 +216,19 @@ impl CredentialSource {
                 auth.username.clone().zip(password)
             }
         };
-        match pair {
-            None => Ok(None),
-            Some((name, password)) => check(Credentials {
-                name,
-                password,
-                source,
-            }),
-        }
+        Ok(pair.map(|(name, secret)| Credentials {
+            is_identity_token: name == IDENTITY_TOKEN,
+            name,
+            secret,
+            source,
+        }))
     }
 }
 
-/// Refuses the form in which helpers return refresh tokens.
-fn check(found: Credentials) -> Result<Option<Credentials>, CredentialsError> {
-    match found.name.as_str() {
-        "<token>" => Err(CredentialsError::IdentityToken),
-        _ => Ok(Some(found)),
+impl Credentials {
+    /// Returns the name of the user, if it is known.
+    pub(crate) fn user_name(&self) -> Option<String> {
+        (!self.is_identity_token).then(|| self.name.clone())
     }
 }
 

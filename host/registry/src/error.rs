@@ -1,7 +1,7 @@
 //! Why an artifact is not pulled, pushed or verified.
 
 use crate::{
-    KeyError, MAX_REFERRERS, credentials::CredentialsError, manifest::ManifestError,
+    IndexError, KeyError, MAX_REFERRERS, credentials::CredentialsError, manifest::ManifestError,
     reference::ReferenceError, signature::SignatureError,
 };
 use agent_host_types::id::Digest;
@@ -27,14 +27,12 @@ pub enum RegistryError {
         source: ManifestError,
     },
     /// The registry does not allow it (401 or 403).
-    #[error("{registry} does not allow to {action} {repository}: {reason}")]
+    #[error("{registry} does not allow to {action}: {reason}")]
     Denied {
         /// The registry.
         registry: String,
-        /// "pull" or "push to".
-        action: &'static str,
-        /// The name in the registry.
-        repository: String,
+        /// The action, such as "pull acme/resize".
+        action: String,
         /// Why, and the next step.
         reason: Denied,
     },
@@ -137,6 +135,14 @@ pub enum RegistryError {
         looked_at: usize,
         /// Why the first one is not valid.
         first: SignatureError,
+    },
+    /// An index of components cannot be used.
+    #[error("the index {reference} {source}")]
+    Index {
+        /// Its reference.
+        reference: String,
+        /// Why.
+        source: IndexError,
     },
     /// A key cannot be used.
     #[error("the key cannot be used: {0}")]

@@ -12,7 +12,7 @@
 //! let resolved = client.resolve(&reference, &blobs).await?;
 //! let key: PublicKey = std::fs::read_to_string("acme.pub")?.parse()?;
 //! let keys = [key];
-//! let signed_by = client.verify(&resolved, &keys).await?;
+//! let signed_by = client.verify(&resolved, &keys, &blobs).await?;
 //! let component = client.component(&resolved, &blobs).await?;
 //! # let _ = (signed_by, component);
 //! # Ok(())
@@ -23,17 +23,23 @@ mod auth;
 mod blobs;
 mod client;
 mod credentials;
+mod download;
 mod error;
 mod helper;
+mod index;
+mod index_artifact;
 mod key;
+mod login;
 mod manifest;
 mod media_type;
+mod pinned_url;
 mod pull;
 mod push;
-mod reach;
 mod reference;
 mod referrers;
+mod remote;
 mod signature;
+mod tags;
 #[cfg(test)]
 mod tests;
 mod wasm_config;
@@ -42,12 +48,17 @@ pub use blobs::Blobs;
 pub use client::{Client, ClientConfig};
 pub use credentials::{CredentialSource, CredentialsError};
 pub use error::{Denied, RegistryError};
+pub use index::{INDEX_FILE, Index, IndexEntry, IndexError, MAX_INDEX_BYTES};
 pub use key::{KeyError, PublicKey, SigningKey};
+pub use login::Login;
 pub use manifest::{Descriptor, Manifest, ManifestError, component_layer};
+pub use pinned_url::{PinnedUrl, PinnedUrlError};
 pub use pull::{PolicyLayer, Resolved};
 pub use push::{Package, Pushed};
 pub use reference::{Reference, ReferenceError};
+pub use remote::{Remote, RemoteError};
 pub use signature::{SignatureError, SignatureForm, verify_bundle, verify_simple};
+pub use tags::{newer_tag, parse_version};
 pub use wasm_config::{WasmConfig, WasmInterface};
 
 /// The largest component that is pulled or pushed, in bytes: as large as one that is loaded.

@@ -30,6 +30,9 @@ pub(crate) const POLICY_LAYERS: [&str; 3] = [
     "application/x-yaml",
 ];
 
+/// An index of components that can be searched, which is also the artifact type of its manifest.
+pub(crate) const INDEX_OF_COMPONENTS: &str = "application/vnd.agent-host.index.v1+json";
+
 /// A Sigstore bundle, which is also the artifact type of the manifest that carries it.
 pub(crate) const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 

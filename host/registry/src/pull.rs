@@ -10,7 +10,7 @@ use crate::{
 };
 use agent_host_types::id::Digest;
 use reqwest::{
-    Method,
+    Method, Response,
     header::{CONTENT_TYPE, HeaderMap},
 };
 
@@ -172,19 +172,32 @@ impl Client {
         let response = self
             .blob(&resolved.reference, resolved.layer, &what)
             .await?;
+        self.keep(response, resolved.layer, resolved.layer_bytes, what, blobs)
+            .await
+    }
+
+    /// Reads a component of at most `max_bytes` into the cache, and returns it. Nothing is kept
+    /// unless it has the digest.
+    pub(crate) async fn keep(
+        &self,
+        response: Response,
+        digest: Digest,
+        max_bytes: u64,
+        what: String,
+        blobs: &Blobs,
+    ) -> Result<Vec<u8>, RegistryError> {
         let mut new = blobs.start().map_err(RegistryError::Cache)?;
-        let max_bytes = resolved.layer_bytes;
         self.read_chunks(response, max_bytes, &what, |chunk| {
             new.write(chunk).map_err(RegistryError::Cache)
         })
         .await?;
         let found = new.digest();
-        if found != resolved.layer || new.bytes() != resolved.layer_bytes {
-            return Err(self.digest_error(what, resolved.layer, found));
+        if found != digest {
+            return Err(self.digest_error(what, digest, found));
         }
         new.keep(found).map_err(RegistryError::Cache)?;
-        let kept = resolved.kept_component(blobs)?;
-        kept.ok_or_else(|| {
+        let kept = blobs.get(digest, MAX_COMPONENT_BYTES);
+        kept.map_err(RegistryError::Cache)?.ok_or_else(|| {
             RegistryError::Cache(std::io::Error::other(
                 "a pulled component is gone; is the cache too small for it?",
             ))
@@ -236,14 +249,26 @@ impl Client {
         Ok(policies)
     }
 
-    /// Returns the bytes of a small blob.
+    /// Returns the bytes of a blob of at most 64 KiB.
     pub(crate) async fn document(
         &self,
         reference: &Reference,
         descriptor: &Descriptor,
         what: &str,
     ) -> Result<Vec<u8>, RegistryError> {
-        let bounded = descriptor.bounded(MAX_DOCUMENT_BYTES);
+        self.bounded_blob(reference, descriptor, MAX_DOCUMENT_BYTES, what)
+            .await
+    }
+
+    /// Returns the bytes of a blob of at most `max_bytes`.
+    pub(crate) async fn bounded_blob(
+        &self,
+        reference: &Reference,
+        descriptor: &Descriptor,
+        max_bytes: u64,
+        what: &str,
+    ) -> Result<Vec<u8>, RegistryError> {
+        let bounded = descriptor.bounded(max_bytes);
         let (expected, bytes) = bounded.map_err(|source| RegistryError::Manifest {
             reference: reference.to_string(),
             source,
@@ -262,7 +287,7 @@ impl Client {
         reference: &Reference,
         digest: Digest,
         what: &str,
-    ) -> Result<reqwest::Response, RegistryError> {
+    ) -> Result<Response, RegistryError> {
         let request = Request {
             method: Method::GET,
             url: self.url(reference.name(), &format!("blobs/{digest}")),

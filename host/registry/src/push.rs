@@ -141,7 +141,11 @@ impl Client {
     }
 
     /// Pushes a blob, unless the registry has it.
-    async fn push_blob(&self, reference: &Reference, bytes: Bytes) -> Result<(), RegistryError> {
+    pub(crate) async fn push_blob(
+        &self,
+        reference: &Reference,
+        bytes: Bytes,
+    ) -> Result<(), RegistryError> {
         let digest = Digest::of(&bytes);
         let request = |method, url, body| Request {
             method,

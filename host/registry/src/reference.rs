@@ -131,6 +131,18 @@ impl Reference {
         }
     }
 
+    /// Returns the reference with another tag, and without a digest.
+    ///
+    /// # Errors
+    /// It is no tag.
+    pub fn with_tag(&self, tag: &str) -> Result<Self, ReferenceError> {
+        Ok(Self {
+            tag: Some(parse_tag(tag)?),
+            digest: None,
+            ..self.clone()
+        })
+    }
+
     /// True if the registry is on this machine, which may be reached without encryption.
     #[must_use]
     pub fn is_loopback(&self) -> bool {

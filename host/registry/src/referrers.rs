@@ -2,8 +2,8 @@
 //! registry has none, and by cosign's older tag.
 
 use crate::{
-    Client, Descriptor, MAX_DOCUMENT_BYTES, MAX_MANIFEST_BYTES, MAX_REFERRERS, Manifest, PublicKey,
-    Reference, RegistryError, Resolved, SignatureError, SignatureForm,
+    Blobs, Client, Descriptor, MAX_DOCUMENT_BYTES, MAX_MANIFEST_BYTES, MAX_REFERRERS, Manifest,
+    PublicKey, Reference, RegistryError, Resolved, SignatureError, SignatureForm,
     client::Request,
     media_type,
     signature::{verify_bundle, verify_simple},
@@ -18,7 +18,7 @@ const SIMPLE_SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 /// An index of OCI, of referrers.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Index {
+struct ReferrersIndex {
     schema_version: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     media_type: Option<String>,
@@ -41,21 +41,40 @@ impl Failed {
 
 impl Client {
     /// Verifies that one of the keys signed an artifact. Returns the key, and the form of its
-    /// signature.
+    /// signature. A bundle that verified is kept: what a key signed it does not take back, so the
+    /// registry is not asked again.
     ///
     /// # Errors
-    /// The artifact has no signature, none is valid, or the registry cannot be read.
+    /// The artifact has no signature, none is valid, or the registry or the cache cannot be read.
     pub async fn verify<'k>(
         &self,
         resolved: &Resolved,
         keys: &'k [PublicKey],
+        blobs: &Blobs,
     ) -> Result<(&'k PublicKey, SignatureForm), RegistryError> {
+        let kept = blobs.signature(resolved.digest);
+        if let Some(kept) = kept.map_err(RegistryError::Cache)?
+            && let Ok(key) = verify_bundle(&kept, resolved.digest, keys)
+        {
+            return Ok((key, SignatureForm::Bundle));
+        }
         let mut failed = Failed::default();
         for referrer in self.referrers(&resolved.reference, resolved.digest).await? {
-            match self.verify_referrer(resolved, &referrer, keys).await? {
-                None => {}
-                Some(Ok(key)) => return Ok((key, SignatureForm::Bundle)),
-                Some(Err(error)) => failed.add(error),
+            let bundle = match self.bundle(resolved, &referrer).await? {
+                None => continue,
+                Some(Err(error)) => {
+                    failed.add(error);
+                    continue;
+                }
+                Some(Ok(bundle)) => bundle,
+            };
+            match verify_bundle(&bundle, resolved.digest, keys) {
+                Ok(key) => {
+                    let kept = blobs.put_signature(resolved.digest, &bundle);
+                    kept.map_err(RegistryError::Cache)?;
+                    return Ok((key, SignatureForm::Bundle));
+                }
+                Err(error) => failed.add(error),
             }
         }
         if let Some(key) = self.verify_older(resolved, keys, &mut failed).await? {
@@ -100,7 +119,7 @@ impl Client {
         let Some(bytes) = bytes else {
             return Ok(Vec::new());
         };
-        let index: Index = serde_json::from_slice(&bytes)
+        let index: ReferrersIndex = serde_json::from_slice(&bytes)
             .map_err(|_| self.answer("the list of signatures is malformed"))?;
         let mut found = index.manifests;
         let is_bundle = |it: &Descriptor| it.artifact_type.as_deref() == Some(media_type::BUNDLE);
@@ -121,14 +140,13 @@ impl Client {
         Ok(found.map(|(bytes, _)| bytes))
     }
 
-    /// Verifies one referrer; absent if it carries no bundle. A referrer that is not there or is
-    /// malformed is not valid, and does not hide the others.
-    async fn verify_referrer<'k>(
+    /// Returns the bundle of a referrer; absent if it carries none. A referrer that is not there or
+    /// is malformed is not valid, and does not hide the others.
+    async fn bundle(
         &self,
         resolved: &Resolved,
         referrer: &Descriptor,
-        keys: &'k [PublicKey],
-    ) -> Result<Option<Result<&'k PublicKey, SignatureError>>, RegistryError> {
+    ) -> Result<Option<Result<Vec<u8>, SignatureError>>, RegistryError> {
         let malformed = |why| Ok(Some(Err(SignatureError::Malformed(why))));
         let Ok((digest, _)) = referrer.bounded(MAX_DOCUMENT_BYTES) else {
             return malformed("its manifest is too long or of no SHA-256 digest");
@@ -160,7 +178,7 @@ impl Client {
         let Some(bundle) = self.tolerate(bundle)? else {
             return malformed("its bundle is missing, too long or damaged");
         };
-        Ok(Some(verify_bundle(&bundle, resolved.digest, keys)))
+        Ok(Some(Ok(bundle)))
     }
 
     /// Verifies the layers under cosign's older tag.
@@ -230,7 +248,7 @@ impl Client {
         let mut manifests = match self.tagged(reference, subject, "").await? {
             None => Vec::new(),
             Some(bytes) => {
-                let index: Index = serde_json::from_slice(&bytes)
+                let index: ReferrersIndex = serde_json::from_slice(&bytes)
                     .map_err(|_| self.answer("the list of signatures is malformed"))?;
                 index.manifests
             }
@@ -239,7 +257,7 @@ impl Client {
             return Ok(());
         }
         manifests.push(referrer);
-        let index = self.json(&Index {
+        let index = self.json(&ReferrersIndex {
             schema_version: 2,
             media_type: Some(media_type::INDEX.to_owned()),
             manifests,

@@ -1,6 +1,8 @@
 //! The client against servers of the tests: a registry in memory that also misbehaves.
 
 mod client;
+mod download;
+mod login;
 mod server;
 mod setup;
 mod signatures;

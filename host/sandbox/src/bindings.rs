@@ -2,7 +2,7 @@
 
 mod generated {
     wasmtime::component::bindgen!({
-        path: "../../wit",
+        path: "wit",
         world: "host",
         imports: { default: async | trappable },
         exports: { default: async },
@@ -11,7 +11,7 @@ mod generated {
 
 mod of_hooks {
     wasmtime::component::bindgen!({
-        path: "../../wit",
+        path: "wit",
         world: "hook-host",
         imports: { default: async | trappable },
         exports: { default: async },

@@ -99,6 +99,24 @@ pub fn openai_packages() -> Option<McpPackages> {
     usable(&found, "the SDK of OpenAI for JavaScript")
 }
 
+/// Sigstore's packages, which verify bundles.
+pub fn sigstore() -> Option<McpPackages> {
+    let found = node_packages("registry", "interop/registry");
+    usable(&found, "Sigstore's packages of npm")
+}
+
+/// A Python with another client of registries (`registry/requirements.txt`).
+pub fn oras() -> Option<PathBuf> {
+    let found = python_environment("oras", &here("interop/registry/requirements.txt"));
+    usable(&found, "Python's oras").map(|directory| directory.join("bin/python"))
+}
+
+/// A Python with the validator of CycloneDX (`release/requirements.txt`).
+pub fn cyclonedx() -> Option<PathBuf> {
+    let found = python_environment("cyclonedx", &here("interop/release/requirements.txt"));
+    usable(&found, "the validator of CycloneDX").map(|directory| directory.join("bin/python"))
+}
+
 /// The official test suite of JSON Schema, from the source distribution that
 /// `json_schema/requirements.txt` names.
 pub fn json_schema_suite() -> Option<PathBuf> {

@@ -12,7 +12,7 @@ use super::{
     tools::{check_name, check_unique},
 };
 use crate::trusted_file::{self, FileError};
-use agent_host_registry::{ClientConfig, CredentialSource, PublicKey, Reference};
+use agent_host_registry::{ClientConfig, CredentialSource, PublicKey, Reference, Remote};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::HashSet, path::PathBuf};
@@ -100,8 +100,8 @@ pub(crate) enum Accepts {
 
 impl Publisher {
     /// True if a component is one of the publisher's.
-    pub(crate) fn has(&self, reference: &Reference) -> bool {
-        let repository = reference.repository();
+    pub(crate) fn has(&self, remote: &Remote) -> bool {
+        let repository = remote.repository();
         self.patterns
             .iter()
             .any(|pattern| match pattern.strip_suffix('*') {

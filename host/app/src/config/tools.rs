@@ -10,7 +10,7 @@ use super::{
     secrets::SecretConfig,
 };
 use agent_host_engine::policy::Grants;
-use agent_host_registry::Reference;
+use agent_host_registry::Remote;
 use agent_host_types::{limits::Limits, tool::is_tool_name};
 use std::{
     collections::HashSet,
@@ -67,8 +67,8 @@ pub enum ComponentSource {
     Builtin(String),
     /// In a file. It may not exist.
     File(PathBuf),
-    /// In a registry, or in the cache of pulled components.
-    Registry(Box<Reference>),
+    /// In a registry or at an address, or in the cache of pulled components.
+    Remote(Box<Remote>),
 }
 
 impl fmt::Display for ComponentSource {
@@ -76,7 +76,7 @@ impl fmt::Display for ComponentSource {
         match self {
             Self::Builtin(name) => write!(f, "{BUILTIN}{name}"),
             Self::File(path) => path.display().fmt(f),
-            Self::Registry(reference) => reference.fmt(f),
+            Self::Remote(remote) => remote.fmt(f),
         }
     }
 }
@@ -87,7 +87,7 @@ impl ComponentSource {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
-            Self::Builtin(_) | Self::Registry(_) => None,
+            Self::Builtin(_) | Self::Remote(_) => None,
         }
     }
 
@@ -98,21 +98,21 @@ impl ComponentSource {
         matches!(self, Self::Builtin(_))
     }
 
-    /// Parses `component` where it is not a built-in one: a reference or a file.
+    /// Parses `component` where it is not a built-in one: a remote one or a file.
     pub(super) fn outside(text: &str, scope: Scope<'_>) -> Result<Self, ConfigError> {
-        Self::registry("component", text)
+        Self::remote("component", text)
             .unwrap_or_else(|| scope.resolve_path("component", text).map(Self::File))
     }
 
-    /// Parses the reference of a component in a registry; absent for other texts.
-    fn registry(key: &str, text: &str) -> Option<Result<Self, ConfigError>> {
-        Reference::is_meant(text).then(|| {
-            text.parse().map(Box::new).map(Self::Registry).map_err(|error| {
+    /// Parses a component in a registry or at an address; absent for other texts.
+    fn remote(key: &str, text: &str) -> Option<Result<Self, ConfigError>> {
+        Remote::is_meant(text).then(|| {
+            text.parse().map(Box::new).map(Self::Remote).map_err(|error| {
                 let shown = text.escape_debug();
                 config_error!(
                     key,
                     "`{shown}` {error}",
-                    "write `oci://HOST/NAME:TAG`, and a digest `@sha256:HEX` behind it if you know it"
+                    "write `oci://HOST/NAME:TAG`, with a digest `@sha256:HEX` behind it if you know it, or `https://HOST/PATH#sha256=HEX`"
                 )
                 .with_value(text)
             })
@@ -272,7 +272,7 @@ pub(super) fn limits(
 
 impl Config {
     /// Resolves a component of the command line, with the general grants and limits: `builtin:NAME`,
-    /// a file, or a reference with a digest to one in a registry.
+    /// a file, or a remote one by its digest.
     ///
     /// # Errors
     /// There is no such file, and it is not the name of a built-in component; or a reference has no
@@ -297,7 +297,7 @@ fn from_argument(
     let path = cwd.join(argument);
     let (source, stem) = match ComponentSource::builtin(argument) {
         Some(builtin) => (builtin, argument.trim_start_matches(BUILTIN).to_owned()),
-        None if Reference::is_meant(argument) => named_by_digest(argument)?,
+        None if Remote::is_meant(argument) => named_by_digest(argument)?,
         None if path.is_file() => {
             let stem = path.file_stem().unwrap_or(path.as_os_str());
             let stem = stem.to_string_lossy().into_owned();
@@ -329,17 +329,16 @@ fn from_argument(
     Ok(ToolConfig::new(name, source, general))
 }
 
-/// Returns a component of a registry that the command line names, with a name for it. To name it by
+/// Returns a remote component that the command line names, with a name for it. To name it by
 /// its digest is to accept it; a tag says nothing of what it is.
 fn named_by_digest(argument: &str) -> Result<(ComponentSource, String), ConfigError> {
-    let source = match ComponentSource::registry("--tool", argument) {
+    let source = match ComponentSource::remote("--tool", argument) {
         Some(source) => source?,
         None => ComponentSource::File(argument.into()),
     };
     match &source {
-        ComponentSource::Registry(reference) if reference.digest().is_some() => {
-            let stem = reference.name().rsplit('/').next().unwrap_or_default();
-            let stem = stem.to_owned();
+        ComponentSource::Remote(remote) if remote.is_by_digest() => {
+            let stem = remote.short_name();
             Ok((source, stem))
         }
         _ => {

@@ -1,4 +1,4 @@
-use super::{EditError, NewTool, with_tool, without_tool};
+use super::{EditError, NewTool, with_component, with_tool, without_tool};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
@@ -99,4 +99,30 @@ proptest! {
             prop_assert_eq!(table(&removed), table(&text));
         }
     }
+}
+
+#[test]
+fn component_of_one_tool_is_replaced() {
+    let old = "oci://a.example/a:1";
+    let new = "oci://a.example/a:2";
+    let one = |name: &str, component: &str| {
+        format!("[[tool]] # {component}\nname = \"{name}\"\ncomponent = '{component}' # {old}\n")
+    };
+    let text = format!("{}\n{}", one("x", old), one("y", old));
+    let expected = format!(
+        "{}\n[[tool]] # {old}\nname = \"y\"\ncomponent = '{new}' # {old}\n",
+        one("x", old)
+    );
+    assert_eq!(with_component(&text, "y", new), Ok(expected));
+    let hook = format!("[[hook]]\nname = \"h\"\ncomponent = \"{old}\"\n");
+    assert_eq!(with_component(&hook, "h", new), Ok(hook.replace(old, new)));
+    let absent = with_component(&text, "z", new);
+    assert_eq!(
+        absent,
+        Err(EditError::Absent("z".to_owned(), "x, y".to_owned()))
+    );
+    // The text of the value is not in the file as it is.
+    let escaped = "[[tool]]\nname = \"x\"\ncomponent = \"oci:\\u002F/a.example/a:1\"\n";
+    let by_hand = EditError::ByHand(format!("component = \"{new}\""));
+    assert_eq!(with_component(escaped, "x", new), Err(by_hand));
 }

@@ -1,4 +1,4 @@
-//! Arguments of `add`, `remove`, `pull` and `push`.
+//! Arguments of the commands about components of registries.
 
 use super::ConfigArgs;
 use clap::Args as ClapArgs;
@@ -7,7 +7,8 @@ use std::path::PathBuf;
 /// `add`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct AddArgs {
-    /// The component: `oci://HOST/NAME:TAG`, possibly with `@sha256:HEX`.
+    /// The component: `oci://HOST/NAME:TAG`, possibly with `@sha256:HEX`, or
+    /// `https://HOST/PATH#sha256=HEX`.
     pub(crate) reference: String,
     /// The tool's name in agent.toml [default: the last part of NAME].
     #[arg(long = "as", value_name = "NAME")]
@@ -33,7 +34,8 @@ pub(crate) struct RemoveArgs {
 /// `pull`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PullArgs {
-    /// The component: `oci://HOST/NAME:TAG`, possibly with `@sha256:HEX`.
+    /// The component: `oci://HOST/NAME:TAG`, possibly with `@sha256:HEX`, or
+    /// `https://HOST/PATH#sha256=HEX`.
     pub(crate) reference: String,
     /// A file with the public key (P-256 or Ed25519, PEM) that has to have signed it [default: the
     /// keys of `[[publisher]]`, if any].
@@ -61,10 +63,71 @@ pub(crate) struct PushArgs {
     /// `openssl genpkey -algorithm ed25519`).
     #[arg(long, value_name = "KEY")]
     pub(crate) sign: Option<PathBuf>,
+    /// Add it to this index of components, in place of another version of it: a directory, or
+    /// `oci://HOST/NAME:TAG`. It is made if there is none.
+    #[arg(long, value_name = "INDEX")]
+    pub(crate) index: Option<String>,
     /// The configuration.
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `update`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct UpdateArgs {
+    /// The name in agent.toml [default: all components of registries].
+    pub(crate) name: Option<String>,
+    /// Take this tag from now on, such as a newer version.
+    #[arg(long, value_name = "TAG", requires = "name")]
+    pub(crate) to: Option<String>,
+    /// Accept what changed without a question.
+    #[arg(long)]
+    pub(crate) accept: bool,
+    /// Accept an older version, too.
+    #[arg(long)]
+    pub(crate) allow_downgrade: bool,
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+/// `outdated`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct OutdatedArgs {
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `search`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SearchArgs {
+    /// The words to find, in any case [default: all components].
+    pub(crate) term: Vec<String>,
+    /// The index to search: a directory with an `index.json`, or `oci://HOST/NAME:TAG`; several are
+    /// searched in their order.
+    #[arg(long, value_name = "INDEX", required = true)]
+    pub(crate) index: Vec<String>,
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `login`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LoginArgs {
+    /// The registry, such as `ghcr.io`.
+    pub(crate) host: String,
+    /// The configuration.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
 }

@@ -14,10 +14,10 @@ use agent_host_app::{
     ComponentSource, Config, EditError, Environment, LockFile, NewTool, Overrides, PulledComponent,
     Registry, TrustFile,
     config::{MAX_CONFIG_BYTES, Untrusted},
-    oci::Reference,
+    oci::Remote,
     trusted_file, with_tool, without_tool,
 };
-use agent_host_types::lock::{LockEntry, LockedComponent};
+use agent_host_types::lock::LockEntry;
 use std::{
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -28,7 +28,7 @@ use tempfile::NamedTempFile;
 const DEFAULT_TOOLS: [&str; 3] = ["files", "fetch", "image"];
 
 /// A configuration with a change that is not in its file yet.
-struct Edit {
+pub(super) struct Edit {
     /// The file.
     path: PathBuf,
     /// Its text before; empty if there is none.
@@ -40,16 +40,16 @@ struct Edit {
 }
 
 pub(super) async fn add(args: AddArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let reference = parse(&args.reference)?;
+    let remote: Remote = parse(&args.reference)?;
     let config = configure(args.config.clone(), Overrides::default())?;
     let name = match &args.name {
         Some(name) => name.clone(),
-        None => last_part(&reference).to_owned(),
+        None => remote.short_name(),
     };
-    let pulled = agent_host_app::pull(&config, &reference, None).await?;
+    let pulled = agent_host_app::pull(&config, &remote, None).await?;
     let mut builtins = DEFAULT_TOOLS.to_vec();
     builtins.retain(|builtin| has_defaults(&config) && *builtin != name);
-    let component = reference.to_string();
+    let component = remote.to_string();
     let tool = |imports| NewTool {
         name: &name,
         component: &component,
@@ -58,24 +58,19 @@ pub(super) async fn add(args: AddArgs, terminal: &Terminal) -> Result<Exit, Fail
     };
     let mut edit = Edit::new(&config, |text| with_tool(text, &tool(&[])))?;
     let edited = edit.configure(&args.config)?;
-    let registry = Registry::open_one_unlocked(&edited, &name).await?;
+    let registry = Registry::open_pulled(&edited, &name, &pulled).await?;
     if let Some(entry) = registry.components().next() {
         // They change comments alone, so that the loaded configuration is the written one.
         edit.change(|text| with_tool(text, &tool(entry.component.imports())))?;
     }
     let locked = registry.components().next().map(|entry| entry.locked());
-    let locked = locked.filter(|locked| is_same(locked, &pulled));
-    let locked = locked.ok_or_else(|| {
-        Failure::failed(format!(
-            "{reference} moved to another component while it was added; look at the new one with `agent-host add {reference}`"
-        ))
-    })?;
+    let locked = locked.ok_or_else(|| Failure::failed(format!("{remote} is no component")))?;
     terminal.println(&inspect::screen(&name, &registry, &edited).await?);
     terminal.println(&format!("\n{BOLD}Signed{BOLD:#}\n  {}", signer(&pulled)));
     policy_lines(&pulled)
         .iter()
         .for_each(|line| terminal.println(line));
-    if !(args.yes || is_accepted(&reference, &pulled) || confirms(&name, &pulled, terminal)) {
+    if !(args.yes || is_accepted(&remote, &pulled) || confirms(&name, &pulled, terminal)) {
         terminal.note("Nothing was added.");
         return Ok(Exit::Refused);
     }
@@ -116,7 +111,7 @@ pub(super) fn remove(args: &RemoveArgs, terminal: &Terminal) -> Result<Exit, Fai
 
 impl Edit {
     /// Reads the configuration, and changes its text.
-    fn new(
+    pub(super) fn new(
         config: &Config,
         change: impl FnOnce(&str) -> Result<String, EditError>,
     ) -> Result<Self, Failure> {
@@ -154,7 +149,7 @@ impl Edit {
     }
 
     /// Loads the changed configuration.
-    fn configure(&self, args: &ConfigArgs) -> Result<Config, Failure> {
+    pub(super) fn configure(&self, args: &ConfigArgs) -> Result<Config, Failure> {
         let args = ConfigArgs {
             config: Some(self.draft.path().to_owned()),
             ..args.clone()
@@ -164,7 +159,7 @@ impl Edit {
 
     /// Writes the changed lock and then the configuration, and trusts that if it is `found` in the
     /// directory: the user wrote it with this command.
-    fn apply(
+    pub(super) fn apply(
         &self,
         config: &Config,
         edited: &Config,
@@ -219,30 +214,19 @@ fn read(path: &Path) -> Result<String, Failure> {
     }
 }
 
-/// Returns the last part of a name, without the characters that names of tools do not have.
-fn last_part(reference: &Reference) -> &str {
-    reference.name().rsplit('/').next().unwrap_or_default()
-}
-
 /// True if the configuration names no tools, so that the built-in ones are used.
 fn has_defaults(config: &Config) -> bool {
     let names = config.tools.iter().map(|tool| match &tool.source {
         ComponentSource::Builtin(name) => name.as_str(),
-        ComponentSource::File(_) | ComponentSource::Registry(_) => "",
+        ComponentSource::File(_) | ComponentSource::Remote(_) => "",
     });
     names.eq(DEFAULT_TOOLS)
 }
 
-/// True if the pin is that of the pulled component.
-fn is_same(locked: &LockedComponent, pulled: &PulledComponent) -> bool {
-    let manifest = locked.registry.as_ref().map(|origin| origin.manifest);
-    locked.component == pulled.digest && manifest == pulled.reference.digest()
-}
-
 /// True if the user accepted the component already: a key of the configuration signed it, or it was
 /// named by its digest.
-fn is_accepted(reference: &Reference, pulled: &PulledComponent) -> bool {
-    pulled.signer.is_some() || reference.digest().is_some()
+fn is_accepted(remote: &Remote, pulled: &PulledComponent) -> bool {
+    pulled.signer.is_some() || remote.is_by_digest()
 }
 
 /// Asks whether to accept a component that no key of the configuration signed. Without a terminal
@@ -254,10 +238,10 @@ fn confirms(name: &str, pulled: &PulledComponent, terminal: &Terminal) -> bool {
         pulled.digest
     );
     if !terminal.can_ask() {
-        let reference = &pulled.reference;
+        let exact = &pulled.exact;
         terminal.note(&format!(
             "Nothing shows who made this component, and there is no terminal to ask you. To accept exactly this one:\n  agent-host add {} --as {}",
-            super::shell_quoted(&reference.to_string()),
+            super::shell_quoted(&exact.to_string()),
             super::shell_quoted(name)
         ));
         return false;

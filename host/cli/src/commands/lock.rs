@@ -158,14 +158,19 @@ impl LockRow {
             "{BOLD}{name:<20}{BOLD:#} {words:<35} {}",
             escape_line(&self.kind_and_source().1)
         ));
-        for line in difference(changes) {
-            let line = escape_line(&line);
-            terminal.println(&match line.get(..4) {
-                Some("  + ") => format!("{GREEN}{line}{GREEN:#}"),
-                Some("  - ") => format!("{RED}{line}{RED:#}"),
-                Some(_) | None => line,
-            });
-        }
+        print_changes(changes, terminal);
+    }
+}
+
+/// Prints what changed, as the refusal to run it does.
+pub(super) fn print_changes(changes: &[Change], terminal: &Terminal) {
+    for line in difference(changes) {
+        let line = escape_line(&line);
+        terminal.println(&match line.get(..4) {
+            Some("  + ") => format!("{GREEN}{line}{GREEN:#}"),
+            Some("  - ") => format!("{RED}{line}{RED:#}"),
+            Some(_) | None => line,
+        });
     }
 }
 

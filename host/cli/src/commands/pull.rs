@@ -1,4 +1,4 @@
-//! `agent-host pull`: a component of a registry into the cache, or into a file.
+//! `agent-host pull`: a component of a registry or an address into the cache, or into a file.
 
 use super::configure;
 use crate::{
@@ -8,11 +8,11 @@ use crate::{
 };
 use agent_host_app::{
     Overrides, PulledComponent,
-    oci::{KeyError, PublicKey, Reference, SignatureForm},
+    oci::{KeyError, PublicKey, Remote, SignatureForm},
     trusted_file,
 };
 use serde_json::{Value, json};
-use std::{fs::File, io::Write as _, path::Path};
+use std::{fmt::Display, fs::File, io::Write as _, path::Path, str::FromStr};
 
 /// The maximum size of a file with a key, in bytes.
 pub(super) const MAX_KEY_BYTES: u64 = 16 * 1024;
@@ -21,10 +21,10 @@ pub(super) const MAX_KEY_BYTES: u64 = 16 * 1024;
 const MAX_SHOWN: usize = 20;
 
 pub(super) async fn pull(args: PullArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let reference = parse(&args.reference)?;
+    let remote: Remote = parse(&args.reference)?;
     let config = configure(args.config, Overrides::default())?;
     let key = args.verify.as_deref().map(public_key).transpose()?;
-    let pulled = agent_host_app::pull(&config, &reference, key).await?;
+    let pulled = agent_host_app::pull(&config, &remote, key).await?;
     if let Some(path) = &args.output {
         write(path, &pulled.bytes)?;
     }
@@ -37,13 +37,16 @@ pub(super) async fn pull(args: PullArgs, terminal: &Terminal) -> Result<Exit, Fa
 }
 
 /// Parses a reference of the command line.
-pub(super) fn parse(text: &str) -> Result<Reference, Failure> {
+pub(super) fn parse<T>(text: &str) -> Result<T, Failure>
+where
+    T: FromStr<Err: Display>,
+{
     text.parse()
         .map_err(|error| Failure::usage(format!("`{}` {error}", text.escape_debug())))
 }
 
 fn public_key(path: &Path) -> Result<PublicKey, Failure> {
-    let unusable = |why: &dyn std::fmt::Display| {
+    let unusable = |why: &dyn Display| {
         Failure::usage(format!("the key {} cannot be used: {why}", path.display()))
     };
     let text = trusted_file::read(path, MAX_KEY_BYTES).map_err(|error| unusable(&error))?;
@@ -65,13 +68,16 @@ pub(super) fn signer(pulled: &PulledComponent) -> String {
     match &pulled.signer {
         Some((key, SignatureForm::Bundle)) => format!("by the key {key}"),
         Some((key, SignatureForm::Simple)) => format!("by the key {key} (older form)"),
+        None if pulled.manifest.is_none() => {
+            "nothing shows by whom; it is the file of the digest that you named".to_owned()
+        }
         None => "not checked: no key is configured for it".to_owned(),
     }
 }
 
 fn as_text(pulled: &PulledComponent) -> Vec<String> {
     let mut lines = vec![
-        pulled.reference.to_string(),
+        pulled.exact.to_string(),
         format!("  component   {}", pulled.digest),
         format!("  size        {}", bytes(pulled.bytes.len() as u64)),
         format!("  signed      {}", signer(pulled)),
@@ -103,8 +109,8 @@ fn as_json(pulled: &PulledComponent) -> Value {
     let policies = pulled.policies.iter();
     let policies = policies.map(|it| json!({ "media_type": it.media_type, "text": it.text }));
     json!({
-        "reference": pulled.reference,
-        "manifest": pulled.reference.digest(),
+        "reference": pulled.exact.to_string(),
+        "manifest": pulled.manifest,
         "component": pulled.digest,
         "size_bytes": pulled.bytes.len(),
         "signer": pulled.signer.as_ref().map(|(key, _)| key),

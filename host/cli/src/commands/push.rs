@@ -3,6 +3,7 @@
 use super::{
     configure,
     pull::{MAX_KEY_BYTES, parse},
+    search::index_source,
 };
 use crate::{
     args::PushArgs,
@@ -10,18 +11,23 @@ use crate::{
     terminal::Terminal,
 };
 use agent_host_app::{
-    Overrides, Registry,
-    oci::{KeyError, Package, SigningKey, WasmInterface},
+    Overrides, Registry, add_to_index,
+    oci::{IndexEntry, KeyError, Package, Reference, SigningKey, WasmInterface, parse_version},
     read_secret,
 };
 use agent_host_author::PackageInfo;
 use serde_json::json;
 use std::path::Path;
 
+/// The annotations that an index repeats.
+const VERSION: &str = "org.opencontainers.image.version";
+const DESCRIPTION: &str = "org.opencontainers.image.description";
+
 pub(super) async fn push(args: PushArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let reference = parse(&args.reference)?;
+    let reference: Reference = parse(&args.reference)?;
     let config = configure(args.config, Overrides::default())?;
     let key = args.sign.as_deref().map(signing_key).transpose()?;
+    let index = args.index.as_deref().map(index_source).transpose()?;
     let path = args.component.display();
     let name = args
         .component
@@ -38,6 +44,23 @@ pub(super) async fn push(args: PushArgs, terminal: &Terminal) -> Result<Exit, Fa
         .map_err(|_| "its bytes cannot be made sense of".to_owned())
         .flatten()
         .map_err(|why| Failure::usage(format!("{path} cannot be pushed: {why}")))?;
+    let mut annotations = info.annotations;
+    // A tag that is a version says which one it is, where the component does not.
+    if let Some(tag) = reference.tag().filter(|tag| parse_version(tag).is_some()) {
+        let version = annotations.entry(VERSION.to_owned());
+        version.or_insert_with(|| tag.trim_start_matches('v').to_owned());
+    }
+    let listed = IndexEntry {
+        reference: reference.to_string(),
+        version: annotations.get(VERSION).cloned(),
+        description: annotations.get(DESCRIPTION).cloned(),
+        tools: entry
+            .component
+            .definitions()
+            .iter()
+            .map(|it| it.name.clone())
+            .collect(),
+    };
     let package = Package {
         component: bytes.into(),
         interface: WasmInterface {
@@ -45,9 +68,12 @@ pub(super) async fn push(args: PushArgs, terminal: &Terminal) -> Result<Exit, Fa
             imports: info.imports,
             target: None,
         },
-        annotations: info.annotations,
+        annotations,
     };
     let pushed = agent_host_app::push(&config, &reference, package, key.as_ref()).await?;
+    if let Some(index) = &index {
+        add_to_index(&config, index, listed).await?;
+    }
     terminal.println_as(
         args.json,
         || {

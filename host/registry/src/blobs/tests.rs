@@ -61,7 +61,7 @@ fn unfinished_blob_leaves_nothing() {
     let blobs = Blobs::open(&path, 100).unwrap();
     let mut new = blobs.start().unwrap();
     new.write(b"half").unwrap();
-    assert_eq!((names(&path), new.bytes()), (1, 4));
+    assert_eq!(names(&path), 1);
     drop(new);
     assert_eq!(names(&path), 0);
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 async fn find(source: &CredentialSource, registry: &str) -> Option<(String, String)> {
     let found = source.find(registry).await.unwrap()?;
-    let password = found.password.expose_secret().to_owned();
+    let password = found.secret.expose_secret().to_owned();
     Some((found.name, password))
 }
 
@@ -65,7 +65,6 @@ async fn unusable_source_is_an_error_without_its_content() {
         "SECRET".to_owned(),
         json!({ "auths": { "ghcr.io": { "auth": "SECRET" } } }).to_string(),
         json!({ "auths": { "ghcr.io": { "auth": STANDARD.encode("SECRET") } } }).to_string(),
-        json!({ "auths": { "ghcr.io": { "identitytoken": "SECRET" } } }).to_string(),
         json!({ "credHelpers": { "ghcr.io": "../SECRET/x" } }).to_string(),
         json!({ "credsStore": "agent-host-absent" }).to_string(),
         " ".repeat(1024 * 1024 + 1),

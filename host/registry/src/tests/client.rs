@@ -118,15 +118,15 @@ async fn refusal_of_a_registry_is_told_and_nothing_is_kept() {
         ),
         (
             answer(302, &[("location", "http://169.254.169.254/latest")], ""),
-            "R points to http://169.254.169.254, which is neither https nor on this machine beside its registry",
+            "R points to http://169.254.169.254, which is neither https nor on this machine beside its server",
         ),
         (
             answer(302, &[("location", "https://169.254.169.254/latest")], ""),
-            "R points to https://169.254.169.254, which is in a network in which the registry is not",
+            "R points to https://169.254.169.254, which is in a network in which its server is not",
         ),
         (
             answer(302, &[("location", "file:///etc/passwd")], ""),
-            "R points to file://, which is neither https nor on this machine beside its registry",
+            "R points to file://, which is neither https nor on this machine beside its server",
         ),
         (
             answer(302, &[("location", "/v2/acme/a/manifests/1")], ""),

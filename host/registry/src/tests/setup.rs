@@ -92,7 +92,10 @@ impl Setup {
     ) -> Result<(PublicKey, SignatureForm), RegistryError> {
         let resolved = self.resolved().await;
         let client = self.client(None).await;
-        let (key, form) = client.verify(&resolved, keys).await?;
+        // A cache of its own, so that the registry is asked.
+        let dir = tempfile::tempdir_in(self.parent.path()).unwrap();
+        let blobs = Blobs::open(&dir.path().join("blobs"), 1 << 20).unwrap();
+        let (key, form) = client.verify(&resolved, keys, &blobs).await?;
         Ok((key.clone(), form))
     }
 

@@ -46,6 +46,40 @@ async fn signature_of_accepted_key_is_found() {
 }
 
 #[tokio::test]
+async fn kept_signature_is_verified_without_a_request() {
+    let (setup, pushed) = Setup::pushed().await;
+    let key = p256_key();
+    let client = setup.client(None).await;
+    let signed = client.sign(&setup.reference, &pushed.manifest, &key).await;
+    signed.unwrap();
+    let resolved = setup.resolved().await;
+    let accepted = [key.public()];
+    let verify = async |keys| {
+        let before = setup.server.received().len();
+        let verified = client.verify(&resolved, keys, &setup.blobs).await;
+        let requests = setup.server.received().len() - before;
+        (
+            verified.map(|(key, form)| (key.clone(), form)).ok(),
+            requests,
+        )
+    };
+    let found = Some((key.public(), SignatureForm::Bundle));
+    let (verified, requests) = verify(&accepted).await;
+    assert_eq!(verified, found);
+    assert!(requests > 0);
+    assert_eq!(verify(&accepted).await, (found.clone(), 0));
+    // What is kept is verified for the keys that are accepted now, and whatever is in the file.
+    let other = [ed25519_key().public()];
+    let (refused, requests) = verify(&other).await;
+    assert_eq!((refused, requests > 0), (None, true));
+    for file in setup.kept() {
+        std::fs::write(file, b"{}").unwrap();
+    }
+    let (verified, requests) = verify(&accepted).await;
+    assert_eq!((verified, requests > 0), (found, true));
+}
+
+#[tokio::test]
 async fn registry_with_referrers_gets_no_tag() {
     let (setup, pushed) = Setup::pushed().await;
     let digest = pushed.manifest.digest.clone();

@@ -16,7 +16,7 @@ use crate::config::{
     rules::{RawDecision, RawRule, tool_globs},
 };
 use agent_host_engine::policy::{DirMode, DirQuota, PathRules};
-use agent_host_registry::Reference;
+use agent_host_registry::Remote;
 use agent_host_sandbox::SandboxConfig;
 use agent_host_types::{
     budget::Budgets,
@@ -81,7 +81,7 @@ impl Review<'_> {
         } = raw;
         let who = quoted(name);
         if !component.starts_with("builtin:") {
-            if !Reference::is_meant(component) {
+            if !Remote::is_meant(component) {
                 self.reach(component);
             }
             self.demand(format!("runs the component {} as {who}", quoted(component)));

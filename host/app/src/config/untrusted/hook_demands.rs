@@ -2,7 +2,7 @@
 
 use super::{Review, quoted};
 use crate::config::hooks::{OnHookError, RawHook};
-use agent_host_registry::Reference;
+use agent_host_registry::Remote;
 
 impl Review<'_> {
     /// Demands a hook: it sees the conversation, and decides what is run and shown.
@@ -21,7 +21,7 @@ impl Review<'_> {
             secrets,
         } = raw;
         let who = quoted(name);
-        if !Reference::is_meant(component) {
+        if !Remote::is_meant(component) {
             self.reach(component);
         }
         let points: Vec<&str> = points.iter().map(|point| point.as_str()).collect();

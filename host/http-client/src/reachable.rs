@@ -1,9 +1,9 @@
-//! The addresses that a client may connect to: public ones, and those of the network in which its
-//! registry is. Redirections, realms and uploads come from a server, which could otherwise use this
-//! machine to reach what only it reaches.
+//! The addresses that a client may connect to at the word of a server: public ones, and those of the
+//! network in which that server is. Redirections, issuers of tokens and discovered addresses come
+//! from a server, which could otherwise use this machine to reach what only it reaches.
 
+use crate::{ProxySetting, is_loopback};
 use agent_host_engine::policy::{AddressClass, classify};
-use agent_host_http_client::is_loopback;
 use reqwest::{
     Url,
     dns::{Addrs, Name, Resolve, Resolving},
@@ -13,9 +13,9 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
-/// The addresses that may be connected to.
-#[derive(Clone)]
-pub(crate) struct Reachable {
+/// The addresses that may be connected to. As a resolver of names it leaves out all others.
+#[derive(Clone, Debug)]
+pub struct Reachable {
     /// The classes of addresses.
     classes: Vec<AddressClass>,
     /// The hosts of proxies, whatever their addresses are: the user named them.
@@ -23,9 +23,9 @@ pub(crate) struct Reachable {
 }
 
 impl Reachable {
-    /// Returns that for the registry at `url`. With a proxy, which looks names up, a registry may
-    /// have no address here; then only public ones may be connected to.
-    pub(crate) async fn of(url: &Url, proxies: Vec<String>) -> Self {
+    /// Returns that for the server at `url`. With a proxy, which looks names up, a server may have
+    /// no address here; then only public ones may be connected to.
+    pub async fn of(url: &Url, proxy: &ProxySetting) -> Self {
         let own = match literal(url) {
             Some(address) => vec![address],
             None => lookup(url.host_str().unwrap_or_default()).await,
@@ -38,27 +38,33 @@ impl Reachable {
         if own.iter().all(is_near) {
             classes.extend(own);
         }
-        Self { classes, proxies }
+        Self {
+            classes,
+            proxies: proxy.hosts(),
+        }
     }
 
     fn allows(&self, address: IpAddr) -> bool {
         self.classes.contains(&classify(address))
     }
 
-    /// Checks an address before a request; a host name is checked once it is resolved. An error is
-    /// the end of a sentence.
-    pub(crate) fn check(&self, url: &Url) -> Result<(), &'static str> {
+    /// Checks an address before a request; a host name is checked once it is resolved.
+    ///
+    /// # Errors
+    /// It is not encrypted or local, has a user name, or is in another network; as the end of a
+    /// sentence that begins with the address.
+    pub fn check(&self, url: &Url) -> Result<(), &'static str> {
         let is_local = is_loopback(url) && self.classes.contains(&AddressClass::Loopback);
         match url.scheme() {
             "https" => {}
             "http" if is_local => {}
-            _ => return Err("is neither https nor on this machine beside its registry"),
+            _ => return Err("is neither https nor on this machine beside its server"),
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err("has a user name in it");
         }
         if literal(url).is_some_and(|address| !self.allows(address)) {
-            return Err("is in a network in which the registry is not");
+            return Err("is in a network in which its server is not");
         }
         Ok(())
     }
@@ -101,6 +107,7 @@ async fn lookup(host: &str) -> Vec<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::Reachable;
+    use crate::ProxySetting;
     use pretty_assertions::assert_eq;
     use reqwest::{Url, dns::Resolve as _};
 
@@ -134,10 +141,10 @@ mod tests {
             (private, "http://10.0.0.2/", false),
             (private, "http://127.0.0.1/", false),
         ];
-        for (registry, url, expected) in cases {
-            let reachable = Reachable::of(&registry.parse().unwrap(), Vec::new()).await;
+        for (server, url, expected) in cases {
+            let reachable = Reachable::of(&server.parse().unwrap(), &ProxySetting::Off).await;
             let url: Url = url.parse().unwrap();
-            assert_eq!(reachable.check(&url).is_ok(), expected, "{registry} {url}");
+            assert_eq!(reachable.check(&url).is_ok(), expected, "{server} {url}");
         }
     }
 
@@ -145,17 +152,17 @@ mod tests {
     async fn name_of_another_network_is_not_connected_to() {
         let name = || "localhost".parse().unwrap();
         let public: Url = "https://93.184.215.14/".parse().unwrap();
-        assert!(
-            Reachable::of(&public, Vec::new())
-                .await
-                .resolve(name())
-                .await
-                .is_err()
-        );
-        let local = Reachable::of(&"http://localhost:1/".parse().unwrap(), Vec::new()).await;
+        let unproxied = Reachable::of(&public, &ProxySetting::Off).await;
+        assert!(unproxied.resolve(name()).await.is_err());
+        let local: Url = "http://localhost:1/".parse().unwrap();
+        let local = Reachable::of(&local, &ProxySetting::Off).await;
         assert!(local.resolve(name()).await.is_ok());
         // The proxy may be anywhere.
-        let proxied = Reachable::of(&public, vec!["localhost".to_owned()]).await;
+        let proxy = ProxySetting::Url {
+            url: "http://localhost:1".to_owned().into(),
+            except: Vec::new(),
+        };
+        let proxied = Reachable::of(&public, &proxy).await;
         assert!(proxied.resolve(name()).await.is_ok());
     }
 }

@@ -1,0 +1,102 @@
+//! Components that are not on this machine: in a registry, or at an address with its digest.
+
+use crate::{PinnedUrl, PinnedUrlError, Reference, ReferenceError};
+use agent_host_types::id::Digest;
+use std::{fmt, str::FromStr};
+
+/// The beginnings of texts that are meant as a remote component, and not as a file.
+const SCHEMES: [&str; 3] = ["oci://", "https://", "http://"];
+
+/// Where a remote component is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Remote {
+    /// In a registry.
+    Registry(Reference),
+    /// At an address.
+    Url(PinnedUrl),
+}
+
+/// Why a text names no remote component. The texts are the ends of sentences that begin with it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RemoteError {
+    /// It is no reference to a registry.
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+    /// It is no address with a digest.
+    #[error(transparent)]
+    Url(#[from] PinnedUrlError),
+}
+
+impl Remote {
+    /// True if the text is meant as a remote component: it begins with `oci://`, `https://` or
+    /// `http://`.
+    #[must_use]
+    pub fn is_meant(text: &str) -> bool {
+        SCHEMES.iter().any(|scheme| text.starts_with(scheme))
+    }
+
+    /// True if the text names exactly one component, by a digest.
+    #[must_use]
+    pub fn is_by_digest(&self) -> bool {
+        match self {
+            Self::Registry(reference) => reference.digest().is_some(),
+            Self::Url(_) => true,
+        }
+    }
+
+    /// Returns host and name, as publishers are configured for, such as `ghcr.io/acme/resize`.
+    #[must_use]
+    pub fn repository(&self) -> String {
+        match self {
+            Self::Registry(reference) => reference.repository(),
+            Self::Url(url) => format!("{}{}", url.host(), url.url().path()),
+        }
+    }
+
+    /// Returns a name for the component: the last part of its own, without the ending `.wasm`. A
+    /// dot, which names of tools do not have, becomes `-`.
+    #[must_use]
+    pub fn short_name(&self) -> String {
+        let path = match self {
+            Self::Registry(reference) => reference.name(),
+            Self::Url(url) => url.url().path().trim_end_matches(".wasm"),
+        };
+        let last = path.rsplit('/').next().unwrap_or_default();
+        last.replace('.', "-")
+    }
+
+    /// Returns the digest in the text: of the manifest in a registry, of the component elsewhere.
+    #[must_use]
+    pub fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::Registry(reference) => reference.digest(),
+            Self::Url(url) => Some(url.digest()),
+        }
+    }
+}
+
+impl fmt::Display for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Registry(reference) => reference.fmt(f),
+            Self::Url(url) => url.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Remote {
+    type Err = RemoteError;
+
+    fn from_str(text: &str) -> Result<Self, RemoteError> {
+        match text.starts_with("http") {
+            true => Ok(Self::Url(text.parse()?)),
+            false => Ok(Self::Registry(text.parse()?)),
+        }
+    }
+}
+
+impl From<Reference> for Remote {
+    fn from(reference: Reference) -> Self {
+        Self::Registry(reference)
+    }
+}
