@@ -374,7 +374,7 @@ fn decisions_are_those_of_approvers_and_operators() {
     );
 }
 
-/// What continues, copies and answers for calls from outside is in the journal with its sender; the
+/// The journal has the senders of continuations, copies and results from outside; the
 /// log has every request that may have changed something, that of a deletion included.
 #[test]
 fn senders_of_all_inputs_are_recorded_or_logged() {

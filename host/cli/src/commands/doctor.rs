@@ -12,10 +12,7 @@ use agent_host_app::{
     Registry, Role, ServerEntry, Skill, StoreConfig, check_models, check_rules, open_store,
     project,
 };
-use agent_host_engine::{
-    journal::JournalError,
-    policy::{NameGlob, RuleDecision},
-};
+use agent_host_engine::policy::{NameGlob, RuleDecision};
 use agent_host_journal::Retention;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
 use serde_json::{Value, json};
@@ -29,7 +26,7 @@ enum Finding {
 }
 
 impl Finding {
-    fn of(checked: Result<String, JournalError>) -> Self {
+    fn of(checked: Result<String, HostError>) -> Self {
         match checked {
             Ok(text) => Self::Ok(text),
             Err(error) => Self::Error(error.to_string()),

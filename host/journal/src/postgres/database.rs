@@ -23,19 +23,19 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy)]
 #[repr(i64)]
 pub(super) enum Lock {
-    /// Held by whoever makes or changes the tables.
+    /// Held to make or change the tables.
     Tables = 0x6167_6e74_0001,
-    /// Shared by those who store blobs, and held by whoever removes them, so that none is removed to
-    /// which a session has just come to refer.
+    /// Shared to store blobs, and held to remove them, so that none is removed to which a session has
+    /// just come to refer.
     Blobs = 0x6167_6e74_0002,
-    /// Held by whoever names a session, or remembers approvals, which are bounded.
+    /// Held to name a session, or to remember approvals, which are bounded.
     Names = 0x6167_6e74_0003,
 }
 
 /// The parameters of a statement.
 pub(super) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// What a store, its journals and its tasks share.
+/// The part of a store that its journals and tasks share.
 pub(super) struct Database {
     pool: Pool,
     pub(super) location: Location,

@@ -77,7 +77,7 @@ impl Position {
     }
 }
 
-/// What a write proves before anything else.
+/// The proof that a write gives before anything else.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Owner {
     /// That the claim holds.
@@ -86,7 +86,7 @@ pub(super) enum Owner {
     Unseen(SessionId),
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Debug)]
 pub(super) enum Written {
     /// It is stored; the next event has this place.

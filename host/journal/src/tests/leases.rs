@@ -47,7 +47,7 @@ async fn epochs(client: &tokio_postgres::Client) -> Vec<i64> {
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// A host that comes back after its lease has ended writes nothing, and its session goes on elsewhere.
+/// A host that comes back after its lease has ended writes nothing, and its session continues elsewhere.
 #[tokio::test]
 async fn host_whose_lease_has_ended_writes_nothing() {
     let Some(url) = database() else { return };
@@ -128,7 +128,7 @@ async fn write_that_is_cut_off_is_written_once() {
     let Some(url) = database() else { return };
     let (store, client) = (open(&url).await, operator(&url).await);
     let (session, journal) = begun(&store).await;
-    // Ends the connection of whoever inserts an event with this number, in the statement or at its
+    // Ends the connection that inserts an event with this number, in the statement or at its
     // commit.
     for (seq, timing) in [(1, "INITIALLY DEFERRED"), (2, "INITIALLY IMMEDIATE")] {
         let fault = format!(
