@@ -113,6 +113,12 @@ pub trait Journal: Send + Sync {
         true
     }
 
+    /// Waits until the claim on the session is lost, so that nothing more can be recorded. A journal
+    /// whose claim lasts as long as it does waits forever.
+    fn given_up(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
     /// The bytes appended since the journal was opened, if the implementation counts them.
     fn appended_bytes(&self) -> u64 {
         0

@@ -236,6 +236,11 @@ impl Session {
         self.barrier(observer).await
     }
 
+    /// Returns the journal, which a turn watches beside what it does with the session.
+    pub(crate) fn journal(&self) -> Arc<dyn Journal> {
+        Arc::clone(&self.journal)
+    }
+
     /// Adds an event and the blobs that it refers to. The next barrier makes them durable.
     pub(crate) fn record(&mut self, event: Event, blobs: Vec<Blob>) {
         self.record_all(vec![event], blobs);

@@ -50,7 +50,9 @@ use crate::{
     tool::ToolRunner, workflow::Graph,
 };
 use std::{
+    convert::Infallible,
     fmt,
+    future::pending,
     sync::{Arc, OnceLock},
     time::Instant,
 };
@@ -290,13 +292,41 @@ impl Agent {
     ///
     /// When `cx.cancel` is cancelled, running calls are stopped and answered, and the turn ends as
     /// [`TurnEnd::Cancelled`]. A failure is an end too; everything before it is in the journal.
-    /// After a failure of the journal itself, nothing more runs.
+    /// After a failure of the journal itself, nothing more runs; when the claim on the session is
+    /// lost, running calls are stopped, too.
     ///
     /// When `cx.drain` is cancelled, a model call that waits for its reply and a batch of calls that
     /// runs end first. Then the turn ends as [`TurnEnd::NeedsMoreTurns`], and
     /// [`AgentInput::Continue`] resumes it. Agents and workflows stop likewise: their calls and
     /// nodes stay open.
     pub fn run_turn<'a>(
+        &'a self,
+        session: &'a mut Session,
+        input: AgentInput,
+        cx: &'a TurnContext<'a>,
+    ) -> BoxFuture<'a, TurnReport> {
+        Box::pin(async move {
+            let journal = session.journal();
+            let cancel = cx.cancel.child_token();
+            let cx = TurnContext {
+                cancel: &cancel,
+                ..*cx
+            };
+            // A call would have effects that this session cannot record any more.
+            let given_up = async {
+                journal.given_up().await;
+                cancel.cancel();
+                pending::<Infallible>().await
+            };
+            tokio::select! {
+                report = self.run_claimed(session, input, &cx) => report,
+                never = given_up => match never {},
+            }
+        })
+    }
+
+    /// Runs one turn of a session whose claim another task watches.
+    fn run_claimed<'a>(
         &'a self,
         session: &'a mut Session,
         input: AgentInput,

@@ -21,6 +21,7 @@ use agent_host_types::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
 
 /// The size at which the queue is written before its barrier, in bytes of events and blobs.
 const MAX_QUEUED_BYTES: usize = 32 * 1024 * 1024;
@@ -59,6 +60,8 @@ impl Closing {
 pub(super) struct ClaimedQueue {
     session: SessionId,
     inner: Mutex<Queue>,
+    /// Cancelled when the claim is lost.
+    lost: CancellationToken,
 }
 
 /// Events and blobs that become durable together.
@@ -79,6 +82,7 @@ impl ClaimedQueue {
     pub(super) fn lose(&self) {
         let session = self.session;
         self.lock().fail(StoreError::LeaseLost { session });
+        self.lost.cancel();
     }
 
     /// Checks that a batch of this attempt may be written.
@@ -96,8 +100,11 @@ impl ClaimedQueue {
 impl PostgresJournal {
     /// Starts the journal of a claimed session behind its last durable event.
     pub(super) fn start(database: &Arc<Database>, lease: Lease, position: Position) -> Self {
-        let (session, inner) = (lease.session, Mutex::default());
-        let queue = Arc::new(ClaimedQueue { session, inner });
+        let queue = Arc::new(ClaimedQueue {
+            session: lease.session,
+            inner: Mutex::default(),
+            lost: CancellationToken::new(),
+        });
         database.leases.hold(lease, &queue);
         let (batches, received) = mpsc::unbounded_channel();
         let (running, ended) = watch::channel(());
@@ -177,7 +184,10 @@ impl Writer {
                 *position = next;
                 Ok(())
             }
-            Ok(Written::LeaseLost) => Err(StoreError::LeaseLost { session }.into()),
+            Ok(Written::LeaseLost) => {
+                self.queue.lose();
+                Err(StoreError::LeaseLost { session }.into())
+            }
             Ok(Written::OutOfOrder) => Err(StoreError::OutOfOrder {
                 session,
                 location: Arc::clone(&database.location),
@@ -224,6 +234,10 @@ impl Journal for PostgresJournal {
 
     fn retry(&self) -> bool {
         self.queue.lock().retry()
+    }
+
+    fn given_up(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.queue.lost.cancelled())
     }
 
     fn appended_bytes(&self) -> u64 {

@@ -10,10 +10,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
-/// The parts of a lease after which it is renewed.
-const RENEWALS: u32 = 3;
+/// The renewals of a lease while it lasts. One that none of them reached is lost a part before its
+/// end, so that its calls are stopped when another host may claim the session.
+const RENEWALS: u32 = 5;
 
 /// The time in which a host gives a session up after its last event.
 const RELEASE_GRACE: Duration = Duration::from_millis(300);
@@ -21,8 +22,15 @@ const RELEASE_GRACE: Duration = Duration::from_millis(300);
 /// The leases of this store.
 pub(super) struct Leases {
     length: Duration,
-    /// The queues of the claimed sessions by their epochs.
-    held: Mutex<HashMap<i64, Weak<ClaimedQueue>>>,
+    /// The claimed sessions by their epochs.
+    held: Mutex<HashMap<i64, Held>>,
+}
+
+/// A claimed session.
+struct Held {
+    queue: Weak<ClaimedQueue>,
+    /// The end of the lease by the clock of this machine: not later than that of the server.
+    until: Instant,
 }
 
 /// A claim on a session.
@@ -31,6 +39,8 @@ pub(super) struct Lease {
     pub(super) session: SessionId,
     /// The fencing token.
     pub(super) epoch: i64,
+    /// The time when it was asked for.
+    pub(super) began: Instant,
 }
 
 impl Leases {
@@ -41,13 +51,30 @@ impl Leases {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, HashMap<i64, Weak<ClaimedQueue>>> {
+    fn held(&self) -> MutexGuard<'_, HashMap<i64, Held>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has a lease renewed as long as its queue lives.
     pub(super) fn hold(&self, lease: Lease, queue: &Arc<ClaimedQueue>) {
-        self.held().insert(lease.epoch, Arc::downgrade(queue));
+        let held = Held {
+            queue: Arc::downgrade(queue),
+            until: lease.began + self.length,
+        };
+        self.held().insert(lease.epoch, held);
+    }
+
+    /// Gives up the sessions whose leases end before this time.
+    fn lose_before(&self, end: Instant) {
+        let lost: Vec<Held> = {
+            let mut held = self.held();
+            held.extract_if(|_, held| held.until < end)
+                .map(|(_, held)| held)
+                .collect()
+        };
+        for queue in lost.iter().filter_map(|held| held.queue.upgrade()) {
+            queue.lose();
+        }
     }
 
     /// Starts the task that renews all leases of a store as long as the store lives.
@@ -62,9 +89,14 @@ impl Leases {
                 let Some(database) = database.upgrade() else {
                     return;
                 };
-                if let Err(error) = database.renew().await {
-                    tracing::warn!("the claims on sessions are not renewed: {error}");
+                match timeout(every, database.renew()).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => {
+                        tracing::warn!("the claims on sessions are not renewed: {error}");
+                    }
+                    Err(_) => tracing::warn!("the claims on sessions are not renewed in time"),
                 }
+                database.leases.lose_before(Instant::now() + every);
             }
         });
     }
@@ -92,6 +124,7 @@ impl Database {
     /// Claims a session, unless it is claimed right now.
     pub(super) async fn try_claim(&self, session: SessionId) -> Result<Lease, JournalError> {
         let owner = serde_json::to_string(&this_process()).map_err(JournalError::storage)?;
+        let began = Instant::now();
         let taken = self
             .read(
                 "INSERT INTO leases (session, epoch, owner, until)
@@ -105,7 +138,11 @@ impl Database {
             .await?;
         if let Some(row) = taken.first() {
             let epoch = row.get(0);
-            return Ok(Lease { session, epoch });
+            return Ok(Lease {
+                session,
+                epoch,
+                began,
+            });
         }
         let query = "SELECT owner FROM leases WHERE session = $1";
         let owner = self.read(query, &[&session.to_string()]).await?;
@@ -169,12 +206,13 @@ impl Database {
     async fn renew(&self) -> Result<(), StoreError> {
         let epochs: Vec<i64> = {
             let mut held = self.leases.held();
-            held.retain(|_, queue| queue.strong_count() > 0);
+            held.retain(|_, held| held.queue.strong_count() > 0);
             held.keys().copied().collect()
         };
         if epochs.is_empty() {
             return Ok(());
         }
+        let began = Instant::now();
         // One that a barrier holds right now is renewed the next time: no write waits for a renewal, and
         // no renewal for a large write.
         self.read(
@@ -184,13 +222,21 @@ impl Database {
             &[&self.lease_seconds(), &epochs],
         )
         .await?;
-        let query = "SELECT epoch FROM leases WHERE epoch = ANY ($1) AND until > clock_timestamp()";
-        let valid = self.read(query, &[&epochs]).await?;
-        let valid: Vec<i64> = valid.iter().map(|row| row.get(0)).collect();
+        let query =
+            "SELECT epoch, until >= clock_timestamp() + make_interval(secs => $2::float8 / 2)
+            FROM leases WHERE epoch = ANY ($1) AND until > clock_timestamp()";
+        let valid = self.read(query, &[&epochs, &self.lease_seconds()]).await?;
+        let valid: HashMap<i64, bool> = valid.iter().map(|row| (row.get(0), row.get(1))).collect();
         let mut held = self.leases.held();
-        for epoch in epochs.iter().filter(|epoch| !valid.contains(epoch)) {
-            if let Some(queue) = held.remove(epoch).and_then(|queue| queue.upgrade()) {
-                queue.lose();
+        for epoch in epochs {
+            let Some(held) = held.get_mut(&epoch) else {
+                continue;
+            };
+            match valid.get(&epoch) {
+                Some(true) => held.until = began + self.leases.length,
+                // A large write holds it; it keeps its end.
+                Some(false) => {}
+                None => held.until = began,
             }
         }
         Ok(())

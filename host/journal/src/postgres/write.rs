@@ -238,7 +238,7 @@ pub(super) async fn write_rows(
     bytes: i64,
 ) -> Result<bool, tokio_postgres::Error> {
     let (lease, claim) = match owner {
-        Owner::Lease(Lease { session, epoch }) => ((session, epoch), OWN),
+        Owner::Lease(lease) => ((lease.session, lease.epoch), OWN),
         Owner::Unseen(session) => ((session, 0), UNSEEN),
     };
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else {

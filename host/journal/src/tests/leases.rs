@@ -100,7 +100,7 @@ async fn leases_are_renewed() {
     let Some(url) = database() else { return };
     let client = operator(&url).await;
     let options = PostgresOptions {
-        lease: Duration::from_millis(900),
+        lease: Duration::from_secs(5),
         ..PostgresOptions::default()
     };
     let store = PostgresStore::open(&url, options).await.unwrap();
@@ -118,8 +118,30 @@ async fn leases_are_renewed() {
     // Another host's claim, with a later epoch.
     let taken = "UPDATE leases SET epoch = nextval('epochs'), until = 'infinity'";
     client.batch_execute(taken).await.unwrap();
+    journal.given_up().await;
     journal.append(&[record(session, 2, input("late"))], Vec::new());
     assert!(text(journal.barrier().await).contains("was given up"));
+}
+
+/// A host that cannot reach the server gives its sessions up by its own clock, before another host may
+/// claim them.
+#[tokio::test]
+async fn host_without_its_server_gives_up_before_the_lease_ends() {
+    let Some(url) = database() else { return };
+    let mut client = operator(&url).await;
+    let options = PostgresOptions {
+        lease: Duration::from_secs(5),
+        ..PostgresOptions::default()
+    };
+    let store = PostgresStore::open(&url, options).await.unwrap();
+    let (_, journal) = begun(&store).await;
+    // No statement about leases is answered any more.
+    let tx = client.transaction().await.unwrap();
+    let locked = "LOCK TABLE leases IN ACCESS EXCLUSIVE MODE";
+    tx.batch_execute(locked).await.unwrap();
+    journal.given_up().await;
+    let left = "SELECT until > clock_timestamp() FROM leases";
+    assert!(tx.query_one(left, &[]).await.unwrap().get::<_, bool>(0));
 }
 
 /// The connection ends before the answer comes: it is written again, and once.

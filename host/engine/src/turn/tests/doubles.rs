@@ -305,6 +305,8 @@ pub(super) struct TestJournal {
     /// The first barrier that fails, from 1; 0 for none.
     pub(super) fails_from: AtomicU64,
     asked: AtomicU64,
+    /// Cancelled when the claim on the session is lost.
+    pub(super) lost: CancellationToken,
 }
 
 impl TestJournal {
@@ -316,6 +318,7 @@ impl TestJournal {
             durable: AtomicUsize::new(0),
             fails_from: AtomicU64::new(0),
             asked: AtomicU64::new(0),
+            lost: CancellationToken::new(),
         })
     }
 
@@ -383,6 +386,10 @@ impl Journal for TestJournal {
         let length = self.appended.lock().unwrap().0.len();
         self.durable.store(length, Ordering::SeqCst);
         self.inner.barrier()
+    }
+
+    fn given_up(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.lost.cancelled())
     }
 
     fn records(&self, from: u64) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {

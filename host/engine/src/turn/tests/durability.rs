@@ -12,7 +12,10 @@ use agent_host_types::{
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Map, json};
-use std::{collections::HashMap, sync::atomic::Ordering};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock, atomic::Ordering},
+};
 
 fn disk_full() -> TurnEnd {
     let message = "the disk is full".into();
@@ -294,4 +297,21 @@ async fn dependent_records_are_appended_together() {
         &["turn-ended"],
     ];
     assert_eq!(bench.journal.kinds_together(), expected);
+}
+
+/// A host that loses its claim stops what runs: another may run it, and nothing of it can be recorded.
+#[tokio::test]
+async fn lost_claim_stops_the_calls_of_a_turn() {
+    let journal: Arc<OnceLock<Arc<TestJournal>>> = Arc::default();
+    let claimed = Arc::clone(&journal);
+    let look = tool("look", Effect::ReadOnly, Approval::ByEffect).body(move |_| {
+        // As a store that can write nothing more of the session.
+        let journal = claimed.get().unwrap();
+        journal.fails_from.store(1, Ordering::SeqCst);
+        journal.lost.cancel();
+        std::future::pending()
+    });
+    let mut bench = Bench::with(vec![calls(&[("a", "look", "")])], vec![look]);
+    assert!(journal.set(Arc::clone(&bench.journal)).is_ok());
+    assert_eq!(bench.say("go").await.end, disk_full());
 }
