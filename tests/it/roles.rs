@@ -27,7 +27,7 @@ type Row = (
 );
 
 /// Every route. One that is added to the server without a row here fails the test.
-const ROUTES: [Row; 34] = [
+const ROUTES: [Row; 35] = [
     ("GET /api/v1/agents", "viewer", None, (200, "")),
     ("GET /api/v1/grants", "operator", None, (200, "")),
     ("GET /api/v1/health", "viewer", None, (200, "")),
@@ -90,6 +90,12 @@ const ROUTES: [Row; 34] = [
         "viewer",
         None,
         (404, "not-found"),
+    ),
+    (
+        "POST /api/v1/sessions/{session}/drain",
+        "user",
+        None,
+        (409, "not-running"),
     ),
     (
         "GET /api/v1/sessions/{session}/events",

@@ -14,7 +14,7 @@ use agent_host_test_support::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use std::{fs, net::TcpListener};
+use std::{fs, net::TcpListener, sync::mpsc};
 
 /// The events of a journal in a stream.
 fn records(events: &[ServerEvent]) -> Vec<Value> {
@@ -180,6 +180,49 @@ fn running_session_is_busy_until_it_is_cancelled() {
     );
     assert_eq!(server.request(TOKEN, &delete, None).status, 204);
     assert_eq!(server.get(&path("")).problem().0, 404);
+}
+
+/// A run that is drained ends behind the reply that it waits for, and continues with its call.
+#[test]
+fn drained_run_is_resumed() {
+    let env = TestEnv::new();
+    env.write("note.txt", "hello");
+    let (asked, is_asked) = mpsc::channel();
+    let (release, is_released) = mpsc::channel::<()>();
+    let read = Answer::calls(&[("read_file", json!({"path": "note.txt"}))]);
+    let model = ChatServer::watched(vec![read, Answer::text("Done.")], move |point| {
+        if point == 0 {
+            asked.send(()).unwrap();
+            is_released.recv().unwrap();
+        }
+    });
+    let server = ApiServer::start(&env, &model, &[]);
+    let session = server.create("go");
+    let mut stream = server.events(&session, None);
+    is_asked.recv().unwrap();
+    let post = |what: &str| {
+        let path = format!("POST /sessions/{session}/{what}");
+        server.request(TOKEN, &path, None).status
+    };
+    assert_eq!(post("drain"), 202);
+    release.send(()).unwrap();
+    let events = stream.until("turn-ended");
+    let outcome = |events: &[ServerEvent]| {
+        let end = &events.last().unwrap().data["event"]["outcome"]["type"];
+        end.as_str().unwrap().to_owned()
+    };
+    assert_eq!(outcome(&events), "needs-more-turns");
+    assert_eq!(model.tool_results(), [""; 0]);
+    assert_eq!(post("resume"), 202);
+    stream.until("call-settled");
+    loop {
+        match outcome(&stream.until("turn-ended")).as_str() {
+            "needs-more-turns" => {}
+            end => break assert_eq!(end, "done"),
+        }
+    }
+    assert_eq!(post("drain"), 409);
+    assert_eq!(model.tool_results().len(), 1);
 }
 
 /// SIGTERM ends the server when what runs has ended; a stream ends, too.
@@ -460,6 +503,13 @@ fn configuration_and_health_are_described() {
         json!({"provider": "openai-compat", "model": "m"})
     );
     assert_eq!(health["role"], "operator");
+    assert_eq!(server.get("/ready").status, 200);
+    let state = env.outside().join("home/.local/state/agent-host");
+    let (journal, moved) = (state.join("agent-host.db"), state.join("moved"));
+    fs::rename(&journal, &moved).unwrap();
+    assert_eq!(server.get("/ready").problem(), (500, "internal".to_owned()));
+    assert_eq!(server.get("/health").status, 200);
+    fs::rename(&moved, &journal).unwrap();
     assert_eq!(server.get("/ready").status, 200);
     assert_eq!(
         json!([server.get("/agents").json()["agents"][0]]),

@@ -169,6 +169,13 @@ impl Runs {
         true
     }
 
+    /// Drains the run of a session, and returns whether there is one: what runs ends, nothing else
+    /// starts, and the session can be resumed.
+    pub fn drain_run(&self, session: SessionId) -> bool {
+        let run = lock(&self.runs).get(&session).cloned();
+        run.inspect(|run| run.drain.cancel()).is_some()
+    }
+
     /// Drains all runs, and refuses further ones.
     pub fn drain(&self) {
         self.closed.cancel();

@@ -30,7 +30,8 @@ pub(crate) async fn health(State(service): State<Service>, caller: Caller) -> Js
     })
 }
 
-/// Answers if the journal can be read and runs can start.
+/// Answers if the journal can be read and written, the compiler of components starts, and runs can
+/// start.
 pub(crate) async fn ready(
     State(service): State<Service>,
     caller: Caller,
@@ -41,6 +42,11 @@ pub(crate) async fn ready(
             "the server is about to end",
         ));
     }
-    service.host.store().approvals().await?;
+    let store = service.host.store();
+    store.approvals().await?;
+    // Nothing is written, by a transaction that could write.
+    store.remember_approvals(Vec::new()).await?;
+    let compiler = service.host.registry().check_compiler().await;
+    compiler.map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
     Ok(health(State(service), caller).await)
 }

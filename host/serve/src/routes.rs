@@ -116,7 +116,7 @@ fn api_routes() -> Vec<Route> {
             Viewer,
             "/ready",
             get(health::ready),
-            Operation::get("Answers if the journal can be read and runs can start.")
+            Operation::get("Answers if the journal can be written and runs can start.")
                 .returns::<health::Health>(200)
                 .fails(&[ProblemCode::ShuttingDown]),
         ),
@@ -236,6 +236,14 @@ fn api_routes() -> Vec<Route> {
             "/sessions/{session}/cancel",
             post(sessions::cancel),
             Operation::post("Cancels the run of a session.")
+                .empty(202)
+                .fails(&[ProblemCode::NotFound, ProblemCode::NotRunning]),
+        ),
+        route(
+            User,
+            "/sessions/{session}/drain",
+            post(sessions::drain),
+            Operation::post("Ends the run of a session where nothing is lost, to be resumed.")
                 .empty(202)
                 .fails(&[ProblemCode::NotFound, ProblemCode::NotRunning]),
         ),

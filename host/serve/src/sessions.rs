@@ -192,7 +192,21 @@ pub(crate) async fn cancel(
     Path(session): Path<String>,
 ) -> Result<StatusCode, Problem> {
     let session = session_id(&session)?;
-    match service.runs.cancel(session, Some(caller.name())) {
+    let is_running = service.runs.cancel(session, Some(caller.name()));
+    accepted_of_run(session, is_running)
+}
+
+/// Drains the run of a session: what runs ends, nothing else starts, and it can be resumed.
+pub(crate) async fn drain(
+    State(service): State<Service>,
+    Path(session): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let session = session_id(&session)?;
+    accepted_of_run(session, service.runs.drain_run(session))
+}
+
+fn accepted_of_run(session: SessionId, is_running: bool) -> Result<StatusCode, Problem> {
+    match is_running {
         true => Ok(StatusCode::ACCEPTED),
         false => Err(Problem::new(
             ProblemCode::NotRunning,

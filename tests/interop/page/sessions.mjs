@@ -34,6 +34,20 @@ export const actions = {
     await page.waitForSelector("text=No session matches.");
   },
 
+  async "many-sessions"() {
+    const page = await open();
+    const shown = (count) =>
+      page.waitForFunction((count) => document.querySelectorAll(".sessions li").length === count, count);
+    const older = page.getByRole("button", { name: "Show older sessions" });
+    const all = Number(argument);
+    for (let count = 100; count < all; count += 200) {
+      await shown(count);
+      await older.click();
+    }
+    await shown(all);
+    assert.equal(await older.count(), 0);
+  },
+
   async usage() {
     const page = await open();
     await start(page, "Hello.");

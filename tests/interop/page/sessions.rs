@@ -117,6 +117,24 @@ fn list() {
     drop(go_on);
 }
 
+/// Every session can be reached: the list grows beyond what one answer has.
+#[test]
+fn many_sessions() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let env = TestEnv::new();
+    let model = ChatServer::start(vec![Answer::text("Hello.")]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let session = server.create("hello");
+    server.events(&session, None).until("turn-ended");
+    for _ in 0..600 {
+        let copied = server.post(&format!("/sessions/{session}/fork"), &json!({}));
+        assert_eq!(copied.status, 201, "{copied:?}");
+    }
+    browser.run(&server, "many-sessions", "601");
+}
+
 /// The theme follows the system until the user chooses one; the first paint is told.
 #[test]
 fn theme_and_first_paint() {

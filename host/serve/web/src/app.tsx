@@ -13,6 +13,9 @@ import { Tools } from "./tools";
 import type { Role, SessionRow } from "./types";
 import { Usage } from "./usage";
 
+/// The most sessions of one answer.
+const MOST_ROWS = 500;
+
 /// Sessions change without this page; the list is read again at this interval.
 const REFRESH_MS = 4_000;
 
@@ -38,10 +41,17 @@ export function App() {
         setRole((await get<{ role: Role }>("/health")).role);
         isKnown.current = true;
       }
-      const page = await get<Page>(`/sessions?limit=${limit}`);
-      setSessions(page.sessions);
+      const rows: SessionRow[] = [];
+      let next: number | undefined = 0;
+      while (next !== undefined && next < limit) {
+        const page: Page = await get<Page>(`/sessions?limit=${Math.min(MOST_ROWS, limit - next)}&offset=${next}`);
+        rows.push(...page.sessions);
+        next = page.next_offset;
+      }
+      // A session that was written to meanwhile has moved into the page before.
+      setSessions([...new Map(rows.map((row) => [row.session, row])).values()]);
       setLoaded(true);
-      setMore(page.next_offset !== undefined);
+      setMore(next !== undefined);
       setProblem(null);
     } catch (error) {
       setProblem(error as ApiError);
@@ -106,7 +116,7 @@ export function App() {
               ?
             </button>
           </header>
-          <SessionList sessions={sessions} open={session ?? ""} more={more} showMore={() => setLimit(Math.min(500, limit + 200))} />
+          <SessionList sessions={sessions} open={session ?? ""} more={more} showMore={() => setLimit(limit + 200)} />
         </nav>
         <main>
           {problem && (
