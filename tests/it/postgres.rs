@@ -32,7 +32,7 @@ fn session_continues_on_another_host() {
         &["run", "--model", "script:tour", "--quiet", "What is here?"],
     );
     assert_eq!(begun.code, Some(0), "{begun:?}");
-    let listed = run(&other, &url, &["sessions", "list", "--all", "--json"]);
+    let listed = run(&other, &url, &["sessions", "list", "--json"]);
     let rows = listed.json_lines();
     let [row] = rows.as_slice() else {
         panic!("{listed:?}");

@@ -7,6 +7,7 @@ mod journal;
 mod lease;
 mod read;
 mod session;
+mod thread;
 mod write;
 
 use crate::{
@@ -32,6 +33,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+use thread::StoreThread;
 use write::Position;
 
 /// The settings of a [`PostgresStore`].
@@ -59,6 +61,7 @@ impl Default for PostgresOptions {
 #[derive(Clone)]
 pub struct PostgresStore {
     database: Arc<Database>,
+    thread: Arc<StoreThread>,
 }
 
 impl PostgresStore {
@@ -71,35 +74,41 @@ impl PostgresStore {
     pub async fn open(url: &str, options: PostgresOptions) -> Result<Self, JournalError> {
         // The parser's error does not show the password.
         let config = url.parse().map_err(StoreError::Url)?;
-        let database = Database::open(config, options.connections, options.lease).await?;
-        Database::prune_always(&database, options.retention);
-        Ok(Self { database })
+        let thread = Arc::new(StoreThread::start()?);
+        let opened = thread.run(async move {
+            let database = Database::open(config, options.connections, options.lease).await?;
+            Database::prune_always(&database, options.retention);
+            Ok(database)
+        });
+        let database = opened.await?;
+        Ok(Self { database, thread })
     }
 
     /// Runs an operation behind what dropped journals had queued.
-    fn run<'a, T: 'a>(
-        &'a self,
-        operation: impl Future<Output = Result<T, JournalError>> + Send + 'a,
-    ) -> StoreFuture<'a, T> {
-        Box::pin(async move {
-            self.database.closing.settle().await;
+    fn run<T, F>(&self, operation: impl FnOnce(Arc<Database>) -> F) -> StoreFuture<'_, T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, JournalError>> + Send + 'static,
+    {
+        let closing = Arc::clone(&self.thread.closing);
+        let operation = operation(Arc::clone(&self.database));
+        Box::pin(self.thread.run(async move {
+            closing.settle().await;
             operation.await
-        })
+        }))
     }
 
-    /// Starts the journal of a claimed session.
-    async fn start(&self, lease: Lease) -> Result<Arc<dyn Journal>, JournalError> {
-        match self.database.position(lease.session).await {
-            Ok(position) => Ok(Arc::new(PostgresJournal::start(
-                &self.database,
-                lease,
-                position,
-            ))),
-            Err(error) => {
-                self.database.release(lease).await?;
-                Err(error.into())
-            }
-        }
+    /// Starts the journal of a session that an operation claims.
+    fn start<F>(&self, claim: impl FnOnce(Arc<Database>) -> F) -> StoreFuture<'_, Arc<dyn Journal>>
+    where
+        F: Future<Output = Result<(Lease, Position), JournalError>> + Send + 'static,
+    {
+        let claimed = self.run(claim);
+        Box::pin(async move {
+            let (lease, position) = claimed.await?;
+            let journal = PostgresJournal::start(&self.thread, &self.database, lease, position);
+            Ok(Arc::new(journal) as Arc<dyn Journal>)
+        })
     }
 }
 
@@ -113,48 +122,54 @@ impl fmt::Debug for PostgresStore {
 
 impl JournalStore for PostgresStore {
     fn create(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>> {
-        self.run(async move {
-            let lease = self.database.claim_new(session).await?;
-            let journal = PostgresJournal::start(&self.database, lease, Position::start(session));
-            Ok(Arc::new(journal) as Arc<dyn Journal>)
+        self.start(move |database| async move {
+            let lease = database.claim_new(session).await?;
+            Ok((lease, Position::start(session)))
         })
     }
 
     fn open_session(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>> {
-        self.run(async move {
-            self.start(self.database.claim_existing(session).await?)
-                .await
+        self.start(move |database| async move {
+            let lease = database.claim_existing(session).await?;
+            match database.position(session).await {
+                Ok(position) => Ok((lease, position)),
+                Err(error) => {
+                    database.release(lease).await?;
+                    Err(error.into())
+                }
+            }
         })
     }
 
     fn list(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
-        self.run(self.database.sessions())
+        self.run(|database| async move { database.sessions().await })
     }
 
     fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>> {
-        self.run(async move {
-            let page = self.database.page(session, from).await?;
+        self.run(move |database| async move {
+            let page = database.page(session, from).await?;
             if page.is_empty() {
-                self.database.must_exist(session).await?;
+                database.must_exist(session).await?;
             }
             Ok(page)
         })
     }
 
     fn read_blob(&self, digest: Digest) -> StoreFuture<'_, Vec<u8>> {
-        self.run(self.database.blob(digest))
+        self.run(move |database| async move { database.blob(digest).await })
     }
 
     fn find<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, SessionId> {
-        self.run(async move {
-            let wanted = Wanted::new(prefix);
-            let found = self.database.matches(&wanted).await?;
+        let prefix = prefix.to_owned();
+        self.run(|database| async move {
+            let wanted = Wanted::new(&prefix);
+            let found = database.matches(&wanted).await?;
             Ok(wanted.only(found)?)
         })
     }
 
     fn name_session(&self, session: SessionId, name: SessionName) -> StoreFuture<'_, ()> {
-        self.run(self.database.name_session(session, name))
+        self.run(move |database| async move { database.name_session(session, name).await })
     }
 
     fn fork(
@@ -163,15 +178,13 @@ impl JournalStore for PostgresStore {
         at: Option<u64>,
         by: Option<String>,
     ) -> StoreFuture<'_, SessionId> {
-        self.run(
-            self.database
-                .blocking(move |database| database.fork(from, at, by)),
-        )
+        let fork = move |database: &Arc<Database>| database.fork(from, at, by);
+        self.run(|database| async move { database.blocking(fork).await })
     }
 
     fn export(&self, session: SessionId, mut out: Box<dyn Write + Send>) -> StoreFuture<'_, ()> {
         let export = move |database: &Arc<Database>| database.export(session, &mut out);
-        self.run(self.database.blocking(export))
+        self.run(|database| async move { database.blocking(export).await })
     }
 
     fn import(
@@ -180,44 +193,44 @@ impl JournalStore for PostgresStore {
         how: ImportAs,
     ) -> StoreFuture<'_, SessionId> {
         let import = move |database: &Arc<Database>| database.import(&mut file, how);
-        self.run(self.database.blocking(import))
+        self.run(|database| async move { database.blocking(import).await })
     }
 
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {
-        self.run(self.database.delete(session))
+        self.run(move |database| async move { database.delete(session).await })
     }
 
     fn prune(&self, retention: Retention) -> StoreFuture<'_, Pruned> {
-        self.run(self.database.prune(retention))
+        self.run(move |database| async move { database.prune(retention).await })
     }
 
     fn lost_events(&self) -> StoreFuture<'_, Vec<LostEvents>> {
         // What the server acknowledged is there.
-        self.run(async { Ok(Vec::new()) })
+        self.run(|_| async { Ok(Vec::new()) })
     }
 
     fn recover(&self, session: SessionId) -> StoreFuture<'_, u64> {
-        self.run(async move {
-            let lease = self.database.claim(session).await?;
-            let count = self.database.count(session).await;
-            self.database.release(lease).await?;
+        self.run(move |database| async move {
+            let lease = database.claim(session).await?;
+            let count = database.count(session).await;
+            database.release(lease).await?;
             Ok(count?.unwrap_or_default())
         })
     }
 
     fn approvals(&self) -> StoreFuture<'_, Vec<ProjectApproval>> {
-        self.run(self.database.approvals())
+        self.run(|database| async move { database.approvals().await })
     }
 
     fn remember_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {
-        self.run(self.database.remember_approvals(approvals))
+        self.run(|database| async move { database.remember_approvals(approvals).await })
     }
 
     fn revoke_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {
-        self.run(self.database.revoke_approvals(approvals))
+        self.run(|database| async move { database.revoke_approvals(approvals).await })
     }
 
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {
-        self.run(self.database.continuation_key())
+        self.run(|database| async move { database.continuation_key().await })
     }
 }

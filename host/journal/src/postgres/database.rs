@@ -1,6 +1,6 @@
 //! The connections to the server, its tables, and what its errors mean.
 
-use super::{journal::Closing, lease::Leases};
+use super::lease::Leases;
 use crate::error::{Location, StoreError};
 use agent_host_engine::journal::JournalError;
 use deadpool_postgres::{
@@ -8,6 +8,7 @@ use deadpool_postgres::{
     RecyclingMethod, Runtime, Timeouts,
 };
 use std::{net::IpAddr, sync::Arc, time::Duration};
+use tokio::runtime::Handle;
 use tokio_postgres::{Config, NoTls, config::Host, types::ToSql};
 
 /// The version of the tables. A newer one is refused.
@@ -40,12 +41,11 @@ pub(super) struct Database {
     pool: Pool,
     pub(super) location: Location,
     pub(super) leases: Leases,
-    pub(super) closing: Closing,
-    pub(super) runtime: tokio::runtime::Handle,
+    pub(super) runtime: Handle,
 }
 
 impl Database {
-    /// Connects, and makes the tables in an empty database.
+    /// Connects, and makes the tables in an empty database. Runs on the thread of the store.
     pub(super) async fn open(
         config: Config,
         connections: usize,
@@ -85,8 +85,7 @@ impl Database {
             pool,
             location,
             leases: Leases::new(lease),
-            closing: Closing::default(),
-            runtime: tokio::runtime::Handle::current(),
+            runtime: Handle::current(),
         });
         database.make_tables().await?;
         Leases::keep(&database);

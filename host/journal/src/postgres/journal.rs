@@ -3,6 +3,7 @@
 use super::{
     database::Database,
     lease::Lease,
+    thread::StoreThread,
     write::{Position, Written},
 };
 use crate::{
@@ -19,7 +20,10 @@ use agent_host_types::{
     id::{Digest, SessionId},
     output::Blob,
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    future::ready,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +38,7 @@ pub(super) struct PostgresJournal {
     batches: mpsc::UnboundedSender<Batch>,
     /// Closes when the task has ended.
     ended: watch::Receiver<()>,
+    thread: Arc<StoreThread>,
 }
 
 /// The tasks of journals that were dropped.
@@ -99,7 +104,12 @@ impl ClaimedQueue {
 
 impl PostgresJournal {
     /// Starts the journal of a claimed session behind its last durable event.
-    pub(super) fn start(database: &Arc<Database>, lease: Lease, position: Position) -> Self {
+    pub(super) fn start(
+        thread: &Arc<StoreThread>,
+        database: &Arc<Database>,
+        lease: Lease,
+        position: Position,
+    ) -> Self {
         let queue = Arc::new(ClaimedQueue {
             session: lease.session,
             inner: Mutex::default(),
@@ -114,7 +124,7 @@ impl PostgresJournal {
             lease,
             position,
         };
-        tokio::spawn(async move {
+        thread.handle.spawn(async move {
             writer.run(received).await;
             drop(running);
         });
@@ -123,6 +133,7 @@ impl PostgresJournal {
             queue,
             batches,
             ended,
+            thread: Arc::clone(thread),
         }
     }
 
@@ -248,23 +259,23 @@ impl Journal for PostgresJournal {
         let session = self.queue.session;
         // Taken before the table is read: a row that leaves the queue in between is then found there.
         let queued = self.queue.lock().rows_from(from);
-        Box::pin(async move {
-            let page = self.database.page(session, from).await?;
+        let database = Arc::clone(&self.database);
+        Box::pin(self.thread.run(async move {
+            let page = database.page(session, from).await?;
             match page.is_empty() {
                 false => Ok(page),
-                true => decode_rows(&self.database.location, session, &queued),
+                true => decode_rows(&database.location, session, &queued),
             }
-        })
+        }))
     }
 
     fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>> {
         let queued = self.queue.lock().blob(digest);
-        Box::pin(async move {
-            match queued {
-                Some(bytes) => Ok(bytes),
-                None => self.database.blob(digest).await,
-            }
-        })
+        let database = Arc::clone(&self.database);
+        match queued {
+            Some(bytes) => Box::pin(ready(Ok(bytes))),
+            None => Box::pin(self.thread.run(async move { database.blob(digest).await })),
+        }
     }
 }
 
@@ -275,6 +286,6 @@ impl Drop for PostgresJournal {
             // No caller is left to receive a failure.
             self.send(&mut queue, None);
         }
-        self.database.closing.lock().push(self.ended.clone());
+        self.thread.closing.lock().push(self.ended.clone());
     }
 }

@@ -10,6 +10,7 @@ use agent_host_engine::journal::Journal;
 use agent_host_types::{id::SessionId, output::Blob};
 use pretty_assertions::assert_eq;
 use std::{sync::Arc, time::Duration};
+use tokio::runtime::Builder;
 use tokio_postgres::NoTls;
 
 /// Connects past the store, as an operator would, or a fault.
@@ -80,6 +81,31 @@ async fn host_whose_lease_has_ended_writes_nothing() {
     fresh.append(&[record(session, 2, input("more"))], Vec::new());
     fresh.barrier().await.unwrap();
     assert_eq!(other.read(session, 0).await.unwrap().len(), 3);
+}
+
+/// A program that ends has written what was queued, and holds no claim any more.
+#[test]
+fn end_of_the_runtime_writes_the_queue_and_gives_up_claims() {
+    let Some(url) = database() else { return };
+    for is_multi in [false, true] {
+        let runtime = || match is_multi {
+            false => Builder::new_current_thread().enable_all().build().unwrap(),
+            true => Builder::new_multi_thread().enable_all().build().unwrap(),
+        };
+        let session = runtime().block_on(async {
+            let store = open(&url).await;
+            let (session, journal) = begun(&store).await;
+            journal.append(&[record(session, 1, input("last words"))], Vec::new());
+            // The journal may be the last that uses the store.
+            drop(store);
+            session
+        });
+        runtime().block_on(async {
+            assert_eq!(epochs(&operator(&url).await).await, [0_i64; 0]);
+            let stored = open(&url).await.read(session, 0).await.unwrap();
+            assert_eq!(stored.len(), 2, "{is_multi}");
+        });
+    }
 }
 
 /// A lease that ended proves nothing, even if no other host has claimed the session.
