@@ -12,7 +12,10 @@ use super::{
 };
 use crate::gate::Growth;
 use agent_host_engine::policy::FileOp;
-use rustix::fs::{AtFlags, FileType, Mode, Stat};
+use rustix::{
+    fs::{AtFlags, FileType, Mode, Stat},
+    io::Errno,
+};
 use std::{
     num::NonZeroU64,
     sync::{Arc, Mutex},
@@ -98,6 +101,13 @@ impl FilesView<'_> {
             let resolved = ctx.resolve_checked(dir, &path, Follow::No, op)?;
             ctx.check_nothing_hidden_below(dir, &resolved)?;
             let (parent, name) = (&*resolved.parent, resolved.name()?);
+            let is_other = resolved
+                .file_type()
+                .is_some_and(|it| it != FileType::Directory);
+            if flags.contains(AtFlags::REMOVEDIR) && is_other {
+                // It stays, so that there is nothing to keep of it.
+                return Err(error_code(Errno::NOTDIR).into());
+            }
             ctx.keep(dir, &resolved)?;
             Ok(rustix::fs::unlinkat(parent, name, flags).map_err(error_code)?)
         })

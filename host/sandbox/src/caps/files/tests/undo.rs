@@ -83,6 +83,7 @@ fn every_change_of_a_guest_is_undone() {
             "make-dir made/inner",
         ],
         &["make-dir made", "remove-dir made"],
+        &["remove-dir fifo", "remove-dir a.txt"],
         &["move a.txt sub/moved.txt", "write sub/moved.txt ALPHA"],
         &["create a.tmp ALPHA", "move a.tmp a.txt"],
         &[
