@@ -333,7 +333,7 @@ fn inspect_fits_on_one_screen() {
     assert!(files.contains(&worst), "{files}");
     let echo = shown("made");
     for part in [
-        "\n  accepted    not yet: the first run pins it in agent.lock\n",
+        "\n  accepted    not yet: agent.lock pins it once it is accepted, or with its first run\n",
         "\nAt worst\n  computes, and reaches nothing outside of its call\n",
     ] {
         assert!(echo.contains(part), "no {part:?} in {echo}");

@@ -7,7 +7,9 @@ use agent_host_test_support::{
     postgres::database,
 };
 use pretty_assertions::assert_eq;
-use std::sync::mpsc;
+use rustix::process::Signal;
+use serde_json::json;
+use std::{process::Command, sync::mpsc};
 
 /// The configuration of a store whose address is in the environment.
 const STORE: &str = "[store]\nurl = \"env:DATABASE_URL\"\n";
@@ -93,6 +95,57 @@ fn session_of_another_host_is_in_use() {
     server.events(&session, None).until("turn-ended");
     assert_eq!(server.end().code, Some(0));
     assert_eq!(other.run(&["sessions", "delete", &session]).code, Some(0));
+}
+
+/// A host is killed in a run, and another one continues the session once the lease has ended.
+#[test]
+fn session_of_a_killed_host_continues_on_another() {
+    let Some(url) = database() else { return };
+    let (one, other) = (TestEnv::new(), TestEnv::new());
+    for env in [&one, &other] {
+        env.write("database", &url);
+        env.configure("[store]\nurl = \"file:database\"\n");
+    }
+    let (asked, is_asked) = mpsc::channel();
+    let (release, is_released) = mpsc::channel::<()>();
+    let answers = vec![Answer::text("Lost."), Answer::text("Done.")];
+    let model = ChatServer::watched(answers, move |point| {
+        if point == 0 {
+            asked.send(()).unwrap();
+            is_released.recv().unwrap();
+        }
+    });
+    let first = ApiServer::start(&one, &model, &[]);
+    let second = ApiServer::start(&other, &model, &[]);
+    let session = first.create("go");
+    is_asked.recv().unwrap();
+    let resume = || second.post(&format!("/sessions/{session}/resume"), &json!({}));
+    let locked = (409, "session-locked".to_owned());
+    assert_eq!(resume().problem(), locked);
+    first.running.signal(Signal::KILL);
+    release.send(()).unwrap();
+    assert_eq!(resume().problem(), locked);
+    // As time does.
+    let ended = "UPDATE leases SET until = clock_timestamp() - interval '1 second'";
+    let psql = Command::new("psql")
+        .args(["-d", &url, "-c", ended])
+        .output();
+    assert!(psql.unwrap().status.success());
+    assert_eq!(resume().status, 202);
+    let events = second.events(&session, None).until("turn-ended");
+    let kinds = events.iter().map(|event| &event.data["event"]["kind"]);
+    let expected = [
+        "session-started",
+        "input-received",
+        "model-requested",
+        "turn-interrupted",
+        "sender-named",
+        "model-requested",
+        "model-replied",
+        "turn-ended",
+    ];
+    let kinds: Vec<_> = kinds.filter(|kind| kind.is_string()).collect();
+    assert_eq!(kinds, expected);
 }
 
 /// An address that cannot be used is refused in a sentence that does not repeat its password.

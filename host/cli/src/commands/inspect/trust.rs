@@ -37,7 +37,9 @@ pub(super) fn lock_state(
             LockStatus::New if is_unsigned => {
                 "not yet: nothing shows who made it; `agent-host lock --accept` accepts it"
             }
-            LockStatus::New => "not yet: the first run pins it in agent.lock",
+            LockStatus::New => {
+                "not yet: agent.lock pins it once it is accepted, or with its first run"
+            }
             LockStatus::Changed(_) => "no: it changed since it was accepted; see `agent-host lock`",
         },
     )
