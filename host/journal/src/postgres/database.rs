@@ -52,7 +52,9 @@ impl Database {
         lease: Duration,
     ) -> Result<Arc<Self>, StoreError> {
         let location = location(&config);
-        if !config.get_hosts().iter().all(is_on_this_machine) {
+        let mut addresses = config.get_hostaddrs().iter();
+        if !config.get_hosts().iter().all(is_on_this_machine) || !addresses.all(IpAddr::is_loopback)
+        {
             return Err(StoreError::Unencrypted(location));
         }
         let manager = ManagerConfig {

@@ -210,6 +210,9 @@ async fn database_on_another_machine_is_refused() {
         let start = format!("the database {name} on {host} is on another machine");
         assert!(refused.starts_with(&start), "{refused}");
     }
+    let elsewhere = "host=localhost hostaddr=192.0.2.1 dbname=sessions user=ann";
+    let refused = text(PostgresStore::open(elsewhere, PostgresOptions::default()).await);
+    assert!(refused.contains("is on another machine"), "{refused}");
     let refused = text(PostgresStore::open("mysql://a:secret@b", PostgresOptions::default()).await);
     assert!(
         refused.starts_with("the address of the database cannot be read"),
