@@ -102,11 +102,22 @@ fn every_change_of_a_guest_is_undone() {
     }
 }
 
+/// A fifo that is removed cannot be made again, and is told of.
+#[test]
+fn removed_fifo_is_left() {
+    let (left, [before, after]) = undone(writable(), &["remove fifo".to_owned()]);
+    let reason = "/workspace/fifo: it was no file, no directory and no link";
+    assert_eq!(left, [reason]);
+    assert_ne!(after, before);
+}
+
 proptest! {
     #[test]
     fn any_changes_of_a_guest_are_undone(attempts in prop::collection::vec(attempt(), 1..24), walk in any::<bool>()) {
         let resolver = if walk { Resolver::Walk } else { Resolver::Openat2 };
-        let fixture = open(populated_dir(), DirMode::ReadWrite, Effect::Effectful, resolver);
+        let directory = populated_dir();
+        fs::remove_file(directory.path().join("work/fifo")).unwrap();
+        let fixture = open(directory, DirMode::ReadWrite, Effect::Effectful, resolver);
         let (left, [before, after]) = undone(fixture, &attempts);
         prop_assert_eq!(left, Vec::<String>::new());
         prop_assert_eq!(after, before);
