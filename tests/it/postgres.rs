@@ -20,6 +20,15 @@ fn run(env: &TestEnv, url: &str, args: &[&str]) -> Ran {
     output.unwrap().into()
 }
 
+/// Two hosts that share a database, whose address is in a file.
+fn hosts(url: &str) -> [TestEnv; 2] {
+    [TestEnv::new(), TestEnv::new()].map(|env| {
+        env.write("database", url);
+        env.configure("[store]\nurl = \"file:database\"\n");
+        env
+    })
+}
+
 /// A conversation begins in one directory of state and continues in another, as on another host.
 #[test]
 fn session_continues_on_another_host() {
@@ -69,11 +78,7 @@ fn session_continues_on_another_host() {
 #[test]
 fn session_of_another_host_is_in_use() {
     let Some(url) = database() else { return };
-    let (one, other) = (TestEnv::new(), TestEnv::new());
-    for env in [&one, &other] {
-        env.write("database", &url);
-        env.configure("[store]\nurl = \"file:database\"\n");
-    }
+    let [one, other] = hosts(&url);
     let (asked, is_asked) = mpsc::channel();
     let (release, is_released) = mpsc::channel::<()>();
     let model = ChatServer::watched(vec![Answer::text("Done.")], move |point| {
@@ -101,11 +106,7 @@ fn session_of_another_host_is_in_use() {
 #[test]
 fn session_of_a_killed_host_continues_on_another() {
     let Some(url) = database() else { return };
-    let (one, other) = (TestEnv::new(), TestEnv::new());
-    for env in [&one, &other] {
-        env.write("database", &url);
-        env.configure("[store]\nurl = \"file:database\"\n");
-    }
+    let [one, other] = hosts(&url);
     let (asked, is_asked) = mpsc::channel();
     let (release, is_released) = mpsc::channel::<()>();
     let answers = vec![Answer::text("Lost."), Answer::text("Done.")];

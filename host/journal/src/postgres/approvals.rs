@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The name of the secret that signs continuations.
 const CONTINUATION_KEY: &str = "continuation-key";
 
-/// Returns the key of an approval, which is the same for the same calls of the same project.
+/// Returns the key of an approval: a digest of its project and its rule.
 fn key(approval: &ProjectApproval) -> String {
     json_digest(&json!([approval.project, approval.rule])).to_string()
 }

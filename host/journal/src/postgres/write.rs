@@ -115,6 +115,14 @@ impl Database {
         loop {
             match self.try_write(lease, position, rows, blobs).await {
                 Err(error) if is_cut_off(&error) && attempts < RECONNECTS => attempts += 1,
+                // An earlier attempt may have been carried out.
+                Ok(Written::LeaseLost | Written::OutOfOrder)
+                    if attempts > 0
+                        && !rows.is_empty()
+                        && self.position(lease.session).await? == next =>
+                {
+                    return Ok(Written::Stored(next));
+                }
                 written => return written,
             }
             sleep(RECONNECT_PAUSE * attempts).await;
@@ -144,7 +152,10 @@ impl Database {
             let stored = write_rows(&client, Owner::Lease(lease), position, rows, bytes).await;
             return match stored.map_err(failed)? {
                 true => Ok(Written::Stored(after(position, rows))),
-                false => self.refusal(lease).await,
+                false => {
+                    drop(client);
+                    self.refusal(lease).await
+                }
             };
         }
         let tx = client.transaction().await.map_err(failed)?;
@@ -154,6 +165,7 @@ impl Database {
         };
         if !is_stored.map_err(failed)? {
             drop(tx);
+            drop(client);
             return self.refusal(lease).await;
         }
         write_blobs(&tx, lease.session, blobs)
