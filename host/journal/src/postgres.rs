@@ -5,7 +5,9 @@ mod approvals;
 mod database;
 mod journal;
 mod lease;
+mod messages;
 mod read;
+mod runs;
 mod session;
 mod thread;
 mod write;
@@ -13,6 +15,7 @@ mod write;
 use crate::{
     error::StoreError,
     find::Wanted,
+    shared_runs::SharedRuns,
     store::{
         JournalStore, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo, SessionName,
         StoreFuture,
@@ -228,6 +231,10 @@ impl JournalStore for PostgresStore {
 
     fn revoke_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {
         self.run(|database| async move { database.revoke_approvals(approvals).await })
+    }
+
+    fn shared_runs(&self) -> Option<Arc<dyn SharedRuns>> {
+        Some(Arc::new(self.clone()))
     }
 
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {

@@ -3,6 +3,7 @@
 mod events;
 mod leases;
 mod memory;
+mod shared_runs;
 mod sqlite;
 mod suite;
 

@@ -1,15 +1,20 @@
 //! The connections to the server, its tables, and what its errors mean.
 
-use super::lease::Leases;
-use crate::error::{Location, StoreError};
+use super::{lease::Leases, messages};
+use crate::{
+    error::{Location, StoreError},
+    shared_runs::{HostId, HostMessage},
+};
 use agent_host_engine::journal::JournalError;
 use deadpool_postgres::{
     GenericClient, Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError,
     RecyclingMethod, Runtime, Timeouts,
 };
 use std::{net::IpAddr, sync::Arc, time::Duration};
-use tokio::runtime::Handle;
-use tokio_postgres::{Config, NoTls, config::Host, types::ToSql};
+use tokio::{runtime::Handle, sync::broadcast, time::timeout};
+use tokio_postgres::{
+    Client, Config, Connection, NoTls, Socket, config::Host, tls::NoTlsStream, types::ToSql,
+};
 
 /// The version of the tables. A newer one is refused.
 const SCHEMA_VERSION: i64 = 1;
@@ -39,9 +44,12 @@ pub(super) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 /// The part of a store that its journals and tasks share.
 pub(super) struct Database {
     pool: Pool,
+    config: Config,
     pub(super) location: Location,
     pub(super) leases: Leases,
     pub(super) runtime: Handle,
+    /// What other hosts say.
+    pub(super) messages: broadcast::Sender<HostMessage>,
 }
 
 impl Database {
@@ -60,7 +68,7 @@ impl Database {
         let manager = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
-        let manager = Manager::from_config(config, NoTls, manager);
+        let manager = Manager::from_config(config.clone(), NoTls, manager);
         let timeouts = Timeouts {
             wait: Some(CONNECT_TIMEOUT),
             create: Some(CONNECT_TIMEOUT),
@@ -85,12 +93,15 @@ impl Database {
             .map_err(|error| StoreError::Pool(error.to_string()))?;
         let database = Arc::new(Self {
             pool,
+            config,
             location,
-            leases: Leases::new(lease),
+            leases: Leases::new(new_host_id()?, lease),
             runtime: Handle::current(),
+            messages: messages::received(),
         });
         database.make_tables().await?;
         Leases::keep(&database);
+        Self::receive(&database);
         Ok(database)
     }
 
@@ -120,6 +131,15 @@ impl Database {
             });
         }
         tx.commit().await.map_err(failed)
+    }
+
+    /// Makes a connection besides those of the pool.
+    pub(super) async fn connect(
+        &self,
+    ) -> Result<(Client, Connection<Socket, NoTlsStream>), StoreError> {
+        let connected = timeout(CONNECT_TIMEOUT, self.config.connect(NoTls)).await;
+        let connected = connected.map_err(|error| StoreError::Pool(error.to_string()))?;
+        connected.map_err(self.failed("connect to the journal"))
     }
 
     /// Returns a connection; it goes back when it is dropped.
@@ -167,6 +187,13 @@ impl Database {
     pub(super) fn wait<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
     }
+}
+
+/// Creates the id of this host.
+fn new_host_id() -> Result<HostId, StoreError> {
+    let mut id = [0; 8];
+    getrandom::fill(&mut id).map_err(|error| StoreError::Random(error.to_string()))?;
+    Ok(HostId(format!("{:016x}", u64::from_be_bytes(id))))
 }
 
 /// Takes a lock until the transaction ends.
