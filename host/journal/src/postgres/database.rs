@@ -48,7 +48,7 @@ pub(super) struct Database {
     pub(super) location: Location,
     pub(super) leases: Leases,
     pub(super) runtime: Handle,
-    /// What other hosts say.
+    /// The messages of other hosts.
     pub(super) messages: broadcast::Sender<HostMessage>,
 }
 

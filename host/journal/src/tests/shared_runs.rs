@@ -242,7 +242,7 @@ async fn run_without_a_claim_waits_again() {
     );
 }
 
-/// What waits for a host is not pruned; what is deleted does not run.
+/// A run that waits for a host keeps its session from being pruned, and is deleted with it.
 #[tokio::test]
 async fn waiting_run_is_kept_until_it_is_deleted() {
     let Some(url) = database() else { return };
