@@ -32,7 +32,7 @@ use agent_host_types::{
 };
 use serde_json::{Map, Value};
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -47,6 +47,8 @@ pub struct SessionState {
     run: RunArguments,
     /// Whether no run has followed since it was copied.
     is_fresh_copy: bool,
+    /// The machine and the configuration of the last run, where hosts share the store.
+    placed: Option<(String, BTreeMap<String, Digest>)>,
     /// The model that was called last.
     model: Option<Provenance>,
     /// The digest of the last request's system prompt, which is stored as a blob.
@@ -186,6 +188,12 @@ impl SessionState {
             directory: self.run.directory.clone().or(self.directory.clone()),
             ..self.run.clone()
         }
+    }
+
+    /// Returns the machine and the configuration of the last run, where hosts share the store.
+    #[must_use]
+    pub fn placed(&self) -> Option<&(String, BTreeMap<String, Digest>)> {
+        self.placed.as_ref()
     }
 
     /// Returns the arguments of the original, for a copy that has not run yet. They hold for nothing.
