@@ -23,6 +23,7 @@ pub async fn open_store(
         let url = address.read().await?;
         let options = PostgresOptions {
             retention,
+            lease: config.hosts.lease,
             ..PostgresOptions::default()
         };
         let store = PostgresStore::open(url.expose_secret(), options).await?;

@@ -56,9 +56,6 @@ pub trait SharedRuns: Debug + Send + Sync {
     /// Returns what other hosts ask for the sessions that this one has claimed; each once.
     fn requests(&self) -> StoreFuture<'_, Vec<(SessionId, RunRequest)>>;
 
-    /// Returns the id of the host that has claimed a session.
-    fn host_of(&self, session: SessionId) -> StoreFuture<'_, Option<HostId>>;
-
     /// Says what this host is and does; and has runs continued that have no claim although they did
     /// not end.
     fn report_host(&self, status: HostStatus) -> StoreFuture<'_, ()>;

@@ -559,12 +559,12 @@ impl Event {
         self.into()
     }
 
-    /// Whether the user made it between turns, and it belongs to none: the last turn stays the last.
+    /// Whether it was made between turns, and belongs to none: the last turn stays the last.
     #[must_use]
     pub fn is_between_turns(&self) -> bool {
         matches!(
             self,
-            Self::ApprovalRevoked { .. } | Self::FilesRestored { .. }
+            Self::ApprovalRevoked { .. } | Self::FilesRestored { .. } | Self::RunPlaced { .. }
         )
     }
 

@@ -328,6 +328,13 @@ impl SessionState {
         self.progress.is_open
     }
 
+    /// Whether a run of it was broken off: its last turn has not ended, or another one was to follow.
+    #[must_use]
+    pub fn is_broken_off(&self) -> bool {
+        let last = self.last_report.as_ref().map(|report| &report.end);
+        self.progress.is_open || matches!(last, Some(TurnEnd::NeedsMoreTurns))
+    }
+
     /// Whether its last turn left calls, nodes or results that the next one continues, or a model
     /// call that a budget prevented.
     #[must_use]

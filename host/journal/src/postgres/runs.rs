@@ -304,12 +304,6 @@ impl Database {
         Ok(requests)
     }
 
-    async fn host_of(&self, session: SessionId) -> Result<Option<HostId>, JournalError> {
-        let query = "SELECT host FROM leases WHERE session = $1 AND until > clock_timestamp()";
-        let rows = self.read(query, &[&session.to_string()]).await?;
-        Ok(rows.first().map(|row| HostId(row.get(0))))
-    }
-
     async fn report_host(&self, status: &HostStatus) -> Result<(), JournalError> {
         let status = json!(status).to_string();
         self.read(
@@ -445,10 +439,6 @@ impl SharedRuns for PostgresStore {
 
     fn requests(&self) -> StoreFuture<'_, Vec<(SessionId, RunRequest)>> {
         self.run(|database| async move { database.requests().await })
-    }
-
-    fn host_of(&self, session: SessionId) -> StoreFuture<'_, Option<HostId>> {
-        self.run(move |database| async move { database.host_of(session).await })
     }
 
     fn report_host(&self, status: HostStatus) -> StoreFuture<'_, ()> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 /// The keys of paths. `*` is an element of a list, or any key of a table.
-const PATHS: [&[&str]; 14] = [
+const PATHS: [&[&str]; 15] = [
     &["state-dir"],
     &["cache-dir"],
     &["instructions", "*"],
@@ -20,6 +20,7 @@ const PATHS: [&[&str]; 14] = [
     &["agent", "*", "instructions", "*"],
     &["agent", "*", "grants", "dir", "*", "host"],
     &["publisher", "*", "keys", "*"],
+    &["hosts", "shared-directories", "*"],
 ];
 
 /// The keys of models, which may be files.
