@@ -402,7 +402,7 @@ async fn run_listed(
     let goes_on = shared.settle(claim, &end, is_handed_over).await;
     drop(session);
     if goes_on {
-        shared.hand_over(claim, !must_wait).await;
+        shared.hand_over(claim, &end, !must_wait).await;
     }
     end
 }

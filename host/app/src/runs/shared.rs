@@ -9,7 +9,11 @@ use agent_host_types::{
     id::SessionId,
     turn::{TurnEnd, TurnError},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use tokio::time::sleep;
+
+/// The time before a run is continued whose journal failed.
+const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The most runs that may wait for a host, of all hosts together.
 pub const MAX_WAITING: u32 = 10_000;
@@ -52,10 +56,10 @@ impl Shared {
     pub(super) async fn settle(&self, claim: RunClaim, end: &TurnEnd, is_closed: bool) -> bool {
         let settled = match end {
             TurnEnd::NeedsMoreTurns if is_closed => return true,
-            // Another host has it, or finds out.
+            // Nothing more can be written here; another host has it, or has more luck.
             TurnEnd::Error {
                 error: TurnError::Journal { .. },
-            } => Ok(()),
+            } => return true,
             TurnEnd::Error {
                 error: error @ TurnError::NoProgress { .. },
             } => self.runs.stop_run(claim, error.to_string()).await,
@@ -68,7 +72,11 @@ impl Shared {
     }
 
     /// Has another host continue a run.
-    pub(super) async fn hand_over(&self, claim: RunClaim, has_begun: bool) {
+    pub(super) async fn hand_over(&self, claim: RunClaim, end: &TurnEnd, has_begun: bool) {
+        if let TurnEnd::Error { .. } = end {
+            // A store that failed is not asked at once by one host after the other.
+            sleep(FAILURE_PAUSE).await;
+        }
         if let Err(error) = self.runs.hand_over(claim, has_begun).await {
             let session = claim.session;
             tracing::warn!("another host continues session {session} later: {error}");

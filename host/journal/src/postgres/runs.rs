@@ -139,13 +139,15 @@ impl Database {
     }
 
     async fn hand_over(&self, run: RunClaim, has_begun: bool) -> Result<(), JournalError> {
+        // A host that gives a run up did not end by it.
         let statement = match has_begun {
             true => {
-                "UPDATE runs SET state = 'waiting', queue = '', since = clock_timestamp()
+                "UPDATE runs SET state = 'waiting', queue = '', claims = 0, since = clock_timestamp()
                 WHERE session = $1 AND epoch = $2 AND state = 'claimed'"
             }
             false => {
-                "UPDATE runs SET state = 'waiting', queue = fairness_key, since = clock_timestamp()
+                "UPDATE runs SET state = 'waiting', queue = fairness_key, claims = 0,
+                    since = clock_timestamp()
                 WHERE session = $1 AND epoch = $2 AND state = 'claimed'"
             }
         };
