@@ -33,7 +33,7 @@ mod transfer;
 
 pub use error::{Damage, EncodeError, StoreError};
 pub use memory::MemoryStore;
-pub use postgres::{PostgresOptions, PostgresStore};
+pub use postgres::{Migration, PostgresOptions, PostgresStore};
 pub use sealed::{MAX_SEALED_BYTES, SealError, SealKey};
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
