@@ -150,6 +150,28 @@ pub enum StoreError {
         /// The session.
         session: SessionId,
     },
+    /// An unfinished move took the session to another store.
+    #[error(
+        "session {session} is on its way to another store ({}), by a move that did not end; run `agent-host store move` with that \
+         address again",
+        to.escape_debug()
+    )]
+    MovingElsewhere {
+        /// The session.
+        session: SessionId,
+        /// Names the other store.
+        to: String,
+    },
+    /// Two stores have other events under the id of one session.
+    #[error(
+        "session {session} has other events in {location} than here, so it stays where it is; export one of the two, and delete it"
+    )]
+    MovedDiffers {
+        /// The session.
+        session: SessionId,
+        /// The other store.
+        location: Arc<str>,
+    },
     /// A file operation in the state directory failed.
     #[error("cannot {action} {}: {source}; {}", path.display(), io_advice(source))]
     Io {

@@ -9,6 +9,7 @@ mod claim;
 mod copy;
 mod error;
 mod find;
+mod maintenance;
 mod memory;
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]
@@ -32,6 +33,9 @@ mod transcript;
 mod transfer;
 
 pub use error::{Damage, EncodeError, StoreError};
+pub use maintenance::{
+    Maintenance, MoveError, MoveStep, Moved, SessionCheck, check, check_rest, move_sessions,
+};
 pub use memory::MemoryStore;
 pub use postgres::{Migration, PostgresOptions, PostgresStore};
 pub use sealed::{MAX_SEALED_BYTES, SealError, SealKey};

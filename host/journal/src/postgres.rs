@@ -5,6 +5,7 @@ mod approvals;
 mod database;
 mod journal;
 mod lease;
+mod maintenance;
 mod read;
 mod schema;
 mod secrets;

@@ -1,8 +1,10 @@
 //! Tests: one suite for every store, and those of the files of SQLite.
 
+mod check;
 mod events;
 mod leases;
 mod memory;
+mod moving;
 mod sqlite;
 mod suite;
 

@@ -41,6 +41,8 @@ impl Database {
         &self,
         approvals: Vec<ProjectApproval>,
     ) -> Result<(), JournalError> {
+        // Without any, no statement would write, and a check of the store passes none.
+        self.check_writable().await?;
         let failed = self.failed("remember the approval");
         let mut client = self.client().await?;
         let tx = client.transaction().await.map_err(failed)?;

@@ -11,7 +11,7 @@ use deadpool_postgres::{
     RecyclingMethod, Runtime, TimeoutType, Timeouts,
 };
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::{runtime::Handle, time::timeout};
@@ -58,7 +58,7 @@ pub(super) struct Database {
     /// The key that seals secrets.
     pub(super) seal: Option<SealKey>,
     /// The key that signs continuations, once it is known.
-    pub(super) continuation_key: OnceLock<[u8; 32]>,
+    pub(super) continuation_key: Mutex<Option<[u8; 32]>>,
 }
 
 impl Database {
@@ -100,7 +100,7 @@ impl Database {
             leases: Leases::new(options.lease),
             runtime: Handle::current(),
             seal: options.seal.clone(),
-            continuation_key: OnceLock::new(),
+            continuation_key: Mutex::default(),
         }))
     }
 

@@ -4,7 +4,7 @@
 use super::database::Database;
 use crate::{error::StoreError, sealed::SealKey};
 use agent_host_engine::journal::JournalError;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// The name of the secret that signs continuations.
 pub(super) const CONTINUATION_KEY: &str = "continuation-key";
@@ -21,13 +21,19 @@ impl Database {
                 self.keep_secret(CONTINUATION_KEY, &key).await?
             }
         };
-        let _ = self.continuation_key.set(self.key(&key)?);
+        self.set_continuation_key(self.key(&key)?);
         Ok(())
+    }
+
+    fn set_continuation_key(&self, key: [u8; 32]) {
+        let known = self.continuation_key.lock();
+        *known.unwrap_or_else(PoisonError::into_inner) = Some(key);
     }
 
     /// Returns the key that signs continuations.
     pub(super) fn continuation_key(&self) -> Result<[u8; 32], JournalError> {
-        let key = self.continuation_key.get().copied();
+        let known = self.continuation_key.lock();
+        let key = *known.unwrap_or_else(PoisonError::into_inner);
         key.ok_or_else(|| JournalError::storage("the secrets of the database are still sealed"))
     }
 
@@ -89,7 +95,11 @@ impl Database {
             AND NOT EXISTS (SELECT 1 FROM sessions) AND NOT EXISTS (SELECT 1 FROM leases)
             RETURNING name";
         let replaced = self.read(statement, &[&CONTINUATION_KEY, &value]).await?;
-        Ok(!replaced.is_empty())
+        if replaced.is_empty() {
+            return Ok(false);
+        }
+        self.set_continuation_key(key);
+        Ok(true)
     }
 
     fn sealed(&self, name: &str, secret: &[u8]) -> Result<Vec<u8>, StoreError> {

@@ -1,8 +1,8 @@
 //! The suite that every store passes: it knows the trait alone.
 
-mod approvals;
+pub(super) mod approvals;
 mod copies;
-mod families;
+pub(super) mod families;
 mod journals;
 mod prune;
 mod reads;
@@ -139,7 +139,7 @@ async fn session_of(store: &dyn JournalStore, events: u64) -> (Arc<dyn Journal>,
 }
 
 /// Reads all durable records of a session.
-async fn read(
+pub(super) async fn read(
     store: &dyn JournalStore,
     session: SessionId,
 ) -> Result<Vec<EventRecord>, JournalError> {
