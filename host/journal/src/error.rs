@@ -12,6 +12,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 /// Names where a store keeps its data, for messages: a database file, or memory.
@@ -43,25 +44,25 @@ pub enum StoreError {
     },
     /// Every connection of this process is in use.
     #[error(
-        "cannot use the journal: all {connections} connections to the database were in use for {seconds} s; raise `connections` \
+        "cannot use the journal: all {connections} connections to the database were in use for {waited:?}; raise `connections` \
          of [store], and the server's `max_connections` with it"
     )]
     PoolExhausted {
         /// The most connections.
         connections: usize,
         /// How long one was waited for.
-        seconds: u64,
+        waited: Duration,
     },
     /// A server did not answer in time.
     #[error(
-        "cannot use the journal: {location} did not answer within {seconds} s; check the server, the address and the network, \
+        "cannot use the journal: {location} did not answer within {waited:?}; check the server, the address and the network, \
          then try again"
     )]
     NoAnswer {
         /// The server and the database.
         location: Arc<str>,
         /// How long it was waited for.
-        seconds: u64,
+        waited: Duration,
     },
     /// The connections could not be made ready.
     #[error("cannot use the journal: its connections cannot be set up ({0}); check [store]")]

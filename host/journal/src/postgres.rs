@@ -12,6 +12,8 @@ mod secrets;
 mod session;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::roles::of_role;
 mod thread;
 mod tls;
 mod write;
@@ -49,6 +51,8 @@ use write::Position;
 pub struct PostgresOptions {
     /// The most connections of this process.
     pub connections: usize,
+    /// The time to wait for a free connection, and for a server to answer.
+    pub connect_timeout: Duration,
     /// The time after which another host may claim the sessions of one that does not answer.
     pub lease: Duration,
     /// The sessions that are kept; the others are pruned in the background.
@@ -65,6 +69,7 @@ impl Default for PostgresOptions {
     fn default() -> Self {
         Self {
             connections: 8,
+            connect_timeout: Duration::from_secs(10),
             lease: Duration::from_secs(15),
             retention: Retention::default(),
             authorities: Arc::new(RootCertStore::empty()),

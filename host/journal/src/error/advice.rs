@@ -1,5 +1,8 @@
 //! The part of a message that says what a failure means and what to do.
 
+#[cfg(test)]
+mod tests;
+
 use rusqlite::ErrorCode;
 use rustls::CertificateError;
 use std::io;

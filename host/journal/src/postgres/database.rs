@@ -24,9 +24,6 @@ const SETTINGS: &str = "SET synchronous_commit = on;
     SET default_transaction_isolation = 'read committed';
     SET search_path = public, pg_temp";
 
-/// The time to wait for a free connection, and to make one.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// The locks of transactions, which every process names by these numbers.
 #[derive(Clone, Copy)]
 #[repr(i64)]
@@ -52,6 +49,7 @@ pub(super) struct Database {
     pool: Pool,
     config: Config,
     tls: MakeRustlsConnect,
+    connect_timeout: Duration,
     pub(super) location: Location,
     pub(super) leases: Leases,
     pub(super) runtime: Handle,
@@ -75,9 +73,9 @@ impl Database {
         };
         let manager = Manager::from_config(config.clone(), tls.clone(), manager);
         let timeouts = Timeouts {
-            wait: Some(CONNECT_TIMEOUT),
-            create: Some(CONNECT_TIMEOUT),
-            recycle: Some(CONNECT_TIMEOUT),
+            wait: Some(options.connect_timeout),
+            create: Some(options.connect_timeout),
+            recycle: Some(options.connect_timeout),
         };
         let settings = Hook::async_fn(|client, _| {
             Box::pin(async move {
@@ -96,6 +94,7 @@ impl Database {
             pool,
             config,
             tls,
+            connect_timeout: options.connect_timeout,
             location,
             leases: Leases::new(options.lease),
             runtime: Handle::current(),
@@ -129,8 +128,9 @@ impl Database {
 
     /// Opens a connection beside those of the store, with the same encryption, for a user that keeps
     /// it: one that listens. The second value drives it, and ends with it.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the user that listens"))]
     pub(super) async fn connect(&self) -> Result<(Client, Connection), StoreError> {
-        let connecting = timeout(CONNECT_TIMEOUT, self.config.connect(self.tls.clone()));
+        let connecting = timeout(self.connect_timeout, self.config.connect(self.tls.clone()));
         let connected = connecting.await.map_err(|_| self.no_answer())?;
         connected.map_err(self.failed("connect to the journal"))
     }
@@ -138,7 +138,7 @@ impl Database {
     fn no_answer(&self) -> StoreError {
         StoreError::NoAnswer {
             location: Arc::clone(&self.location),
-            seconds: CONNECT_TIMEOUT.as_secs(),
+            waited: self.connect_timeout,
         }
     }
 
@@ -150,7 +150,7 @@ impl Database {
             }
             PoolError::Timeout(TimeoutType::Wait) => StoreError::PoolExhausted {
                 connections: self.pool.status().max_size,
-                seconds: CONNECT_TIMEOUT.as_secs(),
+                waited: self.connect_timeout,
             },
             PoolError::Timeout(_) => self.no_answer(),
             error => StoreError::Pool(error.to_string()),

@@ -104,7 +104,11 @@ fn number(steps: &[&str]) -> i64 {
 /// makes, changes and drops nothing.
 pub(super) fn grants(role: &str) -> String {
     let role = format!("\"{}\"", role.replace('"', "\"\""));
-    let mut statements = vec![format!("GRANT USAGE ON SCHEMA public TO {role};")];
+    // Before version 15 of the server, everyone may make tables.
+    let mut statements = vec![
+        "REVOKE CREATE ON SCHEMA public FROM PUBLIC;".to_owned(),
+        format!("GRANT USAGE ON SCHEMA public TO {role};"),
+    ];
     for line in STEPS.iter().flat_map(|step| step.lines()) {
         let Some(rest) = line.strip_prefix("CREATE ") else {
             continue;
@@ -196,9 +200,9 @@ mod tests {
         });
         let grants = grants("a\"b");
         // And the schema.
-        assert_eq!(grants.lines().count(), made.count() + 1);
+        assert_eq!(grants.lines().count(), made.count() + 2);
         assert_eq!(
-            grants.lines().next(),
+            grants.lines().nth(1),
             Some("GRANT USAGE ON SCHEMA public TO \"a\"\"b\";")
         );
         assert!(!grants.contains("UPDATE ON public.secrets"), "{grants}");

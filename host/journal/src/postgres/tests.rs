@@ -1,5 +1,7 @@
 //! Tests of the edge to the server: encryption, secrets, roles.
 
+mod faults;
+pub(super) mod roles;
 mod secrets;
 mod tls;
 

@@ -11,6 +11,7 @@ mod transfer;
 use super::{input, record};
 use crate::{
     JournalStore, MemoryStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore,
+    postgres::of_role,
     postgres_server::database,
 };
 use agent_host_engine::journal::{Journal, JournalError};
@@ -41,12 +42,12 @@ impl Backend for SqliteBackend {
     }
 }
 
-/// The stores on PostgreSQL in one database.
+/// The stores on PostgreSQL in one database, by a role with the rights of a host alone.
 struct PostgresBackend(String);
 
 impl Backend for PostgresBackend {
     async fn make() -> Option<Self> {
-        database().map(Self)
+        Some(Self(of_role(&database()?, "suite").await))
     }
 
     async fn open(&self) -> Arc<dyn JournalStore> {
