@@ -76,7 +76,7 @@ pub use rule_flags::{RuleFlag, allowing_flag};
 pub use schema::config_schema;
 pub use session::SessionConfig;
 pub use starter::{STARTER, Setup};
-pub use store::{DatabaseAddress, StoreConfig};
+pub use store::{DatabaseAddress, StoreConfig, read_store_key};
 pub use telemetry::TelemetryConfig;
 pub use tools::{ComponentSource, ToolConfig};
 pub use units::{parse_bytes, parse_days, parse_seconds};

@@ -79,7 +79,7 @@ pub use run_states::{key_variable, run_states};
 pub use servers::ServerEntry;
 pub use skill::{READ_SKILL, SKILL_FILE, Skill, SkillError};
 pub use stats::{Figures, Since, Stats, StatsBy, StatsRow};
-pub use store::{open_store, project};
+pub use store::{Database, open_maintenance, open_store, parse_key, project};
 pub use tool_entry::{EditError, NewTool, with_component, with_tool, without_tool};
 pub use trust::{TrustError, TrustFile, Trusted};
 pub use trusted_file::read_secret;

@@ -1,41 +1,140 @@
 //! The store that a configuration names.
 
 use crate::{
-    config::{Config, StoreConfig},
+    config::{Config, ConfigError, StoreConfig},
     error::HostError,
 };
 use agent_host_journal::{
-    JournalStore, PostgresOptions, PostgresStore, Retention, SqliteOptions, SqliteStore,
+    JournalStore, Maintenance, PostgresOptions, PostgresStore, Retention, SealKey, SqliteOptions,
+    SqliteStore,
 };
-use secrecy::ExposeSecret as _;
-use std::sync::Arc;
+use secrecy::{ExposeSecret as _, SecretString};
+use std::{sync::Arc, time::Duration};
 
 /// Opens the store of a configuration. Sessions that exceed the retention are pruned in the background.
 ///
 /// # Errors
-/// As [`SqliteStore::open`] or [`PostgresStore::open`], or the address of the database cannot be
-/// read.
+/// As [`SqliteStore::open`] or [`PostgresStore::open`], or the address of the database, its key or its
+/// authorities cannot be read.
 pub async fn open_store(
     config: &Config,
     retention: Retention,
 ) -> Result<Arc<dyn JournalStore>, HostError> {
-    if let StoreConfig::Database(address) = &config.store {
-        let url = address.read().await?;
-        let options = PostgresOptions {
-            retention,
-            lease: config.hosts.lease,
-            ..PostgresOptions::default()
-        };
-        let store = PostgresStore::open(url.expose_secret(), options).await?;
-        return Ok(Arc::new(store));
+    if let Some(database) = Database::of(&config.store).await? {
+        let lease = config.hosts.lease;
+        return Ok(Arc::new(database.open(retention, lease).await?));
     }
+    Ok(Arc::new(open_state_dir(config, retention).await?))
+}
+
+/// Opens a store of a configuration for the operations of `agent-host store`: that of `[store]`, or
+/// another one in its place.
+///
+/// # Errors
+/// As for [`open_store`].
+pub async fn open_maintenance(
+    config: &Config,
+    store: &StoreConfig,
+) -> Result<Arc<dyn Maintenance>, HostError> {
+    if let Some(database) = Database::of(store).await? {
+        let lease = config.hosts.lease;
+        return Ok(Arc::new(database.open(Retention::default(), lease).await?));
+    }
+    let store = open_state_dir(config, Retention::default()).await?;
+    Ok(Arc::new(store))
+}
+
+async fn open_state_dir(config: &Config, retention: Retention) -> Result<SqliteStore, HostError> {
     let options = SqliteOptions {
         lock_timeout: config.session.lock_timeout,
         retention,
     };
-    Ok(Arc::new(
-        SqliteStore::open(&config.state_dir, options).await?,
-    ))
+    Ok(SqliteStore::open(&config.state_dir, options).await?)
+}
+
+/// The database of a configuration, with everything that opens it.
+#[derive(Debug)]
+pub struct Database {
+    url: SecretString,
+    options: PostgresOptions,
+}
+
+impl Database {
+    /// Reads the address, the key and the authorities; `None` for a store in the state directory.
+    ///
+    /// # Errors
+    /// One of them is not where it should be, or is none.
+    pub async fn of(store: &StoreConfig) -> Result<Option<Self>, HostError> {
+        let Some(address) = &store.database else {
+            return Ok(None);
+        };
+        let default = PostgresOptions::default();
+        let authorities = match &store.authorities {
+            None => agent_host_http_client::roots(),
+            Some(file) => {
+                let unread = |error: String| {
+                    let path = file.display();
+                    ConfigError::new(
+                        "store.ca",
+                        format!("`ca` of [store] cannot be used: {path}: {error}"),
+                        "name a file with the certificates of authorities in PEM",
+                    )
+                };
+                let pem = tokio::fs::read(file).await;
+                let pem = pem.map_err(|error| unread(error.to_string()))?;
+                agent_host_http_client::authorities(&pem)
+                    .map_err(|error| unread(error.to_string()))?
+            }
+        };
+        let seal = match store.key().await? {
+            None => None,
+            Some(key) => Some(parse_key(&key)?),
+        };
+        Ok(Some(Self {
+            url: address.read().await?,
+            options: PostgresOptions {
+                connections: store.connections.unwrap_or(default.connections),
+                authorities,
+                seal,
+                ..default
+            },
+        }))
+    }
+
+    async fn open(self, retention: Retention, lease: Duration) -> Result<PostgresStore, HostError> {
+        let options = PostgresOptions {
+            retention,
+            lease,
+            ..self.options
+        };
+        Ok(PostgresStore::open(self.url.expose_secret(), options).await?)
+    }
+
+    /// Returns the address, with its password.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        self.url.expose_secret()
+    }
+
+    /// Returns the options, for [`PostgresStore`].
+    #[must_use]
+    pub fn options(self) -> PostgresOptions {
+        self.options
+    }
+}
+
+/// Parses a key of `[store]`.
+///
+/// # Errors
+/// It is none.
+pub fn parse_key(key: &SecretString) -> Result<SealKey, ConfigError> {
+    SealKey::parse(key.expose_secret()).map_err(|error| {
+        ConfigError::new(
+            "store.key",
+            format!("the key that seals the secrets in the database cannot be used: {error}"),
+            "give all hosts the same one",
+        )
+    })
 }
 
 /// Returns the name under which approvals are remembered for the project of a configuration: its file, or

@@ -10,6 +10,7 @@ mod serve;
 mod sessions;
 mod setup;
 mod stats;
+mod store;
 mod suggestion;
 mod workflow;
 
@@ -24,6 +25,7 @@ pub(crate) use serve::{ServeArgs, ServeCommand, TokenCommand};
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
 pub(crate) use setup::{ConfigCommand, ConfigCommandArgs, ConfigLayer, InitArgs, ModelsArgs};
 pub(crate) use stats::StatsArgs;
+pub(crate) use store::{StoreArgs, StoreCommand};
 pub(crate) use suggestion::{asks_for_json, suggestion};
 pub(crate) use workflow::{GraphFormat, WorkflowArgs, WorkflowCommand};
 
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// List sessions, show one with every step, go on with it, copy it, or remove it.
     Sessions(SessionsArgs),
+    /// Check the store of all sessions, move it, or prepare a database for hosts.
+    Store(StoreArgs),
     /// Show what all sessions used: tokens, cost and calls, by day, model, tool or agent.
     Stats(StatsArgs),
     /// Show what a session's calls asked, what hooks decided, what was denied, and the smallest grant

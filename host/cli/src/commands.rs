@@ -30,6 +30,7 @@ mod serve;
 mod sessions;
 mod show_prompt;
 mod stats;
+mod store;
 mod test;
 mod tool_list;
 mod trust;
@@ -68,6 +69,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Test(args) => test::test(args, terminal).await,
         Command::Inspect(args) => inspect::inspect(args, terminal).await,
         Command::Sessions(args) => sessions::sessions(args, terminal).await,
+        Command::Store(args) => store::store(args, terminal).await,
         Command::Stats(args) => stats::stats(args, terminal).await,
         Command::Explain(args) => explain::explain(args, terminal).await,
         Command::Undo(args) => undo::undo(args, terminal).await,

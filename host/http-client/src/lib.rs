@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 pub use proxy::{ProxySetting, is_loopback};
 pub use reachable::Reachable;
+pub use roots::{AuthorityError, authorities, roots};
 
 /// The `User-Agent` of requests that the host makes for itself, not for a tool.
 pub const USER_AGENT: &str = concat!("agent-host/", env!("CARGO_PKG_VERSION"));
@@ -39,7 +40,7 @@ pub fn tls_config() -> Result<ClientConfig, rustls::Error> {
     Ok(
         ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots::roots())
+            .with_root_certificates(roots())
             .with_no_client_auth(),
     )
 }

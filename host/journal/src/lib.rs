@@ -9,6 +9,7 @@ mod claim;
 mod copy;
 mod error;
 mod find;
+mod maintenance;
 mod memory;
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]
@@ -33,8 +34,11 @@ mod transcript;
 mod transfer;
 
 pub use error::{Damage, EncodeError, StoreError};
+pub use maintenance::{
+    Maintenance, MoveError, MoveStep, Moved, SessionCheck, check, check_rest, move_sessions,
+};
 pub use memory::MemoryStore;
-pub use postgres::{PostgresOptions, PostgresStore};
+pub use postgres::{Migration, PostgresOptions, PostgresStore};
 pub use sealed::{MAX_SEALED_BYTES, SealError, SealKey};
 pub use shared_runs::{
     CLAIMS_WITHOUT_PROGRESS, Claimant, ClaimedRun, HostId, HostLine, HostMessage, HostReport,

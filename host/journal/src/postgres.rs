@@ -5,16 +5,24 @@ mod approvals;
 mod database;
 mod journal;
 mod lease;
+mod maintenance;
 mod messages;
 mod read;
 mod runs;
+mod schema;
+mod secrets;
 mod session;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(crate) use tests::roles::of_role;
 mod thread;
+mod tls;
 mod write;
 
 use crate::{
-    error::StoreError,
     find::Wanted,
+    sealed::SealKey,
     shared_runs::SharedRuns,
     store::{
         JournalStore, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo, SessionName,
@@ -30,6 +38,8 @@ use agent_host_types::{
 use database::Database;
 use journal::PostgresJournal;
 use lease::Lease;
+use rustls::RootCertStore;
+pub use schema::Migration;
 use std::{
     fmt,
     io::{BufRead, Write},
@@ -40,22 +50,33 @@ use thread::StoreThread;
 use write::Position;
 
 /// The settings of a [`PostgresStore`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PostgresOptions {
     /// The most connections of this process.
     pub connections: usize,
+    /// The time to wait for a free connection, and for a server to answer.
+    pub connect_timeout: Duration,
     /// The time after which another host may claim the sessions of one that does not answer.
     pub lease: Duration,
     /// The sessions that are kept; the others are pruned in the background.
     pub retention: Retention,
+    /// The authorities that may sign the certificate of a server. The default has none, so that only
+    /// servers on this machine can be used.
+    pub authorities: Arc<RootCertStore>,
+    /// The key that seals the secrets in the database; without one, they are stored as they are, and
+    /// only a server on this machine can be used.
+    pub seal: Option<SealKey>,
 }
 
 impl Default for PostgresOptions {
     fn default() -> Self {
         Self {
             connections: 8,
+            connect_timeout: Duration::from_secs(10),
             lease: Duration::from_secs(15),
             retention: Retention::default(),
+            authorities: Arc::new(RootCertStore::empty()),
+            seal: None,
         }
     }
 }
@@ -69,22 +90,75 @@ pub struct PostgresStore {
 
 impl PostgresStore {
     /// Connects to a database, and makes the tables if it is empty. The address has the form
-    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`.
+    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. A server on another machine is spoken to by
+    /// TLS alone, and its certificate must have this name; one on this machine is with
+    /// `sslmode=require`.
     ///
     /// # Errors
-    /// The address is none, the server cannot be reached, or the tables have a version that this
-    /// program does not know.
+    /// The address is none, the server cannot be reached, takes no writes or has no certificate that
+    /// is trusted, the key does not open the secrets, or the tables have another version than this
+    /// program.
     pub async fn open(url: &str, options: PostgresOptions) -> Result<Self, JournalError> {
-        // The parser's error does not show the password.
-        let config = url.parse().map_err(StoreError::Url)?;
-        let thread = Arc::new(StoreThread::start()?);
+        let (url, thread) = (url.to_owned(), Arc::new(StoreThread::start()?));
         let opened = thread.run(async move {
-            let database = Database::open(config, options.connections, options.lease).await?;
+            let database = Database::open(&url, &options).await?;
             Database::prune_always(&database, options.retention);
             Ok(database)
         });
         let database = opened.await?;
         Ok(Self { database, thread })
+    }
+
+    /// Makes the tables of a database, or updates them to the version of this program.
+    ///
+    /// # Errors
+    /// As for [`Self::open`], the user may not do that, or the tables are of a newer program.
+    pub async fn migrate(url: &str, options: PostgresOptions) -> Result<Migration, JournalError> {
+        Self::once(url, options, |database| async move {
+            Ok(schema::migrate(&database).await?)
+        })
+        .await
+    }
+
+    /// Seals the secrets of a database by the key of the options. `from` is the key that they are
+    /// sealed with; without one, they are not. Returns their number.
+    ///
+    /// # Errors
+    /// As for [`Self::open`]; then nothing is changed.
+    pub async fn rekey(
+        url: &str,
+        options: PostgresOptions,
+        from: Option<SealKey>,
+    ) -> Result<usize, JournalError> {
+        Self::once(url, options, |database| async move {
+            Ok(database.rekey(from.as_ref()).await?)
+        })
+        .await
+    }
+
+    /// Returns the statements that grant a role what a host needs, to be run by the owner of the
+    /// tables.
+    #[must_use]
+    pub fn grants(role: &str) -> String {
+        schema::grants(role)
+    }
+
+    /// Runs one operation on a database that takes writes.
+    async fn once<T: Send + 'static, F>(
+        url: &str,
+        options: PostgresOptions,
+        operation: impl FnOnce(Arc<Database>) -> F + Send + 'static,
+    ) -> Result<T, JournalError>
+    where
+        F: Future<Output = Result<T, JournalError>> + Send + 'static,
+    {
+        let (url, thread) = (url.to_owned(), StoreThread::start()?);
+        let ran = thread.run(async move {
+            let database = Database::new(&url, &options)?;
+            database.check_writable().await?;
+            operation(database).await
+        });
+        ran.await
     }
 
     /// Runs an operation behind what dropped journals had queued.
@@ -238,6 +312,6 @@ impl JournalStore for PostgresStore {
     }
 
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {
-        self.run(|database| async move { database.continuation_key().await })
+        self.run(|database| async move { database.continuation_key() })
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod database;
 mod journal;
 mod key;
 mod lock;
+mod maintenance;
 mod names;
 mod prune;
 mod read;

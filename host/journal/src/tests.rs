@@ -1,15 +1,18 @@
 //! Tests: one suite for every store, and those of the files of SQLite.
 
+mod check;
 mod events;
 mod leases;
 mod memory;
+mod moving;
 mod shared_runs;
 mod sqlite;
 mod suite;
 
 use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::event::EventRecord;
-use events::{accounting, ended, every_event, input, record, two_turns};
+use events::{accounting, ended, every_event, two_turns};
+pub(crate) use events::{input, record};
 
 /// Reads all records of a claimed session.
 async fn records_of(journal: &dyn Journal) -> Result<Vec<EventRecord>, JournalError> {

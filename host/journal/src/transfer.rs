@@ -73,6 +73,9 @@ pub enum ImportAs {
     /// As it is, with what waits in it and was approved in it: for a file from a host that the
     /// operator trusts, on which the session does not continue.
     Moved,
+    /// As it is, with all that it waits for: as [`Self::Moved`], and the key that signs continuations
+    /// moves along, without which a host does not find the sessions of agents that run.
+    MovedWithKey,
 }
 
 /// The line of an event.
@@ -222,6 +225,10 @@ pub(crate) fn import(
             (new, SessionCopy::new(header.session, new))
         }
         ImportAs::Moved => (header.session, SessionCopy::moved(header.session)),
+        ImportAs::MovedWithKey => (
+            header.session,
+            SessionCopy::moved(header.session).with_key(),
+        ),
     };
     let mut copies = Copies::default();
     sink.begin(into)?;

@@ -20,22 +20,39 @@ use tempfile::TempDir;
 /// The user and group `nobody`: the server refuses to run as root.
 const NOBODY: u32 = 65534;
 
+/// The port of a server that is set no other.
+const PORT: u16 = 5432;
+
 /// Makes the files, runs the server until standard input closes, and removes the files. What is
 /// durable is not tested here, so nothing waits for the disk.
 const RUN: &str = r#"
-"$1/initdb" --pgdata="$2/data" --no-sync --auth=trust --username=host >"$2/log" 2>&1 || exit 1
-"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c max_connections=400 \
-    >>"$2/log" 2>&1 </dev/null &
+programs=$1
+directory=$2
+shift 2
+"$programs/initdb" --pgdata="$directory/data" --no-sync --auth=trust --username=host \
+    >"$directory/log" 2>&1 || exit 1
+"$programs/postgres" -D "$directory/data" -k "$directory" -c listen_addresses= -c fsync=off \
+    -c max_connections=400 "$@" >>"$directory/log" 2>&1 </dev/null &
 read -r _
 kill -QUIT $!
 wait
-rm -r "$2"
+rm -r "$directory"
 "#;
 
-/// A running server. Its standard input closes with this process.
-struct Server {
+/// A running server. Its standard input closes with this value.
+pub struct Server {
     directory: PathBuf,
     _process: Child,
+}
+
+impl Server {
+    /// Makes a database, and returns its address on the server's socket, which has the number of the
+    /// port.
+    pub fn database(&self, name: &str, port: u16) -> String {
+        create(&self.directory, name, port);
+        let directory = self.directory.display();
+        format!("host={directory} port={port} user=host dbname={name}")
+    }
 }
 
 /// Returns the directory of the programs, the newest one.
@@ -45,7 +62,13 @@ fn programs() -> Option<PathBuf> {
     directories.filter(|bin| bin.join("initdb").exists()).max()
 }
 
-fn start() -> Option<Server> {
+/// Returns the user and the group of the server, where that is not this process's.
+pub fn server_user() -> Option<u32> {
+    rustix::process::getuid().is_root().then_some(NOBODY)
+}
+
+/// Starts a server with these settings beside the usual ones; `None` where PostgreSQL is not installed.
+pub fn start(settings: &[String]) -> Option<Server> {
     let Some(programs) = programs() else {
         let why = "there is no PostgreSQL; `apt-get install postgresql`";
         let is_required = env::var_os("AGENT_HOST_INTEROP").is_some_and(|set| set == "1");
@@ -57,7 +80,7 @@ fn start() -> Option<Server> {
     // Removed by the child, when this process has ended.
     let directory = TempDir::with_prefix("agent-host-postgres-").unwrap().keep();
     let mut command = Command::new("sh");
-    if rustix::process::getuid().is_root() {
+    if server_user().is_some() {
         chown(&directory, Some(NOBODY), Some(NOBODY)).unwrap();
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
         command = Command::new("setpriv");
@@ -72,6 +95,7 @@ fn start() -> Option<Server> {
     let process = command
         .args(["-c", RUN, "sh"])
         .args([&programs, &directory])
+        .args(settings.iter().flat_map(|setting| ["-c", setting]))
         .stdin(Stdio::piped())
         .current_dir("/")
         .spawn()
@@ -83,7 +107,7 @@ fn start() -> Option<Server> {
 }
 
 /// Makes a database as soon as the server listens.
-fn create(directory: &Path, name: &str) {
+fn create(directory: &Path, name: &str, port: u16) {
     let programs = programs().unwrap();
     for _ in 0..600 {
         let made = Command::new(programs.join("createdb"))
@@ -95,6 +119,7 @@ fn create(directory: &Path, name: &str) {
                 "--host",
             ])
             .arg(directory)
+            .args(["--port", &port.to_string()])
             .arg(name)
             .output()
             .unwrap();
@@ -111,11 +136,7 @@ fn create(directory: &Path, name: &str) {
 pub fn database() -> Option<String> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
-    let Server { directory, .. } = SERVER.get_or_init(start).as_ref()?;
+    let server = SERVER.get_or_init(|| start(&[])).as_ref()?;
     let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    create(directory, &name);
-    Some(format!(
-        "host={} user=host dbname={name}",
-        directory.display()
-    ))
+    Some(server.database(&name, PORT))
 }

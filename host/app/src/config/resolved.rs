@@ -203,9 +203,7 @@ impl Config {
                 .iter()
                 .filter_map(|skill| skill.directory.clone()),
         );
-        if let StoreConfig::Database(address) = &self.store {
-            paths.extend(address.file().map(Path::to_owned));
-        }
+        paths.extend(self.store.files().map(Path::to_owned));
         paths.extend(self.registries.files());
         let components = self.tools.iter().filter_map(|tool| tool.source.file());
         let hooks = self.hooks.iter().filter_map(|hook| hook.source.file());

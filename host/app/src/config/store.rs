@@ -1,7 +1,7 @@
 //! `[store]`: where sessions are kept.
 
 use super::{
-    ConfigError,
+    ConfigError, Environment,
     paths::Scope,
     problem::config_error,
     source::{Purpose, Source},
@@ -9,10 +9,13 @@ use super::{
 use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The beginnings of an address that is written in the configuration.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// The most connections of a host that can be configured.
+const MAX_CONNECTIONS: usize = 1000;
 
 /// `[store]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,16 +23,25 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 pub(super) struct RawStore {
     /// The address of a database of PostgreSQL, or its source as in `api-key`.
     pub(super) url: Option<String>,
+    /// The file with the certificates of the authorities that may sign that of the server, in PEM;
+    /// without it, those of the machine may.
+    pub(super) ca: Option<PathBuf>,
+    /// The source of the key that seals the secrets in the database, as in `api-key`.
+    pub(super) key: Option<String>,
+    /// The most connections of a host to the database.
+    pub(super) connections: Option<usize>,
 }
 
-/// The store as it is configured. The address is not read yet.
+/// The store as it is configured. The address and the key are not read yet.
 #[derive(Clone, Debug, Default)]
-pub enum StoreConfig {
-    /// A file in the state directory.
-    #[default]
-    StateDir,
-    /// A database.
-    Database(DatabaseAddress),
+pub struct StoreConfig {
+    /// The database; none for a file in the state directory.
+    pub database: Option<DatabaseAddress>,
+    /// The file with the authorities of the server's certificate.
+    pub authorities: Option<PathBuf>,
+    /// The most connections.
+    pub connections: Option<usize>,
+    key: Option<Source>,
 }
 
 /// The address of a database.
@@ -55,8 +67,8 @@ impl DatabaseAddress {
         }
     }
 
-    /// Returns the file with the address, which no guest may see.
-    pub(super) fn file(&self) -> Option<&Path> {
+    /// Returns the file with the address.
+    fn file(&self) -> Option<&Path> {
         match &self.0 {
             Address::Literal(_) => None,
             Address::Source(source) => source.file(),
@@ -64,11 +76,95 @@ impl DatabaseAddress {
     }
 }
 
+impl StoreConfig {
+    /// Returns another database with the authorities, the key and the connections of this one.
+    ///
+    /// # Errors
+    /// The text is neither an address without a password nor the source of one.
+    pub fn elsewhere(&self, url: &str, environment: &Environment) -> Result<Self, ConfigError> {
+        Ok(Self {
+            database: Some(address(url.to_owned(), command_line(environment))?),
+            ..self.clone()
+        })
+    }
+
+    /// Reads the key that seals secrets.
+    ///
+    /// # Errors
+    /// It is not where it should be.
+    pub async fn key(&self) -> Result<Option<SecretString>, ConfigError> {
+        match &self.key {
+            Some(source) => source.read().await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the files with secrets, which no guest may see.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        let address = self.database.as_ref().and_then(DatabaseAddress::file);
+        address
+            .into_iter()
+            .chain(self.key.as_ref().and_then(Source::file))
+    }
+}
+
+/// Reads a key that the command line names as a configuration would: `env:NAME`, `file:PATH` or
+/// `cmd:COMMAND`.
+///
+/// # Errors
+/// The text is no source, or the key is not there.
+pub async fn read_store_key(
+    text: &str,
+    environment: &Environment,
+) -> Result<SecretString, ConfigError> {
+    key(text, command_line(environment))?.read().await
+}
+
+/// The scope of what the command line names.
+fn command_line(environment: &Environment) -> Scope<'_> {
+    Scope {
+        base: &environment.cwd,
+        environment,
+    }
+}
+
 /// Resolves `[store]`.
 pub(super) fn resolve(raw: RawStore, scope: Scope<'_>) -> Result<StoreConfig, ConfigError> {
-    let Some(text) = raw.url else {
-        return Ok(StoreConfig::StateDir);
+    let RawStore {
+        url,
+        ca,
+        key: sealed,
+        connections,
+    } = raw;
+    if let Some(count) = connections
+        && !(1..=MAX_CONNECTIONS).contains(&count)
+    {
+        return Err(config_error!(
+            "store.connections",
+            "`connections` in [store] is {count}",
+            "set it to 1 to {MAX_CONNECTIONS}, or leave it out"
+        )
+        .with_value(count));
+    }
+    let file = |path: PathBuf| scope.resolve_path("store.ca", &path.to_string_lossy());
+    Ok(StoreConfig {
+        database: url.map(|url| address(url, scope)).transpose()?,
+        authorities: ca.map(file).transpose()?,
+        connections,
+        key: sealed.map(|text| key(&text, scope)).transpose()?,
+    })
+}
+
+fn key(text: &str, scope: Scope<'_>) -> Result<Source, ConfigError> {
+    let purpose = Purpose {
+        what: "the key that seals the secrets in the database".to_owned(),
+        setting: "key",
+        of: "of [store]".to_owned(),
     };
+    Source::parse(text, "store.key", purpose, scope)
+}
+
+fn address(text: String, scope: Scope<'_>) -> Result<DatabaseAddress, ConfigError> {
     let Some(rest) = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme)) else {
         let purpose = Purpose {
             what: "the address of the database".to_owned(),
@@ -76,9 +172,7 @@ pub(super) fn resolve(raw: RawStore, scope: Scope<'_>) -> Result<StoreConfig, Co
             of: "of [store]".to_owned(),
         };
         let source = Source::parse(&text, "store.url", purpose, scope)?;
-        return Ok(StoreConfig::Database(DatabaseAddress(Address::Source(
-            source,
-        ))));
+        return Ok(DatabaseAddress(Address::Source(source)));
     };
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
@@ -90,7 +184,5 @@ pub(super) fn resolve(raw: RawStore, scope: Scope<'_>) -> Result<StoreConfig, Co
             "write `env:NAME`, `file:PATH` or `cmd:COMMAND` for the whole address"
         ));
     }
-    Ok(StoreConfig::Database(DatabaseAddress(Address::Literal(
-        text,
-    ))))
+    Ok(DatabaseAddress(Address::Literal(text)))
 }

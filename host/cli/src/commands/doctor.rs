@@ -9,8 +9,7 @@ use crate::{
 };
 use agent_host_app::{
     CheckedModel, Config, HookConfig, HookEntry, HostError, ModelAnswer, OnHookError, Overrides,
-    Registry, Role, ServerEntry, Skill, StoreConfig, check_models, check_rules, open_store,
-    project,
+    Registry, Role, ServerEntry, Skill, check_models, check_rules, open_store, project,
 };
 use agent_host_engine::policy::{NameGlob, RuleDecision};
 use agent_host_journal::Retention;
@@ -130,9 +129,9 @@ async fn state(config: &Config) -> Finding {
         let store = open_store(config, Retention::default()).await?;
         Ok::<_, HostError>(store.list().await?)
     };
-    let place = match &config.store {
-        StoreConfig::StateDir => config.state_dir.display().to_string(),
-        StoreConfig::Database(_) => "the database of [store]".to_owned(),
+    let place = match &config.store.database {
+        None => config.state_dir.display().to_string(),
+        Some(_) => "the database of [store]".to_owned(),
     };
     let described = sessions
         .await

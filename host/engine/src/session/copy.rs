@@ -41,6 +41,8 @@ pub struct SessionCopy {
     /// The copy of the session that started this one; none for a session that is found by no call.
     below: Option<CopiedSession>,
     keeps_authority: bool,
+    /// Whether the host finds the sessions of agents that it waits for, which it names with its key.
+    has_key: bool,
     state: SessionState,
     next_seq: u64,
     blobs: HashSet<Digest>,
@@ -53,6 +55,7 @@ pub struct CopiedSession {
     from: SessionId,
     into: SessionId,
     keeps_authority: bool,
+    has_key: bool,
 }
 
 impl SessionCopy {
@@ -66,6 +69,7 @@ impl SessionCopy {
             by: None,
             below: None,
             keeps_authority: false,
+            has_key: false,
             state: SessionState::default(),
             next_seq: 0,
             blobs: HashSet::new(),
@@ -80,6 +84,7 @@ impl SessionCopy {
         Self {
             below: Some(parent),
             keeps_authority: parent.keeps_authority,
+            has_key: parent.has_key,
             ..Self::new(from, into)
         }
     }
@@ -97,6 +102,16 @@ impl SessionCopy {
         Self {
             keeps_authority: true,
             ..Self::new(session, session)
+        }
+    }
+
+    /// Keeps what waits for agents and nodes as well. The key that signs continuations must move with
+    /// the session: their ids are made with it.
+    #[must_use]
+    pub fn with_key(self) -> Self {
+        Self {
+            has_key: true,
+            ..self
         }
     }
 
@@ -153,6 +168,7 @@ impl SessionCopy {
             from: self.from,
             into: self.into,
             keeps_authority: self.keeps_authority,
+            has_key: self.has_key,
         }
     }
 
@@ -183,8 +199,9 @@ impl SessionCopy {
         };
         if self.keeps_authority {
             let waits = |entry: &BatchCall| entry.is_spawned && entry.result.is_none();
-            let is_bound =
+            let waits =
                 self.state.batch().iter().any(waits) || self.state.open_workflow().is_some();
+            let is_bound = waits && !self.has_key;
             return match is_bound {
                 true => Err(JournalError::corrupt(format!(
                     "session {}: {BOUND}",

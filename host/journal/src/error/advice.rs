@@ -1,8 +1,15 @@
 //! The part of a message that says what a failure means and what to do.
 
+#[cfg(test)]
+mod tests;
+
 use rusqlite::ErrorCode;
+use rustls::CertificateError;
 use std::io;
 use tokio_postgres::error::SqlState;
+
+/// The library's words for a server that refuses to encrypt a connection. It has no code for that.
+const NO_TLS: &str = "server does not support TLS";
 
 /// True if an error of SQLite means that the file is not what this program wrote. An error without a
 /// code is one of conversion: a column holds what was never stored in it.
@@ -48,13 +55,24 @@ pub(super) fn sqlite_advice(file: &str, error: &rusqlite::Error) -> String {
 /// Returns what an error of PostgreSQL means and what to do about it.
 pub(super) fn postgres_advice(location: &str, error: &tokio_postgres::Error) -> String {
     let Some(code) = error.code() else {
-        return format!(
-            "{location} cannot be reached ({}); check the server and the network, then try again",
-            chain(error)
-        );
+        return tls_advice(location, error).unwrap_or_else(|| {
+            format!(
+                "{location} cannot be reached ({}); check the server and the network, then try again",
+                chain(error)
+            )
+        });
     };
+    code_advice(location, code, &said(error))
+}
+
+/// Returns the server's own words of an error, fit for a message.
+pub(super) fn said(error: &tokio_postgres::Error) -> String {
     let said = error.as_db_error().map_or("", |error| error.message());
-    let said = said.escape_debug();
+    said.escape_debug().to_string()
+}
+
+/// Returns what a code of the server means and what to do about it.
+fn code_advice(location: &str, code: &SqlState, said: &str) -> String {
     match *code {
         SqlState::READ_ONLY_SQL_TRANSACTION => format!(
             "{location} is a standby and takes no writes ({said}); give the address of the primary"
@@ -73,13 +91,59 @@ pub(super) fn postgres_advice(location: &str, error: &tokio_postgres::Error) -> 
             "{location} has no free connection ({said}); lower `connections` of [store], or raise the server's `max_connections`"
         ),
         SqlState::INSUFFICIENT_PRIVILEGE => format!(
-            "the user of {location} may not do that ({said}); grant it the tables of the journal"
+            "the user of {location} may not do that ({said}); grant it what `agent-host store grants ROLE` prints"
+        ),
+        SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => format!(
+            "{location} refused the user ({said}); check the name and the password of `url` in [store], and the server's \
+             `pg_hba.conf`"
         ),
         _ => format!(
             "{location} failed with the code {} ({said}); see the server's log",
             code.code()
         ),
     }
+}
+
+/// Returns what a failure of the encryption means and what to do about it; `None` for any other failure.
+fn tls_advice(location: &str, error: &tokio_postgres::Error) -> Option<String> {
+    let cause = std::error::Error::source(error)?;
+    if cause.to_string() == NO_TLS {
+        return Some(format!(
+            "{location} does not encrypt its connections, and nothing was sent to it; set `ssl = on` there, with a certificate for \
+             its name"
+        ));
+    }
+    let inner = cause.downcast_ref::<io::Error>()?.get_ref()?;
+    let error = inner.downcast_ref::<rustls::Error>()?;
+    let rustls::Error::InvalidCertificate(fault) = error else {
+        return Some(format!(
+            "{location} cannot be spoken to by TLS ({}); see the server's log",
+            error.to_string().escape_debug()
+        ));
+    };
+    Some(match fault {
+        CertificateError::UnknownIssuer => format!(
+            "the certificate of {location} is of an authority that is not trusted here; give the authority's certificate as `ca` of \
+             [store]"
+        ),
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            format!(
+                "the certificate of {location} is for another name ({}); give the address by a name that is in it, or have one made \
+                 for this name",
+                fault.to_string().escape_debug()
+            )
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => format!(
+            "the certificate of {location} has expired; renew it, or set this machine's clock"
+        ),
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            format!("the certificate of {location} is not valid yet; set this machine's clock")
+        }
+        fault => format!(
+            "the certificate of {location} cannot be verified ({}); have the server use one that an authority made for its name",
+            fault.to_string().escape_debug()
+        ),
+    })
 }
 
 /// Joins an error with its causes: the library's own text does not name them.

@@ -1,4 +1,4 @@
-//! The approvals of projects, and the key that signs continuations.
+//! The approvals of projects.
 
 use super::{
     database::{Database, Lock, lock},
@@ -12,9 +12,6 @@ use agent_host_engine::journal::JournalError;
 use agent_host_types::id::json_digest;
 use serde_json::json;
 use std::sync::Arc;
-
-/// The name of the secret that signs continuations.
-const CONTINUATION_KEY: &str = "continuation-key";
 
 /// Returns the key of an approval: a digest of its project and its rule.
 fn key(approval: &ProjectApproval) -> String {
@@ -44,6 +41,8 @@ impl Database {
         &self,
         approvals: Vec<ProjectApproval>,
     ) -> Result<(), JournalError> {
+        // Without any, no statement would write, and a check of the store passes none.
+        self.check_writable().await?;
         let failed = self.failed("remember the approval");
         let mut client = self.client().await?;
         let tx = client.transaction().await.map_err(failed)?;
@@ -76,21 +75,5 @@ impl Database {
         let ids: Vec<String> = approvals.iter().map(key).collect();
         let statement = "DELETE FROM approvals WHERE id = ANY ($1)";
         Ok(self.read(statement, &[&ids]).await.map(drop)?)
-    }
-
-    /// Returns the key that signs continuations; the first process that asks makes it.
-    pub(super) async fn continuation_key(&self) -> Result<[u8; 32], JournalError> {
-        let mut key = [0_u8; 32];
-        getrandom::fill(&mut key).map_err(JournalError::storage)?;
-        let statement = "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-        self.read(statement, &[&CONTINUATION_KEY, &key.as_slice()])
-            .await?;
-        let query = "SELECT value FROM secrets WHERE name = $1";
-        let rows = self.read(query, &[&CONTINUATION_KEY]).await?;
-        let value: &[u8] = rows.first().map_or(&[], |row| row.get(0));
-        value.try_into().map_err(|_| {
-            let location = &self.location;
-            JournalError::corrupt(format!("the key for continuations in {location} is no key"))
-        })
     }
 }

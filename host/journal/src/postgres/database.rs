@@ -1,29 +1,29 @@
-//! The connections to the server, its tables, and what its errors mean.
+//! The connections to the server, and what its errors mean.
 
-use super::{lease::Leases, messages};
+use super::{PostgresOptions, lease::Leases, messages, schema, tls};
 use crate::{
     error::{Location, StoreError},
+    sealed::SealKey,
     shared_runs::{HostId, HostMessage},
 };
 use agent_host_engine::journal::JournalError;
 use deadpool_postgres::{
     GenericClient, Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError,
-    RecyclingMethod, Runtime, Timeouts,
+    RecyclingMethod, Runtime, TimeoutType, Timeouts,
 };
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 use tokio::{runtime::Handle, sync::broadcast, time::timeout};
-use tokio_postgres::{
-    Client, Config, Connection, NoTls, Socket, config::Host, tls::NoTlsStream, types::ToSql,
-};
+use tokio_postgres::{Client, Config, Socket, config::Host, tls::MakeTlsConnect, types::ToSql};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// The version of the tables. A newer one is refused.
-const SCHEMA_VERSION: i64 = 1;
-
-/// The tables.
-const TABLES: &str = include_str!("schema.sql");
-
-/// The time to wait for a free connection, and to make one.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The settings of every connection. What a barrier says is durable must be so, whatever the default of
+/// the server is; and no table of a connection or of another schema stands in the place of ours.
+const SETTINGS: &str = "SET synchronous_commit = on;
+    SET default_transaction_isolation = 'read committed';
+    SET search_path = public, pg_temp";
 
 /// The locks of transactions, which every process names by these numbers.
 #[derive(Clone, Copy)]
@@ -38,6 +38,10 @@ pub(super) enum Lock {
     Names = 0x6167_6e74_0003,
 }
 
+/// The future that drives a connection of its own, and receives its notifications.
+pub(super) type Connection =
+    tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
+
 /// The parameters of a statement.
 pub(super) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
@@ -45,107 +49,114 @@ pub(super) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 pub(super) struct Database {
     pool: Pool,
     config: Config,
+    tls: MakeRustlsConnect,
+    connect_timeout: Duration,
     pub(super) location: Location,
     pub(super) leases: Leases,
     pub(super) runtime: Handle,
     /// The messages of other hosts.
     pub(super) messages: broadcast::Sender<HostMessage>,
+    /// The key that seals secrets.
+    pub(super) seal: Option<SealKey>,
+    /// The key that signs continuations, once it is known.
+    pub(super) continuation_key: Mutex<Option<[u8; 32]>>,
 }
 
 impl Database {
-    /// Connects, and makes the tables in an empty database. Runs on the thread of the store.
-    pub(super) async fn open(
-        config: Config,
-        connections: usize,
-        lease: Duration,
-    ) -> Result<Arc<Self>, StoreError> {
+    /// Makes the connections of a store; none is opened yet. Runs on the thread of the store.
+    pub(super) fn new(url: &str, options: &PostgresOptions) -> Result<Arc<Self>, StoreError> {
+        let config = tls::config(url)?;
         let location = location(&config);
-        let mut addresses = config.get_hostaddrs().iter();
-        if !config.get_hosts().iter().all(is_on_this_machine) || !addresses.all(IpAddr::is_loopback)
-        {
-            return Err(StoreError::Unencrypted(location));
+        let tls = tls::connector(&options.authorities, &config)?;
+        if options.seal.is_none() && !tls::is_on_this_machine(&config) {
+            return Err(StoreError::SealRequired(location));
         }
         let manager = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
-        let manager = Manager::from_config(config.clone(), NoTls, manager);
+        let manager = Manager::from_config(config.clone(), tls.clone(), manager);
         let timeouts = Timeouts {
-            wait: Some(CONNECT_TIMEOUT),
-            create: Some(CONNECT_TIMEOUT),
-            recycle: Some(CONNECT_TIMEOUT),
+            wait: Some(options.connect_timeout),
+            create: Some(options.connect_timeout),
+            recycle: Some(options.connect_timeout),
         };
-        // What a barrier says is durable must be so, whatever the server's default is.
-        let durable = Hook::async_fn(|client, _| {
+        let settings = Hook::async_fn(|client, _| {
             Box::pin(async move {
-                let settings = "SET synchronous_commit = on; SET default_transaction_isolation = 'read committed'; SET search_path = public";
-                client
-                    .batch_execute(settings)
-                    .await
-                    .map_err(HookError::Backend)
+                let set = client.batch_execute(SETTINGS).await;
+                set.map_err(HookError::Backend)
             })
         });
         let pool = Pool::builder(manager)
-            .max_size(connections)
+            .max_size(options.connections)
             .timeouts(timeouts)
             .runtime(Runtime::Tokio1)
-            .post_create(durable)
+            .post_create(settings)
             .build()
             .map_err(|error| StoreError::Pool(error.to_string()))?;
-        let database = Arc::new(Self {
+        Ok(Arc::new(Self {
             pool,
             config,
+            tls,
+            connect_timeout: options.connect_timeout,
             location,
-            leases: Leases::new(new_host_id()?, lease),
+            leases: Leases::new(new_host_id()?, options.lease),
             runtime: Handle::current(),
             messages: messages::received(),
-        });
-        database.make_tables().await?;
+            seal: options.seal.clone(),
+            continuation_key: Mutex::default(),
+        }))
+    }
+
+    /// Connects, makes the tables in an empty database, and unseals its secrets.
+    pub(super) async fn open(
+        url: &str,
+        options: &PostgresOptions,
+    ) -> Result<Arc<Self>, JournalError> {
+        let database = Self::new(url, options)?;
+        database.check_writable().await?;
+        schema::ensure(&database).await?;
+        database.unseal().await?;
         Leases::keep(&database);
         Self::receive(&database);
         Ok(database)
     }
 
-    async fn make_tables(&self) -> Result<(), StoreError> {
-        let mut client = self.client().await?;
-        let failed = self.failed("open the journal");
-        let tx = client.transaction().await.map_err(failed)?;
-        lock(&tx, Lock::Tables).await.map_err(failed)?;
-        let known = tx
-            .query_one("SELECT to_regclass('meta') IS NOT NULL", &[])
-            .await
-            .map_err(failed)?;
-        if !known.get::<_, bool>(0) {
-            tx.batch_execute(TABLES).await.map_err(failed)?;
-            tx.execute("INSERT INTO meta VALUES ($1)", &[&SCHEMA_VERSION])
-                .await
-                .map_err(failed)?;
+    /// Refuses a server that takes no writes: a standby.
+    pub(super) async fn check_writable(&self) -> Result<(), StoreError> {
+        let query = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on'";
+        let rows = self.read(query, &[]).await?;
+        match rows.first().is_some_and(|row| row.get(0)) {
+            true => Err(StoreError::ReadOnly(Arc::clone(&self.location))),
+            false => Ok(()),
         }
-        let found = tx.query_one("SELECT max(format_version) FROM meta", &[]);
-        let found: Option<i64> = found.await.map_err(failed)?.get(0);
-        let found = found.unwrap_or_default();
-        if found != SCHEMA_VERSION {
-            return Err(StoreError::SchemaVersion {
-                location: Arc::clone(&self.location),
-                found,
-                known: SCHEMA_VERSION,
-            });
-        }
-        tx.commit().await.map_err(failed)
     }
 
-    /// Makes a connection besides those of the pool.
-    pub(super) async fn connect(
-        &self,
-    ) -> Result<(Client, Connection<Socket, NoTlsStream>), StoreError> {
-        let connected = timeout(CONNECT_TIMEOUT, self.config.connect(NoTls)).await;
-        let connected = connected.map_err(|error| StoreError::Pool(error.to_string()))?;
+    /// Opens a connection beside those of the store, with the same encryption, for a user that keeps
+    /// it: one that listens. The second value drives it, and ends with it.
+    pub(super) async fn connect(&self) -> Result<(Client, Connection), StoreError> {
+        let connecting = timeout(self.connect_timeout, self.config.connect(self.tls.clone()));
+        let connected = connecting.await.map_err(|_| self.no_answer())?;
         connected.map_err(self.failed("connect to the journal"))
+    }
+
+    fn no_answer(&self) -> StoreError {
+        StoreError::NoAnswer {
+            location: Arc::clone(&self.location),
+            waited: self.connect_timeout,
+        }
     }
 
     /// Returns a connection; it goes back when it is dropped.
     pub(super) async fn client(&self) -> Result<Object, StoreError> {
         self.pool.get().await.map_err(|error| match error {
-            PoolError::Backend(source) => self.failed("connect to the journal")(source),
+            PoolError::Backend(source) | PoolError::PostCreateHook(HookError::Backend(source)) => {
+                self.failed("connect to the journal")(source)
+            }
+            PoolError::Timeout(TimeoutType::Wait) => StoreError::PoolExhausted {
+                connections: self.pool.status().max_size,
+                waited: self.connect_timeout,
+            },
+            PoolError::Timeout(_) => self.no_answer(),
             error => StoreError::Pool(error.to_string()),
         })
     }
@@ -218,19 +229,8 @@ pub(super) async fn lock_shared(
         .map(drop)
 }
 
-/// Whether a server is reached without a network.
-fn is_on_this_machine(host: &Host) -> bool {
-    match host {
-        Host::Unix(_) => true,
-        Host::Tcp(name) => {
-            let address = name.parse::<IpAddr>();
-            address.map_or(name == "localhost", |address| address.is_loopback())
-        }
-    }
-}
-
 /// Names the server and the database, without the user and the password.
-fn location(config: &Config) -> Location {
+pub(super) fn location(config: &Config) -> Location {
     let host = config.get_hosts().first();
     let host = host.map_or_else(String::new, |host| match host {
         Host::Tcp(name) => name.clone(),

@@ -125,7 +125,10 @@ impl Database {
     }
 
     /// Claims a session and those of its agents, or none of them.
-    async fn claim_family(&self, session: SessionId) -> Result<Vec<Lease>, JournalError> {
+    pub(super) async fn claim_family(
+        &self,
+        session: SessionId,
+    ) -> Result<Vec<Lease>, JournalError> {
         let mut family = vec![session];
         family.extend(self.descendants(session).await?);
         let mut leases = Vec::with_capacity(family.len());
@@ -144,7 +147,7 @@ impl Database {
     }
 
     /// Removes claimed sessions with their claims, and the blobs to which no other session refers.
-    async fn remove(&self, leases: &[Lease]) -> Result<(), JournalError> {
+    pub(super) async fn remove(&self, leases: &[Lease]) -> Result<(), JournalError> {
         let failed = self.failed("write the journal");
         let sessions: Vec<String> = leases
             .iter()

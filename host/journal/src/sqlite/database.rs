@@ -118,6 +118,11 @@ impl Database {
         key::read_or_make(&self.shared.dir.key)
     }
 
+    /// The file of the key of continuations.
+    pub(super) fn key_file(&self) -> &Path {
+        &self.shared.dir.key
+    }
+
     pub(crate) fn create(&self, session: SessionId) -> Result<SqliteJournal, JournalError> {
         let lock = self.claim_new(session)?;
         Ok(SqliteJournal::new(session, Arc::clone(&self.shared), lock))

@@ -7,6 +7,7 @@ use agent_host_engine::journal::JournalError;
 use rustix::fs::FlockOperation;
 use std::{
     io::{Read as _, Write as _},
+    os::unix::fs::FileExt as _,
     path::Path,
 };
 
@@ -42,4 +43,15 @@ pub(crate) fn read_or_make(path: &Path) -> Result<[u8; KEY_BYTES], JournalError>
         }
         .into()
     })
+}
+
+/// Puts another key into the place of the one that there is. It has the same size, so that a crash
+/// leaves one of the two.
+pub(crate) fn replace(path: &Path, key: [u8; KEY_BYTES]) -> Result<(), JournalError> {
+    let failed = |error| StoreError::io(path, "write the key of continuations", error);
+    let file = open_private(path).map_err(failed)?;
+    rustix::fs::flock(&file, FlockOperation::LockExclusive)
+        .map_err(|error| failed(error.into()))?;
+    let written = file.write_all_at(&key, 0).and_then(|()| file.sync_all());
+    Ok(written.map_err(failed)?)
 }

@@ -6,6 +6,7 @@
 //! before that finds it gone and opens the next one.
 
 mod mark;
+pub(crate) mod moving;
 
 pub(crate) use mark::{Mark, all as marks};
 
@@ -34,11 +35,20 @@ pub(crate) struct SessionLock {
 }
 
 impl SessionLock {
-    /// Takes the lock.
+    /// Takes the lock of a session that does not move to another store.
     ///
     /// # Errors
     /// [`JournalError::Locked`] names the owner.
     pub(crate) fn take(locks: &Path, session: SessionId) -> Result<Self, JournalError> {
+        let lock = Self::take_moving(locks, session)?;
+        match moving::owner(locks, session)? {
+            None => Ok(lock),
+            owner => Err(JournalError::Locked { session, owner }),
+        }
+    }
+
+    /// Takes the lock of a session that may be on its way to another store.
+    pub(crate) fn take_moving(locks: &Path, session: SessionId) -> Result<Self, JournalError> {
         let path = path(locks, session);
         let failed = |error| StoreError::io(&path, "lock the session with", error);
         loop {

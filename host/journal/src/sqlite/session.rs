@@ -117,7 +117,7 @@ impl SessionSink for NewSessions<'_> {
 
 impl Database {
     /// Runs the operation in one transaction, which is rolled back if it fails.
-    fn transact<T>(
+    pub(super) fn transact<T>(
         &self,
         operation: impl FnOnce(&Transaction<'_>) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {

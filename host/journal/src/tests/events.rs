@@ -19,7 +19,7 @@ use agent_host_types::{
 };
 use serde_json::json;
 
-pub(super) fn record(session: SessionId, seq: u64, event: Event) -> EventRecord {
+pub(crate) fn record(session: SessionId, seq: u64, event: Event) -> EventRecord {
     EventRecord {
         v: EVENT_VERSION,
         session,
@@ -29,7 +29,7 @@ pub(super) fn record(session: SessionId, seq: u64, event: Event) -> EventRecord 
     }
 }
 
-pub(super) fn input(text: &str) -> Event {
+pub(crate) fn input(text: &str) -> Event {
     Event::InputReceived {
         message: Message::text(Role::User, text),
         by: None,

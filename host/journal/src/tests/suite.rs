@@ -1,8 +1,8 @@
 //! The suite that every store passes: it knows the trait alone.
 
-mod approvals;
+pub(super) mod approvals;
 mod copies;
-mod families;
+pub(super) mod families;
 mod journals;
 mod prune;
 mod reads;
@@ -11,7 +11,7 @@ mod transfer;
 use super::{input, record};
 use crate::{
     JournalStore, MemoryStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore,
-    postgres_server::database,
+    postgres::of_role, postgres_server::database,
 };
 use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::{event::EventRecord, id::SessionId};
@@ -41,12 +41,12 @@ impl Backend for SqliteBackend {
     }
 }
 
-/// The stores on PostgreSQL in one database.
+/// The stores on PostgreSQL in one database, by a role with the rights of a host alone.
 struct PostgresBackend(String);
 
 impl Backend for PostgresBackend {
     async fn make() -> Option<Self> {
-        database().map(Self)
+        Some(Self(of_role(&database()?, "suite").await))
     }
 
     async fn open(&self) -> Arc<dyn JournalStore> {
@@ -139,7 +139,7 @@ async fn session_of(store: &dyn JournalStore, events: u64) -> (Arc<dyn Journal>,
 }
 
 /// Reads all durable records of a session.
-async fn read(
+pub(super) async fn read(
     store: &dyn JournalStore,
     session: SessionId,
 ) -> Result<Vec<EventRecord>, JournalError> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 /// The keys of paths. `*` is an element of a list, or any key of a table.
-const PATHS: [&[&str]; 15] = [
+const PATHS: [&[&str]; 16] = [
     &["state-dir"],
     &["cache-dir"],
     &["instructions", "*"],
@@ -21,13 +21,14 @@ const PATHS: [&[&str]; 15] = [
     &["agent", "*", "grants", "dir", "*", "host"],
     &["publisher", "*", "keys", "*"],
     &["hosts", "shared-directories", "*"],
+    &["store", "ca"],
 ];
 
 /// The keys of models, which may be files.
 const MODELS: [&[&str]; 3] = [&["model"], &["fallback", "*"], &["agent", "*", "model"]];
 
 /// The keys of sources, which may be files: `file:PATH`.
-const SOURCES: [&[&str]; 11] = [
+const SOURCES: [&[&str]; 12] = [
     &["*", "api-key"],
     &["*", "headers", "*"],
     &["provider", "*", "api-key"],
@@ -39,6 +40,7 @@ const SOURCES: [&[&str]; 11] = [
     &["secret", "*", "from"],
     &["network", "proxy"],
     &["store", "url"],
+    &["store", "key"],
 ];
 
 /// The keys of MCP servers that are programs, and of the directory that they run in.

@@ -102,9 +102,24 @@ impl Review<'_> {
     }
 
     pub(super) fn store(&mut self, raw: &RawStore) {
-        let RawStore { url } = raw;
+        let RawStore {
+            url,
+            ca,
+            key,
+            connections,
+        } = raw;
         if let Some(url) = url {
             self.demand(format!("keeps sessions in the database {}", quoted(url)));
+        }
+        if let Some(file) = ca {
+            let file = quoted(&file.to_string_lossy());
+            self.demand(format!("trusts a database by the authorities in {file}"));
+        }
+        if let Some(key) = key {
+            self.demand(format!("seals secrets with the key from {}", quoted(key)));
+        }
+        if let Some(count) = connections {
+            self.demand(format!("opens up to {count} connections to the database"));
         }
     }
 

@@ -8,7 +8,7 @@ use agent_host_types::{
 };
 use pretty_assertions::assert_eq;
 
-fn approval(project: &str, tool: &str, session: SessionId) -> ProjectApproval {
+pub(in crate::tests) fn approval(project: &str, tool: &str, session: SessionId) -> ProjectApproval {
     ProjectApproval {
         project: project.to_owned(),
         rule: ApprovalRule {

@@ -24,7 +24,7 @@ fn call() -> CallId {
     CallId("call_0".to_owned())
 }
 
-fn started(parent: Option<SessionId>) -> Event {
+pub(in crate::tests) fn started(parent: Option<SessionId>) -> Event {
     Event::SessionStarted {
         program: "test".to_owned(),
         system: None,
@@ -37,7 +37,7 @@ fn started(parent: Option<SessionId>) -> Event {
     }
 }
 
-fn spawned(session: SessionId) -> Event {
+pub(in crate::tests) fn spawned(session: SessionId) -> Event {
     Event::AgentSpawned {
         call_id: call(),
         session,
@@ -46,7 +46,7 @@ fn spawned(session: SessionId) -> Event {
     }
 }
 
-fn replied() -> Event {
+pub(in crate::tests) fn replied() -> Event {
     let call = ToolCall::parse(call(), "agent_helper".to_owned(), "{}".to_owned());
     Event::ModelReplied {
         turn: 1,
@@ -88,7 +88,7 @@ fn settled(child: SessionId, file: &Blob) -> Event {
     }
 }
 
-async fn store_all(
+pub(in crate::tests) async fn store_all(
     store: &dyn JournalStore,
     session: SessionId,
     events: Vec<Event>,
@@ -103,7 +103,7 @@ async fn store_all(
 }
 
 /// Stores a session, that of its agent and that of the agent's agent, which has the file.
-async fn family(store: &dyn JournalStore, file: &Blob) -> [SessionId; 3] {
+pub(in crate::tests) async fn family(store: &dyn JournalStore, file: &Blob) -> [SessionId; 3] {
     let ids @ [parent, child, grandchild] = [
         SessionId::new(),
         SessionId::from_hash([7; 32]),

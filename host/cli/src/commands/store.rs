@@ -1,0 +1,214 @@
+//! `agent-host store`: the care of the store as a whole.
+
+use super::configure;
+use crate::{
+    args::{StoreArgs, StoreCommand},
+    exit::{Exit, Failure},
+    terminal::{Terminal, escape_line},
+};
+use agent_host_app::{
+    Config, Database, Environment, Overrides, StoreConfig, config::read_store_key,
+    open_maintenance, parse_key,
+};
+use agent_host_journal::{
+    Maintenance, MoveStep, Moved, PostgresStore, SessionCheck, check, check_rest, move_sessions,
+};
+use serde_json::json;
+use std::ops::ControlFlow;
+
+/// The name of the store in the state directory, for `--to`.
+const STATE_DIR: &str = "state-dir";
+
+/// The longest name of a role, in bytes, as PostgreSQL has it.
+const MAX_ROLE_BYTES: usize = 63;
+
+pub(super) async fn store(args: StoreArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    if let StoreCommand::Grants { role } = &args.command {
+        return grants(role, terminal);
+    }
+    let config = configure(args.config, Overrides::default())?;
+    match args.command {
+        StoreCommand::Migrate => migrate(&config, terminal).await,
+        StoreCommand::Grants { role } => grants(&role, terminal),
+        StoreCommand::Check { json } => {
+            let store = open_maintenance(&config, &config.store).await?;
+            check_store(store.as_ref(), json, terminal).await
+        }
+        StoreCommand::Move { to, json } => move_store(&config, &to, json, terminal).await,
+        StoreCommand::Rekey { from } => rekey(&config, from.as_deref(), terminal).await,
+    }
+}
+
+fn grants(role: &str, terminal: &Terminal) -> Result<Exit, Failure> {
+    if role.is_empty() || role.len() > MAX_ROLE_BYTES || role.contains(char::is_control) {
+        return Err(Failure::usage(format!(
+            "`{}` is no name of a role; give one of up to {MAX_ROLE_BYTES} bytes",
+            escape_line(role)
+        )));
+    }
+    terminal.println(&PostgresStore::grants(role));
+    Ok(Exit::Done)
+}
+
+/// Returns the database of the configuration.
+async fn database(config: &Config) -> Result<Database, Failure> {
+    let database = Database::of(&config.store).await?;
+    database.ok_or_else(|| {
+        Failure::usage("[store] names no database; set `url` in it, or leave this to the state directory, which needs no care")
+    })
+}
+
+async fn migrate(config: &Config, terminal: &Terminal) -> Result<Exit, Failure> {
+    let database = database(config).await?;
+    let url = database.url().to_owned();
+    let done = PostgresStore::migrate(&url, database.options()).await?;
+    terminal.note(&match (done.from, done.to) {
+        (0, to) => format!("The tables are made: version {to}."),
+        (from, to) if from == to => format!("The tables have version {to} already."),
+        (from, to) => format!("The tables are updated from version {from} to {to}."),
+    });
+    Ok(Exit::Done)
+}
+
+async fn rekey(config: &Config, from: Option<&str>, terminal: &Terminal) -> Result<Exit, Failure> {
+    let from = match from {
+        None => None,
+        Some(text) => {
+            let key = read_store_key(text, &Environment::from_process()?).await?;
+            Some(parse_key(&key)?)
+        }
+    };
+    let database = database(config).await?;
+    let url = database.url().to_owned();
+    let options = database.options();
+    let how = match options.seal {
+        Some(_) => "are sealed with the key of [store]",
+        None => "are not sealed any more, since [store] has no key",
+    };
+    let count = PostgresStore::rekey(&url, options, from).await?;
+    terminal.note(&format!(
+        "{count} secrets {how}. Hosts that run go on; start them anew with the same [store]."
+    ));
+    Ok(Exit::Done)
+}
+
+async fn check_store(
+    store: &dyn Maintenance,
+    as_json: bool,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    let (mut sessions, mut events, mut blobs, mut faults) = (0_u64, 0, 0, 0);
+    let each = |session: SessionCheck| {
+        sessions += 1;
+        events += session.events;
+        blobs += session.blobs;
+        faults += session.faults.len();
+        if as_json {
+            terminal.println_as(true, || json!(session), String::new);
+        } else {
+            print_faults(&session.faults, terminal);
+        }
+    };
+    check(store.as_store(), each).await?;
+    let rest = check_rest(store).await?;
+    faults += rest.len();
+    if as_json {
+        terminal.println_as(true, || json!({ "faults": rest }), String::new);
+    } else {
+        print_faults(&rest, terminal);
+    }
+    match faults {
+        0 => {
+            terminal.note(&format!(
+                "Nothing is missing or changed: {sessions} sessions, {events} events, {blobs} blobs."
+            ));
+            Ok(Exit::Done)
+        }
+        faults => Err(Failure::failed(format!(
+            "{faults} faults in {sessions} sessions with {events} events; restore what is damaged from a backup"
+        ))),
+    }
+}
+
+fn print_faults(faults: &[String], terminal: &Terminal) {
+    for fault in faults {
+        terminal.println(&escape_line(fault));
+    }
+}
+
+async fn move_store(
+    config: &Config,
+    to: &str,
+    as_json: bool,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    let target = match to {
+        STATE_DIR => StoreConfig::default(),
+        url => config.store.elsewhere(url, &Environment::from_process()?)?,
+    };
+    let from = open_maintenance(config, &config.store).await?;
+    let other = open_maintenance(config, &target).await?;
+    // Every step is durable when it is told; nothing here decides to stop.
+    let mut each = |_: MoveStep| ControlFlow::Continue(());
+    let moved = move_sessions(from.as_ref(), other.as_ref(), &mut each)
+        .await
+        .map_err(Failure::failed)?;
+    report(&moved, as_json, terminal);
+    match moved.kept.len() {
+        0 => Ok(Exit::Done),
+        kept => Err(Failure::failed(format!(
+            "{kept} sessions stay where they are; see to what keeps them, and run the same command again"
+        ))),
+    }
+}
+
+fn report(moved: &Moved, as_json: bool, terminal: &Terminal) {
+    let kept = moved.kept.iter();
+    if as_json {
+        let kept: Vec<_> = kept
+            .map(|(session, why)| json!({ "session": session, "reason": why.to_string() }))
+            .collect();
+        let unnamed = moved.unnamed.iter();
+        let unnamed: Vec<_> = unnamed
+            .map(|(session, name)| json!({ "session": session, "name": name }))
+            .collect();
+        let document = || {
+            json!({
+                "sessions": moved.sessions,
+                "agents": moved.agents,
+                "approvals": moved.approvals,
+                "kept": kept,
+                "unnamed": unnamed,
+                "without_undo": moved.without_undo,
+                "continuation_key": moved.has_key,
+            })
+        };
+        terminal.println_as(true, document, String::new);
+        return;
+    }
+    for (session, why) in kept {
+        terminal.println(&escape_line(&format!("{session} stays: {why}")));
+    }
+    for (session, name) in &moved.unnamed {
+        terminal.println(&escape_line(&format!(
+            "{session} has no name any more: another session of its directory is `{name}`"
+        )));
+    }
+    if !moved.without_undo.is_empty() {
+        terminal.note(&format!(
+            "What {} sessions kept for `undo` was on this machine, and is gone.",
+            moved.without_undo.len()
+        ));
+    }
+    if !moved.has_key {
+        terminal.note(
+            "The other store had sessions, and keeps its own key: requests that wait there are asked anew.",
+        );
+    }
+    terminal.note(&format!(
+        "{} sessions moved, with {} of agents and {} approvals of projects.",
+        moved.sessions.len(),
+        moved.agents,
+        moved.approvals
+    ));
+}

@@ -1,0 +1,211 @@
+//! The versions of the tables. Each version but the first is a step from the one before: forward only,
+//! under a lock, and all of them or nothing.
+
+use super::database::{Database, Lock, lock};
+use crate::error::StoreError;
+use deadpool_postgres::Transaction;
+use std::sync::Arc;
+use tokio_postgres::error::SqlState;
+
+/// The steps; the tables have version `n` after `n` of them. A step that others have run is never
+/// changed.
+const STEPS: [&str; 1] = [include_str!("schema.sql")];
+
+/// What [`super::PostgresStore::migrate`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Migration {
+    /// The version of the tables before; 0 for none.
+    pub from: i64,
+    /// The version of the tables now.
+    pub to: i64,
+}
+
+/// Makes the tables in an empty database, and checks that they have the version of this program. Hosts
+/// of older versions may run, so only [`migrate`] changes what exists.
+pub(super) async fn ensure(database: &Database) -> Result<(), StoreError> {
+    let failed = database.failed("open the journal");
+    let (found, known) = {
+        let mut client = database.client().await?;
+        let tx = client.transaction().await.map_err(failed)?;
+        (version(&tx).await.map_err(failed)?, number(&STEPS))
+    };
+    let location = || Arc::clone(&database.location);
+    match found {
+        0 => migrate(database).await.map(drop),
+        found if found == known => Ok(()),
+        found if found < known => Err(StoreError::SchemaOlder {
+            location: location(),
+            found,
+            known,
+        }),
+        found => Err(StoreError::SchemaVersion {
+            location: location(),
+            found,
+            known,
+        }),
+    }
+}
+
+/// Makes or updates the tables.
+pub(super) async fn migrate(database: &Database) -> Result<Migration, StoreError> {
+    apply(database, &STEPS).await
+}
+
+async fn apply(database: &Database, steps: &[&str]) -> Result<Migration, StoreError> {
+    let failed = database.failed("make the tables of the journal");
+    let refused = |error: tokio_postgres::Error| match error.code() {
+        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => StoreError::SchemaRights {
+            location: Arc::clone(&database.location),
+            source: error,
+        },
+        _ => failed(error),
+    };
+    let mut client = database.client().await?;
+    let tx = client.transaction().await.map_err(failed)?;
+    lock(&tx, Lock::Tables).await.map_err(failed)?;
+    let (from, to) = (version(&tx).await.map_err(failed)?, number(steps));
+    if from > to {
+        return Err(StoreError::SchemaVersion {
+            location: Arc::clone(&database.location),
+            found: from,
+            known: to,
+        });
+    }
+    let done = usize::try_from(from).unwrap_or_default();
+    for step in steps.iter().skip(done) {
+        tx.batch_execute(step).await.map_err(refused)?;
+    }
+    if from == 0 {
+        let made = "INSERT INTO meta VALUES ($1)";
+        tx.execute(made, &[&to]).await.map_err(refused)?;
+    } else if from < to {
+        let updated = "UPDATE meta SET format_version = $1";
+        tx.execute(updated, &[&to]).await.map_err(refused)?;
+    }
+    tx.commit().await.map_err(failed)?;
+    Ok(Migration { from, to })
+}
+
+/// Reads the version of the tables; 0 if there are none.
+async fn version(tx: &Transaction<'_>) -> Result<i64, tokio_postgres::Error> {
+    let exists = "SELECT to_regclass('public.meta') IS NOT NULL";
+    if !tx.query_one(exists, &[]).await?.get::<_, bool>(0) {
+        return Ok(0);
+    }
+    let query = "SELECT coalesce(max(format_version), 0) FROM meta";
+    Ok(tx.query_one(query, &[]).await?.get(0))
+}
+
+fn number(steps: &[&str]) -> i64 {
+    i64::try_from(steps.len()).unwrap_or(i64::MAX)
+}
+
+/// Returns the statements that give a role what a host needs and no more: it reads and writes rows, and
+/// makes, changes and drops nothing.
+pub(super) fn grants(role: &str) -> String {
+    let role = format!("\"{}\"", role.replace('"', "\"\""));
+    // Before version 15 of the server, everyone may make tables.
+    let mut statements = vec![
+        "REVOKE CREATE ON SCHEMA public FROM PUBLIC;".to_owned(),
+        format!("GRANT USAGE ON SCHEMA public TO {role};"),
+    ];
+    for line in STEPS.iter().flat_map(|step| step.lines()) {
+        let Some(rest) = line.strip_prefix("CREATE ") else {
+            continue;
+        };
+        let Some((kind, rest)) = rest.split_once(' ') else {
+            continue;
+        };
+        let name = rest.split([' ', '(', ';']).next().unwrap_or_default();
+        let rights = match (kind, name) {
+            ("SEQUENCE", _) => "USAGE ON SEQUENCE",
+            ("TABLE", "meta") => "SELECT ON",
+            // A host that could change the stored key could have its own accepted.
+            ("TABLE", "secrets") => "SELECT, INSERT ON",
+            ("TABLE", "events" | "blobs" | "approvals" | "blob_references") => {
+                "SELECT, INSERT, DELETE ON"
+            }
+            ("TABLE", _) => "SELECT, INSERT, UPDATE, DELETE ON",
+            _ => continue,
+        };
+        statements.push(format!("GRANT {rights} public.{name} TO {role};"));
+    }
+    statements.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{apply, grants, number};
+    use crate::{
+        PostgresOptions,
+        error::StoreError,
+        postgres::{database::Database, schema::STEPS},
+        postgres_server::database,
+    };
+    use pretty_assertions::assert_eq;
+
+    #[tokio::test]
+    async fn steps_run_once_in_order_and_never_back() {
+        let Some(url) = database() else { return };
+        let store = Database::new(&url, &PostgresOptions::default()).unwrap();
+        let [tables] = STEPS;
+        let all = [
+            tables,
+            "CREATE TABLE second (a BIGINT)",
+            "ALTER TABLE second RENAME COLUMN a TO b",
+        ];
+        let mut done = Vec::new();
+        for count in [1, 1, 3, 3] {
+            let migration = apply(&store, &all[..count]).await.unwrap();
+            done.push((migration.from, migration.to));
+        }
+        assert_eq!(done, [(0, 1), (1, 1), (1, 3), (3, 3)]);
+        store.read("SELECT b FROM second", &[]).await.unwrap();
+        let newer = apply(&store, &all[..2]).await.unwrap_err();
+        let StoreError::SchemaVersion {
+            found: 3, known: 2, ..
+        } = newer
+        else {
+            panic!("{newer}");
+        };
+        // A step that fails takes the ones before it back.
+        let broken = ["", "", "", "CREATE TABLE fourth (a BIGINT)", "SELECT 1 / 0"];
+        apply(&store, &broken).await.unwrap_err();
+        let fourth = "SELECT to_regclass('fourth') IS NULL AND max(format_version) = 3 FROM meta";
+        assert!(store.read(fourth, &[]).await.unwrap()[0].get::<_, bool>(0));
+    }
+
+    #[tokio::test]
+    async fn version_that_this_program_does_not_have_is_refused() {
+        let Some(url) = database() else { return };
+        let options = PostgresOptions::default();
+        drop(Database::open(&url, &options).await.unwrap());
+        for (version, expected) in [
+            (2, "has format 2 and this program knows format 1"),
+            (-1, "has format -1 and this program needs format 1"),
+        ] {
+            let store = Database::new(&url, &options).unwrap();
+            let changed = "UPDATE meta SET format_version = $1";
+            store.read(changed, &[&i64::from(version)]).await.unwrap();
+            let refused = Database::open(&url, &options).await.err().unwrap();
+            assert!(refused.to_string().contains(expected), "{refused}");
+        }
+    }
+
+    #[test]
+    fn grants_name_every_table_and_sequence() {
+        let all = STEPS.iter().flat_map(|step| step.lines());
+        let made = all.filter(|line| {
+            line.starts_with("CREATE TABLE ") || line.starts_with("CREATE SEQUENCE ")
+        });
+        let grants = grants("a\"b");
+        // And the schema.
+        assert_eq!(grants.lines().count(), made.count() + 2);
+        assert_eq!(
+            grants.lines().nth(1),
+            Some("GRANT USAGE ON SCHEMA public TO \"a\"\"b\";")
+        );
+        assert!(!grants.contains("UPDATE ON public.secrets"), "{grants}");
+        assert_eq!(number(&STEPS), 1);
+    }
+}

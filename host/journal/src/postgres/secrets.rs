@@ -1,0 +1,135 @@
+//! The secrets in the database, which is the one thing of it that confers authority: sealed with a key
+//! that is kept elsewhere, so that a copy of the database alone gives none.
+
+use super::database::Database;
+use crate::{error::StoreError, sealed::SealKey};
+use agent_host_engine::journal::JournalError;
+use std::sync::{Arc, PoisonError};
+
+/// The name of the secret that signs continuations.
+pub(super) const CONTINUATION_KEY: &str = "continuation-key";
+
+impl Database {
+    /// Reads the key that signs continuations, or makes it; the first process that asks does. Only a
+    /// host with the right key gets beyond this, and nothing that is stored changes.
+    pub(super) async fn unseal(&self) -> Result<(), JournalError> {
+        let key = match self.secret(CONTINUATION_KEY).await? {
+            Some(key) => key,
+            None => {
+                let mut key = [0_u8; 32];
+                getrandom::fill(&mut key).map_err(JournalError::storage)?;
+                self.keep_secret(CONTINUATION_KEY, &key).await?
+            }
+        };
+        self.set_continuation_key(self.key(&key)?);
+        Ok(())
+    }
+
+    fn set_continuation_key(&self, key: [u8; 32]) {
+        let known = self.continuation_key.lock();
+        *known.unwrap_or_else(PoisonError::into_inner) = Some(key);
+    }
+
+    /// Returns the key that signs continuations.
+    pub(super) fn continuation_key(&self) -> Result<[u8; 32], JournalError> {
+        let known = self.continuation_key.lock();
+        let key = *known.unwrap_or_else(PoisonError::into_inner);
+        key.ok_or_else(|| JournalError::storage("the secrets of the database are still sealed"))
+    }
+
+    fn key(&self, secret: &[u8]) -> Result<[u8; 32], StoreError> {
+        let location = || Arc::clone(&self.location);
+        secret
+            .try_into()
+            .map_err(|_| StoreError::SecretForm(location()))
+    }
+
+    /// Reads a secret.
+    pub(super) async fn secret(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let query = "SELECT value FROM secrets WHERE name = $1";
+        let rows = self.read(query, &[&name]).await?;
+        let value = rows.first().map(|row| row.get::<_, Vec<u8>>(0));
+        value
+            .map(|value| self.opened(name, &value, self.seal.as_ref()))
+            .transpose()
+    }
+
+    /// Stores a secret unless there is one of this name, and returns the one that is stored.
+    pub(super) async fn keep_secret(
+        &self,
+        name: &str,
+        secret: &[u8],
+    ) -> Result<Vec<u8>, StoreError> {
+        let value = self.sealed(name, secret)?;
+        let statement = "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+        self.read(statement, &[&name, &value]).await?;
+        let stored = self.secret(name).await?;
+        stored.ok_or_else(|| StoreError::SecretForm(Arc::clone(&self.location)))
+    }
+
+    /// Seals every secret anew: what another key has sealed, or none, by that of this store. Returns
+    /// their number.
+    pub(super) async fn rekey(&self, from: Option<&SealKey>) -> Result<usize, StoreError> {
+        let failed = self.failed("seal the secrets");
+        let mut client = self.client().await?;
+        let tx = client.transaction().await.map_err(failed)?;
+        let all = "SELECT name, value FROM secrets ORDER BY name FOR UPDATE";
+        let rows = tx.query(all, &[]).await.map_err(failed)?;
+        for row in &rows {
+            let (name, value): (&str, &[u8]) = (row.get(0), row.get(1));
+            let sealed = self.sealed(name, &self.opened(name, value, from)?)?;
+            let update = "UPDATE secrets SET value = $2 WHERE name = $1";
+            tx.execute(update, &[&name, &sealed])
+                .await
+                .map_err(failed)?;
+        }
+        tx.commit().await.map_err(failed)?;
+        Ok(rows.len())
+    }
+
+    /// Replaces the key that signs continuations, while no session of the database needs the one that
+    /// it has. False if one may.
+    pub(super) async fn adopt_continuation_key(&self, key: [u8; 32]) -> Result<bool, StoreError> {
+        let value = self.sealed(CONTINUATION_KEY, &key)?;
+        let statement = "UPDATE secrets SET value = $2 WHERE name = $1
+            AND NOT EXISTS (SELECT 1 FROM sessions) AND NOT EXISTS (SELECT 1 FROM leases)
+            RETURNING name";
+        let replaced = self.read(statement, &[&CONTINUATION_KEY, &value]).await?;
+        if replaced.is_empty() {
+            return Ok(false);
+        }
+        self.set_continuation_key(key);
+        Ok(true)
+    }
+
+    fn sealed(&self, name: &str, secret: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let Some(key) = &self.seal else {
+            return Ok(secret.to_vec());
+        };
+        let location = || Arc::clone(&self.location);
+        key.seal_secret(name, secret)
+            .map_err(|source| StoreError::Seal {
+                location: location(),
+                source,
+            })
+    }
+
+    /// Opens what is stored. A value that is not sealed is refused where one is expected: a store whose
+    /// key is configured takes none from the one who could write it.
+    fn opened(
+        &self,
+        name: &str,
+        value: &[u8],
+        key: Option<&SealKey>,
+    ) -> Result<Vec<u8>, StoreError> {
+        let location = Arc::clone(&self.location);
+        match (SealKey::is_sealed_secret(value), key) {
+            (false, None) => Ok(value.to_vec()),
+            (false, Some(_)) => Err(StoreError::NotSealed(location)),
+            (true, None) => Err(StoreError::SealMissing(location)),
+            (true, Some(key)) => key
+                .open_secret(name, value)
+                .map_err(|_| StoreError::SealWrong(location)),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The check of a store finds what an operator or a disk changed.
+
+use crate::{
+    Maintenance, PostgresOptions, PostgresStore, SessionCheck, SqliteOptions, SqliteStore, check,
+    check_rest,
+    postgres_server::database,
+    tests::{
+        input,
+        suite::families::{started, store_all},
+        two_turns,
+    },
+};
+use agent_host_types::{
+    id::{Digest, SessionId},
+    output::Blob,
+};
+use pretty_assertions::assert_eq;
+use std::sync::Arc;
+use tempfile::TempDir;
+use tokio_postgres::NoTls;
+
+const BLOBS: [&[u8]; 2] = [b"one", b"two"];
+
+/// A store, and who changes its tables past it.
+enum Place {
+    Sqlite(TempDir),
+    Postgres(String),
+}
+
+impl Place {
+    async fn open(&self) -> Arc<dyn Maintenance> {
+        match self {
+            Self::Sqlite(dir) => {
+                let store = SqliteStore::open(dir.path(), SqliteOptions::default());
+                Arc::new(store.await.unwrap())
+            }
+            Self::Postgres(url) => {
+                let store = PostgresStore::open(url, PostgresOptions::default());
+                Arc::new(store.await.unwrap())
+            }
+        }
+    }
+
+    async fn change(&self, statement: &str) {
+        match self {
+            Self::Sqlite(dir) => {
+                let db = rusqlite::Connection::open(dir.path().join("agent-host.db")).unwrap();
+                db.pragma_update(None, "foreign_keys", false).unwrap();
+                db.execute_batch(statement).unwrap();
+            }
+            Self::Postgres(url) => {
+                let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+                tokio::spawn(connection);
+                client.batch_execute(statement).await.unwrap();
+            }
+        }
+    }
+}
+
+async fn checked(store: &dyn Maintenance) -> (Vec<SessionCheck>, Vec<String>) {
+    let mut sessions = Vec::new();
+    check(store.as_store(), |session| sessions.push(session))
+        .await
+        .unwrap();
+    (sessions, check_rest(store).await.unwrap())
+}
+
+#[tokio::test]
+async fn damage_is_found_where_it_is() {
+    let mut places = vec![Place::Sqlite(TempDir::new().unwrap())];
+    places.extend(database().map(Place::Postgres));
+    for place in places {
+        let store = place.open().await;
+        let (turns, small) = (SessionId::new(), SessionId::new());
+        let [one, two] = BLOBS.map(|bytes| Blob::new(bytes.to_vec()));
+        let records = two_turns(turns, [&one, &two]);
+        let journal = store.create(turns).await.unwrap();
+        journal.append(&records, vec![one.clone(), two.clone()]);
+        journal.barrier().await.unwrap();
+        drop(journal);
+        store_all(
+            store.as_store(),
+            small,
+            vec![started(None), input("go")],
+            Vec::new(),
+        )
+        .await;
+        let whole = |session, events, blobs| SessionCheck {
+            session,
+            events,
+            blobs,
+            faults: Vec::new(),
+        };
+        let sessions = vec![whole(small, 2, 0), whole(turns, records.len() as u64, 2)];
+        assert_eq!(checked(&*store).await, (sessions, Vec::new()));
+        let gone = Digest::of(b"gone");
+        place
+            .change(&format!(
+                "INSERT INTO blobs SELECT '{gone}', bytes FROM blobs WHERE digest = '{}';
+                 UPDATE blobs SET bytes = (SELECT bytes FROM blobs AS b WHERE b.digest = '{gone}')
+                     WHERE digest = '{}';
+                 DELETE FROM events WHERE session = '{small}' AND seq = 0;
+                 INSERT INTO events SELECT 'stray', seq, at_ms, v, kind, json, digest FROM events
+                     WHERE session = '{turns}' AND seq = 0;",
+                two.digest, one.digest
+            ))
+            .await;
+        let (sessions, rest) = checked(&*store).await;
+        let faults: Vec<_> = sessions
+            .iter()
+            .map(|session| (session.session, session.faults.join("; ")))
+            .collect();
+        let [(first, gap), (second, changed)] = <[_; 2]>::try_from(faults).unwrap();
+        assert_eq!([first, second], [small, turns]);
+        assert!(
+            gap.contains("event 0 is missing (the next one is 1)"),
+            "{gap}"
+        );
+        let expected = format!("the bytes of blob {} in ", one.digest);
+        assert!(changed.starts_with(&expected), "{changed}");
+        let expected = [
+            format!("a blob to which no session refers: {gone}"),
+            "events of a session that does not exist: stray".to_owned(),
+            format!("a session with another number of events than it says: {small}"),
+        ];
+        assert_eq!(rest, expected);
+    }
+}
