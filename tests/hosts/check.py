@@ -16,7 +16,7 @@ def check(sql, accepted, counts):
     """Returns figures, and the problems as sentences. `accepted` has the sessions by the keys of their requests, `counts` the requests
     that arrived outside by their idempotency keys."""
     problems = []
-    sessions = {row["id"]: row for row in rows(sql, "SELECT id, events, outcome, parent FROM sessions")}
+    sessions = {row["id"]: row for row in rows(sql, "SELECT id, events, outcome, parent FROM sessions JOIN progress ON session = id")}
     events = collections.defaultdict(list)
     # Texts of events may have line ends only as escapes.
     for row in rows(sql, "SELECT session, seq, kind, json FROM events ORDER BY session, seq"):

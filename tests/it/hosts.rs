@@ -4,6 +4,7 @@ use agent_host_test_support::{
     TestEnv,
     api::{ApiServer, EventStream, ServerEvent},
     chat::{Answer, ChatServer},
+    http::Received,
     postgres::database,
     running::Running,
 };
@@ -11,8 +12,14 @@ use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::{
+    io::{BufReader, Write as _},
+    net::TcpListener,
     process::Command,
-    sync::mpsc::{self, Receiver, Sender},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, Receiver, Sender},
+    },
+    thread,
 };
 
 /// A directory whose hosts share a store, with more configuration.
@@ -157,25 +164,53 @@ fn run_of_a_host_that_ends_is_handed_over() {
     assert_eq!(model.requests().len(), 2);
 }
 
+/// A model whose one reply has further words until `is_told` is set.
+fn talking(is_told: &'static AtomicBool) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        Received::read(&mut BufReader::new(&stream)).unwrap();
+        let head =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut say = |delta: Value, reason: Value| {
+            let choice = json!({ "index": 0, "delta": delta, "finish_reason": reason });
+            let chunk = json!({ "choices": [choice] });
+            stream
+                .write_all(format!("data: {chunk}\n\n").as_bytes())
+                .unwrap();
+        };
+        while !is_told.load(Ordering::Acquire) {
+            say(json!({ "content": "word " }), Value::Null);
+            thread::yield_now();
+        }
+        say(json!({}), json!("stop"));
+        stream.write_all(b"data: [DONE]\n\n").unwrap();
+    });
+    base_url
+}
+
 /// The text of a reply reaches a reader at another host as it arrives.
 #[test]
 fn text_is_told_by_another_host() {
+    static IS_TOLD: AtomicBool = AtomicBool::new(false);
     let Some(url) = database() else { return };
     let env = directory(&url, "");
-    let (model, is_half, release) = held(vec![Answer::text("What a day.")], &[0, 1]);
+    let mut model = ChatServer::start(Vec::new());
+    model.base_url = talking(&IS_TOLD);
     let first = ApiServer::start(&env, &model, &[]);
     let second = ApiServer::start(&env, &model, &[]);
     let session = first.create("go");
-    is_half.recv().unwrap();
     let mut events = second.events(&session, None);
-    events.until("model-requested");
-    // It is watched once the other host knows it.
-    release.send(()).unwrap();
-    is_half.recv().unwrap();
-    let text = events.by_ref().find(|event| event.event == "live");
-    let text = text.unwrap().data;
-    assert_eq!(text["event"]["text"], "What a", "{text}");
-    release.send(()).unwrap();
+    let text = events.by_ref().find(|event| event.data["live"] == "text");
+    assert!(
+        text.unwrap().data["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("word ")
+    );
+    IS_TOLD.store(true, Ordering::Release);
     events.until("turn-ended");
 }
 

@@ -216,6 +216,12 @@ impl Runs {
         lock(&self.runs).contains_key(&session)
     }
 
+    /// Returns the sessions that run in this process.
+    #[must_use]
+    pub fn running(&self) -> Vec<SessionId> {
+        lock(&self.runs).keys().copied().collect()
+    }
+
     /// Cancels the run of a session, and returns whether there is one. `by` is who asks, as the front
     /// end names them.
     pub fn cancel(&self, session: SessionId, by: Option<String>) -> bool {

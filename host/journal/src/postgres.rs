@@ -25,8 +25,8 @@ use crate::{
     sealed::SealKey,
     shared_runs::SharedRuns,
     store::{
-        JournalStore, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo, SessionName,
-        StoreFuture,
+        JournalStore, ListPage, LostEvents, OutcomeCount, ProjectApproval, Pruned, Retention,
+        SessionInfo, SessionName, StoreFuture,
     },
     transfer::ImportAs,
 };
@@ -220,6 +220,18 @@ impl JournalStore for PostgresStore {
 
     fn list(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
         self.run(|database| async move { database.sessions().await })
+    }
+
+    fn list_page(&self, page: ListPage) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(move |database| async move { database.list_page(&page).await })
+    }
+
+    fn count_outcomes(&self) -> StoreFuture<'_, Vec<OutcomeCount>> {
+        self.run(|database| async move { database.count_outcomes().await })
+    }
+
+    fn info(&self, session: SessionId) -> StoreFuture<'_, Option<SessionInfo>> {
+        self.run(move |database| async move { database.info(session).await })
     }
 
     fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>> {

@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use std::{
+    collections::BTreeMap,
     fmt::Debug,
     io::{BufRead, Write},
     path::PathBuf,
@@ -56,6 +57,44 @@ pub trait JournalStore: Debug + Send + Sync {
 
     /// Lists all sessions, the one that was written to last first.
     fn list(&self) -> StoreFuture<'_, Vec<SessionInfo>>;
+
+    /// Lists a part of the sessions, the one that was written to last first. Those of agents are left
+    /// out.
+    fn list_page(&self, page: ListPage) -> StoreFuture<'_, Vec<SessionInfo>> {
+        let sessions = self.list();
+        Box::pin(async move {
+            let words = page.words();
+            let sessions = sessions.await?.into_iter();
+            let found = sessions.filter(|info| info.parent.is_none() && info.has_words(&words));
+            let (offset, limit) = (page.offset, page.limit);
+            Ok(found.skip(offset).take(limit).collect())
+        })
+    }
+
+    /// Counts the sessions by the outcome of their last turn.
+    fn count_outcomes(&self) -> StoreFuture<'_, Vec<OutcomeCount>> {
+        let sessions = self.list();
+        Box::pin(async move {
+            let mut counts = BTreeMap::new();
+            for info in sessions.await? {
+                *counts
+                    .entry((info.outcome, info.parent.is_some()))
+                    .or_default() += 1;
+            }
+            let count = |((outcome, is_of_agent), sessions)| OutcomeCount {
+                outcome,
+                is_of_agent,
+                sessions,
+            };
+            Ok(counts.into_iter().map(count).collect())
+        })
+    }
+
+    /// Reads the row of a session in lists; `None` if it does not exist.
+    fn info(&self, session: SessionId) -> StoreFuture<'_, Option<SessionInfo>> {
+        let sessions = self.list();
+        Box::pin(async move { Ok(sessions.await?.into_iter().find(|info| info.id == session)) })
+    }
 
     /// Reads the next durable records of a session in order from number `from` on: one page of about
     /// 1 MiB, and an empty one behind the last record.
@@ -222,6 +261,46 @@ impl dyn JournalStore + '_ {
     }
 }
 
+/// A number of sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutcomeCount {
+    /// The outcome of their last turn; absent until their first turn has ended.
+    pub outcome: Option<String>,
+    /// Whether they are those of agents, whose session exists.
+    pub is_of_agent: bool,
+    /// The number.
+    pub sessions: u64,
+}
+
+/// A part of a list of sessions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListPage {
+    /// The number of sessions to skip.
+    pub offset: usize,
+    /// The most sessions to return.
+    pub limit: usize,
+    /// A text: each of its words begins a word of the title or the name of a session. Upper and lower
+    /// case are the same, and what is neither letter nor digit separates words.
+    pub search: Option<String>,
+}
+
+impl ListPage {
+    /// Returns the words that are searched for.
+    pub(crate) fn words(&self) -> Vec<String> {
+        words(self.search.as_deref().unwrap_or_default())
+    }
+}
+
+/// Returns the words of a text in lower case.
+fn words(text: &str) -> Vec<String> {
+    let text = text.to_lowercase();
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SessionInfo {
@@ -248,6 +327,20 @@ pub struct SessionInfo {
     pub model: Option<String>,
     /// The cost of its turns in millionths of a US dollar; absent if the price of some is not known.
     pub cost_micros: Option<u64>,
+}
+
+impl SessionInfo {
+    /// Whether each of some words begins one of the title or the name.
+    fn has_words(&self, wanted: &[String]) -> bool {
+        let texts = [&self.title, &self.name];
+        let own: Vec<String> = texts
+            .into_iter()
+            .flatten()
+            .flat_map(|text| words(text))
+            .collect();
+        let mut wanted = wanted.iter();
+        wanted.all(|word| own.iter().any(|own| own.starts_with(word)))
+    }
 }
 
 /// The number of characters at the end of an id that stand for it in lists. They are random, where

@@ -97,6 +97,7 @@ macro_rules! suite {
                 prune::prune_removes_the_oldest_beyond_the_size
                 prune::prune_keeps_sessions_in_use_or_awaiting
                 reads::list_shows_the_latest_session_first
+                reads::list_is_read_in_pages_and_searched
                 reads::latest_follows_the_order_of_writing
                 reads::session_is_found_by_the_beginning_of_its_id
                 reads::session_is_found_by_its_end_name_and_directory
