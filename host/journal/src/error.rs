@@ -121,7 +121,8 @@ pub enum StoreError {
     /// The user may not make the tables.
     #[error(
         "the {location} has no tables of a journal, or older ones, and this user may not make them ({}); run `agent-host store \
-         migrate` as their owner, then `agent-host store grants ROLE` shows what a host needs", said(source)
+         migrate` as their owner, then `agent-host store grants ROLE` shows what a host needs",
+        said(source)
     )]
     SchemaRights {
         /// The server and the database.

@@ -102,7 +102,9 @@ impl StoreConfig {
     /// Returns the files with secrets, which no guest may see.
     pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
         let address = self.database.as_ref().and_then(DatabaseAddress::file);
-        address.into_iter().chain(self.key.as_ref().and_then(Source::file))
+        address
+            .into_iter()
+            .chain(self.key.as_ref().and_then(Source::file))
     }
 }
 

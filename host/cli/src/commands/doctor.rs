@@ -9,8 +9,7 @@ use crate::{
 };
 use agent_host_app::{
     CheckedModel, Config, HookConfig, HookEntry, HostError, ModelAnswer, OnHookError, Overrides,
-    Registry, Role, ServerEntry, Skill, check_models, check_rules, open_store,
-    project,
+    Registry, Role, ServerEntry, Skill, check_models, check_rules, open_store, project,
 };
 use agent_host_engine::policy::{NameGlob, RuleDecision};
 use agent_host_journal::Retention;

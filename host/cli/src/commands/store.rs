@@ -70,11 +70,7 @@ async fn migrate(config: &Config, terminal: &Terminal) -> Result<Exit, Failure> 
     Ok(Exit::Done)
 }
 
-async fn rekey(
-    config: &Config,
-    from: Option<&str>,
-    terminal: &Terminal,
-) -> Result<Exit, Failure> {
+async fn rekey(config: &Config, from: Option<&str>, terminal: &Terminal) -> Result<Exit, Failure> {
     let from = match from {
         None => None,
         Some(text) => {

@@ -137,6 +137,8 @@ impl SessionCopy {
         match event {
             Event::SessionStarted { parent, .. } => match (self.below, &mut *parent) {
                 (Some(below), Some(parent)) => parent.session = below.into,
+                // That of an agent whose starter is gone stays one.
+                (None, _) if self.has_key => {}
                 _ => *parent = None,
             },
             Event::AgentSpawned { session, .. } => {
@@ -199,7 +201,8 @@ impl SessionCopy {
         };
         if self.keeps_authority {
             let waits = |entry: &BatchCall| entry.is_spawned && entry.result.is_none();
-            let waits = self.state.batch().iter().any(waits) || self.state.open_workflow().is_some();
+            let waits =
+                self.state.batch().iter().any(waits) || self.state.open_workflow().is_some();
             let is_bound = waits && !self.has_key;
             return match is_bound {
                 true => Err(JournalError::corrupt(format!(

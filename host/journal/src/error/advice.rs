@@ -136,9 +136,9 @@ fn tls_advice(location: &str, error: &tokio_postgres::Error) -> Option<String> {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => format!(
             "the certificate of {location} has expired; renew it, or set this machine's clock"
         ),
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => format!(
-            "the certificate of {location} is not valid yet; set this machine's clock"
-        ),
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            format!("the certificate of {location} is not valid yet; set this machine's clock")
+        }
         fault => format!(
             "the certificate of {location} cannot be verified ({}); have the server use one that an authority made for its name",
             fault.to_string().escape_debug()

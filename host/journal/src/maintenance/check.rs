@@ -17,7 +17,7 @@ pub struct SessionCheck {
     pub events: u64,
     /// The blobs to which they refer.
     pub blobs: u64,
-    /// What is wrong with it, as sentences; empty for a session that is whole.
+    /// Its faults, as sentences; none for a session that is whole.
     pub faults: Vec<String>,
 }
 
@@ -56,7 +56,9 @@ pub async fn check_rest(store: &dyn Maintenance) -> Result<Vec<String>, JournalE
         } = lost;
         // The others are faults of their sessions.
         if left == 0 {
-            faults.push(format!("all {missing} events of session {session} are lost"));
+            faults.push(format!(
+                "all {missing} events of session {session} are lost"
+            ));
         }
     }
     Ok(faults)

@@ -209,7 +209,7 @@ async fn has(store: &dyn JournalStore, session: SessionId) -> Result<bool, Journ
     }
 }
 
-/// What a session consists of.
+/// The content of a session.
 struct Fingerprint {
     /// A digest of its events, in the form of this program.
     events: blake3::Hash,

@@ -125,7 +125,10 @@ impl Database {
     }
 
     /// Claims a session and those of its agents, or none of them.
-    pub(super) async fn claim_family(&self, session: SessionId) -> Result<Vec<Lease>, JournalError> {
+    pub(super) async fn claim_family(
+        &self,
+        session: SessionId,
+    ) -> Result<Vec<Lease>, JournalError> {
         let mut family = vec![session];
         family.extend(self.descendants(session).await?);
         let mut leases = Vec::with_capacity(family.len());

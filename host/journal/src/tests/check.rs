@@ -78,7 +78,13 @@ async fn damage_is_found_where_it_is() {
         journal.append(&records, vec![one.clone(), two.clone()]);
         journal.barrier().await.unwrap();
         drop(journal);
-        store_all(store.as_store(), small, vec![started(None), input("go")], Vec::new()).await;
+        store_all(
+            store.as_store(),
+            small,
+            vec![started(None), input("go")],
+            Vec::new(),
+        )
+        .await;
         let whole = |session, events, blobs| SessionCheck {
             session,
             events,
@@ -106,7 +112,10 @@ async fn damage_is_found_where_it_is() {
             .collect();
         let [(first, gap), (second, changed)] = <[_; 2]>::try_from(faults).unwrap();
         assert_eq!([first, second], [small, turns]);
-        assert!(gap.contains("event 0 is missing (the next one is 1)"), "{gap}");
+        assert!(
+            gap.contains("event 0 is missing (the next one is 1)"),
+            "{gap}"
+        );
         let expected = format!("the bytes of blob {} in ", one.digest);
         assert!(changed.starts_with(&expected), "{changed}");
         let expected = [

@@ -11,8 +11,7 @@ mod transfer;
 use super::{input, record};
 use crate::{
     JournalStore, MemoryStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore,
-    postgres::of_role,
-    postgres_server::database,
+    postgres::of_role, postgres_server::database,
 };
 use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::{event::EventRecord, id::SessionId};

@@ -48,7 +48,11 @@ async fn role_of_a_host_makes_no_tables() {
         "CREATE FUNCTION public.length(text) RETURNS integer LANGUAGE sql AS 'SELECT 1'",
     ] {
         let error = client.batch_execute(refused).await.unwrap_err();
-        assert_eq!(error.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE), "{refused}");
+        assert_eq!(
+            error.code(),
+            Some(&SqlState::INSUFFICIENT_PRIVILEGE),
+            "{refused}"
+        );
     }
 }
 

@@ -41,7 +41,10 @@ async fn sealed_secret_is_opened_by_its_key_alone() {
     assert_eq!(copy.len(), 1);
     assert!(!copy[0].1.windows(32).any(|bytes| bytes == secret));
     for (seal, expected) in [
-        (key("cd"), "the key of [store] does not open the secrets in the database "),
+        (
+            key("cd"),
+            "the key of [store] does not open the secrets in the database ",
+        ),
         (None, "the secrets in the database "),
     ] {
         let refused = opened(&url, seal).await.unwrap_err();

@@ -44,7 +44,7 @@ struct PortServer {
 }
 
 impl PortServer {
-    /// Starts a server whose certificate is valid for so many days; without any, it encrypts nothing.
+    /// Starts a server whose certificate is valid for this number of days; without one, it encrypts nothing.
     async fn start(days: Option<i32>) -> Option<Self> {
         let files = TempDir::new().unwrap();
         let path = |name: &str| files.path().join(name);
@@ -59,7 +59,8 @@ impl PortServer {
         let mut hba = "local all all trust\nhost all all all trust\n";
         if let Some(days) = days {
             make_certificate(files.path(), days);
-            hba = "local all all trust\nhostssl all all all scram-sha-256\nhost all all all trust\n";
+            hba =
+                "local all all trust\nhostssl all all all scram-sha-256\nhost all all all trust\n";
             settings.extend([
                 "ssl=on".to_owned(),
                 format!("ssl_cert_file={}", path("server.pem").display()),
@@ -75,7 +76,11 @@ impl PortServer {
         let server = start(&settings)?;
         let socket = server.database("sessions", port);
         let password = "ALTER ROLE host PASSWORD 'secret'";
-        operator(&socket).await.batch_execute(password).await.unwrap();
+        operator(&socket)
+            .await
+            .batch_execute(password)
+            .await
+            .unwrap();
         Some(Self {
             files,
             port,
@@ -211,7 +216,10 @@ async fn server_that_cannot_be_verified_is_refused() {
         // The server without certificates has no authority either.
         let trusts = trusts && server.port != plain.port;
         let refused = server.refused(&server.address(host, more), trusts).await;
-        assert_eq!(refused, format!("cannot connect to the journal: {expected}"));
+        assert_eq!(
+            refused,
+            format!("cannot connect to the journal: {expected}")
+        );
     }
     let refused = expired
         .refused(&expired.address(NAME, elsewhere), true)
@@ -238,7 +246,8 @@ async fn server_on_this_machine_may_be_plain() {
     }
 }
 
-/// What would be sent in the clear, or could be read in a copy, is refused before any connection.
+/// An address that would send something in the clear, or a copy that could be read, is refused before
+/// any connection.
 #[tokio::test]
 async fn address_without_protection_is_refused() {
     let seal = || Some(SealKey::parse(&"ab".repeat(32)).unwrap());
