@@ -43,6 +43,7 @@ mod first_minutes;
 mod forms;
 mod hook_example;
 mod hooks;
+mod hosts;
 mod idempotency;
 mod inspect;
 mod large_results;

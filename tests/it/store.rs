@@ -103,6 +103,7 @@ fn sessions_move_to_a_database_and_back() {
         "kept": [],
         "unnamed": [],
         "without_undo": [],
+        "interrupted": [],
         "continuation_key": true,
     });
     assert_eq!(moved.json_lines(), [expected]);

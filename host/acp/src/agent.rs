@@ -171,7 +171,7 @@ impl AcpAgent {
         self.runs.drain();
         self.prompts.close();
         if timeout(drain, self.prompts.wait()).await.is_err() {
-            self.runs.cancel_all();
+            self.runs.end_all();
             let _ = timeout(cancel, self.prompts.wait()).await;
         }
     }

@@ -251,7 +251,7 @@ impl AcpAgent {
         let reserved = self.runs.reserve(session, None).await;
         reserved.map_err(|refused| match refused {
             Refused::Running => running(),
-            Refused::ShuttingDown => RpcError::new(
+            Refused::ShuttingDown | Refused::Full => RpcError::new(
                 ErrorCode::ShuttingDown,
                 "the program is about to end; the session can be loaded again",
             ),

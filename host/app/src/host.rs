@@ -6,6 +6,7 @@ use crate::{
     default_prompt::default_prompt,
     error::HostError,
     no_model::NoModel,
+    placement::HostPlacement,
     reach::reach,
     recording,
     registry::Registry,
@@ -65,6 +66,7 @@ use std::sync::Arc;
 pub struct Host {
     config: Config,
     rules: CommandRules,
+    placement: HostPlacement,
     registry: Arc<Registry>,
     pub(crate) model: Arc<dyn Model>,
     /// The models of agents that have their own.
@@ -147,9 +149,11 @@ impl Host {
             for name in started {
                 registry.reserve(&format!("{TOOL_PREFIX}{name}"), "the agents")?;
             }
+            let placement = HostPlacement::new(&config, &registry, &rules);
             Ok(Self {
                 config,
                 rules,
+                placement,
                 registry,
                 model,
                 agent_models: AgentModels::new(),
@@ -165,6 +169,12 @@ impl Host {
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Returns what it runs, and where.
+    #[must_use]
+    pub fn placement(&self) -> &HostPlacement {
+        &self.placement
     }
 
     /// Returns the skills of the configuration, and those that came in components.

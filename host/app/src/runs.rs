@@ -1,9 +1,14 @@
 //! The runs of sessions in this process, and the feeds of those who watch them. `serve` and `acp`
 //! start turns and follow them by this; neither has logic of a turn.
 
+mod claims;
 mod follower;
+mod relay;
+mod shared;
 
+pub use claims::take_part;
 pub use follower::{Followed, Follower};
+pub use shared::MAX_WAITING;
 
 use crate::{Host, HostError, LOG_CONTEXT};
 use agent_host_engine::{
@@ -13,12 +18,15 @@ use agent_host_engine::{
     stream::{StreamContent, StreamLine, StreamObserver, WriteLine},
     turn::{Actors, Agent, TurnContext},
 };
+use agent_host_journal::{RunClaim, RunState};
 use agent_host_types::{
     approval::{ApprovalRule, RememberScope},
     id::SessionId,
     turn::{AgentInput, TurnEnd, TurnError},
 };
+use relay::Relays;
 use serde_json::json;
+use shared::{Shared, fairness_key};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -39,6 +47,15 @@ const FEED_LINES: usize = 1024;
 /// that before.
 const END_GRACE: Duration = Duration::from_millis(500);
 
+/// An item of a feed.
+#[derive(Clone, Debug)]
+pub enum FeedItem {
+    /// A line.
+    Line(FeedLine),
+    /// The journal has another event, which is read there: another host runs the session.
+    Stored,
+}
+
 /// A line of a feed.
 #[derive(Clone, Debug)]
 pub struct FeedLine {
@@ -57,17 +74,27 @@ struct Run {
     cancel: CancellationToken,
     canceller: Arc<OnceLock<String>>,
     drain: CancellationToken,
+    /// Cancelled to leave the run as it is, for another host.
+    abandon: CancellationToken,
+    /// The agent and the sender.
+    fairness_key: Arc<OnceLock<String>>,
 }
 
 /// The sessions that run, and the feeds of those that are watched.
 #[derive(Debug)]
 pub struct Runs {
     runs: Mutex<HashMap<SessionId, Run>>,
-    feeds: Mutex<HashMap<SessionId, broadcast::Sender<FeedLine>>>,
+    feeds: Mutex<HashMap<SessionId, broadcast::Sender<FeedItem>>>,
     /// The number of runs.
     count: watch::Sender<usize>,
     /// Cancelled when no run may start any more.
     closed: CancellationToken,
+    /// The most runs, and the memory of the process beyond which none is taken, in bytes.
+    max_runs: u32,
+    max_memory_bytes: Option<u64>,
+    /// Absent if no other host continues them.
+    shared: Option<Shared>,
+    relays: Relays,
 }
 
 impl Default for Runs {
@@ -77,6 +104,10 @@ impl Default for Runs {
             feeds: Mutex::default(),
             count: watch::Sender::new(0),
             closed: CancellationToken::new(),
+            max_runs: u32::MAX,
+            max_memory_bytes: None,
+            shared: None,
+            relays: Relays::default(),
         }
     }
 }
@@ -88,6 +119,8 @@ pub enum Refused {
     Running,
     /// The server is about to end.
     ShuttingDown,
+    /// As many run as may, or wait for a host.
+    Full,
 }
 
 /// A place for the run of a session, which is given back when it is dropped.
@@ -98,6 +131,10 @@ pub struct Slot {
     /// The sender of the input, for the journal.
     by: Option<String>,
     run: Run,
+    /// The claim on a run of another host.
+    claim: Option<RunClaim>,
+    /// Whether no other host can continue the run.
+    stays: bool,
 }
 
 impl Drop for Slot {
@@ -109,6 +146,18 @@ impl Drop for Slot {
 }
 
 impl Runs {
+    /// Creates the runs of a host, which other hosts of its store continue, within its limits.
+    #[must_use]
+    pub fn of(host: &Host) -> Self {
+        let limits = &host.config().hosts;
+        Self {
+            max_runs: limits.max_runs,
+            max_memory_bytes: limits.max_memory_bytes,
+            shared: Shared::of(host),
+            ..Self::default()
+        }
+    }
+
     /// Takes the place for the run of a session. A second run of it is refused, unless the first is
     /// about to end. `by` is the sender of the run's input, as the front end names it.
     pub async fn reserve(
@@ -116,21 +165,31 @@ impl Runs {
         session: SessionId,
         by: Option<String>,
     ) -> Result<Slot, Refused> {
-        let mut ends = self.count.subscribe();
-        let deadline = Instant::now() + END_GRACE;
-        loop {
-            match self.try_reserve(session, by.clone()) {
-                Err(Refused::Running) if timeout_at(deadline, ends.changed()).await.is_ok() => {}
-                reserved => return reserved,
-            }
+        let slot = self.hold(session, by).await?;
+        match self.is_full().await {
+            true => Err(Refused::Full),
+            false => Ok(slot),
         }
     }
 
-    fn try_reserve(
+    /// Takes the place for the run of a session, as [`Self::reserve`] does, for something that runs no
+    /// turn and needs none of the places.
+    pub async fn hold(
         self: &Arc<Self>,
         session: SessionId,
         by: Option<String>,
     ) -> Result<Slot, Refused> {
+        let mut ends = self.count.subscribe();
+        let deadline = Instant::now() + END_GRACE;
+        loop {
+            match self.try_hold(session, by.clone()) {
+                Err(Refused::Running) if timeout_at(deadline, ends.changed()).await.is_ok() => {}
+                held => return held,
+            }
+        }
+    }
+
+    fn try_hold(self: &Arc<Self>, session: SessionId, by: Option<String>) -> Result<Slot, Refused> {
         let mut runs = lock(&self.runs);
         // Looked at under the lock, so that a run that starts now is drained.
         if self.closed.is_cancelled() {
@@ -147,10 +206,12 @@ impl Runs {
             session,
             by,
             run,
+            claim: None,
+            stays: false,
         })
     }
 
-    /// Whether a session runs.
+    /// Whether a session runs in this process.
     pub fn is_running(&self, session: SessionId) -> bool {
         lock(&self.runs).contains_key(&session)
     }
@@ -184,11 +245,27 @@ impl Runs {
         }
     }
 
-    /// Cancels all runs.
-    pub fn cancel_all(&self) {
+    /// Ends all runs: those that another host can continue as they are, and the others are
+    /// cancelled.
+    pub fn end_all(&self) {
         for run in lock(&self.runs).values() {
-            run.cancel.cancel();
+            match run.fairness_key.get() {
+                Some(_) => run.abandon.cancel(),
+                None => run.cancel.cancel(),
+            }
         }
+    }
+
+    /// Whether a session runs on any host, or waits for one.
+    pub async fn is_running_anywhere(&self, session: SessionId) -> bool {
+        self.is_running(session)
+            || match &self.shared {
+                Some(shared) => {
+                    let runs = shared.runs.runs_of(vec![session]).await.unwrap_or_default();
+                    runs.iter().any(|run| run.state != RunState::Stopped)
+                }
+                None => false,
+            }
     }
 
     /// Whether runs can start.
@@ -203,8 +280,12 @@ impl Runs {
     }
 
     /// Returns the lines of a session from now on.
-    pub fn watch(&self, session: SessionId) -> broadcast::Receiver<FeedLine> {
-        self.feed(session).subscribe()
+    pub fn watch(&self, session: SessionId) -> broadcast::Receiver<FeedItem> {
+        let receiver = self.feed(session).subscribe();
+        if !self.is_running(session) {
+            self.relays.look.notify_one();
+        }
+        receiver
     }
 
     /// Removes the feed of a session that no one watches and that does not run.
@@ -219,7 +300,7 @@ impl Runs {
     }
 
     /// Returns the feed of a session, which [`Self::forget_unwatched`] removes.
-    pub fn feed(&self, session: SessionId) -> broadcast::Sender<FeedLine> {
+    pub fn feed(&self, session: SessionId) -> broadcast::Sender<FeedItem> {
         let mut feeds = lock(&self.feeds);
         let feed = feeds.entry(session);
         feed.or_insert_with(|| broadcast::Sender::new(FEED_LINES))
@@ -228,14 +309,14 @@ impl Runs {
 }
 
 /// Sends a line to those who watch a session, and returns the number of its event.
-pub fn publish(feed: &broadcast::Sender<FeedLine>, line: &StreamLine<'_>) -> Option<u64> {
+pub fn publish(feed: &broadcast::Sender<FeedItem>, line: &StreamLine<'_>) -> Option<u64> {
     let seq = match line.content {
         StreamContent::Record(record) if line.path.is_empty() => Some(record.seq),
         StreamContent::Record(_) | StreamContent::Live(_) => None,
     };
     let json = json!(line).to_string().into();
     // There may be no reader.
-    let _ = feed.send(FeedLine { seq, json });
+    let _ = feed.send(FeedItem::Line(FeedLine { seq, json }));
     seq
 }
 
@@ -282,7 +363,7 @@ pub fn run(
             }
         };
         let context = tracing::info_span!(target: LOG_CONTEXT, "run", session = %session.id());
-        let running = run_turns(&slot, &host, &agent, session, input, &write);
+        let running = run_listed(slot, &host, &agent, session, input, &write);
         let end = running.instrument(context.clone()).await;
         context.in_scope(|| tracing::info!(outcome = end.kind(), "the run ended"));
         tell(Err(Box::new(end.clone())));
@@ -290,11 +371,47 @@ pub fn run(
     })
 }
 
+/// Runs turns of a session, which is listed meanwhile if hosts share their runs. Where this host has
+/// no place, the input is recorded, and another one goes on from there.
+async fn run_listed(
+    mut slot: Slot,
+    host: &Host,
+    agent: &Agent,
+    mut session: Session,
+    input: AgentInput,
+    write: &WriteLine<'_>,
+) -> TurnEnd {
+    let runs = Arc::clone(&slot.runs);
+    let Some(shared) = runs.shared.as_ref().filter(|_| !slot.stays) else {
+        return run_turns(&slot, host, agent, &mut session, input, write).await;
+    };
+    let key = fairness_key(&session, slot.by.as_deref());
+    let must_wait = slot.must_wait(&key);
+    let claim = match slot.list(shared, &mut session, key).await {
+        Ok(claim) => claim,
+        Err(error) => return journal_end(&error),
+    };
+    if must_wait {
+        slot.run.drain.cancel();
+    }
+    let end = tokio::select! {
+        end = run_turns(&slot, host, agent, &mut session, input, write) => end,
+        () = slot.run.abandon.cancelled() => TurnEnd::NeedsMoreTurns,
+    };
+    let is_handed_over = must_wait || !runs.is_open();
+    let goes_on = shared.settle(claim, &end, is_handed_over).await;
+    drop(session);
+    if goes_on {
+        shared.hand_over(claim, &end, !must_wait).await;
+    }
+    end
+}
+
 async fn run_turns(
     slot: &Slot,
     host: &Host,
     agent: &Agent,
-    mut session: Session,
+    session: &mut Session,
     mut input: AgentInput,
     write: &WriteLine<'_>,
 ) -> TurnEnd {
@@ -302,17 +419,11 @@ async fn run_turns(
     loop {
         let approvals = match host.remembered().await {
             Ok(approvals) => approvals,
-            Err(error) => {
-                return TurnEnd::Error {
-                    error: TurnError::Journal {
-                        message: error.to_string(),
-                    },
-                };
-            }
+            Err(error) => return journal_end(&error),
         };
         let rules = project_rules(agent, &input);
         let mut observers: Vec<Box<dyn Observer + '_>> = vec![Box::new(StreamObserver::new(write))];
-        observers.extend(host.observers(&session));
+        observers.extend(host.observers(session));
         let observer = Observers(observers);
         let cx = TurnContext {
             observer: &observer,
@@ -324,7 +435,7 @@ async fn run_turns(
                 canceller: Some(&slot.run.canceller),
             },
         };
-        let report = agent.run_turn(&mut session, input, &cx).await;
+        let report = agent.run_turn(session, input, &cx).await;
         let remembered = remember_accepted(host, session.id(), rules, &report.end).await;
         if let Err(error) = remembered {
             let session = session.id();
@@ -337,6 +448,15 @@ async fn run_turns(
             }
             end => return end,
         }
+    }
+}
+
+/// Returns the end of a run whose journal failed.
+fn journal_end(error: &dyn std::error::Error) -> TurnEnd {
+    TurnEnd::Error {
+        error: TurnError::Journal {
+            message: error.to_string(),
+        },
     }
 }
 

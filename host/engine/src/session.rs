@@ -203,6 +203,19 @@ impl Session {
         Ok(())
     }
 
+    /// Records the machine and the configuration of a run, unless they are those of the last one. The
+    /// record becomes durable with the first turn.
+    pub fn place_run(&mut self, machine: &str, configuration: &BTreeMap<String, Digest>) {
+        let known = self.state.placed();
+        if known.is_none_or(|(at, with)| at != machine || with != configuration) {
+            let event = Event::RunPlaced {
+                machine: machine.to_owned(),
+                configuration: configuration.clone(),
+            };
+            self.record(event, Vec::new());
+        }
+    }
+
     /// Records that the user had files restored that calls had changed, by their paths as the tools
     /// see them, and makes that durable.
     ///

@@ -216,6 +216,9 @@ pub enum StoreError {
          processes and threads of this user (`ulimit -u`)"
     )]
     Thread(#[source] io::Error),
+    /// The system provides no random bytes.
+    #[error("cannot open the journal: the system provides no random bytes ({0})")]
+    Random(String),
     /// The writer thread has ended.
     #[error(
         "cannot write the journal: its writer has stopped; end this program and resume the session"

@@ -25,6 +25,7 @@ mod postgres_server;
 mod queue;
 mod row;
 mod sealed;
+mod shared_runs;
 mod sqlite;
 mod store;
 #[cfg(test)]
@@ -39,6 +40,10 @@ pub use maintenance::{
 pub use memory::MemoryStore;
 pub use postgres::{Migration, PostgresOptions, PostgresStore};
 pub use sealed::{MAX_SEALED_BYTES, SealError, SealKey};
+pub use shared_runs::{
+    CLAIMS_WITHOUT_PROGRESS, Claimant, ClaimedRun, HostId, HostLine, HostMessage, HostReport,
+    HostStatus, Placement, RunClaim, RunListing, RunRequest, RunState, SharedRun, SharedRuns,
+};
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
     JournalStore, KeepReason, LostEvents, ProjectApproval, Pruned, Retention, SHORT_ID_CHARS,

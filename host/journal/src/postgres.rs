@@ -6,7 +6,9 @@ mod database;
 mod journal;
 mod lease;
 mod maintenance;
+mod messages;
 mod read;
+mod runs;
 mod schema;
 mod secrets;
 mod session;
@@ -21,6 +23,7 @@ mod write;
 use crate::{
     find::Wanted,
     sealed::SealKey,
+    shared_runs::SharedRuns,
     store::{
         JournalStore, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo, SessionName,
         StoreFuture,
@@ -302,6 +305,10 @@ impl JournalStore for PostgresStore {
 
     fn revoke_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {
         self.run(|database| async move { database.revoke_approvals(approvals).await })
+    }
+
+    fn shared_runs(&self) -> Option<Arc<dyn SharedRuns>> {
+        Some(Arc::new(self.clone()))
     }
 
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {

@@ -1,7 +1,6 @@
 //! The trait of all stores, and the values that it takes and returns.
 
-use crate::transfer::ImportAs;
-use crate::{error::StoreError, find::LATEST};
+use crate::{error::StoreError, find::LATEST, shared_runs::SharedRuns, transfer::ImportAs};
 use agent_host_engine::{
     BoxFuture,
     journal::{Journal, JournalError},
@@ -152,6 +151,11 @@ pub trait JournalStore: Debug + Send + Sync {
     /// it; none in a store that is not on a disk. It may not exist.
     fn files_dir(&self, session: SessionId) -> Option<PathBuf> {
         let _ = session;
+        None
+    }
+
+    /// Returns the runs that hosts share; none in a store that has one host.
+    fn shared_runs(&self) -> Option<Arc<dyn SharedRuns>> {
         None
     }
 

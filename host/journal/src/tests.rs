@@ -5,6 +5,7 @@ mod events;
 mod leases;
 mod memory;
 mod moving;
+mod shared_runs;
 mod sqlite;
 mod suite;
 

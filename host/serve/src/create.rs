@@ -153,7 +153,7 @@ impl Request {
                 "another session was requested under this Idempotency-Key; give each request a key of its own",
             ));
         }
-        if !began.has_ended && !service.runs.is_running(session) {
+        if !began.has_ended && !service.runs.is_running_anywhere(session).await {
             let _ = run_input(service, caller, session, AgentInput::Continue).await?;
         }
         let seq = began.seq;

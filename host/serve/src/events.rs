@@ -6,7 +6,7 @@ use crate::{
     metrics::CountedReader,
     problem::{Problem, ProblemCode},
     routes::{Path, session_id},
-    runs::{FeedLine, Followed, Follower},
+    runs::{FeedItem, FeedLine, Followed, Follower},
 };
 use agent_host_types::id::SessionId;
 use axum::{
@@ -108,7 +108,7 @@ impl Reader {
         service: &Service,
         session: SessionId,
         next: u64,
-        feed: Receiver<FeedLine>,
+        feed: Receiver<FeedItem>,
     ) -> Self {
         let follower = Follower::of_feed(&service.host, &service.runs, session, next, feed);
         Self::of(service, follower)

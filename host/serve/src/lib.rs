@@ -15,6 +15,7 @@ mod create;
 mod events;
 mod explain;
 mod health;
+mod hosts;
 mod input;
 mod metrics;
 mod once;
@@ -72,8 +73,8 @@ impl Service {
     #[must_use]
     pub fn new(host: Arc<Host>) -> Self {
         Self {
+            runs: Arc::new(Runs::of(&host)),
             host,
-            runs: Arc::default(),
             answers: Arc::default(),
             readers: ReaderCount::of(usize::MAX),
             stop: CancellationToken::new(),
@@ -81,7 +82,8 @@ impl Service {
     }
 
     /// Serves the API until `shutdown` is cancelled. Runs are drained then: what runs ends, nothing
-    /// else starts, and each can be resumed. After 60 s they are cancelled.
+    /// else starts, and each can be resumed. After 60 s they are cancelled, or left to another host if
+    /// hosts share the store.
     pub fn serve(
         mut self,
         server: HttpServer,
@@ -90,17 +92,37 @@ impl Service {
         self.stop = server.stop_token();
         self.readers = ReaderCount::of(server.limits().connections);
         Box::pin(async move {
-            let runs = Arc::clone(&self.runs);
+            let (runs, host) = (Arc::clone(&self.runs), Arc::clone(&self.host));
             let drained = async {
                 shutdown.cancelled().await;
                 runs.drain();
             };
             let router = routes::router(self);
+            let part = tokio::spawn(runs::take_part(host, Arc::clone(&runs)));
             tokio::join!(drained, server.serve(router, shutdown.clone()));
-            if timeout(DRAIN_TIMEOUT, runs.ended()).await.is_err() {
-                runs.cancel_all();
-                let _ = timeout(CANCEL_TIMEOUT, runs.ended()).await;
-            }
+            end_runs(&runs).await;
+            let _ = part.await;
         })
+    }
+
+    /// Runs the sessions that wait for a host or whose host has ended, until `shutdown` is cancelled,
+    /// and then ends as [`Self::serve`] does. The store must be one that hosts share.
+    pub fn work(self, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let runs = Arc::clone(&self.runs);
+            let part = tokio::spawn(runs::take_part(self.host, Arc::clone(&runs)));
+            shutdown.cancelled().await;
+            runs.drain();
+            end_runs(&runs).await;
+            let _ = part.await;
+        })
+    }
+}
+
+/// Waits for the end of drained runs, and ends those that take too long.
+async fn end_runs(runs: &Runs) {
+    if timeout(DRAIN_TIMEOUT, runs.ended()).await.is_err() {
+        runs.end_all();
+        let _ = timeout(CANCEL_TIMEOUT, runs.ended()).await;
     }
 }

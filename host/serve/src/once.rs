@@ -72,7 +72,7 @@ async fn repeat(
     if !sent.message.has_content_of(message) {
         return Err(key_reused());
     }
-    if !has_ended && !service.runs.is_running(session) {
+    if !has_ended && !service.runs.is_running_anywhere(session).await {
         let _ = run_input(service, caller, session, AgentInput::Continue).await?;
     }
     let seq = sent.seq;

@@ -49,6 +49,8 @@ pub enum ProblemCode {
     KeyReused,
     /// As many streams of events are open as the server has connections for.
     TooManyReaders,
+    /// As many sessions run as may, and as many wait.
+    TooManyRuns,
     /// The server is about to end.
     ShuttingDown,
     /// The journal, or the host, failed.
@@ -73,7 +75,9 @@ impl ProblemCode {
                 StatusCode::CONFLICT
             }
             Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::TooManyReaders | Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooManyReaders | Self::TooManyRuns | Self::ShuttingDown => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

@@ -6,7 +6,7 @@ use crate::{
         self, AccessRole,
         AccessRole::{Operator, User, Viewer},
     },
-    artifacts, blobs, create, events, explain, health,
+    artifacts, blobs, create, events, explain, health, hosts,
     input::{AnswerBody, MessageBody},
     metrics, openai,
     openapi::{self, Operation},
@@ -146,6 +146,12 @@ fn api_routes() -> Vec<Route> {
                 .query::<stats::StatsQuery>()
                 .returns::<Stats>(200)
                 .fails(&[ProblemCode::InvalidRequest]),
+        ),
+        route(
+            Viewer,
+            "/hosts",
+            get(hosts::hosts),
+            Operation::get("Lists the hosts that share the store.").returns::<hosts::Hosts>(200),
         ),
         route(
             Operator,
@@ -348,12 +354,13 @@ fn api_routes() -> Vec<Route> {
 }
 
 /// The problems of what needs a session that does not run.
-const BUSY: [ProblemCode; 6] = [
+const BUSY: [ProblemCode; 7] = [
     ProblemCode::InvalidRequest,
     ProblemCode::NotFound,
     ProblemCode::SessionRunning,
     ProblemCode::SessionLocked,
     ProblemCode::NotWaiting,
+    ProblemCode::TooManyRuns,
     ProblemCode::ShuttingDown,
 ];
 

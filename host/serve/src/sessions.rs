@@ -15,7 +15,7 @@ use agent_host_engine::{
     session::Session,
     turn::{Agent, Prompts},
 };
-use agent_host_journal::{SessionInfo, SessionName};
+use agent_host_journal::{RunRequest, RunState, SessionInfo, SessionName, SharedRun};
 use agent_host_types::{
     id::SessionId,
     turn::{AgentInput, TurnEnd, TurnError},
@@ -63,8 +63,11 @@ pub(crate) struct SessionPage {
 pub(crate) struct SessionRow {
     #[serde(flatten)]
     info: SessionInfo,
-    /// Whether it runs in this server.
+    /// Whether a server runs it.
     running: bool,
+    /// Its run, where hosts share their runs; absent if none has begun or waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<SharedRun>,
 }
 
 /// A copy of a session.
@@ -122,14 +125,11 @@ pub(crate) async fn list(
         .into_iter()
         .filter(|row| row.parent.is_none())
         .skip(offset);
-    let sessions: Vec<_> = rows
-        .by_ref()
-        .take(limit)
-        .map(|row| service.row(row))
-        .collect();
+    let page: Vec<_> = rows.by_ref().take(limit).collect();
+    let next_offset = rows.next().map(|_| offset.saturating_add(limit));
     Ok(Json(SessionPage {
-        next_offset: rows.next().map(|_| offset.saturating_add(limit)),
-        sessions,
+        sessions: service.rows(page).await?,
+        next_offset,
     }))
 }
 
@@ -141,8 +141,9 @@ pub(crate) async fn read(
     let session = session_id(&session)?;
     let rows = service.host.store().list().await?;
     let row = rows.into_iter().find(|row| row.id == session);
-    let row = row.ok_or_else(|| no_session(session))?;
-    Ok(Json(service.row(row)))
+    let mut rows = service.rows(row.into_iter().collect()).await?;
+    let row = rows.pop().ok_or_else(|| no_session(session))?;
+    Ok(Json(row))
 }
 
 /// Sends a message into a session, and runs it. What waited there is superseded.
@@ -192,8 +193,33 @@ pub(crate) async fn cancel(
     Path(session): Path<String>,
 ) -> Result<StatusCode, Problem> {
     let session = session_id(&session)?;
-    let is_running = service.runs.cancel(session, Some(caller.name()));
-    accepted_of_run(session, is_running)
+    let by = caller.name();
+    let is_asked = service.runs.cancel(session, Some(by.clone()))
+        || service
+            .runs
+            .ask_host(session, RunRequest::Cancel { by })
+            .await?
+        || cancel_waiting(&service, &caller, session).await?;
+    accepted_of_run(session, is_asked)
+}
+
+/// Cancels a run that waits for a host, and returns whether there is one.
+async fn cancel_waiting(
+    service: &Service,
+    caller: &Caller,
+    session: SessionId,
+) -> Result<bool, Problem> {
+    if !service
+        .shared_runs(vec![session])
+        .await?
+        .contains_key(&session)
+    {
+        return Ok(false);
+    }
+    let slot = service.hold(caller, session).await?;
+    service.runs.cancel(session, Some(caller.name()));
+    let _ = run_reserved(service, slot, session, AgentInput::Continue).await?;
+    Ok(true)
 }
 
 /// Drains the run of a session: what runs ends, nothing else starts, and it can be resumed.
@@ -202,7 +228,9 @@ pub(crate) async fn drain(
     Path(session): Path<String>,
 ) -> Result<StatusCode, Problem> {
     let session = session_id(&session)?;
-    accepted_of_run(session, service.runs.drain_run(session))
+    let is_asked = service.runs.drain_run(session)
+        || service.runs.ask_host(session, RunRequest::Drain).await?;
+    accepted_of_run(session, is_asked)
 }
 
 fn accepted_of_run(session: SessionId, is_running: bool) -> Result<StatusCode, Problem> {
@@ -210,7 +238,7 @@ fn accepted_of_run(session: SessionId, is_running: bool) -> Result<StatusCode, P
         true => Ok(StatusCode::ACCEPTED),
         false => Err(Problem::new(
             ProblemCode::NotRunning,
-            format!("session {session} does not run in this server"),
+            format!("session {session} does not run"),
         )),
     }
 }
@@ -250,7 +278,7 @@ pub(crate) async fn delete(
 ) -> Result<StatusCode, Problem> {
     let session = session_id(&session)?;
     // Held until it is gone, so that it does not start to run meanwhile.
-    let _slot = service.reserve(&caller, session).await?;
+    let _slot = service.hold(&caller, session).await?;
     service.host.store().delete(session).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -280,11 +308,19 @@ pub(crate) async fn run_reserved(
 }
 
 impl Service {
-    fn row(&self, info: SessionInfo) -> SessionRow {
-        SessionRow {
-            running: self.runs.is_running(info.id),
-            info,
-        }
+    async fn rows(&self, sessions: Vec<SessionInfo>) -> Result<Vec<SessionRow>, Problem> {
+        let ids = sessions.iter().map(|info| info.id).collect();
+        let mut runs = self.shared_runs(ids).await?;
+        let row = |info: SessionInfo| {
+            let run = runs.remove(&info.id);
+            let elsewhere = run.as_ref().map(|run| run.state);
+            SessionRow {
+                running: self.runs.is_running(info.id) || elsewhere == Some(RunState::Running),
+                run,
+                info,
+            }
+        };
+        Ok(sessions.into_iter().map(row).collect())
     }
 
     pub(crate) async fn reserve(
@@ -293,16 +329,13 @@ impl Service {
         session: SessionId,
     ) -> Result<Slot, Problem> {
         let reserved = self.runs.reserve(session, Some(caller.name())).await;
-        reserved.map_err(|refused| match refused {
-            Refused::Running => Problem::new(
-                ProblemCode::SessionRunning,
-                format!("session {session} runs; wait for its end, or cancel it"),
-            ),
-            Refused::ShuttingDown => Problem::new(
-                ProblemCode::ShuttingDown,
-                "the server is about to end; send this again when it is back",
-            ),
-        })
+        reserved.map_err(refused_run)
+    }
+
+    /// Takes the place for the run of a session, for something that runs no turn.
+    pub(crate) async fn hold(&self, caller: &Caller, session: SessionId) -> Result<Slot, Problem> {
+        let held = self.runs.hold(session, Some(caller.name())).await;
+        held.map_err(refused_run)
     }
 
     pub(crate) async fn start(
@@ -318,6 +351,25 @@ impl Service {
             Ok(seq) => Ok(Accepted { session: id, seq }),
             Err(end) => Err(refused_input(&end)),
         }
+    }
+}
+
+/// Returns the problem of a run that cannot start.
+pub(crate) fn refused_run(refused: Refused) -> Problem {
+    match refused {
+        Refused::Running => Problem::new(
+            ProblemCode::SessionRunning,
+            "the session runs; wait for its end, or cancel it",
+        ),
+        Refused::ShuttingDown => Problem::new(
+            ProblemCode::ShuttingDown,
+            "the server is about to end; send this again when it is back",
+        ),
+        Refused::Full => Problem::new(
+            ProblemCode::TooManyRuns,
+            "as many sessions run as may; send this again later, or raise `max-runs` or \
+             `max-memory-bytes` of [hosts]",
+        ),
     }
 }
 

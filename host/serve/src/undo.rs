@@ -40,7 +40,7 @@ pub(crate) async fn undo(
     let session = session_id(&session)?;
     let UndoBody { force } = body?.0;
     // Held until it is done, so that no call changes files meanwhile.
-    let _slot = service.reserve(&caller, session).await?;
+    let _slot = service.hold(&caller, session).await?;
     let host = &service.host;
     let mut opened = host.resume_session(&session.to_string()).await?;
     let feed = service.runs.feed(session);

@@ -24,6 +24,7 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The version of the stored JSON form. Adding a field or a kind increments it, so that an older
 /// program refuses records that it would misread.
@@ -88,6 +89,14 @@ pub enum Event {
     RunConfigured {
         /// Those that a later run of the session takes over.
         arguments: RunArguments,
+    },
+    /// The run continues on another machine or with another configuration than the one before.
+    /// Recorded by hosts that share a store, before anything else of the run.
+    RunPlaced {
+        /// The name of the machine.
+        machine: String,
+        /// The digests of what the host runs, by the part: components, grants, rules and the like.
+        configuration: BTreeMap<String, Digest>,
     },
     /// The user sent a message.
     InputReceived {
@@ -550,12 +559,12 @@ impl Event {
         self.into()
     }
 
-    /// Whether the user made it between turns, and it belongs to none: the last turn stays the last.
+    /// Whether it was made between turns, and belongs to none: the last turn stays the last.
     #[must_use]
     pub fn is_between_turns(&self) -> bool {
         matches!(
             self,
-            Self::ApprovalRevoked { .. } | Self::FilesRestored { .. }
+            Self::ApprovalRevoked { .. } | Self::FilesRestored { .. } | Self::RunPlaced { .. }
         )
     }
 

@@ -12,9 +12,9 @@ pub(super) use grants::{RawArtifacts, RawDirGrant, RawEnvGrant, RawHttpGrant};
 pub use limits::LimitsSection;
 
 use super::{
-    agents::RawAgent, approval::RawApproval, hooks::RawHook, model::is_file, network::RawNetwork,
-    publishers::RawPublisher, rules::RawRule, settings::RawSettings, store::RawStore,
-    telemetry::RawTelemetry, units,
+    agents::RawAgent, approval::RawApproval, hooks::RawHook, hosts::RawHosts, model::is_file,
+    network::RawNetwork, publishers::RawPublisher, rules::RawRule, settings::RawSettings,
+    store::RawStore, telemetry::RawTelemetry, units,
 };
 use agent_host_models::Provider;
 use agent_host_types::{tool::Effect, turn::Durability};
@@ -83,6 +83,8 @@ pub(super) struct RawConfig {
     pub(super) network: RawNetwork,
     /// Where sessions are kept.
     pub(super) store: RawStore,
+    /// The place of this host among several that share a store.
+    pub(super) hosts: RawHosts,
     /// Where traces of sessions go.
     pub(super) telemetry: RawTelemetry,
     /// The limits of a conversation.

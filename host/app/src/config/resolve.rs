@@ -3,7 +3,7 @@
 use super::{
     Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig, ModelsConfig,
     RegistriesConfig, SecretSection, TelemetryConfig, agents, budgets, context, external, grants,
-    hooks, instructions,
+    hooks, hosts, instructions,
     layers::{Layers, Merged},
     mcp, network,
     parse::ConfigFile,
@@ -159,6 +159,7 @@ impl Config {
             prices = prices::resolve(raw.prices);
             network = network::resolve(raw.network, scope);
             store = store::resolve(raw.store, scope);
+            hosts = hosts::resolve(raw.hosts, scope);
             telemetry = telemetry::resolve(&raw.telemetry, environment);
             budgets = after(&prices, |prices| {
                 // Without models, none lacks a price.
@@ -237,6 +238,7 @@ impl Config {
             state_dir: canonical(&state_dir),
             session,
             store,
+            hosts,
             cache_dir: canonical(&cache_dir),
             telemetry,
             models,

@@ -1,10 +1,10 @@
 //! The resolved configuration.
 
 use super::{
-    AgentConfig, ConfigError, EditingKeys, ExternalTool, HookConfig, McpConfig, ModelConfig,
-    ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag, SessionConfig, StoreConfig,
-    TelemetryConfig, ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical,
-    prices::Prices, secrets::SecretConfig,
+    AgentConfig, ConfigError, EditingKeys, ExternalTool, HookConfig, HostsConfig, McpConfig,
+    ModelConfig, ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag, SessionConfig,
+    StoreConfig, TelemetryConfig, ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE,
+    paths::canonical, prices::Prices, secrets::SecretConfig,
 };
 use crate::skill::Skill;
 use agent_host_engine::{
@@ -60,6 +60,8 @@ pub struct Config {
     pub session: SessionConfig,
     /// Where sessions are kept.
     pub store: StoreConfig,
+    /// The place of this host among several that share the store.
+    pub hosts: HostsConfig,
     /// The directory of compiled components. It may not exist yet.
     pub cache_dir: PathBuf,
     /// Where traces of sessions go; absent where they go nowhere.

@@ -281,6 +281,7 @@ impl<'a> Review<'a> {
             settings,
             network,
             store,
+            hosts,
             telemetry,
             context,
             session,
@@ -334,6 +335,7 @@ impl<'a> Review<'a> {
         self.model_settings("[settings]", settings);
         self.network(network);
         self.store(store);
+        self.shared_hosts(hosts);
         self.telemetry(telemetry);
         for (model, settings) in &settings.models {
             self.model_settings(&format!("the model {}", quoted(model)), settings);

@@ -1,6 +1,6 @@
 //! A reader of a session, by its journal and by what happens in this process.
 
-use super::{FeedLine, Runs};
+use super::{FeedItem, FeedLine, Runs};
 use crate::Host;
 use agent_host_engine::journal::JournalError;
 use agent_host_journal::JournalStore;
@@ -35,7 +35,7 @@ pub struct Follower {
     /// Whether the journal may have more.
     must_read: bool,
     /// Present until the follower is dropped.
-    feed: Option<broadcast::Receiver<FeedLine>>,
+    feed: Option<broadcast::Receiver<FeedItem>>,
 }
 
 impl Drop for Follower {
@@ -63,7 +63,7 @@ impl Follower {
         runs: &Arc<Runs>,
         session: SessionId,
         next: u64,
-        feed: broadcast::Receiver<FeedLine>,
+        feed: broadcast::Receiver<FeedItem>,
     ) -> Self {
         Self {
             store: Arc::clone(host.store()),
@@ -100,8 +100,8 @@ impl Follower {
                 return Ok(None);
             };
             match feed.recv().await {
-                Ok(line) => {
-                    if let Some(line) = self.admit(line) {
+                Ok(item) => {
+                    if let Some(line) = self.admit(item) {
                         return Ok(Some(line));
                     }
                 }
@@ -124,8 +124,8 @@ impl Follower {
                 return Ok(None);
             };
             match feed.try_recv() {
-                Ok(line) => {
-                    if let Some(line) = self.admit(line) {
+                Ok(item) => {
+                    if let Some(line) = self.admit(item) {
                         return Ok(Some(line));
                     }
                 }
@@ -159,7 +159,11 @@ impl Follower {
     }
 
     /// Returns a line of the feed, unless it was returned before or an event is missing before it.
-    fn admit(&mut self, line: FeedLine) -> Option<Followed> {
+    fn admit(&mut self, item: FeedItem) -> Option<Followed> {
+        let FeedItem::Line(line) = item else {
+            self.must_read = true;
+            return None;
+        };
         match line.seq {
             Some(seq) if seq < self.next => return None,
             Some(seq) if seq > self.next => {

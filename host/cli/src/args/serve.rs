@@ -27,6 +27,10 @@ pub(crate) struct ServeArgs {
     /// has precedence.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8420")]
     pub(crate) http: SocketAddr,
+    /// Serve nothing: run the sessions that other hosts of the store accepted and have no place for,
+    /// and continue those of hosts that ended. Needs `url` in `[store]`.
+    #[arg(long, conflicts_with_all = ["http", "token_file", "tls_cert", "allowed_hosts", "allowed_origins"])]
+    pub(crate) worker: bool,
     /// A file with the operator's token, which only its owner may read [default: the variable
     /// AGENT_HOST_SERVE_TOKEN, else a new one, which is shown]. `serve token` has those of others.
     #[arg(long, value_name = "FILE")]

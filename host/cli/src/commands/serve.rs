@@ -67,6 +67,9 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
         () = stop.token.cancelled() => return Ok(stop.exit()),
         opened = Host::open(config) => Arc::new(opened?),
     };
+    if args.worker {
+        return work(&host, stop, args.quiet, terminal).await;
+    }
     let value = std::env::var(TOKEN_VARIABLE).ok();
     let found = configured_token(args.token_file.as_deref(), TOKEN_VARIABLE, value.as_deref());
     let ConfiguredToken { token, generated } = found.map_err(Failure::usage)?;
@@ -99,6 +102,33 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
         .await;
     flush_telemetry(&host, terminal).await;
     // A signal is the normal end of a server.
+    Ok(Exit::Done)
+}
+
+/// Runs the sessions of other hosts.
+async fn work(
+    host: &Arc<Host>,
+    stop: Stop,
+    quiet: bool,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    if host.store().shared_runs().is_none() {
+        return Err(Failure::usage(
+            "`--worker` runs sessions of other hosts, and the store of this one has no others; set `url` in [store], or leave \
+             `--worker` out",
+        ));
+    }
+    if !quiet {
+        let placement = host.placement();
+        let tools = tool_names(host.registry());
+        let reach = reach(host.registry()).join("\n  ");
+        terminal.note(&escape(&format!(
+            "working on {} for the sessions of the store\ntools: {tools}\nwhich may reach: {reach}",
+            placement.machine
+        )));
+    }
+    Service::new(Arc::clone(host)).work(stop.token).await;
+    flush_telemetry(host, terminal).await;
     Ok(Exit::Done)
 }
 

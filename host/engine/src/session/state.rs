@@ -32,7 +32,7 @@ use agent_host_types::{
 };
 use serde_json::{Map, Value};
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -47,6 +47,8 @@ pub struct SessionState {
     run: RunArguments,
     /// Whether no run has followed since it was copied.
     is_fresh_copy: bool,
+    /// The machine and the configuration of the last run, where hosts share the store.
+    placed: Option<(String, BTreeMap<String, Digest>)>,
     /// The model that was called last.
     model: Option<Provenance>,
     /// The digest of the last request's system prompt, which is stored as a blob.
@@ -188,6 +190,12 @@ impl SessionState {
         }
     }
 
+    /// Returns the machine and the configuration of the last run, where hosts share the store.
+    #[must_use]
+    pub fn placed(&self) -> Option<&(String, BTreeMap<String, Digest>)> {
+        self.placed.as_ref()
+    }
+
     /// Returns the arguments of the original, for a copy that has not run yet. They hold for nothing.
     #[must_use]
     pub fn original_arguments(&self) -> Option<&RunArguments> {
@@ -318,6 +326,13 @@ impl SessionState {
     /// Whether the last turn has not ended: it runs, or the program ended during it.
     pub(crate) fn turn_is_open(&self) -> bool {
         self.progress.is_open
+    }
+
+    /// Whether a run of it was broken off: its last turn has not ended, or another one was to follow.
+    #[must_use]
+    pub fn is_broken_off(&self) -> bool {
+        let last = self.last_report.as_ref().map(|report| &report.end);
+        self.progress.is_open || matches!(last, Some(TurnEnd::NeedsMoreTurns))
     }
 
     /// Whether its last turn left calls, nodes or results that the next one continues, or a model

@@ -1,9 +1,10 @@
 //! The connections to the server, and what its errors mean.
 
-use super::{PostgresOptions, lease::Leases, schema, tls};
+use super::{PostgresOptions, lease::Leases, messages, schema, tls};
 use crate::{
     error::{Location, StoreError},
     sealed::SealKey,
+    shared_runs::{HostId, HostMessage},
 };
 use agent_host_engine::journal::JournalError;
 use deadpool_postgres::{
@@ -14,7 +15,7 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use tokio::{runtime::Handle, time::timeout};
+use tokio::{runtime::Handle, sync::broadcast, time::timeout};
 use tokio_postgres::{Client, Config, Socket, config::Host, tls::MakeTlsConnect, types::ToSql};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -57,6 +58,8 @@ pub(super) struct Database {
     pub(super) seal: Option<SealKey>,
     /// The key that signs continuations, once it is known.
     pub(super) continuation_key: Mutex<Option<[u8; 32]>>,
+    /// The messages of other hosts.
+    pub(super) messages: broadcast::Sender<HostMessage>,
 }
 
 impl Database {
@@ -96,10 +99,11 @@ impl Database {
             tls,
             connect_timeout: options.connect_timeout,
             location,
-            leases: Leases::new(options.lease),
+            leases: Leases::new(new_host_id()?, options.lease),
             runtime: Handle::current(),
             seal: options.seal.clone(),
             continuation_key: Mutex::default(),
+            messages: messages::received(),
         }))
     }
 
@@ -113,6 +117,7 @@ impl Database {
         schema::ensure(&database).await?;
         database.unseal().await?;
         Leases::keep(&database);
+        Self::receive(&database);
         Ok(database)
     }
 
@@ -128,7 +133,6 @@ impl Database {
 
     /// Opens a connection beside those of the store, with the same encryption, for a user that keeps
     /// it: one that listens. The second value drives it, and ends with it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the user that listens"))]
     pub(super) async fn connect(&self) -> Result<(Client, Connection), StoreError> {
         let connecting = timeout(self.connect_timeout, self.config.connect(self.tls.clone()));
         let connected = connecting.await.map_err(|_| self.no_answer())?;
@@ -194,6 +198,13 @@ impl Database {
     pub(super) fn wait<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
     }
+}
+
+/// Creates the id of this host.
+fn new_host_id() -> Result<HostId, StoreError> {
+    let mut id = [0; 8];
+    getrandom::fill(&mut id).map_err(|error| StoreError::Random(error.to_string()))?;
+    Ok(HostId(format!("{:016x}", u64::from_be_bytes(id))))
 }
 
 /// Takes a lock until the transaction ends.

@@ -2,9 +2,11 @@
 //! which every write of the session proves, so that a host whose lease has ended writes nothing.
 
 use super::{database::Database, journal::ClaimedQueue};
-use crate::{claim::this_process, error::StoreError};
+use crate::{claim::this_process, error::StoreError, shared_runs::HostId};
 use agent_host_engine::journal::JournalError;
 use agent_host_types::id::SessionId;
+use deadpool_postgres::GenericClient;
+use serde_json::json;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
@@ -21,6 +23,7 @@ const RELEASE_GRACE: Duration = Duration::from_millis(300);
 
 /// The leases of this store.
 pub(super) struct Leases {
+    pub(super) host: HostId,
     length: Duration,
     /// The claimed sessions by their epochs.
     held: Mutex<HashMap<i64, Held>>,
@@ -28,6 +31,7 @@ pub(super) struct Leases {
 
 /// A claimed session.
 struct Held {
+    session: SessionId,
     queue: Weak<ClaimedQueue>,
     /// The end of the lease by the clock of this machine: not later than that of the server.
     until: Instant,
@@ -44,8 +48,9 @@ pub(super) struct Lease {
 }
 
 impl Leases {
-    pub(super) fn new(length: Duration) -> Self {
+    pub(super) fn new(host: HostId, length: Duration) -> Self {
         Self {
+            host,
             length,
             held: Mutex::default(),
         }
@@ -58,10 +63,23 @@ impl Leases {
     /// Has a lease renewed as long as its queue lives.
     pub(super) fn hold(&self, lease: Lease, queue: &Arc<ClaimedQueue>) {
         let held = Held {
+            session: lease.session,
             queue: Arc::downgrade(queue),
             until: lease.began + self.length,
         };
         self.held().insert(lease.epoch, held);
+    }
+
+    /// Returns the fencing token of a session that this process has claimed.
+    pub(super) fn epoch_of(&self, session: SessionId) -> Option<i64> {
+        let held = self.held();
+        let of_session = held.iter().filter(|(_, held)| held.session == session);
+        of_session.map(|(epoch, _)| *epoch).max()
+    }
+
+    /// Returns the fencing tokens of all claimed sessions.
+    pub(super) fn epochs(&self) -> Vec<i64> {
+        self.held().keys().copied().collect()
     }
 
     /// Gives up the sessions whose leases end before this time.
@@ -104,7 +122,7 @@ impl Leases {
 
 impl Database {
     /// The length of a lease, in seconds.
-    fn lease_seconds(&self) -> f64 {
+    pub(super) fn lease_seconds(&self) -> f64 {
         self.leases.length.as_secs_f64()
     }
 
@@ -123,27 +141,12 @@ impl Database {
 
     /// Claims a session, unless it is claimed right now.
     pub(super) async fn try_claim(&self, session: SessionId) -> Result<Lease, JournalError> {
-        let owner = serde_json::to_string(&this_process()).map_err(JournalError::storage)?;
-        let began = Instant::now();
-        let taken = self
-            .read(
-                "INSERT INTO leases (session, epoch, owner, until)
-             VALUES ($1, nextval('epochs'), $2, clock_timestamp() + make_interval(secs => $3))
-             ON CONFLICT (session) DO UPDATE
-                 SET epoch = excluded.epoch, owner = excluded.owner, until = excluded.until
-                 WHERE leases.until < clock_timestamp()
-             RETURNING epoch",
-                &[&session.to_string(), &owner, &self.lease_seconds()],
-            )
-            .await?;
-        if let Some(row) = taken.first() {
-            let epoch = row.get(0);
-            return Ok(Lease {
-                session,
-                epoch,
-                began,
-            });
+        let failed = self.failed("claim a session");
+        let client = self.client().await?;
+        if let Some(lease) = self.insert_lease(&client, session).await.map_err(failed)? {
+            return Ok(lease);
         }
+        drop(client);
         let query = "SELECT owner FROM leases WHERE session = $1";
         let owner = self.read(query, &[&session.to_string()]).await?;
         let owner = owner.first().map(|row| row.get::<_, String>(0));
@@ -151,6 +154,35 @@ impl Database {
             session,
             owner: owner.and_then(|owner| serde_json::from_str(&owner).ok()),
         })
+    }
+
+    /// Claims a session, unless it is claimed.
+    pub(super) async fn insert_lease(
+        &self,
+        client: &impl GenericClient,
+        session: SessionId,
+    ) -> Result<Option<Lease>, tokio_postgres::Error> {
+        let owner = json!(this_process()).to_string();
+        let began = Instant::now();
+        let statement = client
+            .prepare_cached(
+                "INSERT INTO leases (session, epoch, owner, host, until)
+                 VALUES ($1, nextval('epochs'), $2, $3, clock_timestamp() + make_interval(secs => $4))
+                 ON CONFLICT (session) DO UPDATE SET epoch = excluded.epoch, owner = excluded.owner,
+                     host = excluded.host, until = excluded.until, request = NULL
+                     WHERE leases.until < clock_timestamp()
+                 RETURNING epoch",
+            )
+            .await?;
+        let (id, host) = (session.to_string(), &self.leases.host.0);
+        let taken = client
+            .query_opt(&statement, &[&id, &owner, host, &self.lease_seconds()])
+            .await?;
+        Ok(taken.map(|row| Lease {
+            session,
+            epoch: row.get(0),
+            began,
+        }))
     }
 
     /// Claims a session that does not exist.

@@ -47,6 +47,9 @@ CREATE TABLE leases (
     session TEXT COLLATE "C" PRIMARY KEY,
     epoch BIGINT NOT NULL,
     owner TEXT NOT NULL,
+    -- The id of the host, and what others ask it to do, as JSON.
+    host TEXT NOT NULL,
+    request TEXT,
     until TIMESTAMPTZ NOT NULL
 ) WITH (fillfactor = 50);
 CREATE TABLE approvals (
@@ -58,3 +61,29 @@ CREATE TABLE approvals (
     at_ms BIGINT NOT NULL
 );
 CREATE TABLE secrets (name TEXT PRIMARY KEY, value BYTEA NOT NULL);
+-- The runs that have not ended, for hosts to continue.
+CREATE TABLE runs (
+    session TEXT COLLATE "C" PRIMARY KEY,
+    -- The digest of what a host must run, and `@` with the machine if it must be a certain one.
+    placement TEXT COLLATE "C" NOT NULL,
+    fairness_key TEXT COLLATE "C" NOT NULL,
+    -- Empty for a run that had begun, else the key of fairness.
+    queue TEXT COLLATE "C" NOT NULL,
+    since TIMESTAMPTZ NOT NULL,
+    -- `waiting`, `claimed` (by the lease with this epoch), or `stopped` for this reason.
+    state TEXT NOT NULL,
+    epoch BIGINT NOT NULL,
+    host TEXT NOT NULL,
+    -- The number of events at the last claim, and the claims in a row that found the same number.
+    events BIGINT NOT NULL,
+    claims INTEGER NOT NULL,
+    reason TEXT
+);
+CREATE INDEX runs_waiting ON runs (placement, queue, since) WHERE state = 'waiting';
+CREATE TABLE hosts (
+    host TEXT PRIMARY KEY,
+    since TIMESTAMPTZ NOT NULL,
+    reported TIMESTAMPTZ NOT NULL,
+    -- JSON.
+    status TEXT NOT NULL
+);

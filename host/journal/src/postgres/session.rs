@@ -174,6 +174,7 @@ impl Database {
             "DELETE FROM blob_references WHERE session = ANY ($1)",
             "DELETE FROM events WHERE session = ANY ($1)",
             "DELETE FROM sessions WHERE id = ANY ($1)",
+            "DELETE FROM runs WHERE session = ANY ($1)",
             "DELETE FROM leases WHERE session = ANY ($1)",
         ] {
             tx.execute(statement, &[&sessions]).await.map_err(failed)?;
@@ -196,6 +197,10 @@ impl Database {
             let outcome = info.outcome.as_deref();
             if outcome.is_some_and(|outcome| AWAITING.contains(&outcome)) {
                 pruned.kept.push((session, KeepReason::Awaiting));
+                continue;
+            }
+            if !self.runs_of(vec![session]).await?.is_empty() {
+                pruned.kept.push((session, KeepReason::InUse));
                 continue;
             }
             match self.claim_family(session).await {

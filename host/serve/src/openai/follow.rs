@@ -5,7 +5,7 @@ use crate::{
     Service,
     access::Caller,
     events::{Line, Reader},
-    runs::{FeedLine, Runs},
+    runs::{FeedItem, Runs},
 };
 use agent_host_types::{
     event::{Event, EventRecord},
@@ -90,7 +90,7 @@ impl Follow {
     pub(super) fn of_feed(
         service: &Service,
         run: RunId,
-        feed: Receiver<FeedLine>,
+        feed: Receiver<FeedItem>,
         caller: Caller,
         cancel: Option<CancelOnDrop>,
     ) -> Self {
@@ -166,10 +166,13 @@ impl Follow {
                     drop(self.cancel.take());
                     return None;
                 }
-                Line::Heartbeat if self.service.runs.is_running(self.run.session) => {
-                    return Some(Update::Idle);
+                Line::Heartbeat => {
+                    let runs = &self.service.runs;
+                    return match runs.is_running_anywhere(self.run.session).await {
+                        true => Some(Update::Idle),
+                        false => self.rest().await,
+                    };
                 }
-                Line::Heartbeat => return self.rest().await,
             }
         }
     }

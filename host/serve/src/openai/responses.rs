@@ -131,7 +131,7 @@ pub(super) async fn read(
         outcome => outcome?,
     };
     let outcome = outcome.ok_or_else(unknown)?;
-    let is_running = service.runs.is_running(run.session) && !outcome.is_over();
+    let is_running = !outcome.is_over() && service.runs.is_running_anywhere(run.session).await;
     Ok(Json(to_json(
         &outcome,
         true,

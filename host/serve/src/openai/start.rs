@@ -19,6 +19,7 @@ use crate::{
     problem::{Problem, ProblemCode},
     requests::last_request,
     runs::Slot,
+    sessions::refused_run,
 };
 use agent_host_engine::{
     journal::JournalError,
@@ -222,7 +223,7 @@ impl Request {
                 return self.run(service, slot, opened, input).await;
             }
         }
-        if !began.has_ended && !service.runs.is_running(session) {
+        if !began.has_ended && !service.runs.is_running_anywhere(session).await {
             let (slot, opened) = self.open(service, session, "not_found").await?;
             self.run(service, slot, opened, AgentInput::Continue)
                 .await?;
@@ -277,12 +278,16 @@ impl Request {
     async fn run_agent(
         &self,
         service: &Service,
-        slot: Slot,
+        mut slot: Slot,
         agent: Agent,
         session: Session,
         input: AgentInput,
     ) -> Result<(RunId, Follow), ApiError> {
         let session_id = session.id();
+        // Another host has neither the client nor its functions.
+        if !self.is_kept || !self.functions.is_empty() || self.schema.is_some() {
+            slot.stay().map_err(refused_run)?;
+        }
         // Opened before the start, so that no text is missed; the guard, so that no run is left.
         let feed = service.runs.watch(session_id);
         let cancel = (!self.is_kept)

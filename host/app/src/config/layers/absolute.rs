@@ -5,7 +5,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 /// The keys of paths. `*` is an element of a list, or any key of a table.
-const PATHS: [&[&str]; 15] = [
+const PATHS: [&[&str]; 16] = [
     &["state-dir"],
     &["cache-dir"],
     &["instructions", "*"],
@@ -21,6 +21,7 @@ const PATHS: [&[&str]; 15] = [
     &["agent", "*", "grants", "dir", "*", "host"],
     &["publisher", "*", "keys", "*"],
     &["store", "ca"],
+    &["hosts", "shared-directories", "*"],
 ];
 
 /// The keys of models, which may be files.

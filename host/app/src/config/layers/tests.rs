@@ -266,7 +266,7 @@ fn layers_problem_is_shown_in_the_layer_of_its_key() {
 
 /// The keys of the reference whose texts are paths, or may be.
 const PATHS: &str = "agent/*/grants/dir/*/host agent/*/instructions/* agent/*/model cache-dir fallback/* grants/dir/*/host hook/*/component \
-    hook/*/dir/*/host instructions/* \
+    hook/*/dir/*/host hosts/shared-directories/* instructions/* \
     mcp/*/oauth/client-secret mcp/*/roots/* model network/proxy openai-compat/api-key \
     provider/*/headers/x-team publisher/*/keys/* secret/*/from settings/headers/x-team skills/* state-dir store/ca store/key store/url \
     tool/*/component tool/*/dir/*/host";
@@ -279,7 +279,7 @@ const OTHERS: &str = "agent/*/approval agent/*/description agent/*/grants/dir/*/
     external-tool/*/name external-tool/*/title grants/artifacts grants/dir/*/guest \
     grants/dir/*/mask/* grants/dir/*/mode grants/env/*/name grants/env/*/value \
     grants/http/*/host grants/http/*/methods/* grants/http/*/path grants/http/*/scheme \
-    grants/secrets/* hook/*/name hook/*/on-error hook/*/points/* hook/*/tools/* keys mcp/*/approval \
+    grants/secrets/* hosts/machine hook/*/name hook/*/on-error hook/*/points/* hook/*/tools/* keys mcp/*/approval \
     mcp/*/command/* mcp/*/dir mcp/*/env/*/name mcp/*/name mcp/*/oauth/client-id \
     mcp/*/oauth/client-metadata-url mcp/*/oauth/scopes/* mcp/*/read-only/* mcp/*/tools/* \
     network/no-proxy/* openai-compat/base-url permission-prompts provider/*/base-url \

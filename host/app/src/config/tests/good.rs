@@ -446,6 +446,7 @@ fn configuration_reference_names_every_key() {
         "[settings]",
         "[network]",
         "[store]",
+        "[hosts]",
         "[telemetry]",
         "[openai-compat]",
         "[[provider]]",

@@ -2,6 +2,7 @@
 
 use super::{Review, quoted};
 use crate::config::{
+    hosts::RawHosts,
     network::RawNetwork,
     raw::{RawArtifacts, RawContext, RawKeep, RawProvider, RawSandbox, RawSession},
     settings::RawSettings,
@@ -119,6 +120,28 @@ impl Review<'_> {
         }
         if let Some(count) = connections {
             self.demand(format!("opens up to {count} connections to the database"));
+        }
+    }
+
+    pub(super) fn shared_hosts(&mut self, raw: &RawHosts) {
+        let RawHosts {
+            machine,
+            shared_directories,
+            lease_seconds,
+            max_runs,
+            max_memory_bytes,
+        } = raw;
+        for directory in shared_directories {
+            self.demand(format!(
+                "lets any host continue sessions that reach {}",
+                quoted(directory)
+            ));
+        }
+        if let Some(machine) = machine {
+            self.demand(format!("calls this machine {}", quoted(machine)));
+        }
+        if lease_seconds.is_some() || max_runs.is_some() || max_memory_bytes.is_some() {
+            self.demand("sets how many sessions run here, and when other hosts continue them");
         }
     }
 

@@ -69,6 +69,7 @@ fn event(event: &Event) -> String {
             "run",
             format!("with {}", escape_line(&json!(arguments).to_string())),
         ),
+        Event::RunPlaced { machine, .. } => ("host", format!("on {}", escape_line(machine))),
         Event::FilesRestored { paths, by } => (
             "undone",
             format!(

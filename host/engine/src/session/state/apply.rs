@@ -44,8 +44,13 @@ impl SessionState {
                 self.run.clone_from(arguments);
                 self.is_fresh_copy = false;
             }
+            Event::RunPlaced {
+                machine,
+                configuration,
+            } => self.placed = Some((machine.clone(), configuration.clone())),
             Event::SessionForked { .. } => {
                 self.is_fresh_copy = true;
+                self.placed = None;
                 self.open = None;
                 self.context = Arc::default();
                 self.progress = Progress::default();

@@ -112,6 +112,10 @@ pub(super) fn conversation_events() -> Vec<Event> {
                 runs_tools_outside: true,
             },
         },
+        Event::RunPlaced {
+            machine: "build-7".into(),
+            configuration: BTreeMap::from([("rules".into(), Digest::of(b"rules"))]),
+        },
         Event::InputReceived {
             message: Message::text(Role::User, "hi"),
             by: Some("ann".into()),

@@ -1,0 +1,117 @@
+//! `[hosts]`: what a host is among several that share a store.
+
+use super::{ConfigError, paths::Scope, problem::config_error, units};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// The most runs of a host by default. One that waits for a model takes less than 1 MiB.
+const MAX_RUNS: u32 = 256;
+
+/// The default and the least length of a lease, in seconds. Renewals take a fifth of it.
+const LEASE_SECONDS: u64 = 15;
+const MIN_LEASE_SECONDS: u64 = 2;
+
+/// The longest lease, in seconds: the sessions of a host that ended wait for so long.
+const MAX_LEASE_SECONDS: u64 = 600;
+
+/// `[hosts]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(super) struct RawHosts {
+    /// The name of this machine; that of the system where it is absent.
+    pub(super) machine: Option<String>,
+    /// The directories that each host has at the same place with the same content.
+    pub(super) shared_directories: Vec<String>,
+    /// The time after which other hosts continue the sessions of one that does not answer.
+    #[serde(deserialize_with = "units::seconds")]
+    pub(super) lease_seconds: Option<u64>,
+    /// The most sessions that run at once in a server.
+    pub(super) max_runs: Option<u32>,
+    /// The memory of the process beyond which it takes no further session.
+    #[serde(deserialize_with = "units::bytes")]
+    pub(super) max_memory_bytes: Option<u64>,
+}
+
+/// What a host is among several that share a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostsConfig {
+    /// The name of this machine.
+    pub machine: String,
+    /// The directories that each host has.
+    pub shared_directories: Vec<PathBuf>,
+    /// The length of a claim on a session that is not renewed.
+    pub lease: Duration,
+    /// The most sessions that run at once in a server.
+    pub max_runs: u32,
+    /// The memory of the process beyond which it takes no further session, in bytes.
+    pub max_memory_bytes: Option<u64>,
+}
+
+impl HostsConfig {
+    /// Whether each host has a directory.
+    #[must_use]
+    pub fn shares(&self, directory: &Path) -> bool {
+        let mut shared = self.shared_directories.iter();
+        shared.any(|shared| directory.starts_with(shared))
+    }
+}
+
+/// Resolves the section.
+pub(super) fn resolve(raw: RawHosts, scope: Scope<'_>) -> Result<HostsConfig, ConfigError> {
+    let machine = match raw.machine {
+        Some(machine) => machine,
+        None => system_name(),
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    if machine.is_empty() || machine.len() > 253 || !machine.chars().all(is_name) {
+        return Err(config_error!(
+            "hosts.machine",
+            "`machine` of [hosts] is no name of a machine",
+            "write up to 253 letters, digits, `.`, `-` and `_`"
+        )
+        .with_value(format!("{machine:?}")));
+    }
+    let shared = raw.shared_directories.iter().map(|directory| {
+        let path = scope.resolve_path("hosts.shared-directories", directory)?;
+        // Grants name directories without links.
+        Ok(std::fs::canonicalize(&path).unwrap_or(path))
+    });
+    let seconds = raw.lease_seconds.unwrap_or(LEASE_SECONDS);
+    if !(MIN_LEASE_SECONDS..=MAX_LEASE_SECONDS).contains(&seconds) {
+        return Err(config_error!(
+            "hosts.lease-seconds",
+            "`lease-seconds` of [hosts] is {seconds}",
+            "write a time from {MIN_LEASE_SECONDS} s to 10 min"
+        )
+        .with_value(seconds));
+    }
+    let max_runs = raw.max_runs.unwrap_or(MAX_RUNS);
+    if max_runs == 0 {
+        return Err(config_error!(
+            "hosts.max-runs",
+            "`max-runs` of [hosts] is 0, so that no session could run",
+            "write a larger number"
+        )
+        .with_value(0));
+    }
+    Ok(HostsConfig {
+        machine,
+        shared_directories: shared.collect::<Result<_, ConfigError>>()?,
+        lease: Duration::from_secs(seconds),
+        max_runs,
+        max_memory_bytes: raw.max_memory_bytes,
+    })
+}
+
+/// Returns the name that the system has.
+fn system_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match name.trim() {
+        "" => "localhost".to_owned(),
+        name => name.to_owned(),
+    }
+}

@@ -1,0 +1,377 @@
+//! Several hosts of one store: they continue each other's runs, and each answers for all.
+
+use agent_host_test_support::{
+    TestEnv,
+    api::{ApiServer, EventStream, ServerEvent},
+    chat::{Answer, ChatServer},
+    postgres::database,
+    running::Running,
+};
+use pretty_assertions::assert_eq;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::{
+    process::Command,
+    sync::mpsc::{self, Receiver, Sender},
+};
+
+/// A directory whose hosts share a store, with more configuration.
+fn directory(url: &str, more: &str) -> TestEnv {
+    let env = TestEnv::new();
+    env.write("database", url);
+    env.configure(format!("[store]\nurl = \"file:database\"\n{more}"));
+    env
+}
+
+/// A model that waits at points of its answers, as [`ChatServer::watched`] numbers them.
+fn held(answers: Vec<Answer>, points: &'static [usize]) -> (ChatServer, Receiver<()>, Sender<()>) {
+    let (reached, is_reached) = mpsc::channel();
+    let (release, is_released) = mpsc::channel();
+    let model = ChatServer::watched(answers, move |point| {
+        if points.contains(&point) {
+            reached.send(()).unwrap();
+            is_released.recv().unwrap();
+        }
+    });
+    (model, is_reached, release)
+}
+
+/// Runs a statement past the hosts.
+fn operate(url: &str, statement: &str) {
+    let psql = Command::new("psql")
+        .args(["-d", url, "-c", statement])
+        .output();
+    let psql = psql.unwrap();
+    assert!(psql.status.success(), "{psql:?}");
+}
+
+/// Ends the claims of hosts, as time does.
+fn expire(url: &str) {
+    let ended = "UPDATE leases SET until = clock_timestamp() - interval '1 second'";
+    operate(url, ended);
+}
+
+/// Starts a host that serves nothing.
+fn worker(env: &TestEnv, model: &ChatServer) -> Running {
+    let mut command = env.command(&["serve", "--worker", "--model", "openai-compat:m"]);
+    command.env("OPENAI_COMPAT_BASE_URL", &model.base_url);
+    let mut running = Running::start(&mut command);
+    running.stderr.until("for the sessions of the store");
+    running
+}
+
+fn kinds(events: &[ServerEvent]) -> Vec<&str> {
+    let kinds = events
+        .iter()
+        .map(|event| event.data["event"]["kind"].as_str());
+    kinds.flatten().collect()
+}
+
+/// Reads events until the run is over: a turn that another one follows is not its end.
+fn until_end(events: &mut EventStream) -> Vec<ServerEvent> {
+    let mut all = Vec::new();
+    loop {
+        all.extend(events.until("turn-ended"));
+        let last = all.last().unwrap();
+        if last.data["event"]["outcome"]["end"]["type"] != "needs-more-turns" {
+            return all;
+        }
+    }
+}
+
+fn row(server: &ApiServer, session: &str) -> Value {
+    server.get(&format!("/sessions/{session}")).json()
+}
+
+/// A host is killed in a run. A worker continues it by itself, and what happens is told by a third
+/// host.
+#[test]
+fn run_of_a_killed_host_is_continued_by_a_worker() {
+    let Some(url) = database() else { return };
+    let env = directory(&url, "");
+    let answers = vec![Answer::text("Lost."), Answer::text("Done.")];
+    let (model, is_asked, release) = held(answers, &[0]);
+    let first = ApiServer::start(&env, &model, &[]);
+    let session = first.create("go");
+    is_asked.recv().unwrap();
+    let worker = worker(&env, &model);
+    let path = "/sessions";
+    let listed = first.get(path).json();
+    assert_eq!(listed["sessions"][0]["run"]["state"], "running");
+    first.running.signal(Signal::KILL);
+    release.send(()).unwrap();
+    expire(&url);
+    let third = ApiServer::start(&env, &ChatServer::start(Vec::new()), &[]);
+    let events = until_end(&mut third.events(&session, None));
+    let expected = [
+        "session-started",
+        "run-placed",
+        "input-received",
+        "model-requested",
+        "turn-interrupted",
+        "model-requested",
+        "model-replied",
+        "turn-ended",
+    ];
+    assert_eq!(kinds(&events), expected);
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.end().code, Some(0));
+    let row = row(&third, &session);
+    assert_eq!((&row["running"], row.get("run")), (&json!(false), None));
+}
+
+/// A host that ends hands its runs over, and another one goes on without a call lost.
+#[test]
+fn run_of_a_host_that_ends_is_handed_over() {
+    let Some(url) = database() else { return };
+    let env = directory(&url, "");
+    let answers = vec![
+        Answer::calls(&[("list_directory", json!({ "path": "." }))]),
+        Answer::text("Done."),
+    ];
+    let (model, is_asked, release) = held(answers, &[0]);
+    let first = ApiServer::start(&env, &model, &[]);
+    let session = first.create("go");
+    is_asked.recv().unwrap();
+    first.running.signal(Signal::TERM);
+    let second = ApiServer::start(&env, &model, &[]);
+    let mut events = second.events(&session, None);
+    release.send(()).unwrap();
+    assert_eq!(first.running.end().code, Some(0));
+    let events = until_end(&mut events);
+    let expected = [
+        "session-started",
+        "run-placed",
+        "input-received",
+        "model-requested",
+        "model-replied",
+        "turn-ended",
+        "call-intended",
+        "call-settled",
+        "turn-ended",
+        "model-requested",
+        "model-replied",
+        "turn-ended",
+    ];
+    assert_eq!(kinds(&events), expected);
+    assert_eq!(model.requests().len(), 2);
+}
+
+/// The text of a reply reaches a reader at another host as it arrives.
+#[test]
+fn text_is_told_by_another_host() {
+    let Some(url) = database() else { return };
+    let env = directory(&url, "");
+    let (model, is_half, release) = held(vec![Answer::text("What a day.")], &[0, 1]);
+    let first = ApiServer::start(&env, &model, &[]);
+    let second = ApiServer::start(&env, &model, &[]);
+    let session = first.create("go");
+    is_half.recv().unwrap();
+    let mut events = second.events(&session, None);
+    events.until("model-requested");
+    // It is watched once the other host knows it.
+    release.send(()).unwrap();
+    is_half.recv().unwrap();
+    let text = events.by_ref().find(|event| event.event == "live");
+    let text = text.unwrap().data;
+    assert_eq!(text["event"]["text"], "What a", "{text}");
+    release.send(()).unwrap();
+    events.until("turn-ended");
+}
+
+/// A run is cancelled and drained at a host that does not run it.
+#[test]
+fn run_is_cancelled_and_drained_at_another_host() {
+    let Some(url) = database() else { return };
+    let env = directory(&url, "");
+    let answers = vec![
+        Answer::text("Never."),
+        Answer::calls(&[("list_directory", json!({ "path": "." }))]),
+    ];
+    let (model, is_asked, release) = held(answers, &[0, 2]);
+    let first = ApiServer::start(&env, &model, &[]);
+    let second = ApiServer::start(&env, &model, &[]);
+    for (action, end, by) in [
+        ("cancel", "cancelled", json!("operator")),
+        ("drain", "needs-more-turns", Value::Null),
+    ] {
+        let session = first.create("go");
+        is_asked.recv().unwrap();
+        let post = || second.post(&format!("/sessions/{session}/{action}"), &json!({}));
+        assert_eq!(post().status, 202, "{action}");
+        let mut events = second.events(&session, None);
+        if action == "drain" {
+            release.send(()).unwrap();
+        }
+        let last = events.until("turn-ended").pop().unwrap().data;
+        assert_eq!(last["event"]["outcome"]["end"]["type"], end);
+        assert_eq!(last["event"]["by"], by, "{last}");
+        if action == "cancel" {
+            release.send(()).unwrap();
+        }
+        // It is over, and is not continued.
+        let problem = post().problem();
+        assert_eq!(problem, (409, "not-running".to_owned()), "{action}");
+    }
+    assert_eq!(second.end().code, Some(0));
+    assert_eq!(first.end().code, Some(0));
+}
+
+/// A host whose places are taken accepts a message, which a worker runs; what waits can be cancelled.
+#[test]
+fn run_without_a_place_waits_for_a_host() {
+    let Some(url) = database() else { return };
+    let env = directory(&url, "[hosts]\nmax-runs = 1\n");
+    let answers = vec![Answer::text("One."), Answer::text("Two.")];
+    let (model, is_asked, release) = held(answers, &[0]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let one = server.create("one");
+    is_asked.recv().unwrap();
+    let (two, three) = (server.create("two"), server.create("three"));
+    let waiting = |session: &str| row(&server, session)["run"]["state"].clone();
+    let ended = |session: &str| server.events(session, None).until("turn-ended");
+    for session in [&two, &three] {
+        let expected = [
+            "session-started",
+            "run-placed",
+            "input-received",
+            "turn-ended",
+        ];
+        assert_eq!(kinds(&ended(session)), expected);
+        assert_eq!(waiting(session), "waiting");
+    }
+    let cancelled = server.post(&format!("/sessions/{three}/cancel"), &json!({}));
+    assert_eq!(cancelled.status, 202, "{cancelled:?}");
+    let mut events = server.events(&three, None);
+    let last = until_end(&mut events).pop().unwrap().data;
+    assert_eq!(last["event"]["outcome"]["end"]["type"], "cancelled");
+    assert_eq!(last["event"]["by"], "operator");
+    let _worker = worker(&env, &ChatServer::start(vec![Answer::text("Two.")]));
+    until_end(&mut server.events(&two, None));
+    release.send(()).unwrap();
+    until_end(&mut server.events(&one, None));
+    let list = server.get("/sessions").json();
+    let runs = list["sessions"].as_array().unwrap().iter();
+    assert!(runs.clone().all(|row| row.get("run").is_none()), "{list}");
+    let hosts = server.get("/hosts").json();
+    let hosts = hosts["hosts"].as_array().unwrap();
+    assert_eq!(hosts.len(), 2, "{hosts:?}");
+    assert_eq!(hosts[0]["configuration"], hosts[1]["configuration"]);
+    assert_eq!(hosts[0]["max-runs"], 1);
+}
+
+/// A server without other hosts refuses a run that it has no place for, and keeps nothing of it.
+#[test]
+fn run_without_a_place_is_refused_without_other_hosts() {
+    let env = TestEnv::new();
+    env.configure("[hosts]\nmax-runs = 1\n");
+    let (model, is_asked, release) = held(vec![Answer::text("One.")], &[0]);
+    let server = ApiServer::start(&env, &model, &[]);
+    let one = server.create("one");
+    is_asked.recv().unwrap();
+    let refused = server.post("/sessions", &json!({ "message": "two" }));
+    assert_eq!(refused.problem(), (503, "too-many-runs".to_owned()));
+    let sessions = server.get("/sessions").json();
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
+    release.send(()).unwrap();
+    server.events(&one, None).until("turn-ended");
+    let hosts = server.get("/hosts").json();
+    assert_eq!(hosts, json!({ "hosts": [] }));
+}
+
+/// A host with other rules does not continue a run by itself, which says why it waits. Its user may
+/// continue it there.
+#[test]
+fn run_of_another_configuration_waits() {
+    let Some(url) = database() else { return };
+    let rules = "[[rule]]\nname = \"no\"\ntool = \"delete_path\"\ndecision = \"deny\"\n";
+    let env = directory(&url, "");
+    let answers = vec![Answer::text("Lost."), Answer::text("Done.")];
+    let (model, is_asked, release) = held(answers, &[0]);
+    let first = ApiServer::start(&env, &model, &[]);
+    let session = first.create("go");
+    is_asked.recv().unwrap();
+    first.running.signal(Signal::KILL);
+    release.send(()).unwrap();
+    env.configure(format!("[store]\nurl = \"file:database\"\n{rules}"));
+    let second = ApiServer::start(&env, &model, &[]);
+    expire(&url);
+    operate(
+        &url,
+        "UPDATE hosts SET reported = reported - interval '1 minute' WHERE host IN (SELECT host FROM leases)",
+    );
+    let run = row(&second, &session)["run"].clone();
+    assert_eq!(run["state"], "interrupted", "{run}");
+    let reason = run["reason"].as_str().unwrap();
+    let expected = "no host runs the components, grants, rules, agents and servers of this run";
+    assert!(reason.starts_with(expected), "{reason}");
+    let resumed = second.post(&format!("/sessions/{session}/resume"), &json!({}));
+    assert_eq!(resumed.status, 202, "{resumed:?}");
+    let events = until_end(&mut second.events(&session, None));
+    let placed: Vec<&Value> = events
+        .iter()
+        .map(|event| &event.data["event"])
+        .filter(|event| event["kind"] == "run-placed")
+        .collect();
+    let [old, new] = placed.as_slice() else {
+        panic!("{placed:?}");
+    };
+    let differ = |part: &str| old["configuration"][part] != new["configuration"][part];
+    let parts = ["agents", "components", "grants", "rules", "servers"];
+    assert_eq!(parts.map(differ), [false, false, false, true, false]);
+}
+
+/// A run that reaches a directory stays on its machine, unless each host has the directory.
+#[test]
+fn run_stays_on_the_machine_of_its_directories() {
+    let Some(url) = database() else { return };
+    for (shared, is_continued) in [("", false), ("shared-directories = [\".\"]\n", true)] {
+        let hosts = |machine: &str| format!("[hosts]\nmachine = \"{machine}\"\n{shared}");
+        let env = directory(&url, &hosts("one"));
+        let answers = vec![Answer::text("Lost."), Answer::text("Done.")];
+        let (model, is_asked, release) = held(answers, &[0]);
+        let first = ApiServer::start(&env, &model, &[]);
+        let session = first.create("go");
+        is_asked.recv().unwrap();
+        first.running.signal(Signal::KILL);
+        release.send(()).unwrap();
+        expire(&url);
+        env.configure(format!(
+            "[store]\nurl = \"file:database\"\n{}",
+            hosts("two")
+        ));
+        let second = ApiServer::start(&env, &model, &[]);
+        if is_continued {
+            let events = until_end(&mut second.events(&session, None));
+            let machines: Vec<&Value> = events
+                .iter()
+                .map(|event| &event.data["event"]["machine"])
+                .filter(|machine| machine.is_string())
+                .collect();
+            assert_eq!(machines, ["one", "two"]);
+            continue;
+        }
+        operate(
+            &url,
+            "UPDATE hosts SET reported = reported - interval '1 minute' WHERE host IN (SELECT host FROM leases)",
+        );
+        let run = row(&second, &session)["run"].clone();
+        assert_eq!(
+            (&run["state"], &run["machine"]),
+            (&json!("interrupted"), &json!("one"))
+        );
+        let reason = run["reason"].as_str().unwrap();
+        let expected = "it reaches directories that only one has, and no host runs there";
+        assert!(reason.starts_with(expected), "{reason}");
+    }
+}
+
+/// A worker needs a store with other hosts.
+#[test]
+fn worker_without_other_hosts_is_refused() {
+    let env = TestEnv::new();
+    let ran = env.run(&["serve", "--worker"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let expected = "`--worker` runs sessions of other hosts, and the store of this one has no others; set `url` in [store]";
+    assert!(ran.stderr.contains(expected), "{ran:?}");
+}
