@@ -61,7 +61,7 @@ fn kubernetes_manifest_is_valid() {
     let passed = valid
         .lines()
         .filter(|line| line.contains(" passed for resource "));
-    assert_eq!((passed.count(), valid.lines().count()), (6, 6), "{valid}");
+    assert_eq!((passed.count(), valid.lines().count()), (7, 7), "{valid}");
     assert!(faulty.contains("readyProbe"), "{faulty}");
 }
 

@@ -75,7 +75,7 @@ fn database_is_prepared_for_a_role_and_checked() {
     assert!(damaged.stderr.contains(said), "{damaged:?}");
 }
 
-/// A conversation moves from the state directory into a database and back, and goes on.
+/// A conversation moves from the state directory into a database and back, and continues.
 #[test]
 fn sessions_move_to_a_database_and_back() {
     let Some(url) = database() else { return };
