@@ -11,6 +11,7 @@
 
 mod acp;
 mod conformance;
+mod deploy;
 mod examples;
 mod json_schema;
 mod mcp_adapters;

@@ -81,6 +81,7 @@ mod setup;
 mod skills;
 mod stats;
 mod stdout;
+mod store;
 mod telemetry;
 mod terminal_output;
 mod threads;

@@ -20,9 +20,8 @@ pub async fn open_store(
     config: &Config,
     retention: Retention,
 ) -> Result<Arc<dyn JournalStore>, HostError> {
-    if let Some(database) = Database::of(&config.store).await? {
-        let lease = config.hosts.lease;
-        return Ok(Arc::new(database.open(retention, lease).await?));
+    if let Some(database) = Database::of(config, &config.store).await? {
+        return Ok(Arc::new(database.open(retention).await?));
     }
     Ok(Arc::new(open_state_dir(config, retention).await?))
 }
@@ -36,9 +35,8 @@ pub async fn open_maintenance(
     config: &Config,
     store: &StoreConfig,
 ) -> Result<Arc<dyn Maintenance>, HostError> {
-    if let Some(database) = Database::of(store).await? {
-        let lease = config.hosts.lease;
-        return Ok(Arc::new(database.open(Retention::default(), lease).await?));
+    if let Some(database) = Database::of(config, store).await? {
+        return Ok(Arc::new(database.open(Retention::default()).await?));
     }
     let store = open_state_dir(config, Retention::default()).await?;
     Ok(Arc::new(store))
@@ -64,7 +62,7 @@ impl Database {
     ///
     /// # Errors
     /// One of them is not where it should be, or is none.
-    pub async fn of(store: &StoreConfig) -> Result<Option<Self>, HostError> {
+    pub async fn of(config: &Config, store: &StoreConfig) -> Result<Option<Self>, HostError> {
         let Some(address) = &store.database else {
             return Ok(None);
         };
@@ -94,6 +92,7 @@ impl Database {
             url: address.read().await?,
             options: PostgresOptions {
                 connections: store.connections.unwrap_or(default.connections),
+                lease: config.hosts.lease,
                 authorities,
                 seal,
                 ..default

@@ -18,7 +18,7 @@ mod reachable;
 mod roots;
 
 use reqwest::{Client, ClientBuilder, StatusCode, Url, redirect::Policy};
-use rustls::{ClientConfig, crypto::ring};
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use std::sync::Arc;
 
 pub use proxy::{ProxySetting, is_loopback};
@@ -37,10 +37,18 @@ const MAX_REDIRECTS: usize = 3;
 /// # Errors
 /// The provider does not support the protocol versions.
 pub fn tls_config() -> Result<ClientConfig, rustls::Error> {
+    tls_config_with(roots())
+}
+
+/// Returns the TLS configuration of [`tls_config`] with other authorities.
+///
+/// # Errors
+/// The provider does not support the protocol versions.
+pub fn tls_config_with(authorities: Arc<RootCertStore>) -> Result<ClientConfig, rustls::Error> {
     Ok(
         ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots())
+            .with_root_certificates(authorities)
             .with_no_client_auth(),
     )
 }

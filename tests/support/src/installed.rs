@@ -117,6 +117,12 @@ pub fn cyclonedx() -> Option<PathBuf> {
     usable(&found, "the validator of CycloneDX").map(|directory| directory.join("bin/python"))
 }
 
+/// The programs that validate the files of `deploy/` (`deploy/requirements.txt`).
+pub fn deploy_validators() -> Option<PathBuf> {
+    let found = python_environment("deploy", &here("interop/deploy/requirements.txt"));
+    usable(&found, "the validators of Kubernetes and compose files").map(|it| it.join("bin"))
+}
+
 /// The official test suite of JSON Schema, from the source distribution that
 /// `json_schema/requirements.txt` names.
 pub fn json_schema_suite() -> Option<PathBuf> {

@@ -73,6 +73,23 @@ pub(crate) enum ServeCommand {
         #[command(subcommand)]
         command: TokenCommand,
     },
+    /// Ask a server on this machine whether it can take work, and exit with 0 or 1: for containers,
+    /// whose probes have no place for a token.
+    Probe {
+        /// The address of the server.
+        #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8420")]
+        url: String,
+        /// Ask only whether it lives.
+        #[arg(long)]
+        live: bool,
+        /// A file with a token of any role [default: the variable AGENT_HOST_SERVE_TOKEN].
+        #[arg(long, value_name = "FILE")]
+        token_file: Option<PathBuf>,
+        /// The certificate in PEM of the authority that signed the server's [default: the
+        /// machine's].
+        #[arg(long, value_name = "FILE")]
+        ca: Option<PathBuf>,
+    },
 }
 
 /// `serve token ...`.

@@ -1,5 +1,6 @@
 //! `agent-host serve`: the HTTP API.
 
+mod probe;
 mod token;
 
 use super::{configure, flush_telemetry, tool_names};
@@ -27,8 +28,17 @@ const MAX_CONNECTIONS: usize = 16 * 1024;
 const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
 pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    if let Some(ServeCommand::Token { command }) = args.command {
-        return token::token(command, args.config, terminal);
+    match args.command {
+        Some(ServeCommand::Token { command }) => {
+            return token::token(command, args.config, terminal);
+        }
+        Some(ServeCommand::Probe {
+            url,
+            live,
+            token_file,
+            ca,
+        }) => return probe::probe(&url, live, token_file.as_deref(), ca.as_deref()).await,
+        None => {}
     }
     // Taken before a program is started, which would inherit it.
     let passed = ListenFd::from_env().take_tcp_listener(0);

@@ -52,7 +52,7 @@ fn grants(role: &str, terminal: &Terminal) -> Result<Exit, Failure> {
 
 /// Returns the database of the configuration.
 async fn database(config: &Config) -> Result<Database, Failure> {
-    let database = Database::of(&config.store).await?;
+    let database = Database::of(config, &config.store).await?;
     database.ok_or_else(|| {
         Failure::usage("[store] names no database; set `url` in it, or leave this to the state directory, which needs no care")
     })
@@ -180,6 +180,7 @@ fn report(moved: &Moved, as_json: bool, terminal: &Terminal) {
                 "kept": kept,
                 "unnamed": unnamed,
                 "without_undo": moved.without_undo,
+                "interrupted": moved.interrupted,
                 "continuation_key": moved.has_key,
             })
         };
@@ -198,6 +199,11 @@ fn report(moved: &Moved, as_json: bool, terminal: &Terminal) {
         terminal.note(&format!(
             "What {} sessions kept for `undo` was on this machine, and is gone.",
             moved.without_undo.len()
+        ));
+    }
+    for session in &moved.interrupted {
+        terminal.note(&format!(
+            "{session} was interrupted: `agent-host run --resume {session}` continues it."
         ));
     }
     if !moved.has_key {

@@ -137,6 +137,8 @@ impl SessionCopy {
         match event {
             Event::SessionStarted { parent, .. } => match (self.below, &mut *parent) {
                 (Some(below), Some(parent)) => parent.session = below.into,
+                // That of an agent whose starter is gone stays one.
+                (None, _) if self.has_key => {}
                 _ => *parent = None,
             },
             Event::AgentSpawned { session, .. } => {

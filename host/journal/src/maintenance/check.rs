@@ -17,7 +17,7 @@ pub struct SessionCheck {
     pub events: u64,
     /// The blobs to which they refer.
     pub blobs: u64,
-    /// What is wrong with it, as sentences; empty for a session that is whole.
+    /// Its faults, as sentences; none for a session that is whole.
     pub faults: Vec<String>,
 }
 

@@ -50,6 +50,8 @@ pub struct Moved {
     pub kept: Vec<(SessionId, JournalError)>,
     /// The sessions whose files for `undo` were on this machine, and are gone.
     pub without_undo: Vec<SessionId>,
+    /// The sessions whose runs had not ended: no host of the other store continues them by itself.
+    pub interrupted: Vec<SessionId>,
     /// Whether the other store took the key of continuations over, or has the same one.
     pub has_key: bool,
 }
@@ -163,10 +165,21 @@ impl Family<'_> {
         };
         let lost = family.iter().filter(has_files).copied().collect::<Vec<_>>();
         self.moved.without_undo.extend(lost);
+        if self.has_run(&family).await? {
+            self.moved.interrupted.push(session);
+        }
         self.from.remove_held(session).await?;
         self.moved.sessions.push(session);
         self.moved.agents += family.len() as u64 - 1;
         step(MoveStep::Removed(session))
+    }
+
+    /// Whether a run of the sessions waits for a host of the source.
+    async fn has_run(&self, family: &[SessionId]) -> Result<bool, JournalError> {
+        match self.from.shared_runs() {
+            Some(runs) => Ok(!runs.runs_of(family.to_vec()).await?.is_empty()),
+            None => Ok(false),
+        }
     }
 
     /// Gives the session its name, unless it has another one there by now.
@@ -209,7 +222,7 @@ async fn has(store: &dyn JournalStore, session: SessionId) -> Result<bool, Journ
     }
 }
 
-/// What a session consists of.
+/// The content of a session.
 struct Fingerprint {
     /// A digest of its events, in the form of this program.
     events: blake3::Hash,

@@ -11,7 +11,7 @@ use tokio_postgres::error::SqlState;
 /// changed.
 const STEPS: [&str; 1] = [include_str!("schema.sql")];
 
-/// What [`super::PostgresStore::migrate`] did.
+/// The result of [`super::PostgresStore::migrate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migration {
     /// The version of the tables before; 0 for none.

@@ -161,6 +161,23 @@ async fn move_takes_everything_along() {
     }
 }
 
+/// The session of an agent whose starter is gone moves as it is.
+#[tokio::test]
+async fn session_without_the_one_that_started_it_moves() {
+    let dir = TempDir::new().unwrap();
+    let Some(places) = places(&dir) else { return };
+    for [from, to] in places {
+        let (from, to) = (open(&from).await, open(&to).await);
+        let orphan = SessionId::new();
+        let events = vec![started(Some(SessionId::new())), input("go")];
+        store_all(from.as_store(), orphan, events, Vec::new()).await;
+        let before = content(&*from).await;
+        let done = moved(&*from, &*to, |_| false).await.unwrap();
+        assert_eq!(done.sessions, [orphan], "{done:?}");
+        assert_eq!(content(&*to).await, before);
+    }
+}
+
 /// A killed move leaves each session whole in one store that may continue it, or held in the source;
 /// the next move completes it.
 #[tokio::test]
@@ -223,7 +240,7 @@ async fn move_that_is_killed_is_completed_by_the_next() {
     }
 }
 
-/// What another host runs stays, and so does what another store has under the same id.
+/// A session that another host runs stays, and so does one whose id another store has.
 #[tokio::test]
 async fn session_in_use_stays_where_it_is() {
     let dir = TempDir::new().unwrap();

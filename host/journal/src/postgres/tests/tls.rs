@@ -44,7 +44,7 @@ struct PortServer {
 }
 
 impl PortServer {
-    /// Starts a server whose certificate is valid for so many days; without any, it encrypts nothing.
+    /// Starts a server whose certificate is valid for this number of days; without one, it encrypts nothing.
     async fn start(days: Option<i32>) -> Option<Self> {
         let files = TempDir::new().unwrap();
         let path = |name: &str| files.path().join(name);
@@ -246,7 +246,8 @@ async fn server_on_this_machine_may_be_plain() {
     }
 }
 
-/// What would be sent in the clear, or could be read in a copy, is refused before any connection.
+/// An address that would send something in the clear, or a copy that could be read, is refused before
+/// any connection.
 #[tokio::test]
 async fn address_without_protection_is_refused() {
     let seal = || Some(SealKey::parse(&"ab".repeat(32)).unwrap());
