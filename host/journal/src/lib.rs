@@ -9,6 +9,7 @@ mod claim;
 mod copy;
 mod error;
 mod find;
+mod firing;
 mod memory;
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]
@@ -32,6 +33,7 @@ mod transcript;
 mod transfer;
 
 pub use error::{Damage, EncodeError, StoreError};
+pub use firing::{Firing, FiringState, MAX_FIRINGS};
 pub use memory::MemoryStore;
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use sealed::{MAX_SEALED_BYTES, SealError, SealKey};

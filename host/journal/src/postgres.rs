@@ -3,6 +3,7 @@
 
 mod approvals;
 mod database;
+mod firings;
 mod journal;
 mod lease;
 mod read;
@@ -13,6 +14,7 @@ mod write;
 use crate::{
     error::StoreError,
     find::Wanted,
+    firing::Firing,
     store::{
         JournalStore, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo, SessionName,
         StoreFuture,
@@ -228,6 +230,29 @@ impl JournalStore for PostgresStore {
 
     fn revoke_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {
         self.run(|database| async move { database.revoke_approvals(approvals).await })
+    }
+
+    fn record_firing(&self, firing: Firing) -> StoreFuture<'_, Option<Firing>> {
+        self.run(move |database| async move { database.record_firing(firing).await })
+    }
+
+    fn take_firings(
+        &self,
+        triggers: Vec<String>,
+        now_ms: u64,
+        until_ms: u64,
+    ) -> StoreFuture<'_, Vec<Firing>> {
+        self.run(
+            move |database| async move { database.take_firings(&triggers, now_ms, until_ms).await },
+        )
+    }
+
+    fn update_firing(&self, taken: Firing, to: Firing) -> StoreFuture<'_, bool> {
+        self.run(move |database| async move { database.update_firing(&taken, &to).await })
+    }
+
+    fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>> {
+        self.run(move |database| async move { database.firings(&trigger, limit).await })
     }
 
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {

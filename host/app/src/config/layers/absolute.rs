@@ -26,7 +26,7 @@ const PATHS: [&[&str]; 14] = [
 const MODELS: [&[&str]; 3] = [&["model"], &["fallback", "*"], &["agent", "*", "model"]];
 
 /// The keys of sources, which may be files: `file:PATH`.
-const SOURCES: [&[&str]; 11] = [
+const SOURCES: [&[&str]; 14] = [
     &["*", "api-key"],
     &["*", "headers", "*"],
     &["provider", "*", "api-key"],
@@ -38,6 +38,9 @@ const SOURCES: [&[&str]; 11] = [
     &["secret", "*", "from"],
     &["network", "proxy"],
     &["store", "url"],
+    &["schedule", "*", "notify", "secret"],
+    &["webhook", "*", "secret"],
+    &["webhook", "*", "notify", "secret"],
 ];
 
 /// The keys of MCP servers that are programs, and of the directory that they run in.
