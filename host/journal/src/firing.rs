@@ -4,8 +4,8 @@ use agent_host_types::id::SessionId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The most closed firings of one trigger that a store keeps: the newest ones. Those of a schedule
-/// that fires every minute are 33 hours.
+/// The most closed firings of one trigger that a store keeps, the newest ones, besides
+/// [`FiringState::Counted`]. Of a schedule that fires every minute they are those of 33 hours.
 pub const MAX_FIRINGS: u32 = 2_000;
 
 /// A firing of a trigger. Its trigger and its key name it: the same instant or delivery is one
@@ -20,7 +20,7 @@ pub struct Firing {
     pub session: SessionId,
     /// The instant, or the time of the delivery, in milliseconds since 1970 (UTC).
     pub at_ms: u64,
-    /// What became of it.
+    /// Its state.
     pub state: FiringState,
     /// The message for the session; absent once the session has it.
     pub message: Option<String>,
@@ -33,7 +33,7 @@ pub struct Firing {
     pub attempts: u32,
 }
 
-/// What became of a firing.
+/// The state of a firing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FiringState {

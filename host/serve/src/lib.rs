@@ -30,6 +30,7 @@ mod stats;
 mod tests;
 mod tokens;
 mod tools;
+mod triggers;
 mod undo;
 
 pub use access::{AccessRole, ServerAccess};
@@ -37,6 +38,7 @@ pub use openai::refused;
 pub use problem::{Problem, ProblemCode};
 pub use routes::{API, route_roles};
 pub use tokens::{TokenEntry, TokenFile, TokenFileError, TokenName};
+pub use triggers::{TriggerError, Triggers};
 
 use agent_host_app::runs;
 
@@ -63,6 +65,7 @@ pub struct Service {
     runs: Arc<Runs>,
     answers: Arc<AnswerKeys>,
     readers: ReaderCount,
+    triggers: Arc<Triggers>,
     /// Cancelled when responses that do not end by themselves must end.
     stop: CancellationToken,
 }
@@ -76,8 +79,16 @@ impl Service {
             runs: Arc::default(),
             answers: Arc::default(),
             readers: ReaderCount::of(usize::MAX),
+            triggers: Arc::new(Triggers::none()),
             stop: CancellationToken::new(),
         }
+    }
+
+    /// Runs these schedules and webhooks, too, while it serves.
+    #[must_use]
+    pub fn with_triggers(mut self, triggers: Triggers) -> Self {
+        self.triggers = Arc::new(triggers);
+        self
     }
 
     /// Serves the API until `shutdown` is cancelled. Runs are drained then: what runs ends, nothing
@@ -95,8 +106,10 @@ impl Service {
                 shutdown.cancelled().await;
                 runs.drain();
             };
+            let fired = triggers::run(self.clone(), shutdown.clone());
+            let server = server.with_open_routes(triggers::router(self.clone()));
             let router = routes::router(self);
-            tokio::join!(drained, server.serve(router, shutdown.clone()));
+            tokio::join!(drained, fired, server.serve(router, shutdown.clone()));
             if timeout(DRAIN_TIMEOUT, runs.ended()).await.is_err() {
                 runs.cancel_all();
                 let _ = timeout(CANCEL_TIMEOUT, runs.ended()).await;

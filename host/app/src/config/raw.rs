@@ -120,9 +120,9 @@ pub(super) struct RawConfig {
     pub(super) hook: Vec<RawHook>,
     /// The rules about calls.
     pub(super) rule: Vec<RawRule>,
-    /// What is started at times.
+    /// The runs that start at times.
     pub(super) schedule: Vec<RawSchedule>,
-    /// What is started by requests of other programs.
+    /// The runs that start with requests of other programs.
     pub(super) webhook: Vec<RawWebhook>,
     /// The publishers of components in registries.
     pub(super) publisher: Vec<RawPublisher>,

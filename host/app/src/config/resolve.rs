@@ -1,9 +1,9 @@
 //! Resolves the layers of a configuration (file, environment, command line) to a [`Config`].
 
 use super::{
-    AgentConfig, Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig, ModelsConfig,
-    RegistriesConfig, SecretSection, TelemetryConfig, agents, budgets, context, external, grants,
-    hooks, instructions,
+    AgentConfig, Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig,
+    ModelsConfig, RegistriesConfig, SecretSection, TelemetryConfig, agents, budgets, context,
+    external, grants, hooks, instructions,
     layers::{Layers, Merged},
     mcp, network,
     parse::ConfigFile,

@@ -108,9 +108,9 @@ pub struct Config {
     /// The hooks, in the order in which they run. Their names differ, also from those of components
     /// and servers.
     pub hooks: Vec<HookConfig>,
-    /// What is started at times, by a program that serves. Their names differ.
+    /// The schedules, for a program that serves. Their names differ.
     pub schedules: Vec<ScheduleConfig>,
-    /// What is started by requests, by a program that serves. Their names differ.
+    /// The webhooks, for a program that serves. Their names differ.
     pub webhooks: Vec<WebhookConfig>,
     /// The rules about calls. Their names differ.
     pub rules: Arc<[CallRule]>,

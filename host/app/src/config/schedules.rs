@@ -42,17 +42,17 @@ pub(super) struct RawSchedule {
     /// The session of a firing.
     #[serde(default)]
     pub(super) session: TriggerSession,
-    /// What becomes of a firing while the one before it runs.
+    /// The treatment of a firing while the one before it runs.
     #[serde(default)]
     pub(super) overlap: Overlap,
     /// The age up to which the latest missed firing is made up [default: 1 h].
     #[serde(default, deserialize_with = "units::seconds")]
     pub(super) catch_up_seconds: Option<u64>,
-    /// Who is notified when a run ends or waits.
+    /// The receiver that is notified when a run ends or waits.
     pub(super) notify: Option<RawNotify>,
 }
 
-/// What becomes of a firing while the one before it runs.
+/// The treatment of a firing while the one before it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overlap {
@@ -70,9 +70,9 @@ pub struct ScheduleConfig {
     pub name: String,
     /// Its instants.
     pub timetable: Timetable,
-    /// What it starts.
+    /// The run that it starts.
     pub run: TriggerRun,
-    /// What becomes of a firing while the one before it runs.
+    /// The treatment of a firing while the one before it runs.
     pub overlap: Overlap,
     /// The age up to which the latest missed firing is made up, in milliseconds.
     pub catch_up_ms: u64,

@@ -24,7 +24,7 @@ const STANDARD_PREFIX: &str = "whsec_";
 /// The least bytes of a key of Standard Webhooks, by its specification.
 const STANDARD_BYTES: usize = 24;
 
-/// The least bytes of another key: a shorter one can be guessed by whoever sees a delivery.
+/// The least bytes of another key: a shorter one can be guessed from a delivery.
 const LEAST_BYTES: usize = 16;
 
 /// `notify` of a schedule or a webhook.
@@ -59,7 +59,7 @@ pub enum SignatureScheme {
     Github,
 }
 
-/// What a trigger starts.
+/// The run that a trigger starts.
 #[derive(Clone, Debug)]
 pub struct TriggerRun {
     /// The agent; absent for that of the file's top level.
@@ -68,7 +68,7 @@ pub struct TriggerRun {
     pub prompt: String,
     /// The session of a firing.
     pub session: TriggerSession,
-    /// Who is notified when a run ends or waits.
+    /// The receiver that is notified when a run ends or waits.
     pub notify: Option<NotifyConfig>,
 }
 

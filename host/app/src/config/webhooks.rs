@@ -45,7 +45,7 @@ pub(super) struct RawWebhook {
     pub(super) max_body_bytes: Option<u64>,
     /// The deliveries of a minute that are taken [default: 60].
     pub(super) max_per_minute: Option<NonZeroU32>,
-    /// Who is notified when a run ends or waits.
+    /// The receiver that is notified when a run ends or waits.
     pub(super) notify: Option<RawNotify>,
 }
 
@@ -58,7 +58,7 @@ pub struct WebhookConfig {
     pub secret: WebhookSecret,
     /// The way in which they are signed.
     pub signature: SignatureScheme,
-    /// What it starts.
+    /// The run that it starts.
     pub run: TriggerRun,
     /// The longest body, in bytes.
     pub max_body_bytes: usize,

@@ -186,7 +186,13 @@ fn times_that_are_none_are_refused() {
     ] {
         assert_eq!(Timetable::cron(text, "UTC").unwrap_err(), expected);
     }
-    for text in ["60 * * * *", "* 24 * * *", "a * * * *", "*/0 * * * *", "5-1 * * * *"] {
+    for text in [
+        "60 * * * *",
+        "* 24 * * *",
+        "a * * * *",
+        "*/0 * * * *",
+        "5-1 * * * *",
+    ] {
         let why = Timetable::cron(text, "UTC").unwrap_err();
         assert!(!why.is_empty() && !why.contains('\n'), "{why}");
     }
@@ -195,6 +201,9 @@ fn times_that_are_none_are_refused() {
     assert_eq!(refused.unwrap_err(), zone);
     for text in ["tomorrow", "2026-02-30T09:00", "2026-12-01T09:00Z", ""] {
         let refused = Timetable::once(text, "UTC").unwrap_err();
-        assert_eq!(refused, "it is not a time like `2026-12-01T09:00`", "{text}");
+        assert_eq!(
+            refused, "it is not a time like `2026-12-01T09:00`",
+            "{text}"
+        );
     }
 }

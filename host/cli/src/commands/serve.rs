@@ -13,7 +13,7 @@ use crate::{
 use agent_host_app::{Host, Overrides, reach};
 use agent_host_http::{HttpOptions, HttpServer, TlsFiles, exposure_warning};
 use agent_host_mcp::http::{ConfiguredToken, configured_token};
-use agent_host_serve::{API, ServerAccess, Service, TokenFile};
+use agent_host_serve::{API, ServerAccess, Service, TokenFile, Triggers};
 use listenfd::ListenFd;
 use std::{net::TcpListener, sync::Arc};
 
@@ -69,9 +69,15 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
             "http"
         },
     );
+    // The name by which users reach it, if it has one besides its address: behind TLS, its own or
+    // that of a proxy.
+    let public = args.allowed_hosts.first();
+    let public = public.map(|host| format!("https://{host}"));
     let server = listen(args, passed, ServerAccess::new(token, tokens))?;
     let address = server.address();
     let url = format!("{scheme}://{address}");
+    let triggers = Triggers::open(&host, public.as_deref().unwrap_or(&url)).await;
+    let triggers = triggers.map_err(|error| Failure::failed(error.to_string()))?;
     if !quiet {
         intro(&host, &url, terminal);
     }
@@ -85,6 +91,7 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
         terminal.warn(&warning);
     }
     Service::new(Arc::clone(&host))
+        .with_triggers(triggers)
         .serve(server, stop.token)
         .await;
     flush_telemetry(&host, terminal).await;

@@ -1,7 +1,7 @@
 //! The firings of triggers.
 
 use crate::{
-    firing::{Firing, MAX_FIRINGS},
+    firing::{Firing, FiringState, MAX_FIRINGS},
     store::TAKEN_FIRINGS,
 };
 use std::cmp::Reverse;
@@ -23,6 +23,7 @@ impl Firings {
             self.0.retain(|known| {
                 known.trigger != firing.trigger
                     || known.due_ms.is_some()
+                    || known.state == FiringState::Counted
                     || known.at_ms > oldest.at_ms
             });
         }

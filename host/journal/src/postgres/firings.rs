@@ -64,11 +64,13 @@ impl Database {
             &to.attempts,
         ];
         if self.read(&insert, values).await?.is_empty() {
-            let query = format!("SELECT {COLUMNS} FROM firings WHERE trigger_name = $1 AND key = $2");
+            let query =
+                format!("SELECT {COLUMNS} FROM firings WHERE trigger_name = $1 AND key = $2");
             let known = self.read(&query, &[trigger, key]).await?;
             return known.first().map(read).transpose();
         }
-        let prune = "DELETE FROM firings WHERE trigger_name = $1 AND due_ms IS NULL AND at_ms <=
+        let prune = "DELETE FROM firings WHERE trigger_name = $1 AND due_ms IS NULL
+            AND state <> 'counted' AND at_ms <=
             (SELECT at_ms FROM firings WHERE trigger_name = $1 ORDER BY at_ms DESC
              LIMIT 1 OFFSET $2)";
         self.read(prune, &[trigger, &i64::from(MAX_FIRINGS)])

@@ -24,13 +24,16 @@ impl Database {
                 return Ok(known);
             }
             tx.execute(
-                "DELETE FROM firings WHERE trigger_name = ?1 AND due_ms IS NULL AND at_ms <=
+                "DELETE FROM firings WHERE trigger_name = ?1 AND due_ms IS NULL
+                 AND state <> 'counted' AND at_ms <=
                  (SELECT at_ms FROM firings WHERE trigger_name = ?1 ORDER BY at_ms DESC
                   LIMIT 1 OFFSET ?2)",
                 params![trigger, MAX_FIRINGS - 1],
             )?;
             tx.execute(
-                &format!("INSERT INTO firings ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
+                &format!(
+                    "INSERT INTO firings ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+                ),
                 params![
                     trigger,
                     key,

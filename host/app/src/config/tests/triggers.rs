@@ -50,7 +50,15 @@ fn triggers_are_resolved_with_their_defaults() {
         schedules,
         [
             ("s", cron, None, each, Overlap::Skip, 3_600_000, None),
-            ("once", once, Some("a"), one, Overlap::Queue, 7_200_000, receiver),
+            (
+                "once",
+                once,
+                Some("a"),
+                one,
+                Overlap::Queue,
+                7_200_000,
+                receiver
+            ),
         ]
     );
     let webhooks: Vec<_> = config
@@ -155,9 +163,15 @@ fn keys_for_signatures_have_their_form_and_length() {
     };
     let bytes: Vec<u8> = (0..24).collect();
     let encoded = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
-    assert_eq!(read("standard", &format!("whsec_{encoded}")), Ok(bytes.clone()));
+    assert_eq!(
+        read("standard", &format!("whsec_{encoded}")),
+        Ok(bytes.clone())
+    );
     assert_eq!(read("standard", encoded), Ok(bytes));
-    assert_eq!(read("github", "0123456789abcdef\n"), Ok(b"0123456789abcdef".to_vec()));
+    assert_eq!(
+        read("github", "0123456789abcdef\n"),
+        Ok(b"0123456789abcdef".to_vec())
+    );
     let refused = |why: &str| {
         Err(format!(
             "cannot read the key for signatures from the file ROOT/home/ann/project/key: {why}; correct `secret` of the webhook `w`"
@@ -167,7 +181,10 @@ fn keys_for_signatures_have_their_form_and_length() {
     for key in ["whsec_AAEC", "not base64 at all, whatever it may be", "a"] {
         assert_eq!(read("standard", key), standard, "{key}");
     }
-    assert_eq!(read("github", "0123456789abcde"), refused("it has fewer than 16 characters"));
+    assert_eq!(
+        read("github", "0123456789abcde"),
+        refused("it has fewer than 16 characters")
+    );
 }
 
 #[test]

@@ -119,9 +119,16 @@ pub(super) async fn firing_that_another_host_took_is_not_changed(backend: &impl 
 
 pub(super) async fn closed_firings_are_bounded(backend: &impl Backend) {
     let store = backend.open().await;
-    // Open ones stay, however old they are.
+    // Open ones stay, and so does the beginning of a schedule, however old they are.
     let open = waiting("webhook a", "open", 0);
-    store.record_firing(open.clone()).await.unwrap();
+    let counted = Firing {
+        state: FiringState::Counted,
+        due_ms: None,
+        ..waiting("webhook a", "counted", 0)
+    };
+    for kept in [&open, &counted] {
+        store.record_firing(kept.clone()).await.unwrap();
+    }
     let closed = |key: u64| Firing {
         state: FiringState::Started,
         message: None,
@@ -133,8 +140,9 @@ pub(super) async fn closed_firings_are_bounded(backend: &impl Backend) {
     }
     let all = store.firings("webhook a".to_owned(), MAX_FIRINGS * 2);
     let all = all.await.unwrap();
-    assert_eq!(all.len(), MAX_FIRINGS as usize + 1);
-    assert_eq!(all.last(), Some(&open));
-    let oldest = &all[all.len() - 2];
-    assert_eq!(oldest.at_ms, 3);
+    assert_eq!(all.len(), MAX_FIRINGS as usize + 2);
+    let [.., oldest, kept, other] = all.as_slice() else {
+        panic!("{all:?}");
+    };
+    assert_eq!((oldest.at_ms, kept, other), (3, &open, &counted));
 }
