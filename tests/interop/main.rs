@@ -27,4 +27,5 @@ mod release;
 mod table;
 mod telemetry;
 mod undeclared;
+mod webhooks;
 mod wires;

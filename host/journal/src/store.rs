@@ -165,7 +165,7 @@ pub trait JournalStore: Debug + Send + Sync {
     /// that another host has taken over stays as it is.
     fn update_firing(&self, taken: Firing, to: Firing) -> StoreFuture<'_, bool>;
 
-    /// Returns firings of a trigger, the newest first, at most `limit`.
+    /// Returns firings of a trigger without their messages, the newest first, at most `limit`.
     fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>>;
 
     /// Returns the directory for files that belong to a session on this machine, and are removed with

@@ -8,7 +8,7 @@ use super::{
     source::{Purpose, Source},
 };
 use agent_host_http_client::{ProxySetting, Url};
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use serde::{Deserialize, Serialize};
@@ -147,7 +147,7 @@ impl WebhookSecret {
             SignatureScheme::Github => Err("it has fewer than 16 characters"),
             SignatureScheme::Standard => {
                 let encoded = text.strip_prefix(STANDARD_PREFIX).unwrap_or(text);
-                let decoded = STANDARD.decode(encoded).ok();
+                let decoded = STANDARD_NO_PAD.decode(encoded.trim_end_matches('=')).ok();
                 decoded
                     .filter(|key| key.len() >= STANDARD_BYTES)
                     .ok_or("it is not `whsec_` and at least 24 bytes in base64")

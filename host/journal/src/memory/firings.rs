@@ -55,7 +55,15 @@ impl Firings {
         let of_trigger = self.0.iter().filter(|firing| firing.trigger == trigger);
         let mut newest: Vec<&Firing> = of_trigger.collect();
         newest.sort_by_key(|firing| Reverse((firing.at_ms, &firing.key)));
-        newest.into_iter().take(limit as usize).cloned().collect()
+        let listed = |firing: &Firing| Firing {
+            message: None,
+            ..firing.clone()
+        };
+        newest
+            .into_iter()
+            .take(limit as usize)
+            .map(listed)
+            .collect()
     }
 }
 

@@ -14,6 +14,10 @@ use tokio_postgres::Row;
 const COLUMNS: &str =
     "trigger_name, key, session, at_ms, state, message, due_ms, notified, attempts";
 
+/// The columns of a list, in which messages are left out.
+const LISTED: &str =
+    "trigger_name, key, session, at_ms, state, NULL::text, due_ms, notified, attempts";
+
 /// The values of a firing beside its trigger and its key.
 struct Columns {
     session: String,
@@ -130,7 +134,7 @@ impl Database {
         limit: u32,
     ) -> Result<Vec<Firing>, JournalError> {
         let query = format!(
-            "SELECT {COLUMNS} FROM firings WHERE trigger_name = $1
+            "SELECT {LISTED} FROM firings WHERE trigger_name = $1
              ORDER BY at_ms DESC, key DESC LIMIT $2"
         );
         let rows = self.read(&query, &[&trigger, &i64::from(limit)]).await?;

@@ -13,6 +13,9 @@ use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, Transaction
 const COLUMNS: &str =
     "trigger_name, key, session, at_ms, state, message, due_ms, notified, attempts";
 
+/// The columns of a list, in which messages are left out.
+const LISTED: &str = "trigger_name, key, session, at_ms, state, NULL, due_ms, notified, attempts";
+
 impl Database {
     pub(crate) fn record_firing(&self, firing: &Firing) -> Result<Option<Firing>, JournalError> {
         self.change_firings(|tx| {
@@ -112,7 +115,7 @@ impl Database {
         let failed = StoreError::sqlite(self.location(), "read the firings");
         let firings = self.reader().query(|db| {
             let query = format!(
-                "SELECT {COLUMNS} FROM firings WHERE trigger_name = ?1
+                "SELECT {LISTED} FROM firings WHERE trigger_name = ?1
                  ORDER BY at_ms DESC, key DESC LIMIT ?2"
             );
             let mut query = db.prepare_cached(&query)?;

@@ -20,6 +20,14 @@ fn waiting(trigger: &str, key: &str, at_ms: u64) -> Firing {
     }
 }
 
+/// A firing as it is listed: without its message.
+fn listed(firing: &Firing) -> Firing {
+    Firing {
+        message: None,
+        ..firing.clone()
+    }
+}
+
 pub(super) async fn firing_is_recorded_once_for_its_key(backend: &impl Backend) {
     let (store, other) = (backend.open().await, backend.open().await);
     let first = waiting("schedule a", "1", 7);
@@ -37,10 +45,10 @@ pub(super) async fn firing_is_recorded_once_for_its_key(backend: &impl Backend) 
     let newest = |trigger: &str, limit| store.firings(trigger.to_owned(), limit);
     assert_eq!(
         newest("schedule a", 9).await.unwrap(),
-        [later.clone(), first]
+        [listed(&later), listed(&first)]
     );
-    assert_eq!(newest("schedule a", 1).await.unwrap(), [later]);
-    assert_eq!(newest("schedule b", 9).await.unwrap(), [elsewhere]);
+    assert_eq!(newest("schedule a", 1).await.unwrap(), [listed(&later)]);
+    assert_eq!(newest("schedule b", 9).await.unwrap(), [listed(&elsewhere)]);
     assert_eq!(newest("schedule c", 9).await.unwrap(), []);
 }
 
@@ -56,7 +64,7 @@ pub(super) async fn firing_by_many_hosts_is_recorded_by_one(backend: &impl Backe
     assert_eq!(new.count(), 1);
     let store = backend.open().await;
     let kept = store.firings("schedule a".to_owned(), 9).await.unwrap();
-    let known: Vec<Firing> = recorded.into_iter().flatten().collect();
+    let known: Vec<Firing> = recorded.iter().flatten().map(listed).collect();
     assert_eq!(known, vec![kept[0].clone(); 7]);
     assert_eq!(kept.len(), 1);
 }
@@ -92,7 +100,7 @@ pub(super) async fn due_firing_is_taken_by_one_host(backend: &impl Backend) {
     let taken = store.take_firings(triggers(), 40, 60).await.unwrap();
     assert_eq!(taken, [due(&early, 60)]);
     let kept = store.firings("schedule a".to_owned(), 9).await.unwrap();
-    assert_eq!(kept, [future, closed]);
+    assert_eq!(kept, [listed(&future), closed]);
 }
 
 pub(super) async fn firing_that_another_host_took_is_not_changed(backend: &impl Backend) {
@@ -114,7 +122,7 @@ pub(super) async fn firing_that_another_host_took_is_not_changed(backend: &impl 
     let update = other.update_firing(fast[0].clone(), fast[0].clone());
     assert!(!update.await.unwrap());
     let kept = store.firings("schedule a".to_owned(), 9).await.unwrap();
-    assert_eq!(kept, [failed(&firing)]);
+    assert_eq!(kept, [listed(&failed(&firing))]);
 }
 
 pub(super) async fn closed_firings_are_bounded(backend: &impl Backend) {
@@ -144,5 +152,6 @@ pub(super) async fn closed_firings_are_bounded(backend: &impl Backend) {
     let [.., oldest, kept, other] = all.as_slice() else {
         panic!("{all:?}");
     };
-    assert_eq!((oldest.at_ms, kept, other), (3, &open, &counted));
+    let expected = (3, listed(&open), listed(&counted));
+    assert_eq!((oldest.at_ms, kept.clone(), other.clone()), expected);
 }
