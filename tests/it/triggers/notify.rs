@@ -145,7 +145,9 @@ fn waiting_run_is_told_and_then_its_end() {
     let session = waits["data"]["session"].as_str().unwrap();
     let open = open_request(&server, session);
     let (_, number) = open["request"].as_str().unwrap().split_once('/').unwrap();
-    let approve = json!({"continuation": open, "decisions": [{"decision": "approve"}]});
+    let call = &open["awaiting"]["calls"][0]["call_id"];
+    let decisions = json!([{"type": "approve", "call_id": call}]);
+    let approve = json!({"continuation": open, "decisions": decisions});
     let path = format!("/sessions/{session}/requests/{number}/answer");
     assert_eq!(server.post(&path, &approve).status, 202);
     server.events(session, None).until("call-settled");

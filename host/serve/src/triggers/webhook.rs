@@ -6,7 +6,7 @@
 use super::{
     Kind, Trigger, TriggerError,
     firing::{LEASE_MS, recorded, work},
-    signature::{key, verify},
+    signature::{SIGNATURE, key, verify},
 };
 use crate::{
     Service,
@@ -158,8 +158,12 @@ async fn receive(
         .map(|delivery| (webhook, delivery)),
         None => {
             // As long as for one that there is.
+            let scheme = match headers.contains_key(SIGNATURE) {
+                true => SignatureScheme::Standard,
+                false => SignatureScheme::Github,
+            };
             let decoy = &service.triggers.decoy;
-            verify(SignatureScheme::Github, decoy, &headers, &body, 0);
+            verify(scheme, decoy, &headers, &body, now_ms());
             None
         }
     };
