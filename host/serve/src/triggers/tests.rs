@@ -9,7 +9,7 @@ use agent_host_journal::{Firing, FiringState};
 use agent_host_types::{event::Event, id::SessionId};
 use jiff::Timestamp;
 use pretty_assertions::assert_eq;
-use std::{fs, sync::Arc};
+use std::{fs, path::PathBuf, sync::Arc};
 use tempfile::TempDir;
 
 /// A project with a scripted model, whose directory of state several hosts share.
@@ -18,16 +18,21 @@ struct Project(TempDir);
 impl Project {
     fn new(toml: &str) -> Self {
         let project = Self(TempDir::new().unwrap());
+        fs::create_dir(project.path()).unwrap();
         let script = "[[turn]]\ntext = \"Done.\"\n".repeat(4);
-        fs::write(project.0.path().join("script.toml"), script).unwrap();
+        fs::write(project.path().join("script.toml"), script).unwrap();
         let toml = format!("model = \"script:script.toml\"\nstate-dir = \"state\"\n{toml}");
-        fs::write(project.0.path().join("agent.toml"), toml).unwrap();
+        fs::write(project.path().join("agent.toml"), toml).unwrap();
         project
     }
 
+    fn path(&self) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join("project")
+    }
+
     fn config(&self) -> Config {
-        let cwd = self.0.path().canonicalize().unwrap();
-        let home = cwd.display().to_string();
+        let cwd = self.path();
+        let home = cwd.join("home").display().to_string();
         let system = cwd.join("system.toml").display().to_string();
         let variables = [
             ("HOME".to_owned(), home),
@@ -307,7 +312,7 @@ async fn firing_of_a_session_that_cannot_be_continued_fails() {
     service.runs.ended().await;
     drop(service);
     // The session is of an agent that is gone.
-    let path = project.0.path().join("agent.toml");
+    let path = project.path().join("agent.toml");
     let toml = fs::read_to_string(&path).unwrap();
     let toml = toml.replace(agent, "").replace("agent = \"a\"\n", "");
     fs::write(path, toml).unwrap();
