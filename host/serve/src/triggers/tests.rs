@@ -1,7 +1,7 @@
 //! Firings on a real host with a scripted model: catch-up, overlap, jumps of the clock, and hosts that
 //! end between two steps.
 
-use super::{Triggers, firing::work, notify, schedule::due};
+use super::{Triggers, firing::work, schedule::due};
 use crate::Service;
 use agent_host_app::{Config, Environment, Host, Overrides};
 use agent_host_engine::session::now_ms;
@@ -32,7 +32,7 @@ impl Project {
 
     fn config(&self) -> Config {
         let cwd = self.path();
-        let home = cwd.join("home").display().to_string();
+        let home = cwd.with_file_name("home").display().to_string();
         let system = cwd.join("system.toml").display().to_string();
         let variables = [
             ("HOME".to_owned(), home),
@@ -70,6 +70,7 @@ async fn fire(service: &Service, now: &str) -> Vec<(String, FiringState)> {
     let schedule = &service.triggers.schedules[0];
     if let Some(fired) = schedule.fire(service, ms(now)).await.unwrap() {
         work(service, &schedule.trigger, fired).await;
+        service.runs.ended().await;
     }
     states(service).await
 }
@@ -214,7 +215,6 @@ async fn overlapping_firing_is_skipped_or_waits() {
         let fired = fire(&service, &format!("2026-12-01{nine}")).await;
         assert_eq!(fired.len(), 1);
         let session = firings(&service).await[0].session;
-        service.runs.ended().await;
         // As on another host, where it runs on.
         let other = project.host().await;
         let runs = other.host.store().open_session(session).await.unwrap();
@@ -252,7 +252,6 @@ async fn one_session_is_continued_by_each_firing() {
     let service = project.host().await;
     for now in ["08:30:00", "09:00:00", "10:00:00"] {
         fire(&service, &format!("2026-12-01T{now}Z")).await;
-        service.runs.ended().await;
     }
     let fired = firings(&service).await;
     assert_eq!(fired.len(), 2);
@@ -309,7 +308,6 @@ async fn firing_of_a_session_that_cannot_be_continued_fails() {
     let service = project.host().await;
     fire(&service, "2026-12-01T08:30:00Z").await;
     fire(&service, "2026-12-01T09:00:00Z").await;
-    service.runs.ended().await;
     drop(service);
     // The session is of an agent that is gone.
     let path = project.path().join("agent.toml");
@@ -329,5 +327,4 @@ async fn schedules_of_projects_are_apart() {
     let (one, other) = (Project::new(&schedule("")), Project::new(&schedule("")));
     let (one, other) = (one.host().await, other.host().await);
     assert_ne!(one.triggers.ids(), other.triggers.ids());
-    assert!(notify::next_look() > now_ms());
 }
