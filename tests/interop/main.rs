@@ -28,4 +28,5 @@ mod release;
 mod table;
 mod telemetry;
 mod undeclared;
+mod webhooks;
 mod wires;

@@ -15,6 +15,7 @@ const LISTS: [&str; 11] = [
     "telemetry/requirements.txt",
     "openapi/requirements.txt",
     "registry/requirements.txt",
+    "webhooks/requirements.txt",
     "release/requirements.txt",
     "deploy/requirements.txt",
 ];

@@ -408,7 +408,19 @@ impl Host {
         key: &str,
         system: Option<String>,
     ) -> Result<(Session, bool), HostError> {
-        let id = self.keyed_session_id(key);
+        self.session_of_id(self.keyed_session_id(key), system).await
+    }
+
+    /// Returns the session of an id, and whether it began before; a new one, with a system prompt,
+    /// where there is none.
+    ///
+    /// # Errors
+    /// As for [`Self::keyed_session`].
+    pub async fn session_of_id(
+        &self,
+        id: SessionId,
+        system: Option<String>,
+    ) -> Result<(Session, bool), HostError> {
         let journal = match self.store.open_session(id).await {
             Err(JournalError::NotFound(_)) => self.store.create(id).await?,
             opened => opened?,

@@ -9,6 +9,7 @@ mod claim;
 mod copy;
 mod error;
 mod find;
+mod firing;
 mod maintenance;
 mod memory;
 #[cfg(test)]
@@ -34,6 +35,7 @@ mod transcript;
 mod transfer;
 
 pub use error::{Damage, EncodeError, StoreError};
+pub use firing::{Firing, FiringState, MAX_FIRINGS};
 pub use maintenance::{
     Maintenance, MoveError, MoveStep, Moved, SessionCheck, check, check_rest, move_sessions,
 };

@@ -3,6 +3,7 @@
 
 mod approvals;
 mod database;
+mod firings;
 mod journal;
 mod lease;
 mod maintenance;
@@ -22,6 +23,7 @@ mod write;
 
 use crate::{
     find::Wanted,
+    firing::Firing,
     sealed::SealKey,
     shared_runs::SharedRuns,
     store::{
@@ -321,6 +323,29 @@ impl JournalStore for PostgresStore {
 
     fn shared_runs(&self) -> Option<Arc<dyn SharedRuns>> {
         Some(Arc::new(self.clone()))
+    }
+
+    fn record_firing(&self, firing: Firing) -> StoreFuture<'_, Option<Firing>> {
+        self.run(move |database| async move { database.record_firing(firing).await })
+    }
+
+    fn take_firings(
+        &self,
+        triggers: Vec<String>,
+        now_ms: u64,
+        until_ms: u64,
+    ) -> StoreFuture<'_, Vec<Firing>> {
+        self.run(
+            move |database| async move { database.take_firings(&triggers, now_ms, until_ms).await },
+        )
+    }
+
+    fn update_firing(&self, taken: Firing, to: Firing) -> StoreFuture<'_, bool> {
+        self.run(move |database| async move { database.update_firing(&taken, &to).await })
+    }
+
+    fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>> {
+        self.run(move |database| async move { database.firings(&trigger, limit).await })
     }
 
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {

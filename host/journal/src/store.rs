@@ -1,6 +1,8 @@
 //! The trait of all stores, and the values that it takes and returns.
 
-use crate::{error::StoreError, find::LATEST, shared_runs::SharedRuns, transfer::ImportAs};
+use crate::{
+    error::StoreError, find::LATEST, firing::Firing, shared_runs::SharedRuns, transfer::ImportAs,
+};
 use agent_host_engine::{
     BoxFuture,
     journal::{Journal, JournalError},
@@ -185,6 +187,27 @@ pub trait JournalStore: Debug + Send + Sync {
 
     /// Revokes approvals: no read from now on returns them.
     fn revoke_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()>;
+
+    /// Records a firing, unless one of its trigger and key is there, which is returned then. Of
+    /// concurrent calls one records it. The oldest closed ones of the trigger beyond
+    /// [`MAX_FIRINGS`](crate::MAX_FIRINGS) are removed.
+    fn record_firing(&self, firing: Firing) -> StoreFuture<'_, Option<Firing>>;
+
+    /// Takes over the open firings of these triggers that are due, the oldest first, at most 64. They
+    /// are due again at `until_ms`, so that of several hosts one has each until then.
+    fn take_firings(
+        &self,
+        triggers: Vec<String>,
+        now_ms: u64,
+        until_ms: u64,
+    ) -> StoreFuture<'_, Vec<Firing>>;
+
+    /// Replaces a firing by `to`, if it is still due when `taken` was, and returns whether it was: one
+    /// that another host has taken over stays as it is.
+    fn update_firing(&self, taken: Firing, to: Firing) -> StoreFuture<'_, bool>;
+
+    /// Returns firings of a trigger without their messages, the newest first, at most `limit`.
+    fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>>;
 
     /// Returns the directory for files that belong to a session on this machine, and are removed with
     /// it; none in a store that is not on a disk. It may not exist.
@@ -484,6 +507,9 @@ pub(crate) const AWAITING: [&str; 4] = [
     "pending-tool-calls",
     "awaiting-children",
 ];
+
+/// The most firings that are taken over at once.
+pub(crate) const TAKEN_FIRINGS: u32 = 64;
 
 /// The most approvals that a store remembers.
 pub(crate) const MAX_APPROVALS: u32 = 2048;

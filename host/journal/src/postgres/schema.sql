@@ -96,3 +96,18 @@ CREATE TABLE hosts (
     -- JSON.
     status TEXT NOT NULL
 );
+-- What schedules and webhooks started, or are to start.
+CREATE TABLE firings (
+    trigger_name TEXT COLLATE "C" NOT NULL,
+    key TEXT COLLATE "C" NOT NULL,
+    session TEXT COLLATE "C" NOT NULL,
+    at_ms BIGINT NOT NULL,
+    state TEXT NOT NULL,
+    message TEXT,
+    due_ms BIGINT,
+    notified BIGINT,
+    attempts BIGINT NOT NULL,
+    PRIMARY KEY (trigger_name, key)
+);
+CREATE INDEX firings_by_time ON firings (trigger_name, at_ms);
+CREATE INDEX firings_by_due ON firings (due_ms) WHERE due_ms IS NOT NULL;
