@@ -9,7 +9,7 @@ use agent_host_journal::{
     SqliteStore,
 };
 use secrecy::{ExposeSecret as _, SecretString};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 /// Opens the store of a configuration. Sessions that exceed the retention are pruned in the background.
 ///
@@ -100,10 +100,9 @@ impl Database {
         }))
     }
 
-    async fn open(self, retention: Retention, lease: Duration) -> Result<PostgresStore, HostError> {
+    async fn open(self, retention: Retention) -> Result<PostgresStore, HostError> {
         let options = PostgresOptions {
             retention,
-            lease,
             ..self.options
         };
         Ok(PostgresStore::open(self.url.expose_secret(), options).await?)
