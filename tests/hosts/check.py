@@ -70,8 +70,8 @@ def check(sql, accepted, counts):
             last = of_session[-1][1]
             problems.append(f"{where} did not end: {sessions.get(session, {}).get('outcome')}, last event {last}")
 
-    strangers = {key: number for key, number in counts.items() if key not in known_keys}
-    problems += [f"an effect that no journal has: {key} arrived {number} times" for key, number in strangers.items()]
+    unrecorded = {key: number for key, number in counts.items() if key not in known_keys}
+    problems += [f"an effect that no journal has: {key} arrived {number} times" for key, number in unrecorded.items()]
 
     claims = 0
     last = {}

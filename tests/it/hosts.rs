@@ -126,7 +126,7 @@ fn run_of_a_killed_host_is_continued() {
     assert_eq!((&row["running"], row.get("run")), (&json!(false), None));
 }
 
-/// A host that ends hands its runs over, and another one goes on without a call lost.
+/// A host that ends hands its runs over, and another one continues without a call lost.
 #[test]
 fn run_of_a_host_that_ends_is_handed_over() {
     let Some(url) = database() else { return };
