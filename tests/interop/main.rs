@@ -13,6 +13,7 @@ mod acp;
 mod conformance;
 mod deploy;
 mod examples;
+mod hosts;
 mod json_schema;
 mod mcp_adapters;
 mod mcp_clients;
