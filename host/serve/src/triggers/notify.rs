@@ -19,7 +19,7 @@ use agent_host_types::{
     turn::TurnEnd,
 };
 use http::header::CONTENT_TYPE;
-use reqwest::Client;
+use reqwest::{Client, ClientBuilder};
 use ring::hmac::Key;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ impl Receiver {
             .timeout(TIMEOUT)
             .user_agent(USER_AGENT)
             .dns_resolver(Arc::new(reachable));
-        let client = proxy.apply(client, &url).and_then(|client| client.build());
+        let client = proxy.apply(client, &url).and_then(ClientBuilder::build);
         let client = client.map_err(|error| unusable(error.to_string()))?;
         Ok(Self {
             key: key(bytes.expose_secret()),
