@@ -27,10 +27,11 @@ type Row = (
 );
 
 /// Every route. One that is added to the server without a row here fails the test.
-const ROUTES: [Row; 36] = [
+const ROUTES: [Row; 37] = [
     ("GET /api/v1/agents", "viewer", None, (200, "")),
     ("GET /api/v1/grants", "operator", None, (200, "")),
     ("GET /api/v1/health", "viewer", None, (200, "")),
+    ("GET /api/v1/hosts", "viewer", None, (200, "")),
     ("GET /api/v1/openapi.json", "viewer", None, (200, "")),
     ("GET /api/v1/ready", "viewer", None, (200, "")),
     ("GET /api/v1/schedules", "viewer", None, (200, "")),
