@@ -16,7 +16,7 @@ def check(sql, accepted, counts):
     """Returns figures, and the problems as sentences. `accepted` has the sessions by the keys of their requests, `counts` the requests
     that arrived outside by their idempotency keys."""
     problems = []
-    sessions = {row["id"]: row for row in rows(sql, "SELECT id, events, outcome, parent FROM sessions")}
+    sessions = {row["id"]: row for row in rows(sql, "SELECT id, events, outcome, parent FROM sessions JOIN progress ON session = id")}
     events = collections.defaultdict(list)
     # Texts of events may have line ends only as escapes.
     for row in rows(sql, "SELECT session, seq, kind, json FROM events ORDER BY session, seq"):
@@ -70,8 +70,8 @@ def check(sql, accepted, counts):
             last = of_session[-1][1]
             problems.append(f"{where} did not end: {sessions.get(session, {}).get('outcome')}, last event {last}")
 
-    strangers = {key: number for key, number in counts.items() if key not in known_keys}
-    problems += [f"an effect that no journal has: {key} arrived {number} times" for key, number in strangers.items()]
+    unrecorded = {key: number for key, number in counts.items() if key not in known_keys}
+    problems += [f"an effect that no journal has: {key} arrived {number} times" for key, number in unrecorded.items()]
 
     claims = 0
     last = {}

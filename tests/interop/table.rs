@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::{collections::BTreeSet, fs};
 
 /// The lists of packages of pip.
-const LISTS: [&str; 11] = [
+const LISTS: [&str; 12] = [
     "oracle/requirements.txt",
     "json_schema/requirements.txt",
     "wires/litellm.txt",
@@ -15,6 +15,7 @@ const LISTS: [&str; 11] = [
     "telemetry/requirements.txt",
     "openapi/requirements.txt",
     "registry/requirements.txt",
+    "webhooks/requirements.txt",
     "release/requirements.txt",
     "deploy/requirements.txt",
 ];

@@ -4,6 +4,7 @@ use agent_host_test_support::{
     TestEnv,
     api::{ApiServer, EventStream, ServerEvent},
     chat::{Answer, ChatServer},
+    http::Received,
     postgres::database,
     running::Running,
 };
@@ -11,8 +12,14 @@ use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::{
+    io::{BufReader, Write as _},
+    net::TcpListener,
     process::Command,
-    sync::mpsc::{self, Receiver, Sender},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, Receiver, Sender},
+    },
+    thread,
 };
 
 /// A directory whose hosts share a store, with more configuration.
@@ -73,7 +80,7 @@ fn until_end(events: &mut EventStream) -> Vec<ServerEvent> {
     loop {
         all.extend(events.until("turn-ended"));
         let last = all.last().unwrap();
-        if last.data["event"]["outcome"]["end"]["type"] != "needs-more-turns" {
+        if last.data["event"]["outcome"]["type"] != "needs-more-turns" {
             return all;
         }
     }
@@ -83,10 +90,9 @@ fn row(server: &ApiServer, session: &str) -> Value {
     server.get(&format!("/sessions/{session}")).json()
 }
 
-/// A host is killed in a run. A worker continues it by itself, and what happens is told by a third
-/// host.
+/// A host is killed in a run. Another one continues it by itself, and each tells what happens.
 #[test]
-fn run_of_a_killed_host_is_continued_by_a_worker() {
+fn run_of_a_killed_host_is_continued() {
     let Some(url) = database() else { return };
     let env = directory(&url, "");
     let answers = vec![Answer::text("Lost."), Answer::text("Done.")];
@@ -101,7 +107,7 @@ fn run_of_a_killed_host_is_continued_by_a_worker() {
     first.running.signal(Signal::KILL);
     release.send(()).unwrap();
     expire(&url);
-    let third = ApiServer::start(&env, &ChatServer::start(Vec::new()), &[]);
+    let third = ApiServer::start(&env, &model, &[]);
     let events = until_end(&mut third.events(&session, None));
     let expected = [
         "session-started",
@@ -113,14 +119,14 @@ fn run_of_a_killed_host_is_continued_by_a_worker() {
         "model-replied",
         "turn-ended",
     ];
-    assert_eq!(kinds(&events), expected);
+    assert_eq!(kinds(&events), expected, "{:#?}", events.last());
     worker.signal(Signal::TERM);
     assert_eq!(worker.end().code, Some(0));
     let row = row(&third, &session);
     assert_eq!((&row["running"], row.get("run")), (&json!(false), None));
 }
 
-/// A host that ends hands its runs over, and another one goes on without a call lost.
+/// A host that ends hands its runs over, and another one continues without a call lost.
 #[test]
 fn run_of_a_host_that_ends_is_handed_over() {
     let Some(url) = database() else { return };
@@ -157,25 +163,53 @@ fn run_of_a_host_that_ends_is_handed_over() {
     assert_eq!(model.requests().len(), 2);
 }
 
+/// A model whose one reply has further words until `is_told` is set.
+fn talking(is_told: &'static AtomicBool) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        Received::read(&mut BufReader::new(&stream)).unwrap();
+        let head =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut say = |delta: Value, reason: Value| {
+            let choice = json!({ "index": 0, "delta": delta, "finish_reason": reason });
+            let chunk = json!({ "choices": [choice] });
+            stream
+                .write_all(format!("data: {chunk}\n\n").as_bytes())
+                .unwrap();
+        };
+        while !is_told.load(Ordering::Acquire) {
+            say(json!({ "content": "word " }), Value::Null);
+            thread::yield_now();
+        }
+        say(json!({}), json!("stop"));
+        stream.write_all(b"data: [DONE]\n\n").unwrap();
+    });
+    base_url
+}
+
 /// The text of a reply reaches a reader at another host as it arrives.
 #[test]
 fn text_is_told_by_another_host() {
+    static IS_TOLD: AtomicBool = AtomicBool::new(false);
     let Some(url) = database() else { return };
     let env = directory(&url, "");
-    let (model, is_half, release) = held(vec![Answer::text("What a day.")], &[0, 1]);
+    let mut model = ChatServer::start(Vec::new());
+    model.base_url = talking(&IS_TOLD);
     let first = ApiServer::start(&env, &model, &[]);
     let second = ApiServer::start(&env, &model, &[]);
     let session = first.create("go");
-    is_half.recv().unwrap();
     let mut events = second.events(&session, None);
-    events.until("model-requested");
-    // It is watched once the other host knows it.
-    release.send(()).unwrap();
-    is_half.recv().unwrap();
-    let text = events.by_ref().find(|event| event.event == "live");
-    let text = text.unwrap().data;
-    assert_eq!(text["event"]["text"], "What a", "{text}");
-    release.send(()).unwrap();
+    let text = events.by_ref().find(|event| event.data["live"] == "text");
+    assert!(
+        text.unwrap().data["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("word ")
+    );
+    IS_TOLD.store(true, Ordering::Release);
     events.until("turn-ended");
 }
 
@@ -204,13 +238,17 @@ fn run_is_cancelled_and_drained_at_another_host() {
             release.send(()).unwrap();
         }
         let last = events.until("turn-ended").pop().unwrap().data;
-        assert_eq!(last["event"]["outcome"]["end"]["type"], end);
+        assert_eq!(last["event"]["outcome"]["type"], end);
         assert_eq!(last["event"]["by"], by, "{last}");
         if action == "cancel" {
             release.send(()).unwrap();
         }
-        // It is over, and is not continued.
-        let problem = post().problem();
+        // It is over as soon as its claim is given up, and is not continued.
+        let mut answer = post();
+        while answer.status == 202 {
+            answer = post();
+        }
+        let problem = answer.problem();
         assert_eq!(problem, (409, "not-running".to_owned()), "{action}");
     }
     assert_eq!(second.end().code, Some(0));
@@ -244,7 +282,7 @@ fn run_without_a_place_waits_for_a_host() {
     assert_eq!(cancelled.status, 202, "{cancelled:?}");
     let mut events = server.events(&three, None);
     let last = until_end(&mut events).pop().unwrap().data;
-    assert_eq!(last["event"]["outcome"]["end"]["type"], "cancelled");
+    assert_eq!(last["event"]["outcome"]["type"], "cancelled");
     assert_eq!(last["event"]["by"], "operator");
     let _worker = worker(&env, &ChatServer::start(vec![Answer::text("Two.")]));
     until_end(&mut server.events(&two, None));
@@ -284,7 +322,7 @@ fn run_without_a_place_is_refused_without_other_hosts() {
 #[test]
 fn run_of_another_configuration_waits() {
     let Some(url) = database() else { return };
-    let rules = "[[rule]]\nname = \"no\"\ntool = \"delete_path\"\ndecision = \"deny\"\n";
+    let rules = "[[rule]]\nname = \"no\"\ntool = \"http_post\"\ndecision = \"deny\"\n";
     let env = directory(&url, "");
     let answers = vec![Answer::text("Lost."), Answer::text("Done.")];
     let (model, is_asked, release) = held(answers, &[0]);

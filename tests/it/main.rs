@@ -86,6 +86,7 @@ mod telemetry;
 mod terminal_output;
 mod threads;
 mod todo_list;
+mod triggers;
 mod undo;
 mod workflow_commands;
 mod workflow_examples;

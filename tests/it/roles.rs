@@ -27,12 +27,13 @@ type Row = (
 );
 
 /// Every route. One that is added to the server without a row here fails the test.
-const ROUTES: [Row; 35] = [
+const ROUTES: [Row; 36] = [
     ("GET /api/v1/agents", "viewer", None, (200, "")),
     ("GET /api/v1/grants", "operator", None, (200, "")),
     ("GET /api/v1/health", "viewer", None, (200, "")),
     ("GET /api/v1/openapi.json", "viewer", None, (200, "")),
     ("GET /api/v1/ready", "viewer", None, (200, "")),
+    ("GET /api/v1/schedules", "viewer", None, (200, "")),
     ("GET /api/v1/sessions", "viewer", None, (200, "")),
     ("GET /api/v1/stats", "viewer", None, (200, "")),
     ("GET /api/v1/tools", "viewer", None, (200, "")),

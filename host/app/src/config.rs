@@ -36,6 +36,7 @@ mod resolve;
 mod resolved;
 mod rule_flags;
 mod rules;
+mod schedules;
 mod schema;
 mod secrets;
 mod session;
@@ -48,8 +49,10 @@ mod telemetry;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod triggers;
 mod units;
 mod untrusted;
+mod webhooks;
 mod workflows;
 
 pub use agents::{AgentConfig, GENERAL_PURPOSE};
@@ -73,11 +76,16 @@ pub use raw::{EditingKeys, GrantsSection, LimitsSection, SecretSection};
 pub use resolve::Overrides;
 pub use resolved::Config;
 pub use rule_flags::{RuleFlag, allowing_flag};
+pub use schedules::{Overlap, ScheduleConfig};
 pub use schema::config_schema;
 pub use session::SessionConfig;
 pub use starter::{STARTER, Setup};
 pub use store::{DatabaseAddress, StoreConfig, read_store_key};
 pub use telemetry::TelemetryConfig;
 pub use tools::{ComponentSource, ToolConfig};
+pub use triggers::{
+    NotifyConfig, NotifyTarget, SignatureScheme, TriggerRun, TriggerSession, WebhookSecret,
+};
 pub use units::{parse_bytes, parse_days, parse_seconds};
 pub use untrusted::{Review, Untrusted};
+pub use webhooks::WebhookConfig;

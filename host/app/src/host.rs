@@ -375,7 +375,20 @@ impl Host {
     /// # Errors
     /// When the journal cannot be written.
     pub async fn start_session_with(&self, system: Option<String>) -> Result<Session, HostError> {
-        self.start(system, None).await
+        self.start_session_as(SessionId::new(), system).await
+    }
+
+    /// Starts a session with this id and a system prompt.
+    ///
+    /// # Errors
+    /// When there is one with this id, or the journal cannot be written.
+    pub async fn start_session_as(
+        &self,
+        id: SessionId,
+        system: Option<String>,
+    ) -> Result<Session, HostError> {
+        let journal = self.store.create(id).await?;
+        Ok(Session::start(journal, self.beginning(system, None)))
     }
 
     /// Returns the id of the session of a run under an idempotency key in this project.
@@ -395,7 +408,19 @@ impl Host {
         key: &str,
         system: Option<String>,
     ) -> Result<(Session, bool), HostError> {
-        let id = self.keyed_session_id(key);
+        self.session_of_id(self.keyed_session_id(key), system).await
+    }
+
+    /// Returns the session of an id, and whether it began before; a new one, with a system prompt,
+    /// where there is none.
+    ///
+    /// # Errors
+    /// As for [`Self::keyed_session`].
+    pub async fn session_of_id(
+        &self,
+        id: SessionId,
+        system: Option<String>,
+    ) -> Result<(Session, bool), HostError> {
         let journal = match self.store.open_session(id).await {
             Err(JournalError::NotFound(_)) => self.store.create(id).await?,
             opened => opened?,
@@ -413,7 +438,7 @@ impl Host {
     /// # Errors
     /// When the journal cannot be written.
     pub async fn start_client_session(&self, client: String) -> Result<ClientSession, HostError> {
-        Ok(ClientSession::new(self.start(None, Some(client)).await?))
+        Ok(ClientSession::new(self.start_client(client).await?))
     }
 
     /// Starts the session that follows a client's session.
@@ -425,16 +450,12 @@ impl Host {
         before: &ClientSession,
         client: String,
     ) -> Result<Arc<ClientSession>, HostError> {
-        Ok(before.continue_in(self.start(None, Some(client)).await?))
+        Ok(before.continue_in(self.start_client(client).await?))
     }
 
-    async fn start(
-        &self,
-        system: Option<String>,
-        client: Option<String>,
-    ) -> Result<Session, HostError> {
+    async fn start_client(&self, client: String) -> Result<Session, HostError> {
         let journal = self.store.create(SessionId::new()).await?;
-        Ok(Session::start(journal, self.beginning(system, client)))
+        Ok(Session::start(journal, self.beginning(None, Some(client))))
     }
 
     fn beginning(&self, system: Option<String>, client: Option<String>) -> SessionStart {

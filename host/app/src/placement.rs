@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a host runs, and where.
+/// The configuration and the machine of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPlacement {
     /// The name of the machine.

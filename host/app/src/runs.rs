@@ -216,6 +216,12 @@ impl Runs {
         lock(&self.runs).contains_key(&session)
     }
 
+    /// Returns the sessions that run in this process.
+    #[must_use]
+    pub fn running(&self) -> Vec<SessionId> {
+        lock(&self.runs).keys().copied().collect()
+    }
+
     /// Cancels the run of a session, and returns whether there is one. `by` is who asks, as the front
     /// end names them.
     pub fn cancel(&self, session: SessionId, by: Option<String>) -> bool {
@@ -372,7 +378,7 @@ pub fn run(
 }
 
 /// Runs turns of a session, which is listed meanwhile if hosts share their runs. Where this host has
-/// no place, the input is recorded, and another one goes on from there.
+/// no place, the input is recorded, and another one continues from there.
 async fn run_listed(
     mut slot: Slot,
     host: &Host,
@@ -399,9 +405,9 @@ async fn run_listed(
         () = slot.run.abandon.cancelled() => TurnEnd::NeedsMoreTurns,
     };
     let is_handed_over = must_wait || !runs.is_open();
-    let goes_on = shared.settle(claim, &end, is_handed_over).await;
+    let must_continue = shared.settle(claim, &end, is_handed_over).await;
     drop(session);
-    if goes_on {
+    if must_continue {
         shared.hand_over(claim, &end, !must_wait).await;
     }
     end

@@ -17,12 +17,13 @@ mod proxy;
 mod reachable;
 mod roots;
 
-use reqwest::{Client, ClientBuilder, StatusCode, Url, redirect::Policy};
+use reqwest::{Client, ClientBuilder, StatusCode, redirect::Policy};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use std::sync::Arc;
 
 pub use proxy::{ProxySetting, is_loopback};
 pub use reachable::Reachable;
+pub use reqwest::Url;
 pub use roots::{AuthorityError, authorities, roots};
 
 /// The `User-Agent` of requests that the host makes for itself, not for a tool.

@@ -8,6 +8,7 @@ use http::{
     uri::{Authority, Scheme},
 };
 use std::{
+    fmt,
     net::{IpAddr, SocketAddr},
     str::FromStr,
 };
@@ -58,6 +59,15 @@ impl FromStr for AllowedHost {
 
     fn from_str(text: &str) -> Result<Self, ParseAllowedError> {
         parse_host(text).ok_or(ParseAllowedError::Host)
+    }
+}
+
+impl fmt::Display for AllowedHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.port {
+            Some(port) => write!(f, "{}:{port}", self.host),
+            None => f.write_str(&self.host),
+        }
     }
 }
 

@@ -85,14 +85,15 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Puts the checks around the routes of a router.
-pub(crate) fn protect(router: Router, options: HttpOptions) -> Router {
+/// Puts the checks around the routes of a router, and those of the source alone around the open ones.
+pub(crate) fn protect(router: Router, open: Router, options: HttpOptions) -> Router {
     let options = Arc::new(options);
     // The layer that is added last runs first. Layers of routes run after the path is matched: a
     // client that gets a 401 for an unknown path looks for a way to log in there.
     router
         .route_layer(DefaultBodyLimit::disable())
         .route_layer(from_fn_with_state(Arc::clone(&options), authenticate))
+        .merge(open.layer(DefaultBodyLimit::disable()))
         .layer(from_fn_with_state(options, check_source))
 }
 

@@ -47,6 +47,8 @@ pub struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,
     options: HttpOptions,
+    /// The routes that need no token.
+    open: Router,
     stop: CancellationToken,
 }
 
@@ -84,8 +86,17 @@ impl HttpServer {
             address: listener.local_addr()?,
             listener,
             options,
+            open: Router::new(),
             stop: CancellationToken::new(),
         })
+    }
+
+    /// Serves these routes, too, without a token: each authenticates its requests by itself, and
+    /// bounds what it reads of their bodies.
+    #[must_use]
+    pub fn with_open_routes(mut self, open: Router) -> Self {
+        self.open = open;
+        self
     }
 
     /// Returns the bound address.
@@ -121,7 +132,7 @@ impl HttpServer {
         if tls.is_some() {
             options.default_port = HTTPS_PORT;
         }
-        let router = guard::protect(router, options);
+        let router = guard::protect(router, self.open, options);
         let serve = Arc::new(Serve {
             router,
             tls,

@@ -9,6 +9,7 @@ mod claim;
 mod copy;
 mod error;
 mod find;
+mod firing;
 mod maintenance;
 mod memory;
 #[cfg(test)]
@@ -34,6 +35,7 @@ mod transcript;
 mod transfer;
 
 pub use error::{Damage, EncodeError, StoreError};
+pub use firing::{Firing, FiringState, MAX_FIRINGS};
 pub use maintenance::{
     Maintenance, MoveError, MoveStep, Moved, SessionCheck, check, check_rest, move_sessions,
 };
@@ -46,8 +48,8 @@ pub use shared_runs::{
 };
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
-    JournalStore, KeepReason, LostEvents, ProjectApproval, Pruned, Retention, SHORT_ID_CHARS,
-    SessionInfo, SessionName, StoreFuture, approval_id,
+    JournalStore, KeepReason, ListPage, LostEvents, OutcomeCount, ProjectApproval, Pruned,
+    Retention, SHORT_ID_CHARS, SessionInfo, SessionName, StoreFuture, approval_id,
 };
 pub use transcript::{Transcript, TranscriptError};
 pub use transfer::ImportAs;

@@ -1,5 +1,6 @@
 //! A store in memory.
 
+mod firings;
 mod journal;
 mod state;
 
@@ -7,6 +8,7 @@ use crate::{
     copy::{self, SessionSource as _},
     error::{Location, StoreError},
     find::Wanted,
+    firing::Firing,
     store::{
         JournalStore, LostEvents, MAX_APPROVALS, ProjectApproval, Pruned, Retention, SessionInfo,
         SessionName, StoreFuture, blocking,
@@ -279,6 +281,27 @@ impl JournalStore for MemoryStore {
             kept.retain(|approval| !is_revoked(approval));
             Ok(())
         })
+    }
+
+    fn record_firing(&self, firing: Firing) -> StoreFuture<'_, Option<Firing>> {
+        self.run(move |shared| Ok(shared.state().firings.record(firing)))
+    }
+
+    fn take_firings(
+        &self,
+        triggers: Vec<String>,
+        now_ms: u64,
+        until_ms: u64,
+    ) -> StoreFuture<'_, Vec<Firing>> {
+        self.run(move |shared| Ok(shared.state().firings.take(&triggers, now_ms, until_ms)))
+    }
+
+    fn update_firing(&self, taken: Firing, to: Firing) -> StoreFuture<'_, bool> {
+        self.run(move |shared| Ok(shared.state().firings.update(&taken, to)))
+    }
+
+    fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>> {
+        self.run(move |shared| Ok(shared.state().firings.newest(&trigger, limit)))
     }
 
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {

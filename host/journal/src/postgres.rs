@@ -3,6 +3,7 @@
 
 mod approvals;
 mod database;
+mod firings;
 mod journal;
 mod lease;
 mod maintenance;
@@ -22,11 +23,12 @@ mod write;
 
 use crate::{
     find::Wanted,
+    firing::Firing,
     sealed::SealKey,
     shared_runs::SharedRuns,
     store::{
-        JournalStore, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo, SessionName,
-        StoreFuture,
+        JournalStore, ListPage, LostEvents, OutcomeCount, ProjectApproval, Pruned, Retention,
+        SessionInfo, SessionName, StoreFuture,
     },
     transfer::ImportAs,
 };
@@ -222,6 +224,18 @@ impl JournalStore for PostgresStore {
         self.run(|database| async move { database.sessions().await })
     }
 
+    fn list_page(&self, page: ListPage) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(move |database| async move { database.list_page(&page).await })
+    }
+
+    fn count_outcomes(&self) -> StoreFuture<'_, Vec<OutcomeCount>> {
+        self.run(|database| async move { database.count_outcomes().await })
+    }
+
+    fn info(&self, session: SessionId) -> StoreFuture<'_, Option<SessionInfo>> {
+        self.run(move |database| async move { database.info(session).await })
+    }
+
     fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>> {
         self.run(move |database| async move {
             let page = database.page(session, from).await?;
@@ -309,6 +323,29 @@ impl JournalStore for PostgresStore {
 
     fn shared_runs(&self) -> Option<Arc<dyn SharedRuns>> {
         Some(Arc::new(self.clone()))
+    }
+
+    fn record_firing(&self, firing: Firing) -> StoreFuture<'_, Option<Firing>> {
+        self.run(move |database| async move { database.record_firing(firing).await })
+    }
+
+    fn take_firings(
+        &self,
+        triggers: Vec<String>,
+        now_ms: u64,
+        until_ms: u64,
+    ) -> StoreFuture<'_, Vec<Firing>> {
+        self.run(
+            move |database| async move { database.take_firings(&triggers, now_ms, until_ms).await },
+        )
+    }
+
+    fn update_firing(&self, taken: Firing, to: Firing) -> StoreFuture<'_, bool> {
+        self.run(move |database| async move { database.update_firing(&taken, &to).await })
+    }
+
+    fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>> {
+        self.run(move |database| async move { database.firings(&trigger, limit).await })
     }
 
     fn continuation_key(&self) -> StoreFuture<'_, [u8; 32]> {

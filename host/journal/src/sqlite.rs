@@ -2,6 +2,7 @@
 
 mod approvals;
 pub(crate) mod database;
+mod firings;
 mod journal;
 mod key;
 mod lock;
@@ -21,6 +22,7 @@ pub(crate) use {
 };
 
 use crate::{
+    firing::Firing,
     store::{
         JournalStore, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo, SessionName,
         StoreFuture, blocking,
@@ -210,6 +212,27 @@ impl JournalStore for SqliteStore {
 
     fn revoke_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()> {
         self.run(move |db| db.revoke_approvals(&approvals))
+    }
+
+    fn record_firing(&self, firing: Firing) -> StoreFuture<'_, Option<Firing>> {
+        self.run(move |db| db.record_firing(&firing))
+    }
+
+    fn take_firings(
+        &self,
+        triggers: Vec<String>,
+        now_ms: u64,
+        until_ms: u64,
+    ) -> StoreFuture<'_, Vec<Firing>> {
+        self.run(move |db| db.take_firings(&triggers, now_ms, until_ms))
+    }
+
+    fn update_firing(&self, taken: Firing, to: Firing) -> StoreFuture<'_, bool> {
+        self.run(move |db| db.update_firing(&taken, &to))
+    }
+
+    fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>> {
+        self.run(move |db| db.firings(&trigger, limit))
     }
 
     fn files_dir(&self, session: SessionId) -> Option<PathBuf> {

@@ -1,6 +1,8 @@
 //! The trait of all stores, and the values that it takes and returns.
 
-use crate::{error::StoreError, find::LATEST, shared_runs::SharedRuns, transfer::ImportAs};
+use crate::{
+    error::StoreError, find::LATEST, firing::Firing, shared_runs::SharedRuns, transfer::ImportAs,
+};
 use agent_host_engine::{
     BoxFuture,
     journal::{Journal, JournalError},
@@ -15,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use std::{
+    collections::BTreeMap,
     fmt::Debug,
     io::{BufRead, Write},
     path::PathBuf,
@@ -56,6 +59,44 @@ pub trait JournalStore: Debug + Send + Sync {
 
     /// Lists all sessions, the one that was written to last first.
     fn list(&self) -> StoreFuture<'_, Vec<SessionInfo>>;
+
+    /// Lists a part of the sessions, the one that was written to last first. Those of agents are left
+    /// out.
+    fn list_page(&self, page: ListPage) -> StoreFuture<'_, Vec<SessionInfo>> {
+        let sessions = self.list();
+        Box::pin(async move {
+            let words = page.words();
+            let sessions = sessions.await?.into_iter();
+            let found = sessions.filter(|info| info.parent.is_none() && info.has_words(&words));
+            let (offset, limit) = (page.offset, page.limit);
+            Ok(found.skip(offset).take(limit).collect())
+        })
+    }
+
+    /// Counts the sessions by the outcome of their last turn.
+    fn count_outcomes(&self) -> StoreFuture<'_, Vec<OutcomeCount>> {
+        let sessions = self.list();
+        Box::pin(async move {
+            let mut counts = BTreeMap::new();
+            for info in sessions.await? {
+                *counts
+                    .entry((info.outcome, info.parent.is_some()))
+                    .or_default() += 1;
+            }
+            let count = |((outcome, is_of_agent), sessions)| OutcomeCount {
+                outcome,
+                is_of_agent,
+                sessions,
+            };
+            Ok(counts.into_iter().map(count).collect())
+        })
+    }
+
+    /// Reads the row of a session in lists; `None` if it does not exist.
+    fn info(&self, session: SessionId) -> StoreFuture<'_, Option<SessionInfo>> {
+        let sessions = self.list();
+        Box::pin(async move { Ok(sessions.await?.into_iter().find(|info| info.id == session)) })
+    }
 
     /// Reads the next durable records of a session in order from number `from` on: one page of about
     /// 1 MiB, and an empty one behind the last record.
@@ -147,6 +188,27 @@ pub trait JournalStore: Debug + Send + Sync {
     /// Revokes approvals: no read from now on returns them.
     fn revoke_approvals(&self, approvals: Vec<ProjectApproval>) -> StoreFuture<'_, ()>;
 
+    /// Records a firing, unless one of its trigger and key is there, which is returned then. Of
+    /// concurrent calls one records it. The oldest closed ones of the trigger beyond
+    /// [`MAX_FIRINGS`](crate::MAX_FIRINGS) are removed.
+    fn record_firing(&self, firing: Firing) -> StoreFuture<'_, Option<Firing>>;
+
+    /// Takes over the open firings of these triggers that are due, the oldest first, at most 64. They
+    /// are due again at `until_ms`, so that of several hosts one has each until then.
+    fn take_firings(
+        &self,
+        triggers: Vec<String>,
+        now_ms: u64,
+        until_ms: u64,
+    ) -> StoreFuture<'_, Vec<Firing>>;
+
+    /// Replaces a firing by `to`, if it is still due when `taken` was, and returns whether it was: one
+    /// that another host has taken over stays as it is.
+    fn update_firing(&self, taken: Firing, to: Firing) -> StoreFuture<'_, bool>;
+
+    /// Returns firings of a trigger without their messages, the newest first, at most `limit`.
+    fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>>;
+
     /// Returns the directory for files that belong to a session on this machine, and are removed with
     /// it; none in a store that is not on a disk. It may not exist.
     fn files_dir(&self, session: SessionId) -> Option<PathBuf> {
@@ -222,6 +284,46 @@ impl dyn JournalStore + '_ {
     }
 }
 
+/// A number of sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutcomeCount {
+    /// The outcome of their last turn; absent until their first turn has ended.
+    pub outcome: Option<String>,
+    /// Whether they are those of agents, whose session exists.
+    pub is_of_agent: bool,
+    /// The number.
+    pub sessions: u64,
+}
+
+/// A part of a list of sessions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListPage {
+    /// The number of sessions to skip.
+    pub offset: usize,
+    /// The most sessions to return.
+    pub limit: usize,
+    /// A text: each of its words begins a word of the title or the name of a session. Upper and lower
+    /// case are the same, and what is neither letter nor digit separates words.
+    pub search: Option<String>,
+}
+
+impl ListPage {
+    /// Returns the words that are searched for.
+    pub(crate) fn words(&self) -> Vec<String> {
+        words(self.search.as_deref().unwrap_or_default())
+    }
+}
+
+/// Returns the words of a text in lower case.
+fn words(text: &str) -> Vec<String> {
+    let text = text.to_lowercase();
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SessionInfo {
@@ -248,6 +350,20 @@ pub struct SessionInfo {
     pub model: Option<String>,
     /// The cost of its turns in millionths of a US dollar; absent if the price of some is not known.
     pub cost_micros: Option<u64>,
+}
+
+impl SessionInfo {
+    /// Whether each of some words begins one of the title or the name.
+    fn has_words(&self, wanted: &[String]) -> bool {
+        let texts = [&self.title, &self.name];
+        let own: Vec<String> = texts
+            .into_iter()
+            .flatten()
+            .flat_map(|text| words(text))
+            .collect();
+        let mut wanted = wanted.iter();
+        wanted.all(|word| own.iter().any(|own| own.starts_with(word)))
+    }
 }
 
 /// The number of characters at the end of an id that stand for it in lists. They are random, where
@@ -391,6 +507,9 @@ pub(crate) const AWAITING: [&str; 4] = [
     "pending-tool-calls",
     "awaiting-children",
 ];
+
+/// The most firings that are taken over at once.
+pub(crate) const TAKEN_FIRINGS: u32 = 64;
 
 /// The most approvals that a store remembers.
 pub(crate) const MAX_APPROVALS: u32 = 2048;

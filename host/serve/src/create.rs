@@ -122,14 +122,16 @@ impl Request {
             runs_tools_outside: self.runs_tools_outside,
             ..RunArguments::default()
         };
+        let id = key.map_or_else(SessionId::new, |key| host.keyed_session_id(key));
+        // Nothing is left of a session that has no place.
+        let slot = service.reserve(caller, id).await?;
         let mut session = match key {
             Some(key) => host.keyed_session(key, system).await?.0,
-            None => host.start_session_with(system).await?,
+            None => host.start_session_as(id, system).await?,
         };
         // A later message, from wherever it comes, is for the same agent.
         let configured = session.configure_run(arguments);
         configured.map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
-        let slot = service.reserve(caller, session.id()).await?;
         let input = AgentInput::Message(self.message);
         service.start(slot, agent, session, input).await
     }
@@ -144,7 +146,9 @@ impl Request {
     ) -> Result<Accepted, Problem> {
         let key = &caller.own_key(key);
         let session = service.host.keyed_session_id(key);
-        let Some(began) = Began::read(service, session).await? else {
+        let began = Began::read(service, session).await?;
+        // The host may have ended before the session had its message.
+        let Some(began) = began.filter(|began| began.message.is_some()) else {
             return self.run(service, caller, Some(key)).await;
         };
         if !began.is_of(&self) {

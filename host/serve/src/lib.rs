@@ -31,6 +31,7 @@ mod stats;
 mod tests;
 mod tokens;
 mod tools;
+mod triggers;
 mod undo;
 
 pub use access::{AccessRole, ServerAccess};
@@ -38,6 +39,7 @@ pub use openai::refused;
 pub use problem::{Problem, ProblemCode};
 pub use routes::{API, route_roles};
 pub use tokens::{TokenEntry, TokenFile, TokenFileError, TokenName};
+pub use triggers::{TriggerError, Triggers};
 
 use agent_host_app::runs;
 
@@ -64,6 +66,7 @@ pub struct Service {
     runs: Arc<Runs>,
     answers: Arc<AnswerKeys>,
     readers: ReaderCount,
+    triggers: Arc<Triggers>,
     /// Cancelled when responses that do not end by themselves must end.
     stop: CancellationToken,
 }
@@ -77,8 +80,16 @@ impl Service {
             host,
             answers: Arc::default(),
             readers: ReaderCount::of(usize::MAX),
+            triggers: Arc::new(Triggers::none()),
             stop: CancellationToken::new(),
         }
+    }
+
+    /// Runs these schedules and webhooks, too, while it serves.
+    #[must_use]
+    pub fn with_triggers(mut self, triggers: Triggers) -> Self {
+        self.triggers = Arc::new(triggers);
+        self
     }
 
     /// Serves the API until `shutdown` is cancelled. Runs are drained then: what runs ends, nothing
@@ -97,9 +108,11 @@ impl Service {
                 shutdown.cancelled().await;
                 runs.drain();
             };
+            let fired = triggers::run(self.clone(), shutdown.clone());
+            let server = server.with_open_routes(triggers::router(self.clone()));
             let router = routes::router(self);
             let part = tokio::spawn(runs::take_part(host, Arc::clone(&runs)));
-            tokio::join!(drained, server.serve(router, shutdown.clone()));
+            tokio::join!(drained, fired, server.serve(router, shutdown.clone()));
             end_runs(&runs).await;
             let _ = part.await;
         })
@@ -110,7 +123,9 @@ impl Service {
     pub fn work(self, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             let runs = Arc::clone(&self.runs);
-            let part = tokio::spawn(runs::take_part(self.host, Arc::clone(&runs)));
+            let host = Arc::clone(&self.host);
+            let part = tokio::spawn(runs::take_part(host, Arc::clone(&runs)));
+            triggers::run(self, shutdown.clone()).await;
             shutdown.cancelled().await;
             runs.drain();
             end_runs(&runs).await;

@@ -1,8 +1,8 @@
 //! The metrics of the server for Prometheus: those of the host, and figures of the moment.
 
 use crate::{Service, problem::Problem};
-use agent_host_app::MetricGauge;
-use agent_host_journal::SessionInfo;
+use agent_host_app::{MetricGauge, runs::MAX_WAITING};
+use agent_host_journal::{OutcomeCount, SessionInfo};
 use axum::{extract::State, response::IntoResponse};
 use http::header::CONTENT_TYPE;
 use std::{
@@ -66,18 +66,23 @@ impl Drop for CountedReader {
 
 /// Reads the metrics.
 pub(crate) async fn read(State(service): State<Service>) -> Result<impl IntoResponse, Problem> {
-    let sessions = service.host.store().list().await?;
+    let store = service.host.store();
+    let counts = store.count_outcomes().await?;
+    let mut running = Vec::new();
+    for session in service.runs.running() {
+        running.extend(store.info(session).await?);
+    }
     let mut gauges = vec![
         MetricGauge {
             name: "agent_host_sessions",
             help: "Sessions by the outcome of their last turn, those of agents left out.",
             label: Some("state"),
-            values: by_state(&service, &sessions),
+            values: by_state(&counts, &running),
         },
         gauge(
             "agent_host_waiting_approvals",
             "Requests for approval that wait, those of agents included.",
-            waiting_approvals(&service, &sessions),
+            waiting_approvals(&counts, &running),
         ),
         gauge(
             "agent_host_event_readers",
@@ -85,6 +90,13 @@ pub(crate) async fn read(State(service): State<Service>) -> Result<impl IntoResp
             service.readers.open.load(Ordering::Relaxed) as u64,
         ),
     ];
+    if let Some(shared) = service.runs.shared() {
+        gauges.push(gauge(
+            "agent_host_waiting_runs",
+            "Runs that wait for a host of the store, counted up to 10,000.",
+            shared.waiting_runs(MAX_WAITING).await?.into(),
+        ));
+    }
     if let Some(instances) = service.host.registry().live_instances() {
         gauges.push(gauge(
             "agent_host_guest_instances",
@@ -106,25 +118,29 @@ fn gauge(name: &'static str, help: &'static str, value: u64) -> MetricGauge {
 }
 
 /// Returns the number of sessions in each state. The states are the outcomes that the engine knows.
-fn by_state(service: &Service, sessions: &[SessionInfo]) -> Vec<(String, u64)> {
-    // A session that runs has a last turn as well, so that it is counted once.
+fn by_state(counts: &[OutcomeCount], running: &[SessionInfo]) -> Vec<(String, u64)> {
+    let state = |outcome: &Option<String>| outcome.clone().unwrap_or_else(|| NEW.to_owned());
     let mut states = BTreeMap::from([(RUNNING.to_owned(), 0)]);
-    for session in sessions.iter().filter(|session| session.parent.is_none()) {
-        let state = match service.runs.is_running(session.id) {
-            true => RUNNING,
-            false => session.outcome.as_deref().unwrap_or(NEW),
-        };
-        *states.entry(state.to_owned()).or_default() += 1;
+    for count in counts.iter().filter(|count| !count.is_of_agent) {
+        *states.entry(state(&count.outcome)).or_default() += count.sessions;
     }
+    // A session that runs has a last turn as well, so that it is counted once.
+    for session in running {
+        if let Some(count) = states.get_mut(&state(&session.outcome)) {
+            *count = count.saturating_sub(1);
+        }
+        *states.entry(RUNNING.to_owned()).or_default() += 1;
+    }
+    states.retain(|state, count| *count > 0 || state == RUNNING);
     states.into_iter().collect()
 }
 
 /// Returns the number of sessions that wait for approval. One that runs waits no more; that of an
 /// agent waits as long as the session that started it.
-fn waiting_approvals(service: &Service, sessions: &[SessionInfo]) -> u64 {
-    let waits = |session: &&SessionInfo| {
-        let is_waiting = session.outcome.as_deref() == Some(AWAITS_APPROVAL);
-        is_waiting && !service.runs.is_running(session.id)
-    };
-    sessions.iter().filter(waits).count() as u64
+fn waiting_approvals(counts: &[OutcomeCount], running: &[SessionInfo]) -> u64 {
+    let waits = |outcome: &Option<String>| outcome.as_deref() == Some(AWAITS_APPROVAL);
+    let all = counts.iter().filter(|count| waits(&count.outcome));
+    let all: u64 = all.map(|count| count.sessions).sum();
+    let running = running.iter().filter(|session| waits(&session.outcome));
+    all.saturating_sub(running.count() as u64)
 }

@@ -30,7 +30,7 @@ use std::{
 const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The metadata of a message with the digest of its key.
-const KEY: &str = "idempotency-key";
+pub(crate) const KEY: &str = "idempotency-key";
 
 /// A message that was sent under a key.
 struct Sent {

@@ -45,8 +45,12 @@ pub enum ProblemCode {
     BodyTimeout,
     /// The body is too long.
     BodyTooLong,
+    /// The body has a type that is not taken.
+    UnsupportedMediaType,
     /// The idempotency key is that of another request.
     KeyReused,
+    /// More was sent than is taken in this time.
+    TooManyRequests,
     /// As many streams of events are open as the server has connections for.
     TooManyReaders,
     /// As many sessions run as may, and as many wait.
@@ -74,7 +78,9 @@ impl ProblemCode {
             Self::SessionRunning | Self::SessionLocked | Self::NotRunning | Self::NotWaiting => {
                 StatusCode::CONFLICT
             }
+            Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
             Self::TooManyReaders | Self::TooManyRuns | Self::ShuttingDown => {
                 StatusCode::SERVICE_UNAVAILABLE
             }

@@ -12,7 +12,7 @@ use crate::{
     openapi::{self, Operation},
     page,
     problem::{Problem, ProblemCode},
-    requests, sessions, stats, tools, undo,
+    requests, sessions, stats, tools, triggers, undo,
 };
 use agent_host_app::{Explanation, Stats};
 use agent_host_types::id::SessionId;
@@ -137,6 +137,13 @@ fn api_routes() -> Vec<Route> {
             "/workflows",
             get(tools::workflows),
             Operation::get("Lists the workflows.").returns::<tools::Workflows>(200),
+        ),
+        route(
+            Viewer,
+            "/schedules",
+            get(triggers::list),
+            Operation::get("Lists the schedules, with their next times and last firings.")
+                .returns::<triggers::ScheduleList>(200),
         ),
         route(
             Viewer,

@@ -15,7 +15,7 @@ use agent_host_engine::{
     session::Session,
     turn::{Agent, Prompts},
 };
-use agent_host_journal::{RunRequest, RunState, SessionInfo, SessionName, SharedRun};
+use agent_host_journal::{ListPage, RunRequest, RunState, SessionInfo, SessionName, SharedRun};
 use agent_host_types::{
     id::SessionId,
     turn::{AgentInput, TurnEnd, TurnError},
@@ -42,6 +42,8 @@ pub(crate) struct ListQuery {
     /// The number of sessions to skip [default: 0].
     #[serde(default)]
     offset: usize,
+    /// Words, each of which begins one of the title or the name of the sessions to return.
+    search: Option<String>,
 }
 
 fn default_limit() -> usize {
@@ -116,20 +118,26 @@ pub(crate) async fn list(
     State(service): State<Service>,
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Json<SessionPage>, Problem> {
-    let Query(ListQuery { limit, offset }) = query?;
+    let Query(ListQuery {
+        limit,
+        offset,
+        search,
+    }) = query?;
     if !(1..=MAX_PAGE).contains(&limit) {
         return Err(Problem::invalid("`limit` is a number from 1 to 500"));
     }
-    let rows = service.host.store().list().await?;
-    let mut rows = rows
-        .into_iter()
-        .filter(|row| row.parent.is_none())
-        .skip(offset);
-    let page: Vec<_> = rows.by_ref().take(limit).collect();
-    let next_offset = rows.next().map(|_| offset.saturating_add(limit));
+    let page = ListPage {
+        offset,
+        // One more tells whether there is a next page.
+        limit: limit + 1,
+        search,
+    };
+    let mut page = service.host.store().list_page(page).await?;
+    let has_more = page.len() > limit;
+    page.truncate(limit);
     Ok(Json(SessionPage {
         sessions: service.rows(page).await?,
-        next_offset,
+        next_offset: has_more.then(|| offset.saturating_add(limit)),
     }))
 }
 
@@ -139,8 +147,7 @@ pub(crate) async fn read(
     Path(session): Path<String>,
 ) -> Result<Json<SessionRow>, Problem> {
     let session = session_id(&session)?;
-    let rows = service.host.store().list().await?;
-    let row = rows.into_iter().find(|row| row.id == session);
+    let row = service.host.store().info(session).await?;
     let mut rows = service.rows(row.into_iter().collect()).await?;
     let row = rows.pop().ok_or_else(|| no_session(session))?;
     Ok(Json(row))

@@ -39,7 +39,7 @@ pub struct Response {
 pub struct EventStream(BufReader<TcpStream>);
 
 /// A server-sent event.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ServerEvent {
     /// The name of the event.
     pub event: String,
@@ -135,7 +135,12 @@ impl ApiServer {
             Some(_) => format!("{fields}Content-Type: application/json\r\n"),
             None => fields.to_owned(),
         };
-        let mut stream = self.send(token, request, &fields, body.unwrap_or_default());
+        self.with_body(token, request, &fields, body.unwrap_or_default())
+    }
+
+    /// Sends a request with a body of any type, which its fields name.
+    pub fn with_body(&self, token: &str, request: &str, fields: &str, body: &str) -> Response {
+        let mut stream = self.send(token, request, fields, body);
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         let mut ends = answer.windows(4);

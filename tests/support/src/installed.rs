@@ -81,6 +81,13 @@ pub fn schemathesis() -> Option<PathBuf> {
     usable(&found, "schemathesis").map(|directory| directory.join("bin/schemathesis"))
 }
 
+/// A Python with the reference library of Standard Webhooks.
+pub fn standard_webhooks() -> Option<PathBuf> {
+    let requirements = here("interop/webhooks/requirements.txt");
+    let found = python_environment("webhooks", &requirements);
+    usable(&found, "Python's standardwebhooks").map(|directory| directory.join("bin/python"))
+}
+
 /// The Python with the newest official SDK of the Model Context Protocol.
 pub fn mcp_sdk() -> Option<PathBuf> {
     mcp_python("sdk-2")

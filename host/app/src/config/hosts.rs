@@ -36,7 +36,7 @@ pub(super) struct RawHosts {
     pub(super) max_memory_bytes: Option<u64>,
 }
 
-/// What a host is among several that share a store.
+/// The place of a host among several that share a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostsConfig {
     /// The name of this machine.

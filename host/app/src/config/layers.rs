@@ -31,7 +31,7 @@ const SYSTEM_FILE_VARIABLE: &str = "AGENT_HOST_SYSTEM_CONFIG";
 pub(super) const USER_FILE: &str = "config.toml";
 
 /// The lists whose elements are put together.
-pub(super) const COMBINED: [&str; 10] = [
+pub(super) const COMBINED: [&str; 12] = [
     "tool",
     "external-tool",
     "mcp",
@@ -40,6 +40,8 @@ pub(super) const COMBINED: [&str; 10] = [
     "hook",
     "provider",
     "secret",
+    "schedule",
+    "webhook",
     "publisher",
     RULES,
 ];

@@ -13,8 +13,8 @@ pub use limits::LimitsSection;
 
 use super::{
     agents::RawAgent, approval::RawApproval, hooks::RawHook, hosts::RawHosts, model::is_file,
-    network::RawNetwork, publishers::RawPublisher, rules::RawRule, settings::RawSettings,
-    store::RawStore, telemetry::RawTelemetry, units,
+    network::RawNetwork, publishers::RawPublisher, rules::RawRule, schedules::RawSchedule,
+    settings::RawSettings, store::RawStore, telemetry::RawTelemetry, units, webhooks::RawWebhook,
 };
 use agent_host_models::Provider;
 use agent_host_types::{tool::Effect, turn::Durability};
@@ -122,6 +122,10 @@ pub(super) struct RawConfig {
     pub(super) hook: Vec<RawHook>,
     /// The rules about calls.
     pub(super) rule: Vec<RawRule>,
+    /// The runs that start at times.
+    pub(super) schedule: Vec<RawSchedule>,
+    /// The runs that start with requests of other programs.
+    pub(super) webhook: Vec<RawWebhook>,
     /// The publishers of components in registries.
     pub(super) publisher: Vec<RawPublisher>,
     /// The grants of components without lists of their own; absent for the working directory,

@@ -1,9 +1,9 @@
 //! Resolves the layers of a configuration (file, environment, command line) to a [`Config`].
 
 use super::{
-    Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig, ModelsConfig,
-    RegistriesConfig, SecretSection, TelemetryConfig, agents, budgets, context, external, grants,
-    hooks, hosts, instructions,
+    AgentConfig, Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig,
+    ModelsConfig, RegistriesConfig, SecretSection, TelemetryConfig, agents, budgets, context,
+    external, grants, hooks, hosts, instructions,
     layers::{Layers, Merged},
     mcp, network,
     parse::ConfigFile,
@@ -12,8 +12,8 @@ use super::{
     problem::{Problems, config_error, resolve_steps},
     publishers,
     raw::{RawConfig, RawPooling, RawPrompts, RawSandbox, RawTiming},
-    rule_flags, rules, secrets, session, settings, skills, store, telemetry, tools, untrusted,
-    workflows,
+    rule_flags, rules, schedules, secrets, session, settings, skills, store, telemetry, tools,
+    untrusted, webhooks, workflows,
 };
 use agent_host_engine::turn::{Prompts, Timing};
 use agent_host_models::Effort;
@@ -179,6 +179,8 @@ impl Config {
                 }
                 _ => Err(ConfigError::reported()),
             };
+            schedules = after(&agents, |agents| schedules::resolve(raw.schedule, &agent_names(agents), scope));
+            webhooks = after(&agents, |agents| webhooks::resolve(raw.webhook, &agent_names(agents), scope));
             grants = after(&secrets, |secrets| grants::resolve(raw.grants, overrides, secrets, scope));
             servers = after(&limits, |limits| mcp::resolve(raw.mcp, limits, scope));
             tools = match (&grants, &limits, &secrets, &servers) {
@@ -229,6 +231,12 @@ impl Config {
         for server in &mut servers {
             server.network = network.clone();
         }
+        let (mut schedules, mut webhooks) = (schedules, webhooks);
+        let runs = schedules.iter_mut().map(|schedule| &mut schedule.run);
+        let runs = runs.chain(webhooks.iter_mut().map(|webhook| &mut webhook.run));
+        for notify in runs.filter_map(|run| run.notify.as_mut()) {
+            notify.network = network.clone();
+        }
         let telemetry = telemetry.map(|telemetry| TelemetryConfig {
             network: network.clone(),
             ..telemetry
@@ -268,6 +276,8 @@ impl Config {
             agent_depth,
             workflows,
             hooks,
+            schedules,
+            webhooks,
             rules,
             registries: RegistriesConfig {
                 publishers,
@@ -357,6 +367,11 @@ fn approval_expiry_ms(seconds: Option<u64>) -> Result<Option<u64>, ConfigError> 
 fn chosen(models: &Option<(ModelsConfig, Vec<String>)>) -> Vec<(&str, Option<&ModelConfig>)> {
     let chosen = models.as_ref().map(|(models, names)| models.chosen(names));
     chosen.unwrap_or_default()
+}
+
+/// Returns the names of agents.
+fn agent_names(agents: &[Arc<AgentConfig>]) -> Vec<&str> {
+    agents.iter().map(|agent| agent.name.as_str()).collect()
 }
 
 /// Runs a step that needs the value of an earlier one.

@@ -2,9 +2,9 @@
 
 use super::{
     AgentConfig, ConfigError, EditingKeys, ExternalTool, HookConfig, HostsConfig, McpConfig,
-    ModelConfig, ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag, SessionConfig,
-    StoreConfig, TelemetryConfig, ToolConfig, dir_grants::WORKSPACE, layers::USER_FILE,
-    paths::canonical, prices::Prices, secrets::SecretConfig,
+    ModelConfig, ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag, ScheduleConfig,
+    SessionConfig, StoreConfig, TelemetryConfig, ToolConfig, WebhookConfig, dir_grants::WORKSPACE,
+    layers::USER_FILE, paths::canonical, prices::Prices, secrets::SecretConfig,
 };
 use crate::skill::Skill;
 use agent_host_engine::{
@@ -110,6 +110,10 @@ pub struct Config {
     /// The hooks, in the order in which they run. Their names differ, also from those of components
     /// and servers.
     pub hooks: Vec<HookConfig>,
+    /// The schedules, for a program that serves. Their names differ.
+    pub schedules: Vec<ScheduleConfig>,
+    /// The webhooks, for a program that serves. Their names differ.
+    pub webhooks: Vec<WebhookConfig>,
     /// The rules about calls. Their names differ.
     pub rules: Arc<[CallRule]>,
     /// How components of registries are pulled, and which of them are accepted.
@@ -204,6 +208,7 @@ impl Config {
                 .filter_map(|skill| skill.directory.clone()),
         );
         paths.extend(self.store.files().map(Path::to_owned));
+        paths.extend(self.trigger_files().map(Path::to_owned));
         paths.extend(self.registries.files());
         let components = self.tools.iter().filter_map(|tool| tool.source.file());
         let hooks = self.hooks.iter().filter_map(|hook| hook.source.file());
@@ -212,6 +217,14 @@ impl Config {
         paths.sort();
         paths.dedup();
         paths
+    }
+
+    /// Returns the files with keys of schedules and webhooks.
+    fn trigger_files(&self) -> impl Iterator<Item = &Path> {
+        let runs = self.schedules.iter().map(|schedule| &schedule.run);
+        let runs = runs.chain(self.webhooks.iter().map(|webhook| &webhook.run));
+        let receivers = runs.filter_map(|run| run.notify.as_ref()?.file());
+        receivers.chain(self.webhooks.iter().filter_map(WebhookConfig::file))
     }
 
     /// Returns the `AGENTS.md` beside the configuration or in the working directory that the model is

@@ -20,6 +20,7 @@ mod session;
 mod settings;
 mod skills;
 mod suggestions;
+mod triggers;
 mod untrusted_files;
 mod workflows;
 

@@ -21,6 +21,7 @@ mod demands;
 mod hook_demands;
 pub(super) mod replaced;
 mod settings;
+mod trigger_demands;
 
 use super::{
     ConfigError, Environment, GrantsSection, LimitsSection, Overrides, SecretSection,
@@ -303,6 +304,8 @@ impl<'a> Review<'a> {
             workflow,
             hook,
             rule,
+            schedule,
+            webhook,
             publisher,
             grants,
             secret,
@@ -360,6 +363,8 @@ impl<'a> Review<'a> {
         workflow.iter().for_each(|workflow| self.workflow(workflow));
         hook.iter().for_each(|hook| self.hook(hook));
         rule.iter().for_each(|rule| self.rule(rule));
+        schedule.iter().for_each(|schedule| self.schedule(schedule));
+        webhook.iter().for_each(|webhook| self.webhook(webhook));
         publisher
             .iter()
             .for_each(|publisher| self.publisher(publisher));

@@ -29,7 +29,7 @@ pub(crate) struct ServeArgs {
     pub(crate) http: SocketAddr,
     /// Serve nothing: run the sessions that other hosts of the store accepted and have no place for,
     /// and continue those of hosts that ended. Needs `url` in `[store]`.
-    #[arg(long, conflicts_with_all = ["http", "token_file", "tls_cert", "allowed_hosts", "allowed_origins"])]
+    #[arg(long, conflicts_with_all = ["http", "token_file", "tls_cert", "allowed_origins"])]
     pub(crate) worker: bool,
     /// A file with the operator's token, which only its owner may read [default: the variable
     /// AGENT_HOST_SERVE_TOKEN, else a new one, which is shown]. `serve token` has those of others.

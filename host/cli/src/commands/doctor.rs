@@ -1,6 +1,8 @@
 //! `agent-host doctor`: checks whether this machine and configuration can run an agent; prints one
 //! line per check.
 
+mod triggers;
+
 use super::{configure, run::UNTOLD, tool_names};
 use crate::{
     args::DoctorArgs,
@@ -47,6 +49,7 @@ pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit
         .chain(models)
         .chain(instructions(&config))
         .chain(agents(&config))
+        .chain(triggers::findings(&config).await)
         .chain(tools(&config).await)
         .collect();
     let is_failed = findings

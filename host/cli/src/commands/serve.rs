@@ -14,7 +14,7 @@ use crate::{
 use agent_host_app::{Host, Overrides, reach};
 use agent_host_http::{HttpOptions, HttpServer, TlsFiles, exposure_warning};
 use agent_host_mcp::http::{ConfiguredToken, configured_token};
-use agent_host_serve::{API, ServerAccess, Service, TokenFile};
+use agent_host_serve::{API, ServerAccess, Service, TokenFile, Triggers};
 use listenfd::ListenFd;
 use std::{net::TcpListener, sync::Arc};
 
@@ -67,8 +67,12 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
         () = stop.token.cancelled() => return Ok(stop.exit()),
         opened = Host::open(config) => Arc::new(opened?),
     };
+    // The name by which users reach it, if it has one besides its address: behind TLS, its own or
+    // that of a proxy.
+    let public = args.allowed_hosts.first();
+    let public = public.map(|host| format!("https://{host}"));
     if args.worker {
-        return work(&host, stop, args.quiet, terminal).await;
+        return work(&host, public, stop, args.quiet, terminal).await;
     }
     let value = std::env::var(TOKEN_VARIABLE).ok();
     let found = configured_token(args.token_file.as_deref(), TOKEN_VARIABLE, value.as_deref());
@@ -85,6 +89,7 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     let server = listen(args, passed, ServerAccess::new(token, tokens))?;
     let address = server.address();
     let url = format!("{scheme}://{address}");
+    let triggers = open_triggers(&host, public.as_deref().unwrap_or(&url)).await?;
     if !quiet {
         intro(&host, &url, terminal);
     }
@@ -98,6 +103,7 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
         terminal.warn(&warning);
     }
     Service::new(Arc::clone(&host))
+        .with_triggers(triggers)
         .serve(server, stop.token)
         .await;
     flush_telemetry(&host, terminal).await;
@@ -105,9 +111,16 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
+/// Opens schedules and webhooks, with the address by which users reach the server.
+async fn open_triggers(host: &Host, page: &str) -> Result<Triggers, Failure> {
+    let opened = Triggers::open(host, page).await;
+    opened.map_err(|error| Failure::failed(error.to_string()))
+}
+
 /// Runs the sessions of other hosts.
 async fn work(
     host: &Arc<Host>,
+    public: Option<String>,
     stop: Stop,
     quiet: bool,
     terminal: &Terminal,
@@ -127,7 +140,11 @@ async fn work(
             placement.machine
         )));
     }
-    Service::new(Arc::clone(host)).work(stop.token).await;
+    let triggers = open_triggers(host, public.as_deref().unwrap_or_default()).await?;
+    Service::new(Arc::clone(host))
+        .with_triggers(triggers)
+        .work(stop.token)
+        .await;
     flush_telemetry(host, terminal).await;
     Ok(Exit::Done)
 }

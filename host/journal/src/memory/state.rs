@@ -1,6 +1,6 @@
 //! The sessions of a store in memory.
 
-use super::Shared;
+use super::{Shared, firings::Firings};
 use crate::{
     claim::this_process,
     copy::{SessionSink, SessionSource},
@@ -27,6 +27,7 @@ pub(super) struct State {
     blobs: HashMap<Digest, Arc<Blob>>,
     claims: HashMap<SessionId, SessionOwner>,
     pub(super) approvals: Vec<ProjectApproval>,
+    pub(super) firings: Firings,
     pub(super) key: Option<[u8; 32]>,
     /// The number of writes so far, which orders sessions by their last one.
     writes: u64,

@@ -54,12 +54,12 @@ pub(super) struct Database {
     pub(super) location: Location,
     pub(super) leases: Leases,
     pub(super) runtime: Handle,
+    /// The messages of other hosts.
+    pub(super) messages: broadcast::Sender<HostMessage>,
     /// The key that seals secrets.
     pub(super) seal: Option<SealKey>,
     /// The key that signs continuations, once it is known.
     pub(super) continuation_key: Mutex<Option<[u8; 32]>>,
-    /// The messages of other hosts.
-    pub(super) messages: broadcast::Sender<HostMessage>,
 }
 
 impl Database {
@@ -101,9 +101,9 @@ impl Database {
             location,
             leases: Leases::new(new_host_id()?, options.lease),
             runtime: Handle::current(),
+            messages: messages::received(),
             seal: options.seal.clone(),
             continuation_key: Mutex::default(),
-            messages: messages::received(),
         }))
     }
 

@@ -4,7 +4,7 @@ use super::{PostgresStore, database::Database, lease::Lease, read::parsed};
 use crate::{
     claim::{mover_to, moves_to},
     error::StoreError,
-    maintenance::{Maintenance, ORPHANS},
+    maintenance::{Maintenance, ORPHANS, WRONG_NUMBER},
     store::{JournalStore, StoreFuture},
 };
 use agent_host_engine::journal::{JournalError, SessionOwner};
@@ -13,6 +13,10 @@ use tokio::time::Instant;
 
 /// The name of the secret that tells two databases apart, whatever their addresses are.
 const IDENTITY: &str = "store-id";
+
+/// The sessions whose number of events is wrong.
+const NUMBERS: &str = "SELECT session FROM progress WHERE events <>
+    (SELECT count(*) FROM events WHERE events.session = progress.session) ORDER BY session";
 
 impl Maintenance for PostgresStore {
     fn identity(&self) -> StoreFuture<'_, String> {
@@ -28,7 +32,7 @@ impl Maintenance for PostgresStore {
     fn orphans(&self) -> StoreFuture<'_, Vec<String>> {
         self.run(|database| async move {
             let mut found = Vec::new();
-            for (what, query) in ORPHANS {
+            for (what, query) in ORPHANS.into_iter().chain([(WRONG_NUMBER, NUMBERS)]) {
                 let rows = database.read(query, &[]).await?;
                 let rows = rows.iter().map(|row| row.get::<_, String>(0));
                 found.extend(rows.map(|row| format!("{what}: {row}")));

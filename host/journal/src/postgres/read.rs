@@ -7,7 +7,7 @@ use crate::{
     error::{Damage, Location, StoreError},
     find::Wanted,
     row::{PAGE_BYTES, damaged},
-    store::SessionInfo,
+    store::{ListPage, OutcomeCount, SessionInfo},
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{
@@ -19,9 +19,9 @@ use tokio_postgres::Row;
 
 /// The columns of a [`SessionInfo`], of a session `s` and the one that started it, if that exists.
 const INFO: &str =
-    "SELECT s.id, s.started_ms, s.last_ms, s.events, s.title, s.directory, s.outcome,
-        p.id, s.name, s.model, s.cost_micros
-    FROM sessions s LEFT JOIN sessions p ON p.id = s.parent";
+    "SELECT s.id, s.started_ms, w.last_ms, w.events, s.title, s.directory, w.outcome,
+        p.id, s.name, w.model, w.cost_micros
+    FROM progress w JOIN sessions s ON s.id = w.session LEFT JOIN sessions p ON p.id = s.parent";
 
 /// The most events of a page, so that the server sends no more than is used.
 const PAGE_EVENTS: i64 = 512;
@@ -29,7 +29,7 @@ const PAGE_EVENTS: i64 = 512;
 impl Database {
     /// Reads the number of durable events of a session; `None` if it does not exist.
     pub(super) async fn count(&self, session: SessionId) -> Result<Option<u64>, StoreError> {
-        let query = "SELECT events FROM sessions WHERE id = $1";
+        let query = "SELECT events FROM progress WHERE session = $1";
         let rows = self.read(query, &[&session.to_string()]).await?;
         Ok(rows.first().map(|row| positive(row.get(0))))
     }
@@ -61,7 +61,7 @@ impl Database {
             )
             SELECT seq, at_ms, v, kind, json, digest,
                 (SELECT digest FROM events WHERE session = $1 AND seq = $2 - 1),
-                (SELECT events FROM sessions WHERE id = $1)
+                (SELECT events FROM progress WHERE session = $1)
             FROM page WHERE before < $4 ORDER BY seq",
             &[
                 &session.to_string(),
@@ -133,9 +133,60 @@ impl Database {
 
     /// Reads all sessions, the one that was written to last first.
     pub(super) async fn sessions(&self) -> Result<Vec<SessionInfo>, JournalError> {
-        let query = format!("{INFO} ORDER BY s.last_write DESC");
+        let query = format!("{INFO} ORDER BY w.last_write DESC");
         let rows = self.read(&query, &[]).await?;
         rows.iter().map(info).collect()
+    }
+
+    /// Reads a part of the sessions that no other started, the one that was written to last first.
+    pub(super) async fn list_page(
+        &self,
+        page: &ListPage,
+    ) -> Result<Vec<SessionInfo>, JournalError> {
+        let words = page.words();
+        let limit = i64::try_from(page.limit).unwrap_or(i64::MAX);
+        let offset = i64::try_from(page.offset).unwrap_or(i64::MAX);
+        let rows = if words.is_empty() {
+            let query =
+                format!("{INFO} WHERE p.id IS NULL ORDER BY w.last_write DESC LIMIT $1 OFFSET $2");
+            self.read(&query, &[&limit, &offset]).await?
+        } else {
+            // Words have letters and digits alone, so none ends the text that quotes it.
+            let words: Vec<String> = words.iter().map(|word| format!("'{word}':*")).collect();
+            let query = format!(
+                "{INFO} WHERE p.id IS NULL
+                    AND words(coalesce(s.title, '') || ' ' || coalesce(s.name, '')) @@ $3::text::tsquery
+                ORDER BY w.last_write DESC LIMIT $1 OFFSET $2"
+            );
+            self.read(&query, &[&limit, &offset, &words.join(" & ")])
+                .await?
+        };
+        rows.iter().map(info).collect()
+    }
+
+    /// Counts the sessions by outcome.
+    pub(super) async fn count_outcomes(&self) -> Result<Vec<OutcomeCount>, JournalError> {
+        let query = "SELECT w.outcome, p.id IS NOT NULL, count(*)
+            FROM progress w JOIN sessions s ON s.id = w.session LEFT JOIN sessions p ON p.id = s.parent
+            GROUP BY 1, 2 ORDER BY 1 NULLS FIRST, 2";
+        let rows = self.read(query, &[]).await?;
+        let count = |row: &Row| OutcomeCount {
+            outcome: row.get(0),
+            is_of_agent: row.get(1),
+            sessions: positive(row.get(2)),
+        };
+        Ok(rows.iter().map(count).collect())
+    }
+
+    /// Reads the row of a session in lists.
+    pub(super) async fn info(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<SessionInfo>, JournalError> {
+        let rows = self
+            .read(&format!("{INFO} WHERE s.id = $1"), &[&session.to_string()])
+            .await?;
+        rows.first().map(info).transpose()
     }
 
     /// Reads the ids that match, the session that was written to last first. An id is of digits and
@@ -146,11 +197,12 @@ impl Database {
     ) -> Result<Vec<SessionId>, JournalError> {
         let limit = i64::try_from(wanted.limit()).unwrap_or(i64::MAX);
         let rows = if wanted.is_latest() {
-            let query = "SELECT s.id FROM sessions s LEFT JOIN sessions p ON p.id = s.parent
-                WHERE p.id IS NULL ORDER BY s.last_write DESC LIMIT $1";
+            let query = "SELECT s.id FROM progress w JOIN sessions s ON s.id = w.session
+                    LEFT JOIN sessions p ON p.id = s.parent
+                WHERE p.id IS NULL ORDER BY w.last_write DESC LIMIT $1";
             self.read(query, &[&limit]).await?
         } else {
-            let query = "SELECT id FROM sessions
+            let query = "SELECT id FROM sessions JOIN progress ON session = id
                 WHERE id >= $1 AND id < $1 || 'g'
                     OR $2 AND reverse(id) COLLATE \"C\" >= reverse($1)
                         AND reverse(id) COLLATE \"C\" < reverse($1) || 'g'

@@ -51,7 +51,7 @@ const WAITING: &str = "WITH RECURSIVE queues (placement, queue) AS (
 const CLAIM: &str = "UPDATE runs SET state = 'claimed', queue = '', epoch = $2, host = $3,
         claims = CASE WHEN runs.events = found.events THEN claims + 1 ELSE 1 END,
         events = found.events
-    FROM (SELECT coalesce((SELECT events FROM sessions WHERE id = $1), 0) AS events) AS found
+    FROM (SELECT coalesce((SELECT events FROM progress WHERE session = $1), 0) AS events) AS found
     WHERE session = $1 RETURNING claims";
 
 /// The seconds after which a host that has not reported is taken for ended.
@@ -108,7 +108,7 @@ impl Database {
             .read(
                 "INSERT INTO runs (session, placement, fairness_key, queue, since, state, epoch, host, events, claims)
              SELECT session, $3, $4, '', clock_timestamp(), 'claimed', epoch, host,
-                 coalesce((SELECT events FROM sessions WHERE id = $1), 0), 0
+                 coalesce((SELECT events FROM progress WHERE session = $1), 0), 0
              FROM leases WHERE session = $1 AND epoch = $2 AND until > clock_timestamp()
              ON CONFLICT (session) DO UPDATE SET placement = excluded.placement,
                  fairness_key = excluded.fairness_key, queue = '', since = excluded.since,

@@ -7,20 +7,29 @@ CREATE SEQUENCE writes;
 CREATE TABLE sessions (
     id TEXT COLLATE "C" PRIMARY KEY,
     started_ms BIGINT NOT NULL,
-    last_ms BIGINT NOT NULL,
-    events BIGINT NOT NULL,
     title TEXT,
     directory TEXT,
-    outcome TEXT,
     parent TEXT COLLATE "C",
-    name TEXT,
+    name TEXT
+);
+-- The words of its title and its name, in lower case.
+CREATE FUNCTION words (TEXT) RETURNS TSVECTOR LANGUAGE SQL IMMUTABLE AS $$
+    SELECT array_to_tsvector(array_remove(regexp_split_to_array(lower($1), '[^[:alnum:]]+'), '')) $$;
+CREATE INDEX sessions_by_words ON sessions
+    USING gin (words(coalesce(title, '') || ' ' || coalesce(name, '')));
+-- The part of a session that each write changes; few indexes have to follow.
+CREATE TABLE progress (
+    session TEXT COLLATE "C" PRIMARY KEY,
+    last_ms BIGINT NOT NULL,
+    events BIGINT NOT NULL,
+    outcome TEXT,
     model TEXT,
     cost_micros BIGINT,
     -- The size of its events and of the blobs that came with them, in bytes.
     bytes BIGINT NOT NULL,
     last_write BIGINT NOT NULL
 );
-CREATE INDEX sessions_by_last_write ON sessions (last_write);
+CREATE INDEX progress_by_last_write ON progress (last_write);
 CREATE INDEX sessions_by_end ON sessions (reverse(id) COLLATE "C");
 CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL;
 CREATE INDEX sessions_by_name ON sessions (name) WHERE name IS NOT NULL;
@@ -87,3 +96,18 @@ CREATE TABLE hosts (
     -- JSON.
     status TEXT NOT NULL
 );
+-- What schedules and webhooks started, or are to start.
+CREATE TABLE firings (
+    trigger_name TEXT COLLATE "C" NOT NULL,
+    key TEXT COLLATE "C" NOT NULL,
+    session TEXT COLLATE "C" NOT NULL,
+    at_ms BIGINT NOT NULL,
+    state TEXT NOT NULL,
+    message TEXT,
+    due_ms BIGINT,
+    notified BIGINT,
+    attempts BIGINT NOT NULL,
+    PRIMARY KEY (trigger_name, key)
+);
+CREATE INDEX firings_by_time ON firings (trigger_name, at_ms);
+CREATE INDEX firings_by_due ON firings (due_ms) WHERE due_ms IS NOT NULL;

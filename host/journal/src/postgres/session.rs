@@ -173,6 +173,7 @@ impl Database {
                  WHERE other.digest = blobs.digest AND other.session <> ALL ($1))",
             "DELETE FROM blob_references WHERE session = ANY ($1)",
             "DELETE FROM events WHERE session = ANY ($1)",
+            "DELETE FROM progress WHERE session = ANY ($1)",
             "DELETE FROM sessions WHERE id = ANY ($1)",
             "DELETE FROM runs WHERE session = ANY ($1)",
             "DELETE FROM leases WHERE session = ANY ($1)",
@@ -244,7 +245,7 @@ impl Database {
         let Some(most) = retention.bytes else {
             return Ok(false);
         };
-        let query = "SELECT coalesce(sum(bytes), 0)::bigint FROM sessions";
+        let query = "SELECT coalesce(sum(bytes), 0)::bigint FROM progress";
         let rows = self.read(query, &[]).await?;
         let bytes = rows.first().map_or(0, |row| row.get::<_, i64>(0));
         Ok(u64::try_from(bytes).unwrap_or_default() > most)

@@ -26,25 +26,30 @@ const OWN: &str = "WITH own AS MATERIALIZED (
 /// Takes a session without a lease: one that no other transaction can see yet.
 const UNSEEN: &str = "WITH own AS (SELECT $1::text AS session WHERE $2::bigint IS NOT NULL)";
 
-/// Stores the row of a new session.
+/// Stores the rows of a new session.
 const BEGIN: &str = "line AS (
-    INSERT INTO sessions (id, started_ms, last_ms, events, title, directory, outcome, parent, model,
-                          cost_micros, bytes, last_write)
-    SELECT session, $16::bigint, $4::bigint, $5::bigint, $6::text, $7::text, $8::text, $9::text,
-           $10::text, $11::bigint, $12::bigint, nextval('writes')
-    FROM own WHERE $3::bigint = 0
+    INSERT INTO sessions (id, started_ms, title, directory, parent)
+    SELECT session, $16::bigint, $6::text, $7::text, $9::text FROM own WHERE $3::bigint = 0
     ON CONFLICT (id) DO NOTHING RETURNING id
+), progress AS (
+    INSERT INTO progress (session, last_ms, events, outcome, model, cost_micros, bytes, last_write)
+    SELECT id, $4::bigint, $5::bigint, $8::text, $10::text, $11::bigint, $12::bigint, nextval('writes')
+    FROM line
 )";
 
-/// Updates the row of a session that has exactly the events before these.
+/// Updates the rows of a session that has exactly the events before these.
 const CONTINUE: &str = "line AS (
-    UPDATE sessions SET last_ms = $4::bigint, events = $5::bigint, title = coalesce(title, $6::text),
-        directory = coalesce(directory, $7::text), outcome = coalesce($8::text, outcome),
-        parent = coalesce(parent, $9::text),
+    UPDATE progress SET last_ms = $4::bigint, events = $5::bigint,
+        outcome = coalesce($8::text, outcome),
         model = CASE WHEN $8::text IS NULL THEN model ELSE $10::text END,
         cost_micros = CASE WHEN $8::text IS NULL THEN cost_micros ELSE $11::bigint END,
         bytes = bytes + $12::bigint, last_write = nextval('writes')
-    FROM own WHERE id = own.session AND events = $3::bigint AND $16::bigint IS NOT NULL RETURNING id
+    FROM own WHERE progress.session = own.session AND events = $3::bigint AND $16::bigint IS NOT NULL
+    RETURNING progress.session AS id
+), named AS (
+    UPDATE sessions SET title = coalesce(title, $6::text), directory = coalesce(directory, $7::text),
+        parent = coalesce(parent, $9::text)
+    FROM line WHERE sessions.id = line.id AND coalesce($6, $7, $9) IS NOT NULL
 )";
 
 /// Stores the events; the number of rows says whether all of it is so.

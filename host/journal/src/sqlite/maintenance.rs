@@ -10,11 +10,15 @@ use super::{
 use crate::{
     claim::{mover_to, moves_to},
     error::StoreError,
-    maintenance::{Maintenance, ORPHANS},
+    maintenance::{Maintenance, ORPHANS, WRONG_NUMBER},
     store::{JournalStore, StoreFuture},
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::id::SessionId;
+
+/// The sessions whose number of events is wrong.
+const NUMBERS: &str = "SELECT id FROM sessions WHERE events <>
+    (SELECT count(*) FROM events WHERE events.session = sessions.id) ORDER BY id";
 
 impl Maintenance for SqliteStore {
     fn identity(&self) -> StoreFuture<'_, String> {
@@ -75,7 +79,7 @@ impl Maintenance for SqliteStore {
 impl Database {
     fn orphans(&self) -> Result<Vec<String>, JournalError> {
         let mut found = Vec::new();
-        for (what, query) in ORPHANS {
+        for (what, query) in ORPHANS.into_iter().chain([(WRONG_NUMBER, NUMBERS)]) {
             let rows = self.reader().query(|db| {
                 let mut query = db.prepare(query)?;
                 let rows = query.query_map([], |row| row.get::<_, String>(0))?;

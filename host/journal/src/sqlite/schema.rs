@@ -62,6 +62,24 @@ CREATE TABLE IF NOT EXISTS names (
 ) STRICT;
 ";
 
+/// The table of the firings of triggers, which is added in the same way.
+const FIRINGS: &str = "
+CREATE TABLE IF NOT EXISTS firings (
+    trigger_name TEXT NOT NULL,
+    key TEXT NOT NULL,
+    session TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    message TEXT,
+    due_ms INTEGER,
+    notified INTEGER,
+    attempts INTEGER NOT NULL,
+    PRIMARY KEY (trigger_name, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS firings_by_time ON firings (trigger_name, at_ms);
+CREATE INDEX IF NOT EXISTS firings_by_due ON firings (due_ms) WHERE due_ms IS NOT NULL;
+";
+
 /// Opens the connection that writes, and makes the tables in a new file.
 pub(crate) fn open_writer(
     file: &Path,
@@ -80,6 +98,7 @@ pub(crate) fn open_writer(
     check(location, &db)?;
     configure(&db).map_err(failed)?;
     db.execute_batch(NAMES).map_err(failed)?;
+    db.execute_batch(FIRINGS).map_err(failed)?;
     Ok(db)
 }
 

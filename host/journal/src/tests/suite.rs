@@ -3,6 +3,7 @@
 pub(super) mod approvals;
 mod copies;
 pub(super) mod families;
+mod firings;
 mod journals;
 mod prune;
 mod reads;
@@ -87,6 +88,11 @@ macro_rules! suite {
                 families::import_takes_no_session_that_none_started
                 families::sealed_session_keeps_what_waits
                 families::sealed_session_that_waits_for_an_agent_is_refused
+                firings::firing_is_recorded_once_for_its_key
+                firings::firing_by_many_hosts_is_recorded_by_one
+                firings::due_firing_is_taken_by_one_host
+                firings::firing_that_another_host_took_is_not_changed
+                firings::closed_firings_are_bounded
                 journals::events_of_all_kinds_come_back_unchanged
                 journals::events_before_their_barrier_are_not_durable
                 journals::drop_stores_the_queue_and_frees_the_session
@@ -97,6 +103,7 @@ macro_rules! suite {
                 prune::prune_removes_the_oldest_beyond_the_size
                 prune::prune_keeps_sessions_in_use_or_awaiting
                 reads::list_shows_the_latest_session_first
+                reads::list_is_read_in_pages_and_searched
                 reads::latest_follows_the_order_of_writing
                 reads::session_is_found_by_the_beginning_of_its_id
                 reads::session_is_found_by_its_end_name_and_directory

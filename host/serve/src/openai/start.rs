@@ -178,13 +178,13 @@ impl Request {
         }
         let (agent, system) = self.agent(service)?;
         let agent = self.equip(agent)?;
+        let id = keyed.map_or_else(SessionId::new, |(_, id, _)| id);
+        // Nothing is left of a session that has no place.
+        let slot = service.reserve(&self.caller, id).await?;
         let mut session = match (history.is_empty(), keyed) {
             (true, Some((key, ..))) => host.keyed_session(key, system).await?.0,
-            (true, None) => host.start_session_with(system).await?,
-            (false, keyed) => {
-                let id = keyed.map_or_else(SessionId::new, |(_, id, _)| id);
-                import(service, id, system, history).await?
-            }
+            (true, None) => host.start_session_as(id, system).await?,
+            (false, _) => import(service, id, system, history).await?,
         };
         let arguments = RunArguments {
             directory: Some(host.config().working_dir.display().to_string()),
@@ -194,7 +194,6 @@ impl Request {
         // A later message, from wherever it comes, is for the same agent.
         let configured = session.configure_run(arguments);
         configured.map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
-        let slot = service.reserve(&self.caller, session.id()).await?;
         self.run_agent(service, slot, agent, session, AgentInput::Message(message))
             .await
     }

@@ -19,7 +19,7 @@ import { apply, interrupted, newModel, type Item, type Model } from "./session";
 import { Timeline } from "./timeline";
 import { title } from "./list";
 import { UndoReport, undo, type Undone } from "./undo";
-import type { AnswerForm, Continuation, Line, SessionRow } from "./types";
+import type { AnswerForm, Continuation, Line, Run, SessionRow } from "./types";
 
 /// The views of a session.
 const TABS = ["conversation", "timeline", "graph", "files", "access"] as const;
@@ -158,6 +158,7 @@ export function Conversation({ session, row, refresh }: Props) {
           force={() => void act(async () => setUndone(await undo(session, true)))}
         />
       )}
+      {row?.run && <Placed run={row.run} />}
       {tab === "timeline" ? (
         <Timeline model={model} />
       ) : tab === "graph" ? (
@@ -227,6 +228,23 @@ function Name({ session, row, act }: { session: string; row: SessionRow | undefi
       </button>
     </form>
   );
+}
+
+/// The host that a run waits for, or on which it stays.
+function Placed({ run }: { run: Run }) {
+  const states = {
+    waiting: "This run waits for a host.",
+    running: "",
+    interrupted: "The host of this run does not answer; another one continues it.",
+    stopped: "No host continues this run by itself.",
+  };
+  const stays = run.machine ? `It stays on ${visible(run.machine)}, which has the directories that it reaches.` : "";
+  const text = [states[run.state], run.reason ? visible(run.reason) : "", stays].filter(Boolean).join(" ");
+  return text ? (
+    <p class={run.state === "running" ? "quiet" : "note warning"} role="status">
+      {text}
+    </p>
+  ) : null;
 }
 
 interface MoreProps {

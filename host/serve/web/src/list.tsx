@@ -7,6 +7,14 @@ import type { SessionRow } from "./types";
 /// The state of a session in a word, and its kind for the colour.
 export function state(row: SessionRow): [string, string] {
   if (row.running) return ["running", "running"];
+  switch (row.run?.state) {
+    case "waiting":
+      return ["waiting for a host", "waiting"];
+    case "interrupted":
+      return ["host gone", "failed"];
+    case "stopped":
+      return ["stopped", "failed"];
+  }
   switch (row.outcome) {
     case null:
       return ["interrupted", "failed"];

@@ -15,6 +15,14 @@ export interface SessionRow {
   last_ms: number;
   events: number;
   running: boolean;
+  /// Where several hosts share the store.
+  run?: Run;
+}
+
+export interface Run {
+  state: "waiting" | "running" | "interrupted" | "stopped";
+  machine?: string;
+  reason?: string;
 }
 
 export type FileData =

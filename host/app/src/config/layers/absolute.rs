@@ -20,15 +20,15 @@ const PATHS: [&[&str]; 16] = [
     &["agent", "*", "instructions", "*"],
     &["agent", "*", "grants", "dir", "*", "host"],
     &["publisher", "*", "keys", "*"],
-    &["store", "ca"],
     &["hosts", "shared-directories", "*"],
+    &["store", "ca"],
 ];
 
 /// The keys of models, which may be files.
 const MODELS: [&[&str]; 3] = [&["model"], &["fallback", "*"], &["agent", "*", "model"]];
 
 /// The keys of sources, which may be files: `file:PATH`.
-const SOURCES: [&[&str]; 12] = [
+const SOURCES: [&[&str]; 15] = [
     &["*", "api-key"],
     &["*", "headers", "*"],
     &["provider", "*", "api-key"],
@@ -41,6 +41,9 @@ const SOURCES: [&[&str]; 12] = [
     &["network", "proxy"],
     &["store", "url"],
     &["store", "key"],
+    &["schedule", "*", "notify", "secret"],
+    &["webhook", "*", "secret"],
+    &["webhook", "*", "notify", "secret"],
 ];
 
 /// The keys of MCP servers that are programs, and of the directory that they run in.

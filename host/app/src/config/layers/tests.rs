@@ -268,8 +268,8 @@ fn layers_problem_is_shown_in_the_layer_of_its_key() {
 const PATHS: &str = "agent/*/grants/dir/*/host agent/*/instructions/* agent/*/model cache-dir fallback/* grants/dir/*/host hook/*/component \
     hook/*/dir/*/host hosts/shared-directories/* instructions/* \
     mcp/*/oauth/client-secret mcp/*/roots/* model network/proxy openai-compat/api-key \
-    provider/*/headers/x-team publisher/*/keys/* secret/*/from settings/headers/x-team skills/* state-dir store/ca store/key store/url \
-    tool/*/component tool/*/dir/*/host";
+    provider/*/headers/x-team publisher/*/keys/* schedule/*/notify/secret secret/*/from settings/headers/x-team skills/* state-dir \
+    store/ca store/key store/url tool/*/component tool/*/dir/*/host webhook/*/notify/secret webhook/*/secret";
 
 /// The other ones with texts. Programs of MCP servers start in a directory that is made absolute by
 /// itself, and the inputs of workflows are of its tools.
@@ -286,11 +286,14 @@ const OTHERS: &str = "agent/*/approval agent/*/description agent/*/grants/dir/*/
     provider/*/key-header provider/*/kind provider/*/name provider/*/query/api-version \
     publisher/*/accept publisher/*/components/* publisher/*/name \
     rule/*/agent rule/*/arguments//path rule/*/decision rule/*/name rule/*/reason rule/*/tool \
-    sandbox/pooling secret/*/audience secret/*/name session/durability session/undo-bytes settings/cache-lifetime \
+    sandbox/pooling schedule/*/agent schedule/*/catch-up-seconds schedule/*/cron schedule/*/name \
+    schedule/*/notify/url schedule/*/overlap schedule/*/prompt schedule/*/session schedule/*/zone \
+    secret/*/audience secret/*/name session/durability session/undo-bytes settings/cache-lifetime \
     settings/effort settings/models/openai:gpt-*/effort settings/prompt-cache-key \
     settings/service-tier settings/stop/* settings/thinking settings/tool-choice \
     settings/verbosity system telemetry/endpoint tool/*/approval tool/*/approvals/write_file tool/*/artifacts \
-    tool/*/name workflow/*/description workflow/*/name workflow/*/node/*/agent \
+    tool/*/name webhook/*/agent webhook/*/max-body-bytes webhook/*/name webhook/*/notify/url \
+    webhook/*/prompt webhook/*/session webhook/*/signature workflow/*/description workflow/*/name workflow/*/node/*/agent \
     workflow/*/node/*/foreach/mode workflow/*/node/*/foreach/over workflow/*/node/*/handler \
     workflow/*/node/*/id workflow/*/node/*/input/glob workflow/*/node/*/inputs/*/file \
     workflow/*/node/*/inputs/*/question workflow/*/node/*/message workflow/*/node/*/mode \

@@ -457,6 +457,8 @@ fn configuration_reference_names_every_key() {
         "[[workflow]]",
         "[[workflow]]\n[[workflow.node]]",
         "[[hook]]",
+        "[[schedule]]",
+        "[[webhook]]",
         "[[rule]]",
         "[[grants.dir]]",
         "[[grants.http]]",

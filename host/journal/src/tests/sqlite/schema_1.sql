@@ -36,6 +36,20 @@ CREATE TABLE names (
     session TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     name TEXT NOT NULL
 ) STRICT;
+CREATE TABLE firings (
+    trigger_name TEXT NOT NULL,
+    key TEXT NOT NULL,
+    session TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    message TEXT,
+    due_ms INTEGER,
+    notified INTEGER,
+    attempts INTEGER NOT NULL,
+    PRIMARY KEY (trigger_name, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX firings_by_time ON firings (trigger_name, at_ms);
+CREATE INDEX firings_by_due ON firings (due_ms) WHERE due_ms IS NOT NULL;
 PRAGMA application_id = 1634168436;
 PRAGMA auto_vacuum = 2;
 INSERT INTO meta VALUES (1);

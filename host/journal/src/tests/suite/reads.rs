@@ -2,7 +2,7 @@
 
 use super::{Backend, ids, read, session_of};
 use crate::{
-    SessionInfo, SessionName,
+    ListPage, SessionInfo, SessionName,
     tests::{every_event, input, record, records_of, text},
 };
 use agent_host_engine::journal::JournalError;
@@ -66,6 +66,64 @@ pub(super) async fn list_shows_the_latest_session_first(backend: &impl Backend) 
 }
 
 /// The clock goes back a year between two sessions, and once more within one.
+pub(super) async fn list_is_read_in_pages_and_searched(backend: &impl Backend) {
+    let store = backend.open().await;
+    let mut sessions = Vec::new();
+    let titles = [
+        "Grüße aus Köln",
+        "List the files of a-b.c",
+        "'); DROP 'x\\':*",
+        "files & lists",
+    ];
+    for title in titles {
+        let session = SessionId::new();
+        let journal = store.create(session).await.unwrap();
+        journal.append(&[record(session, 0, input(title))], Vec::new());
+        journal.barrier().await.unwrap();
+        sessions.insert(0, session);
+    }
+    let name = SessionName::parse("the Postcard").unwrap();
+    store.name_session(sessions[3], name).await.unwrap();
+    let page = async |offset, limit, search: Option<&str>| -> Vec<usize> {
+        let search = search.map(str::to_owned);
+        let page = ListPage {
+            offset,
+            limit,
+            search,
+        };
+        let found = store.list_page(page).await.unwrap();
+        let place = |info: SessionInfo| sessions.iter().position(|id| *id == info.id).unwrap();
+        found.into_iter().map(place).collect()
+    };
+    for (offset, limit, expected) in [(0, 9, vec![0, 1, 2, 3]), (1, 2, vec![1, 2]), (4, 1, vec![])]
+    {
+        assert_eq!(page(offset, limit, None).await, expected);
+    }
+    for (search, expected) in [
+        ("FILE", vec![0, 2]),
+        ("list of", vec![2]),
+        ("b", vec![2]),
+        ("grüß kö", vec![3]),
+        ("post aus", vec![3]),
+        ("drop", vec![1]),
+        ("x':* & y", vec![]),
+        (" ?! ", vec![0, 1, 2, 3]),
+        ("ist", vec![]),
+    ] {
+        assert_eq!(page(0, 9, Some(search)).await, expected, "{search}");
+    }
+    let counted = store.count_outcomes().await.unwrap();
+    let counted = counted
+        .iter()
+        .map(|count| (&count.outcome, count.is_of_agent, count.sessions));
+    assert_eq!(counted.collect::<Vec<_>>(), [(&None, false, 4)]);
+    let all = store.list().await.unwrap();
+    for info in all {
+        assert_eq!(store.info(info.id).await.unwrap(), Some(info));
+    }
+    assert_eq!(store.info(SessionId::new()).await.unwrap(), None);
+}
+
 pub(super) async fn latest_follows_the_order_of_writing(backend: &impl Backend) {
     let store = backend.open().await;
     let year = 365 * 24 * 60 * 60 * 1000;

@@ -1,0 +1,158 @@
+//! Schedules: `[[schedule]]`.
+
+use super::{
+    ConfigError,
+    paths::Scope,
+    problem::{config_error, resolve_steps},
+    resolve::resolve_all,
+    tools::{check_name, check_unique},
+    triggers::{self, RawNotify, TriggerRun, TriggerSession},
+    units,
+};
+use crate::timetable::Timetable;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+
+/// The zone of a schedule without one.
+const DEFAULT_ZONE: &str = "UTC";
+
+/// The age up to which a missed firing is made up, in seconds, by default: 1 h.
+const DEFAULT_CATCH_UP: u64 = 60 * 60;
+
+/// The greatest one: 24 h. A store keeps the firings of more than that.
+const MAX_CATCH_UP: u64 = 24 * 60 * 60;
+
+/// `[[schedule]]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawSchedule {
+    /// The name, in records and in messages.
+    pub(super) name: String,
+    /// The times, as a cron expression: minute, hour, day of the month, month, day of the week.
+    pub(super) cron: Option<String>,
+    /// The only time, such as `2026-12-01T09:00`.
+    pub(super) at: Option<String>,
+    /// The time zone, by its IANA name [default: UTC].
+    pub(super) zone: Option<String>,
+    /// The agent; absent for that of the file's top level.
+    pub(super) agent: Option<String>,
+    /// The prompt.
+    pub(super) prompt: String,
+    /// The session of a firing.
+    #[serde(default)]
+    pub(super) session: TriggerSession,
+    /// The treatment of a firing while the one before it runs.
+    #[serde(default)]
+    pub(super) overlap: Overlap,
+    /// The age up to which the latest missed firing is made up [default: 1 h].
+    #[serde(default, deserialize_with = "units::seconds")]
+    pub(super) catch_up_seconds: Option<u64>,
+    /// The receiver that is notified when a run ends or waits.
+    pub(super) notify: Option<RawNotify>,
+}
+
+/// The treatment of a firing while the one before it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Overlap {
+    /// It is left out.
+    #[default]
+    Skip,
+    /// It waits, unless another one waits already.
+    Queue,
+}
+
+/// A schedule.
+#[derive(Clone, Debug)]
+pub struct ScheduleConfig {
+    /// The name, in records and in messages.
+    pub name: String,
+    /// Its instants.
+    pub timetable: Timetable,
+    /// The run that it starts.
+    pub run: TriggerRun,
+    /// The treatment of a firing while the one before it runs.
+    pub overlap: Overlap,
+    /// The age up to which the latest missed firing is made up, in milliseconds.
+    pub catch_up_ms: u64,
+}
+
+/// Resolves the schedules, in the order of the file. `agents` are the names of those that there are.
+///
+/// # Errors
+/// The schedules that cannot be used as they are configured.
+pub(super) fn resolve(
+    raw: Vec<RawSchedule>,
+    agents: &[&str],
+    scope: Scope<'_>,
+) -> Result<Vec<ScheduleConfig>, ConfigError> {
+    triggers::check_count("schedule", raw.len())?;
+    let mut names = HashSet::new();
+    resolve_all("schedule", raw, |raw| {
+        let name = raw.name;
+        check_name(&name, "the schedule name `", "`", "[[schedule]]")?;
+        check_unique(&mut names, &name, "schedules", "the journal")?;
+        let of = format!("the schedule `{name}`");
+        resolve_steps! {
+            timetable = timetable(&of, raw.cron, raw.at, raw.zone.as_deref());
+            catch_up = catch_up(&of, raw.catch_up_seconds);
+            agent = triggers::agent(raw.agent, agents, &of);
+            prompt = triggers::prompt(raw.prompt, &of);
+            notify = triggers::notify(raw.notify, &of, scope);
+        }
+        Ok(ScheduleConfig {
+            name,
+            timetable,
+            run: TriggerRun {
+                agent,
+                prompt,
+                session: raw.session,
+                notify,
+            },
+            overlap: raw.overlap,
+            catch_up_ms: catch_up.saturating_mul(1000),
+        })
+    })
+}
+
+fn timetable(
+    of: &str,
+    cron: Option<String>,
+    at: Option<String>,
+    zone: Option<&str>,
+) -> Result<Timetable, ConfigError> {
+    let zone = zone.unwrap_or(DEFAULT_ZONE);
+    let (key, text, timetable) = match (cron, at) {
+        (Some(text), None) => ("cron", text.clone(), Timetable::cron(&text, zone)),
+        (None, Some(text)) => ("at", text.clone(), Timetable::once(&text, zone)),
+        (Some(_), Some(_)) | (None, None) => {
+            return Err(config_error!(
+                "",
+                "{of} has not exactly one of `cron` and `at`, so it is not known when it fires",
+                "write `cron = \"0 9 * * MON-FRI\"`, or `at = \"2026-12-01T09:00\"`"
+            ));
+        }
+    };
+    timetable.map_err(|why| {
+        let shown = text.escape_debug();
+        config_error!(
+            key,
+            "`{key} = \"{shown}\"` of {of} cannot be used: {why}",
+            "write `cron = \"0 9 * * MON-FRI\"`, or `at = \"2026-12-01T09:00\"`, with `zone = \"Europe/Berlin\"`"
+        )
+        .with_value(&text)
+    })
+}
+
+fn catch_up(of: &str, seconds: Option<u64>) -> Result<u64, ConfigError> {
+    match seconds.unwrap_or(DEFAULT_CATCH_UP) {
+        seconds if seconds <= MAX_CATCH_UP => Ok(seconds),
+        seconds => Err(config_error!(
+            "catch-up-seconds",
+            "{of} makes up firings that are {seconds} s old, and at most {MAX_CATCH_UP} s are used",
+            "lower it"
+        )
+        .with_value(seconds)),
+    }
+}

@@ -1,0 +1,127 @@
+//! Webhooks: `[[webhook]]`.
+
+use super::{
+    ConfigError,
+    paths::Scope,
+    problem::{config_error, resolve_steps},
+    resolve::resolve_all,
+    tools::{check_name, check_unique},
+    triggers::{self, RawNotify, SignatureScheme, TriggerRun, TriggerSession, WebhookSecret},
+    units,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::{collections::HashSet, num::NonZeroU32, path::Path};
+
+/// The longest body of a delivery, in bytes, by default: 1 MiB.
+const DEFAULT_BODY_BYTES: u64 = 1024 * 1024;
+
+/// The longest that can be configured: 16 MiB.
+const MAX_BODY_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The deliveries of a minute that are taken, by default.
+const DEFAULT_PER_MINUTE: u32 = 60;
+
+/// `[[webhook]]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct RawWebhook {
+    /// The name, in its address `/webhooks/NAME`, in records and in messages.
+    pub(super) name: String,
+    /// The source of the key that signs deliveries, as in `api-key`.
+    pub(super) secret: String,
+    /// The way in which they are signed.
+    #[serde(default)]
+    pub(super) signature: SignatureScheme,
+    /// The agent; absent for that of the file's top level.
+    pub(super) agent: Option<String>,
+    /// The prompt, behind which the body follows as data from outside.
+    pub(super) prompt: String,
+    /// The session of a delivery.
+    #[serde(default)]
+    pub(super) session: TriggerSession,
+    /// The longest body [default: 1 MiB].
+    #[serde(default, deserialize_with = "units::bytes")]
+    pub(super) max_body_bytes: Option<u64>,
+    /// The deliveries of a minute that are taken [default: 60].
+    pub(super) max_per_minute: Option<NonZeroU32>,
+    /// The receiver that is notified when a run ends or waits.
+    pub(super) notify: Option<RawNotify>,
+}
+
+/// A webhook.
+#[derive(Clone, Debug)]
+pub struct WebhookConfig {
+    /// The name, in its address, in records and in messages.
+    pub name: String,
+    /// The key that signs deliveries.
+    pub secret: WebhookSecret,
+    /// The way in which they are signed.
+    pub signature: SignatureScheme,
+    /// The run that it starts.
+    pub run: TriggerRun,
+    /// The longest body, in bytes.
+    pub max_body_bytes: usize,
+    /// The deliveries of a minute that are taken.
+    pub max_per_minute: NonZeroU32,
+}
+
+impl WebhookConfig {
+    /// Returns the file with the key, which no guest may see.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.secret.file()
+    }
+}
+
+/// Resolves the webhooks, in the order of the file. `agents` are the names of those that there are.
+///
+/// # Errors
+/// The webhooks that cannot be used as they are configured.
+pub(super) fn resolve(
+    raw: Vec<RawWebhook>,
+    agents: &[&str],
+    scope: Scope<'_>,
+) -> Result<Vec<WebhookConfig>, ConfigError> {
+    triggers::check_count("webhook", raw.len())?;
+    let mut names = HashSet::new();
+    resolve_all("webhook", raw, |raw| {
+        let (name, scheme) = (raw.name, raw.signature);
+        check_name(&name, "the webhook name `", "`", "[[webhook]]")?;
+        check_unique(&mut names, &name, "webhooks", "their senders")?;
+        let of = format!("the webhook `{name}`");
+        resolve_steps! {
+            secret = WebhookSecret::parse(&raw.secret, "secret", format!("of {of}"), scheme, scope);
+            max_body_bytes = max_body_bytes(&of, raw.max_body_bytes);
+            agent = triggers::agent(raw.agent, agents, &of);
+            prompt = triggers::prompt(raw.prompt, &of);
+            notify = triggers::notify(raw.notify, &of, scope);
+        }
+        let default = NonZeroU32::new(DEFAULT_PER_MINUTE).unwrap_or(NonZeroU32::MIN);
+        Ok(WebhookConfig {
+            name,
+            secret,
+            signature: scheme,
+            run: TriggerRun {
+                agent,
+                prompt,
+                session: raw.session,
+                notify,
+            },
+            max_body_bytes,
+            max_per_minute: raw.max_per_minute.unwrap_or(default),
+        })
+    })
+}
+
+fn max_body_bytes(of: &str, bytes: Option<u64>) -> Result<usize, ConfigError> {
+    let bytes = bytes.unwrap_or(DEFAULT_BODY_BYTES);
+    match usize::try_from(bytes) {
+        Ok(fits) if bytes <= MAX_BODY_BYTES => Ok(fits),
+        _ => Err(config_error!(
+            "max-body-bytes",
+            "{of} takes bodies of {bytes} bytes, and at most {MAX_BODY_BYTES} are used",
+            "lower it"
+        )
+        .with_value(bytes)),
+    }
+}

@@ -1,0 +1,164 @@
+//! The firings of triggers.
+
+use super::database::Database;
+use crate::{
+    error::StoreError,
+    firing::{Firing, FiringState, MAX_FIRINGS},
+    store::TAKEN_FIRINGS,
+};
+use agent_host_engine::journal::JournalError;
+use agent_host_types::id::SessionId;
+use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
+
+const COLUMNS: &str =
+    "trigger_name, key, session, at_ms, state, message, due_ms, notified, attempts";
+
+/// The columns of a list, in which messages are left out.
+const LISTED: &str = "trigger_name, key, session, at_ms, state, NULL, due_ms, notified, attempts";
+
+impl Database {
+    pub(crate) fn record_firing(&self, firing: &Firing) -> Result<Option<Firing>, JournalError> {
+        self.change_firings(|tx| {
+            let (trigger, key) = (&firing.trigger, &firing.key);
+            let query =
+                format!("SELECT {COLUMNS} FROM firings WHERE trigger_name = ?1 AND key = ?2");
+            let known = tx.query_row(&query, [trigger, key], read).optional()?;
+            if known.is_some() {
+                return Ok(known);
+            }
+            tx.execute(
+                "DELETE FROM firings WHERE trigger_name = ?1 AND due_ms IS NULL
+                 AND state <> 'counted' AND at_ms <=
+                 (SELECT at_ms FROM firings WHERE trigger_name = ?1 ORDER BY at_ms DESC
+                  LIMIT 1 OFFSET ?2)",
+                params![trigger, MAX_FIRINGS - 1],
+            )?;
+            tx.execute(
+                &format!(
+                    "INSERT INTO firings ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+                ),
+                params![
+                    trigger,
+                    key,
+                    firing.session.to_string(),
+                    stored(firing.at_ms),
+                    firing.state.as_str(),
+                    firing.message,
+                    firing.due_ms.map(stored),
+                    firing.notified.map(stored),
+                    firing.attempts,
+                ],
+            )?;
+            Ok(None)
+        })
+    }
+
+    pub(crate) fn take_firings(
+        &self,
+        triggers: &[String],
+        now_ms: u64,
+        until_ms: u64,
+    ) -> Result<Vec<Firing>, JournalError> {
+        let due = |db: &Connection| {
+            // The list is one parameter, of JSON.
+            let query = format!(
+                "SELECT {COLUMNS} FROM firings
+                 WHERE due_ms <= ?1 AND trigger_name IN (SELECT value FROM json_each(?2))
+                 ORDER BY at_ms LIMIT ?3"
+            );
+            let triggers = serde_json::to_string(triggers).unwrap_or_default();
+            let mut query = db.prepare_cached(&query)?;
+            let due = query.query_map(params![stored(now_ms), triggers, TAKEN_FIRINGS], read)?;
+            due.collect::<Result<Vec<Firing>, _>>()
+        };
+        // Most of the time there is none, and nothing is locked.
+        let failed = StoreError::sqlite(self.location(), "read the firings");
+        if self.reader().query(due).map_err(failed)?.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.change_firings(|tx| {
+            let mut taken = due(tx)?;
+            for firing in &mut taken {
+                tx.execute(
+                    "UPDATE firings SET due_ms = ?3 WHERE trigger_name = ?1 AND key = ?2",
+                    params![firing.trigger, firing.key, stored(until_ms)],
+                )?;
+                firing.due_ms = Some(until_ms);
+            }
+            Ok(taken)
+        })
+    }
+
+    pub(crate) fn update_firing(&self, taken: &Firing, to: &Firing) -> Result<bool, JournalError> {
+        self.change_firings(|tx| {
+            let changed = tx.execute(
+                "UPDATE firings SET session = ?4, state = ?5, message = ?6, due_ms = ?7,
+                 notified = ?8, attempts = ?9
+                 WHERE trigger_name = ?1 AND key = ?2 AND due_ms IS ?3",
+                params![
+                    taken.trigger,
+                    taken.key,
+                    taken.due_ms.map(stored),
+                    to.session.to_string(),
+                    to.state.as_str(),
+                    to.message,
+                    to.due_ms.map(stored),
+                    to.notified.map(stored),
+                    to.attempts,
+                ],
+            )?;
+            Ok(changed > 0)
+        })
+    }
+
+    pub(crate) fn firings(&self, trigger: &str, limit: u32) -> Result<Vec<Firing>, JournalError> {
+        let failed = StoreError::sqlite(self.location(), "read the firings");
+        let firings = self.reader().query(|db| {
+            let query = format!(
+                "SELECT {LISTED} FROM firings WHERE trigger_name = ?1
+                 ORDER BY at_ms DESC, key DESC LIMIT ?2"
+            );
+            let mut query = db.prepare_cached(&query)?;
+            let firings = query.query_map(params![trigger, limit], read)?;
+            firings.collect::<Result<Vec<Firing>, _>>()
+        });
+        Ok(firings.map_err(failed)?)
+    }
+
+    fn change_firings<T>(
+        &self,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T, rusqlite::Error>,
+    ) -> Result<T, JournalError> {
+        let failed = StoreError::sqlite(self.location(), "write the firings");
+        let mut db = self.connect_writer()?;
+        let tx = db
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(failed)?;
+        let changed = change(&tx).map_err(failed)?;
+        tx.commit().map_err(failed)?;
+        Ok(changed)
+    }
+}
+
+fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn read(row: &Row<'_>) -> Result<Firing, rusqlite::Error> {
+    let positive = |number: i64| u64::try_from(number).unwrap_or_default();
+    let session: String = row.get(2)?;
+    let session: SessionId = session.parse().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, Box::new(error))
+    })?;
+    Ok(Firing {
+        trigger: row.get(0)?,
+        key: row.get(1)?,
+        session,
+        at_ms: positive(row.get(3)?),
+        state: FiringState::from_stored(&row.get::<_, String>(4)?),
+        message: row.get(5)?,
+        due_ms: row.get::<_, Option<i64>>(6)?.map(positive),
+        notified: row.get::<_, Option<i64>>(7)?.map(positive),
+        attempts: row.get(8)?,
+    })
+}
