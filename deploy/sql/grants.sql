@@ -1,2 +1,16 @@
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO "host";
+GRANT SELECT ON public.meta TO "host";
+GRANT USAGE ON SEQUENCE public.epochs TO "host";
+GRANT USAGE ON SEQUENCE public.writes TO "host";
+GRANT SELECT, INSERT, UPDATE, DELETE ON public.sessions TO "host";
+GRANT SELECT, INSERT, UPDATE, DELETE ON public.progress TO "host";
+GRANT SELECT, INSERT, DELETE ON public.events TO "host";
+GRANT SELECT, INSERT, DELETE ON public.blobs TO "host";
+GRANT SELECT, INSERT, DELETE ON public.blob_references TO "host";
+GRANT SELECT, INSERT, UPDATE, DELETE ON public.leases TO "host";
+GRANT SELECT, INSERT, DELETE ON public.approvals TO "host";
+GRANT SELECT, INSERT ON public.secrets TO "host";
+GRANT SELECT, INSERT, UPDATE, DELETE ON public.runs TO "host";
+GRANT SELECT, INSERT, UPDATE, DELETE ON public.hosts TO "host";
+GRANT SELECT, INSERT, UPDATE, DELETE ON public.firings TO "host";

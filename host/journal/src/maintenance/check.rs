@@ -30,7 +30,9 @@ pub async fn check(
     mut each: impl FnMut(SessionCheck),
 ) -> Result<(), JournalError> {
     for info in store.list().await? {
-        let mut session = check_session(store, info.id).await;
+        let Some(mut session) = check_session(store, info.id).await else {
+            continue;
+        };
         // More may have come since.
         if session.faults.is_empty() && session.events < info.events {
             let (events, listed) = (session.events, info.events);
@@ -64,15 +66,15 @@ pub async fn check_rest(store: &dyn Maintenance) -> Result<Vec<String>, JournalE
     Ok(faults)
 }
 
-async fn check_session(store: &dyn JournalStore, session: SessionId) -> SessionCheck {
+/// Checks a session; `None` if it was removed meanwhile.
+async fn check_session(store: &dyn JournalStore, session: SessionId) -> Option<SessionCheck> {
     let (mut events, mut blobs, mut faults) = (0, BTreeSet::new(), Vec::new());
     let follow = |record: EventRecord| {
         events += 1;
         blobs.extend(referenced_blobs(&record.event));
     };
     match store.for_each_record(session, follow).await {
-        // It was removed meanwhile, or its place in the list is all that is left.
-        Err(JournalError::NotFound(_)) => {}
+        Err(JournalError::NotFound(_)) => return None,
         Err(error) => faults.push(error.to_string()),
         Ok(()) => {}
     }
@@ -81,10 +83,10 @@ async fn check_session(store: &dyn JournalStore, session: SessionId) -> SessionC
             faults.push(error.to_string());
         }
     }
-    SessionCheck {
+    Some(SessionCheck {
         session,
         events,
         blobs: blobs.len() as u64,
         faults,
-    }
+    })
 }
