@@ -29,7 +29,10 @@ fn nothing_is_lost_or_doubled_by_faults() {
     assert_eq!(figures["faults"], FAULTS, "{errors}");
     assert_eq!(figures["lost or doubled"], 0, "{errors}");
     if figures["missing"] != json!([]) {
-        skip(&format!("faults without their means: {}", figures["missing"]));
+        skip(&format!(
+            "faults without their means: {}",
+            figures["missing"]
+        ));
     }
     for some in ["sessions", "calls", "claims beyond the first"] {
         assert!(figures[some].as_u64().unwrap() > 0, "{some}: {figures}");
