@@ -134,7 +134,7 @@ fn sessions_move_to_a_database_and_back() {
 fn key_of_a_database_is_replaced() {
     let Some(url) = database() else { return };
     let (env, open) = (TestEnv::new(), TestEnv::new());
-    env.configure(&format!("{STORE}key = \"env:STORE_KEY\"\n"));
+    env.configure(format!("{STORE}key = \"env:STORE_KEY\"\n"));
     open.configure(STORE);
     let (old, new) = ("ab".repeat(32), "cd".repeat(32));
     let list = ["sessions", "list"];
@@ -350,7 +350,7 @@ fn store_commands_without_a_use_are_refused() {
         ("connections = 0\n", "`connections` in [store] is 0"),
         ("key = \"abab\"\n", "`key` of [store] does not say where"),
     ] {
-        env.configure(&format!(
+        env.configure(format!(
             "[store]\nurl = \"postgres://localhost/none\"\n{store}"
         ));
         let ran = env.run(&["store", "check"]);

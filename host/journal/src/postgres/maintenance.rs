@@ -24,7 +24,8 @@ impl Maintenance for PostgresStore {
             let mut random = [0_u8; 16];
             getrandom::fill(&mut random).map_err(JournalError::storage)?;
             let stored = database.keep_secret(IDENTITY, &random).await?;
-            let id = &Digest::of(&stored).hex()[..16];
+            let mut id = Digest::of(&stored).hex();
+            id.truncate(16);
             Ok(format!("the {} ({id})", database.location))
         })
     }
