@@ -223,9 +223,13 @@ class Database:
         standby.start()
         old.sql("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
         old.sql("SELECT pg_reload_conf()")
-        while "sync" not in old.sql("SELECT sync_state FROM pg_stat_replication"):
+        streams = "SELECT count(*) FROM pg_stat_replication WHERE application_name = 'standby' AND sync_state = 'sync'"
+        deadline = time.monotonic() + 60
+        while old.sql(streams).strip() != "1":
+            if time.monotonic() > deadline:
+                raise SystemExit("the standby does not follow:\n" + (standby.directory / "log").read_text()[-2000:])
             time.sleep(0.05)
-        # From here on each commit waits for the standby.
+        # Each backend learns of it with its next statement, and from then on waits for the standby.
         time.sleep(1)
         old.stop("immediate")
         standby.run("pg_ctl", "-D", standby.data, "-w", "promote")

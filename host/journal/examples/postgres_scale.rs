@@ -10,9 +10,11 @@ use agent_host_journal::{
 use agent_host_types::id::Digest;
 use std::{
     env,
-    process::ExitCode,
+    error::Error,
+    io::{Write as _, stdout},
     time::{Duration, Instant},
 };
+use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
 /// The times that an operation is measured.
@@ -35,26 +37,21 @@ const FILL: &str = "
     ANALYZE;";
 
 #[tokio::main]
-async fn main() -> ExitCode {
-    let mut arguments = env::args().skip(1);
-    let (Some(url), Some(Ok(sessions))) =
-        (arguments.next(), arguments.next().map(|n| n.parse::<u32>()))
-    else {
-        println!("usage: postgres_scale URL SESSIONS");
-        return ExitCode::FAILURE;
-    };
-    match measure(&url, sessions).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            println!("{error}");
-            ExitCode::FAILURE
-        }
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = env::args().skip(1);
+    let url = args.next().ok_or("URL is missing")?;
+    let sessions: u32 = args.next().ok_or("SESSIONS is missing")?.parse()?;
+    let store = PostgresStore::open(&url, PostgresOptions::default()).await?;
+    let configuration = Digest::of(b"scale");
+    fill(&url, sessions, configuration).await?;
+    lists(&store, sessions).await?;
+    for hosts in [1, HOSTS] {
+        claims(&url, hosts, configuration).await?;
     }
+    Ok(())
 }
 
-async fn measure(url: &str, sessions: u32) -> Result<(), Box<dyn std::error::Error>> {
-    let store = PostgresStore::open(url, PostgresOptions::default()).await?;
-    let configuration = Digest::of(b"scale");
+async fn fill(url: &str, sessions: u32, configuration: Digest) -> Result<(), Box<dyn Error>> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     tokio::spawn(connection);
     let fill = FILL
@@ -62,74 +59,83 @@ async fn measure(url: &str, sessions: u32) -> Result<(), Box<dyn std::error::Err
         .replace("{placement}", &configuration.to_string());
     let began = Instant::now();
     client.batch_execute(&fill).await?;
-    println!(
-        "{sessions} sessions, each with a run that waits, made in {:.0?}",
-        began.elapsed()
-    );
+    let took = began.elapsed();
+    writeln!(
+        stdout(),
+        "{sessions} sessions, each with a run that waits, made in {took:.0?}"
+    )?;
+    Ok(())
+}
 
-    let last = store.list_page(page(0, None)).await?;
-    let some = last
-        .last()
-        .map(|info| info.id.to_string())
-        .unwrap_or_default();
+/// Measures pages, searches, and finding by a part of an id.
+async fn lists(store: &PostgresStore, sessions: u32) -> Result<(), Box<dyn Error>> {
     for (what, offset, search) in [
-        ("list: first 50", 0, None),
-        ("list: 50 behind 10,000", 10_000, None),
-        ("search: one session", 0, Some(format!("ticket {sessions}"))),
+        ("list: first 50", 0, String::new()),
+        ("list: 50 behind 10,000", 10_000, String::new()),
+        ("search: one session", 0, format!("ticket {sessions}")),
         (
             "search: the sessions of a customer",
             0,
-            Some("customer 4711".to_owned()),
+            "customer 4711".to_owned(),
         ),
-        ("search: no session", 0, Some("nowhere".to_owned())),
+        ("search: no session", 0, "nowhere".to_owned()),
     ] {
         let mut times = Vec::with_capacity(ROUNDS);
         for _ in 0..ROUNDS {
             let began = Instant::now();
-            store.list_page(page(offset, search.clone())).await?;
+            store.list_page(page(offset, &search)).await?;
             times.push(began.elapsed());
         }
-        show(what, times);
+        show(what, times)?;
     }
-    let (begins, ends) = (&some[..12], &some[some.len() - 8..]);
-    for (what, prefix) in [
+    let first = store.list_page(page(0, "")).await?;
+    let id = first.first().ok_or("there is no session")?.id.to_string();
+    let (begins, ends): (String, String) =
+        (id.chars().take(12).collect(), id.chars().skip(28).collect());
+    for (what, part) in [
         ("find: beginning of an id", begins),
         ("find: end of an id", ends),
     ] {
         let mut times = Vec::with_capacity(ROUNDS);
         for _ in 0..ROUNDS {
             let began = Instant::now();
-            store.find(prefix).await?;
+            store.find(&part).await?;
             times.push(began.elapsed());
         }
-        show(what, times);
-    }
-    for hosts in [1, HOSTS] {
-        let began = Instant::now();
-        let mut tasks = Vec::new();
-        for _ in 0..hosts {
-            let store = PostgresStore::open(url, PostgresOptions::default()).await?;
-            tasks.push(tokio::spawn(claim(store, configuration)));
-        }
-        let mut times = Vec::new();
-        for task in tasks {
-            times.extend(task.await?);
-        }
-        let rate = times.len() as f64 / began.elapsed().as_secs_f64();
-        show(&format!("claim: {hosts} hosts, {rate:.0} claims/s"), times);
+        show(what, times)?;
     }
     Ok(())
 }
 
-fn page(offset: usize, search: Option<String>) -> ListPage {
+fn page(offset: usize, search: &str) -> ListPage {
     ListPage {
         offset,
         limit: 50,
-        search,
+        search: Some(search.to_owned()),
     }
 }
 
-/// Claims runs, and gives nothing back.
+/// Measures the claims of several hosts at once.
+async fn claims(url: &str, hosts: usize, configuration: Digest) -> Result<(), Box<dyn Error>> {
+    let mut tasks = JoinSet::new();
+    let mut stores = Vec::new();
+    for _ in 0..hosts {
+        stores.push(PostgresStore::open(url, PostgresOptions::default()).await?);
+    }
+    let began = Instant::now();
+    for store in stores {
+        tasks.spawn(claim(store, configuration));
+    }
+    let times: Vec<Duration> = tasks.join_all().await.into_iter().flatten().collect();
+    let found = times.len();
+    let rate = found as f64 / began.elapsed().as_secs_f64();
+    show(
+        &format!("claim: {hosts} hosts, {found} claims, {rate:.0} a second"),
+        times,
+    )
+}
+
+/// Claims runs, and gives nothing back. Returns the time of each.
 async fn claim(store: PostgresStore, configuration: Digest) -> Vec<Duration> {
     let (mut times, mut claimed) = (Vec::new(), Vec::new());
     for _ in 0..CLAIMS {
@@ -139,18 +145,20 @@ async fn claim(store: PostgresStore, configuration: Digest) -> Vec<Duration> {
             running: Vec::new(),
         };
         let began = Instant::now();
-        // The journal of a session without events begins behind none.
         if let Ok(Some(run)) = store.claim_run(claimant).await {
+            times.push(began.elapsed());
             claimed.push(run);
         }
-        times.push(began.elapsed());
     }
-    assert_eq!(claimed.len(), CLAIMS, "each claim finds a run");
     times
 }
 
-fn show(what: &str, mut times: Vec<Duration>) {
+fn show(what: &str, mut times: Vec<Duration>) -> Result<(), Box<dyn Error>> {
     times.sort();
-    let (half, most) = (times[times.len() / 2], times[times.len() * 99 / 100]);
-    println!("{what:50} p50 {half:8.2?}  p99 {most:8.2?}");
+    let half = times.get(times.len() / 2).ok_or("nothing was measured")?;
+    let most = times
+        .get(times.len() * 99 / 100)
+        .ok_or("nothing was measured")?;
+    writeln!(stdout(), "{what:50} p50 {half:8.2?}  p99 {most:8.2?}")?;
+    Ok(())
 }

@@ -97,7 +97,14 @@ async fn start(
         Ok(session) if session.state().is_broken_off() => session,
         // The host ended between the end of the run and its settlement, or before the first event.
         Ok(_) | Err(JournalError::NotFound(_)) => return shared.runs.end_run(claim).await,
-        Err(error) => return shared.runs.stop_run(claim, error.to_string()).await,
+        Err(error @ JournalError::Corrupt(_)) => {
+            return shared.runs.stop_run(claim, error.to_string()).await;
+        }
+        // The store is looked at again, by this host not before the next poll.
+        Err(error) => {
+            shared.runs.hand_over(claim, true).await?;
+            return Err(error);
+        }
     };
     let agent = match host.session_agent(&session, Prompts::Ask) {
         Ok(agent) => agent,
