@@ -47,7 +47,7 @@ def main():
     parser.add_argument("--sessions", type=int, default=100)
     parser.add_argument("--steps", type=int, default=20)
     args = parser.parse_args()
-    args.hosts, args.seed = 3, 1
+    args.hosts, args.seed, args.disk = 3, 1, 1500
     directory = pathlib.Path(tempfile.mkdtemp(prefix="agent-host-across-"))
     directory.chmod(0o755)
     bench = nemesis.Nemesis(args, directory)

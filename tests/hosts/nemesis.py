@@ -40,8 +40,7 @@ TOKEN = "a-token-that-only-this-script-knows"
 LEASE_SECONDS = 2
 # The user and group `nobody`: the server refuses to run as root.
 NOBODY = 65534
-# The sessions that run at once, and the most that a host runs.
-ACTIVE = 24
+# The most sessions that a host runs.
 MAX_RUNS = 8
 # The time that all sessions have to end once the last fault is over, in seconds.
 SETTLE = 240
@@ -187,14 +186,14 @@ def free_port():
 class Database:
     """The primary, and its synchronous standby once there was a failover."""
 
-    def __init__(self, root):
+    def __init__(self, root, mebibytes):
         versions = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb"))
         if not versions:
             raise SystemExit("there is no PostgreSQL; `apt-get install postgresql`")
         self.programs, self.root, self.number = versions[-1].parent, root, 0
         self.disk = root / "disk"
         self.disk.mkdir()
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1500m,mode=0777", "tmpfs", str(self.disk)],
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,mode=0777", "tmpfs", str(self.disk)],
                                  stderr=subprocess.DEVNULL)
         self.is_mounted = mounted.returncode == 0
         self.primary = Server(self.programs, self.place(), free_port())
@@ -307,7 +306,7 @@ class Host:
 class Nemesis:
     def __init__(self, args, root):
         self.args, self.root, self.random = args, root, random.Random(args.seed)
-        self.counter, self.database = Counter(), Database(root)
+        self.counter, self.database = Counter(), Database(root, args.disk)
         (root / "work").mkdir()
         script = (f"[[turn]]\n[[turn.call]]\ntool = \"http_post\"\n"
                   f"input = {{ url = \"http://127.0.0.1:{self.counter.port}/effect\", body = \"step\" }}\n")
@@ -355,7 +354,7 @@ class Nemesis:
             except (subprocess.SubprocessError, ValueError):
                 time.sleep(0.2)
                 continue
-            for _ in range(max(0, ACTIVE - active)):
+            for _ in range(max(0, self.args.active - active)):
                 key = f"session-{self.wanted}"
                 self.wanted += 1
                 self.insist(key)
@@ -440,6 +439,8 @@ def main():
     parser.add_argument("--faults", type=int, default=1000)
     parser.add_argument("--hosts", type=int, default=5)
     parser.add_argument("--steps", type=int, default=60, help="calls of a session")
+    parser.add_argument("--active", type=int, default=24, help="sessions that run or wait at once")
+    parser.add_argument("--disk", type=int, default=1500, help="MiB of the server's disk; 100,000 calls take 1,400")
     parser.add_argument("--every", type=float, default=0.8, help="mean seconds between two faults")
     parser.add_argument("--failovers", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--seed", type=int, default=1)

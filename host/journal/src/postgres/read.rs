@@ -15,13 +15,17 @@ use agent_host_types::{
     id::{Digest, SessionId},
 };
 use std::{str::FromStr, sync::Arc};
-use tokio_postgres::Row;
+use tokio_postgres::{Row, types::ToSql};
 
 /// The columns of a [`SessionInfo`], of a session `s` and the one that started it, if that exists.
 const INFO: &str =
     "SELECT s.id, s.started_ms, w.last_ms, w.events, s.title, s.directory, w.outcome,
         p.id, s.name, w.model, w.cost_micros
     FROM progress w JOIN sessions s ON s.id = w.session LEFT JOIN sessions p ON p.id = s.parent";
+
+/// The number of sessions up to which those that match a search are sorted, in place of all sessions
+/// being looked at in order.
+const FEW: i64 = 2_000;
 
 /// The most events of a page, so that the server sends no more than is used.
 const PAGE_EVENTS: i64 = 512;
@@ -146,22 +150,46 @@ impl Database {
         let words = page.words();
         let limit = i64::try_from(page.limit).unwrap_or(i64::MAX);
         let offset = i64::try_from(page.offset).unwrap_or(i64::MAX);
-        let rows = if words.is_empty() {
-            let query =
-                format!("{INFO} WHERE p.id IS NULL ORDER BY w.last_write DESC LIMIT $1 OFFSET $2");
-            self.read(&query, &[&limit, &offset]).await?
-        } else {
-            // Words have letters and digits alone, so none ends the text that quotes it.
-            let words: Vec<String> = words.iter().map(|word| format!("'{word}':*")).collect();
-            let query = format!(
-                "{INFO} WHERE p.id IS NULL
-                    AND words(coalesce(s.title, '') || ' ' || coalesce(s.name, '')) @@ $3::text::tsquery
-                ORDER BY w.last_write DESC LIMIT $1 OFFSET $2"
-            );
-            self.read(&query, &[&limit, &offset, &words.join(" & ")])
-                .await?
+        // Words have letters and digits alone, so none ends the text that quotes it.
+        let words: Vec<String> = words.iter().map(|word| format!("'{word}':*")).collect();
+        let words = words.join(" & ");
+        let found = match words.is_empty() {
+            true => None,
+            false => self.few_matches(&words).await?,
         };
+        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&limit, &offset];
+        let filter = match (&found, words.is_empty()) {
+            (Some(ids), _) => {
+                parameters.push(ids);
+                "AND s.id = ANY ($3)"
+            }
+            (None, false) => {
+                parameters.push(&words);
+                "AND s.words @@ $3::text::tsquery"
+            }
+            (None, true) => "",
+        };
+        let query = format!(
+            "{INFO} WHERE p.id IS NULL {filter} ORDER BY w.last_write DESC LIMIT $1 OFFSET $2"
+        );
+        let rows = self.read(&query, &parameters).await?;
         rows.iter().map(info).collect()
+    }
+
+    /// Reads the ids of sessions with these words; `None` if they are so many that a page of them is
+    /// sooner found in the order of the list. The server cannot tell how many there are, and would look
+    /// through all sessions for a word that none has.
+    async fn few_matches(&self, words: &str) -> Result<Option<Vec<String>>, StoreError> {
+        let failed = self.failed("read the journal");
+        let mut client = self.client().await?;
+        let tx = client.transaction().await.map_err(failed)?;
+        let by_index = "SET LOCAL enable_seqscan = off";
+        tx.batch_execute(by_index).await.map_err(failed)?;
+        let query = "SELECT id FROM sessions WHERE words @@ $1::text::tsquery LIMIT $2";
+        let rows = tx.query(query, &[&words, &FEW]).await.map_err(failed)?;
+        tx.rollback().await.map_err(failed)?;
+        let ids: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        Ok((rows.len() < usize::try_from(FEW).unwrap_or(usize::MAX)).then_some(ids))
     }
 
     /// Counts the sessions by outcome.

@@ -10,13 +10,12 @@ CREATE TABLE sessions (
     title TEXT,
     directory TEXT,
     parent TEXT COLLATE "C",
-    name TEXT
+    name TEXT,
+    -- The words of its title and its name, in lower case.
+    words TSVECTOR GENERATED ALWAYS AS (array_to_tsvector(array_remove(regexp_split_to_array(
+        lower(coalesce(title, '') || ' ' || coalesce(name, '')), '[^[:alnum:]]+'), ''))) STORED
 );
--- The words of its title and its name, in lower case.
-CREATE FUNCTION words (TEXT) RETURNS TSVECTOR LANGUAGE SQL IMMUTABLE AS $$
-    SELECT array_to_tsvector(array_remove(regexp_split_to_array(lower($1), '[^[:alnum:]]+'), '')) $$;
-CREATE INDEX sessions_by_words ON sessions
-    USING gin (words(coalesce(title, '') || ' ' || coalesce(name, '')));
+CREATE INDEX sessions_by_words ON sessions USING gin (words);
 -- The part of a session that each write changes; few indexes have to follow.
 CREATE TABLE progress (
     session TEXT COLLATE "C" PRIMARY KEY,
