@@ -114,7 +114,7 @@ impl Service {
             let part = tokio::spawn(runs::take_part(host, Arc::clone(&runs)));
             tokio::join!(drained, fired, server.serve(router, shutdown.clone()));
             end_runs(&runs).await;
-            let _ = part.await;
+            let _ = timeout(CANCEL_TIMEOUT, part).await;
         })
     }
 
@@ -129,7 +129,7 @@ impl Service {
             shutdown.cancelled().await;
             runs.drain();
             end_runs(&runs).await;
-            let _ = part.await;
+            let _ = timeout(CANCEL_TIMEOUT, part).await;
         })
     }
 }

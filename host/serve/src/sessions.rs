@@ -216,11 +216,9 @@ async fn cancel_waiting(
     caller: &Caller,
     session: SessionId,
 ) -> Result<bool, Problem> {
-    if !service
-        .shared_runs(vec![session])
-        .await?
-        .contains_key(&session)
-    {
+    let runs = service.shared_runs(vec![session]).await?;
+    let state = runs.get(&session).map(|run| run.state);
+    if !matches!(state, Some(RunState::Waiting | RunState::Interrupted)) {
         return Ok(false);
     }
     let slot = service.hold(caller, session).await?;

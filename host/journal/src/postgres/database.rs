@@ -12,7 +12,7 @@ use deadpool_postgres::{
     RecyclingMethod, Runtime, TimeoutType, Timeouts,
 };
 use std::{
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, Once},
     time::Duration,
 };
 use tokio::{runtime::Handle, sync::broadcast, time::timeout};
@@ -56,6 +56,8 @@ pub(super) struct Database {
     pub(super) runtime: Handle,
     /// The messages of other hosts.
     pub(super) messages: broadcast::Sender<HostMessage>,
+    /// Whether they are received.
+    pub(super) receives: Once,
     /// The key that seals secrets.
     pub(super) seal: Option<SealKey>,
     /// The key that signs continuations, once it is known.
@@ -101,7 +103,8 @@ impl Database {
             location,
             leases: Leases::new(new_host_id()?, options.lease),
             runtime: Handle::current(),
-            messages: messages::received(),
+            messages: messages::sender(),
+            receives: Once::new(),
             seal: options.seal.clone(),
             continuation_key: Mutex::default(),
         }))
@@ -117,7 +120,6 @@ impl Database {
         schema::ensure(&database).await?;
         database.unseal().await?;
         Leases::keep(&database);
-        Self::receive(&database);
         Ok(database)
     }
 

@@ -19,7 +19,7 @@ const CHANNEL: &str = "agent_host";
 const MAX_MESSAGE_BYTES: usize = 7_999;
 
 /// The most messages that a receiver may be behind.
-const MESSAGES: usize = 4096;
+const MESSAGES: usize = 1024;
 
 /// The time before the connection is made again.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
@@ -31,24 +31,33 @@ impl HostId {
 }
 
 impl Database {
-    /// Starts to receive messages, as long as the thread of the store lives. Until the first
-    /// connection, and while it is made again, messages are missed.
-    pub(super) fn receive(database: &Arc<Self>) {
-        let database = Arc::clone(database);
-        tokio::spawn(async move {
-            let mut is_told = false;
-            loop {
-                match database.listen().await {
-                    Ok(()) => is_told = false,
-                    Err(error) if !is_told => {
-                        is_told = true;
-                        tracing::warn!("messages of other hosts arrive late: {error}");
-                    }
-                    Err(_) => {}
-                }
-                sleep(RECONNECT_PAUSE).await;
-            }
+    /// Returns the messages from now on. The first call makes the connection that receives them, which
+    /// lasts as long as the thread of the store. Until it is there, and while it is made again, messages
+    /// are missed.
+    pub(super) fn received(database: &Arc<Self>) -> broadcast::Receiver<HostMessage> {
+        let messages = database.messages.subscribe();
+        database.receives.call_once(|| {
+            let database = Arc::clone(database);
+            let runtime = database.runtime.clone();
+            runtime.spawn(async move { database.receive().await });
         });
+        messages
+    }
+
+    /// Receives messages on one connection after the other.
+    async fn receive(&self) {
+        let mut is_told = false;
+        loop {
+            match self.listen().await {
+                Ok(()) => is_told = false,
+                Err(error) if !is_told => {
+                    is_told = true;
+                    tracing::warn!("messages of other hosts arrive late: {error}");
+                }
+                Err(_) => {}
+            }
+            sleep(RECONNECT_PAUSE).await;
+        }
     }
 
     /// Receives messages until the connection ends.
@@ -97,6 +106,6 @@ impl Database {
 }
 
 /// Creates the sender of what is received.
-pub(super) fn received() -> broadcast::Sender<HostMessage> {
+pub(super) fn sender() -> broadcast::Sender<HostMessage> {
     broadcast::Sender::new(MESSAGES)
 }

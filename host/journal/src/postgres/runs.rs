@@ -460,6 +460,6 @@ impl SharedRuns for PostgresStore {
     }
 
     fn messages(&self) -> broadcast::Receiver<HostMessage> {
-        self.database.messages.subscribe()
+        Database::received(&self.database)
     }
 }
