@@ -157,13 +157,13 @@ class Server:
     def make(self):
         self.run("initdb", "--no-sync", "--auth=trust", "--username=host", "-D", self.data)
         with open(self.data / "postgresql.conf", "a") as file:
-            file.write(f"listen_addresses='127.0.0.1'\nunix_socket_directories='{self.directory}'\nmax_connections=300\n"
+            file.write("listen_addresses='127.0.0.1'\nmax_connections=300\n"
                        "wal_level=replica\nmax_wal_senders=8\nwal_keep_size=64MB\nmax_wal_size=128MB\nmin_wal_size=32MB\n")
 
     def start(self):
         """Starts the server and waits until it answers."""
         for _ in range(30):
-            self.run("pg_ctl", "-D", self.data, "-l", self.directory / "log", "-o", f"-p {self.port}", "-w", "start", check_it=False)
+            self.run("pg_ctl", "-D", self.data, "-l", self.directory / "log", "-o", f"-p {self.port} -k {self.directory}", "-w", "start", check_it=False)
             if self.run("pg_isready", "-h", "127.0.0.1", "-p", self.port, check_it=False).returncode == 0:
                 return
             time.sleep(0.5)
