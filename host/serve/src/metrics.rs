@@ -72,6 +72,10 @@ pub(crate) async fn read(State(service): State<Service>) -> Result<impl IntoResp
     for session in service.runs.running() {
         running.extend(store.info(session).await?);
     }
+    let waiting_runs = match service.runs.shared() {
+        Some(shared) => shared.waiting_runs(MAX_WAITING).await?,
+        None => 0,
+    };
     let mut gauges = vec![
         MetricGauge {
             name: "agent_host_sessions",
@@ -85,18 +89,16 @@ pub(crate) async fn read(State(service): State<Service>) -> Result<impl IntoResp
             waiting_approvals(&counts, &running),
         ),
         gauge(
+            "agent_host_waiting_runs",
+            "Runs that wait for a host of the store, counted up to 10,000.",
+            waiting_runs.into(),
+        ),
+        gauge(
             "agent_host_event_readers",
             "Streams of events that are open.",
             service.readers.open.load(Ordering::Relaxed) as u64,
         ),
     ];
-    if let Some(shared) = service.runs.shared() {
-        gauges.push(gauge(
-            "agent_host_waiting_runs",
-            "Runs that wait for a host of the store, counted up to 10,000.",
-            shared.waiting_runs(MAX_WAITING).await?.into(),
-        ));
-    }
     if let Some(instances) = service.host.registry().live_instances() {
         gauges.push(gauge(
             "agent_host_guest_instances",
