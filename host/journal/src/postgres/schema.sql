@@ -26,7 +26,9 @@ CREATE TABLE progress (
     cost_micros BIGINT,
     -- The size of its events and of the blobs that came with them, in bytes.
     bytes BIGINT NOT NULL,
-    last_write BIGINT NOT NULL
+    last_write BIGINT NOT NULL,
+    -- By the clock of the server: that of a host may be wrong, and no host is to remove by it.
+    written TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX progress_by_last_write ON progress (last_write);
 CREATE INDEX sessions_by_end ON sessions (reverse(id) COLLATE "C");

@@ -4,7 +4,7 @@
 use super::{
     database::{Database, Lock, Parameters, lock},
     lease::Lease,
-    read::StoredSession,
+    read::{StoredSession, parsed},
     write::{Owner, Position, after, size, write_blobs, write_rows},
 };
 use crate::{
@@ -14,10 +14,11 @@ use crate::{
     store::{AWAITING, KeepReason, Pruned, Retention, SessionName},
     transfer::{self, ImportAs},
 };
-use agent_host_engine::{journal::JournalError, session::now_ms};
+use agent_host_engine::journal::JournalError;
 use agent_host_types::{event::EventRecord, id::SessionId, output::Blob};
 use deadpool_postgres::Object;
 use std::{
+    collections::HashSet,
     io::{BufRead, Write},
     mem,
     sync::Arc,
@@ -108,7 +109,7 @@ impl Database {
             )
             .await;
         if let Some(row) = other.map_err(failed)? {
-            let (other, name) = (super::read::parsed(row.get(0))?, name.as_str().to_owned());
+            let (other, name) = (parsed(row.get(0))?, name.as_str().to_owned());
             return Err(StoreError::NameTaken { other, name }.into());
         }
         let named = "UPDATE sessions SET name = $1 WHERE id = $2";
@@ -188,9 +189,12 @@ impl Database {
         if retention == Retention::default() {
             return Ok(pruned);
         }
-        let oldest_ms = retention.oldest_ms(now_ms());
+        let too_old = match retention.age {
+            Some(age) => self.older_than(age).await?,
+            None => HashSet::new(),
+        };
         for info in self.sessions().await?.into_iter().rev() {
-            let is_too_old = oldest_ms.is_some_and(|oldest| info.last_ms <= oldest);
+            let is_too_old = too_old.contains(&info.id);
             if info.parent.is_some() || !is_too_old && !self.is_too_large(retention).await? {
                 continue;
             }
@@ -218,6 +222,15 @@ impl Database {
             }
         }
         Ok(pruned)
+    }
+
+    /// Reads the sessions that were not written to within a time, by the clock of the server: a host
+    /// whose clock is ahead removes nothing because of it.
+    async fn older_than(&self, age: Duration) -> Result<HashSet<SessionId>, JournalError> {
+        let query = "SELECT session FROM progress
+            WHERE written <= clock_timestamp() - make_interval(secs => $1)";
+        let rows = self.read(query, &[&age.as_secs_f64()]).await?;
+        rows.iter().map(|row| parsed(row.get(0))).collect()
     }
 
     /// Starts the task that prunes as long as the store lives. Hosts that do so at the same time share

@@ -43,7 +43,7 @@ const CONTINUE: &str = "line AS (
         outcome = coalesce($8::text, outcome),
         model = CASE WHEN $8::text IS NULL THEN model ELSE $10::text END,
         cost_micros = CASE WHEN $8::text IS NULL THEN cost_micros ELSE $11::bigint END,
-        bytes = bytes + $12::bigint, last_write = nextval('writes')
+        bytes = bytes + $12::bigint, last_write = nextval('writes'), written = clock_timestamp()
     FROM own WHERE progress.session = own.session AND events = $3::bigint AND $16::bigint IS NOT NULL
     RETURNING progress.session AS id
 ), named AS (

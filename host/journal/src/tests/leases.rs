@@ -2,12 +2,12 @@
 //! answer was lost.
 
 use crate::{
-    JournalStore as _, PostgresOptions, PostgresStore,
+    JournalStore as _, PostgresOptions, PostgresStore, Retention,
     postgres_server::database,
     tests::{input, record, text},
 };
 use agent_host_engine::journal::Journal;
-use agent_host_types::{id::SessionId, output::Blob};
+use agent_host_types::{event::EventRecord, id::SessionId, output::Blob};
 use pretty_assertions::assert_eq;
 use std::{sync::Arc, time::Duration};
 use tokio::runtime::Builder;
@@ -168,6 +168,38 @@ async fn host_without_its_server_gives_up_before_the_lease_ends() {
     journal.given_up().await;
     let left = "SELECT until > clock_timestamp() FROM leases";
     assert!(tx.query_one(left, &[]).await.unwrap().get::<_, bool>(0));
+}
+
+/// A session is old by the clock of the server: that of the host that wrote it, or of the one that
+/// prunes, may be wrong.
+#[tokio::test]
+async fn session_is_old_by_the_clock_of_the_server() {
+    let Some(url) = database() else { return };
+    let (store, client) = (open(&url).await, operator(&url).await);
+    let mut sessions = Vec::new();
+    for at_ms in [0, 1, u64::from(u32::MAX) * 2_000] {
+        let session = SessionId::new();
+        let journal = store.create(session).await.unwrap();
+        let event = EventRecord {
+            at_ms,
+            ..record(session, 0, input("first"))
+        };
+        journal.append(&[event], Vec::new());
+        journal.barrier().await.unwrap();
+        sessions.push(session);
+    }
+    let aged = format!(
+        "UPDATE progress SET written = written - interval '2 days' WHERE session = '{}'",
+        sessions[1]
+    );
+    client.batch_execute(&aged).await.unwrap();
+    let retention = Retention {
+        age: Some(Duration::from_secs(24 * 60 * 60)),
+        ..Retention::default()
+    };
+    let pruned = store.prune(retention).await.unwrap();
+    assert_eq!(pruned.removed, [sessions[1]]);
+    assert_eq!(pruned.kept, []);
 }
 
 /// The connection ends before the answer comes: it is written again, and once.

@@ -79,6 +79,9 @@ pub(super) async fn prune_keeps_sessions_in_use_or_awaiting(backend: &impl Backe
     let active = session_at(&*store, 1000, Vec::new()).await;
     let records = read(&*store, active.session()).await.unwrap();
     let (_recent, _) = session_of(&*store, 1).await;
+    let mut old: Vec<_> = awaiting.iter().map(|(session, _)| *session).collect();
+    old.extend([done, active.session()]);
+    backend.age(&old).await;
     let retention = Retention {
         age: Some(Duration::from_secs(24 * 60 * 60)),
         bytes: None,
