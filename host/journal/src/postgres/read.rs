@@ -176,7 +176,7 @@ impl Database {
         rows.iter().map(info).collect()
     }
 
-    /// Reads the ids of sessions with these words; `None` if they are so many that a page of them is
+    /// Reads the ids of sessions with these words; `None` for more than [`FEW`], of which a page is
     /// sooner found in the order of the list. The server cannot tell how many there are, and would look
     /// through all sessions for a word that none has.
     async fn few_matches(&self, words: &str) -> Result<Option<Vec<String>>, StoreError> {
