@@ -127,6 +127,6 @@ fn alerts_ask_for_metrics_that_exist() {
         .split(|c| !is_name(c))
         .filter(|word| word.starts_with("agent_host_") && *word != "agent_host_outcome")
         .collect();
-    assert_eq!(asked.len(), 7, "{asked:?}");
+    assert_eq!(asked.len(), 8, "{asked:?}");
     assert!(asked.is_subset(&there), "{asked:?}, {there:?}");
 }
