@@ -87,7 +87,7 @@ async fn rekey(config: &Config, from: Option<&str>, terminal: &Terminal) -> Resu
     };
     let count = PostgresStore::rekey(&url, options, from).await?;
     terminal.note(&format!(
-        "{count} secrets {how}. Hosts that run go on; start them anew with the same [store]."
+        "{count} secrets {how}. Hosts that run keep the old one; start them anew with the same [store]."
     ));
     Ok(Exit::Done)
 }

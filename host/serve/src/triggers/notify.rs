@@ -228,7 +228,7 @@ fn is_waiting(end: &TurnEnd) -> bool {
     )
 }
 
-/// Returns the id of a message, the same for each attempt.
+/// Returns the id of a message, which all its attempts share.
 fn id(firing: &Firing, seq: u64) -> String {
     let form = json!([firing.trigger, firing.key, firing.session, seq]).to_string();
     let mut hex = Digest::of(form.as_bytes()).hex();
