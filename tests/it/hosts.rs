@@ -26,8 +26,12 @@ use std::{
 fn directory(url: &str, more: &str) -> TestEnv {
     let env = TestEnv::new();
     env.write("database", url);
-    env.configure(format!("[store]\nurl = \"file:database\"\n{more}"));
+    configure(&env, more);
     env
+}
+
+fn configure(env: &TestEnv, more: &str) {
+    env.configure(format!("[store]\nurl = \"file:database\"\n{more}"));
 }
 
 /// A model that waits at points of its answers, as [`ChatServer::watched`] numbers them.
@@ -43,6 +47,50 @@ fn held(answers: Vec<Answer>, points: &'static [usize]) -> (ChatServer, Receiver
     (model, is_reached, release)
 }
 
+/// A host whose model was asked by a session, and waits.
+struct Asked {
+    server: ApiServer,
+    session: String,
+    model: ChatServer,
+    release: Sender<()>,
+}
+
+impl Asked {
+    /// Starts a host with a session, and holds the first of these answers.
+    fn of(env: &TestEnv, answers: Vec<Answer>) -> Self {
+        let (model, is_asked, release) = held(answers, &[0]);
+        let server = ApiServer::start(env, &model, &[]);
+        let session = server.create("go");
+        is_asked.recv().unwrap();
+        Self {
+            server,
+            session,
+            model,
+            release,
+        }
+    }
+
+    /// Kills the host, and ends its claims, as time does. Returns the session, and the model with the
+    /// other answers.
+    fn kill(self, url: &str) -> (String, ChatServer) {
+        self.server.running.signal(Signal::KILL);
+        self.release.send(()).unwrap();
+        operate(
+            url,
+            "UPDATE leases SET until = clock_timestamp() - interval '1 second'",
+        );
+        (self.session, self.model)
+    }
+}
+
+/// Makes it long ago that the hosts reported that were killed.
+fn forget(url: &str) {
+    operate(
+        url,
+        "UPDATE hosts SET reported = reported - interval '1 minute' WHERE host IN (SELECT host FROM leases)",
+    );
+}
+
 /// Runs a statement past the hosts.
 fn operate(url: &str, statement: &str) {
     let psql = Command::new("psql")
@@ -50,12 +98,6 @@ fn operate(url: &str, statement: &str) {
         .output();
     let psql = psql.unwrap();
     assert!(psql.status.success(), "{psql:?}");
-}
-
-/// Ends the claims of hosts, as time does.
-fn expire(url: &str) {
-    let ended = "UPDATE leases SET until = clock_timestamp() - interval '1 second'";
-    operate(url, ended);
 }
 
 /// Starts a host that serves nothing.
@@ -95,18 +137,11 @@ fn row(server: &ApiServer, session: &str) -> Value {
 fn run_of_a_killed_host_is_continued() {
     let Some(url) = database() else { return };
     let env = directory(&url, "");
-    let answers = vec![Answer::text("Lost."), Answer::text("Done.")];
-    let (model, is_asked, release) = held(answers, &[0]);
-    let first = ApiServer::start(&env, &model, &[]);
-    let session = first.create("go");
-    is_asked.recv().unwrap();
-    let worker = worker(&env, &model);
-    let path = "/sessions";
-    let listed = first.get(path).json();
+    let asked = Asked::of(&env, vec![Answer::text("Lost."), Answer::text("Done.")]);
+    let worker = worker(&env, &asked.model);
+    let listed = asked.server.get("/sessions").json();
     assert_eq!(listed["sessions"][0]["run"]["state"], "running");
-    first.running.signal(Signal::KILL);
-    release.send(()).unwrap();
-    expire(&url);
+    let (session, model) = asked.kill(&url);
     let third = ApiServer::start(&env, &model, &[]);
     let events = until_end(&mut third.events(&session, None));
     let expected = [
@@ -135,15 +170,12 @@ fn run_of_a_host_that_ends_is_handed_over() {
         Answer::calls(&[("list_directory", json!({ "path": "." }))]),
         Answer::text("Done."),
     ];
-    let (model, is_asked, release) = held(answers, &[0]);
-    let first = ApiServer::start(&env, &model, &[]);
-    let session = first.create("go");
-    is_asked.recv().unwrap();
-    first.running.signal(Signal::TERM);
-    let second = ApiServer::start(&env, &model, &[]);
-    let mut events = second.events(&session, None);
-    release.send(()).unwrap();
-    assert_eq!(first.running.end().code, Some(0));
+    let asked = Asked::of(&env, answers);
+    asked.server.running.signal(Signal::TERM);
+    let second = ApiServer::start(&env, &asked.model, &[]);
+    let mut events = second.events(&asked.session, None);
+    asked.release.send(()).unwrap();
+    assert_eq!(asked.server.running.end().code, Some(0));
     let events = until_end(&mut events);
     let expected = [
         "session-started",
@@ -160,7 +192,7 @@ fn run_of_a_host_that_ends_is_handed_over() {
         "turn-ended",
     ];
     assert_eq!(kinds(&events), expected);
-    assert_eq!(model.requests().len(), 2);
+    assert_eq!(asked.model.requests().len(), 2);
 }
 
 /// A model whose one reply has further words until `is_told` is set.
@@ -260,11 +292,8 @@ fn run_is_cancelled_and_drained_at_another_host() {
 fn run_without_a_place_waits_for_a_host() {
     let Some(url) = database() else { return };
     let env = directory(&url, "[hosts]\nmax-runs = 1\n");
-    let answers = vec![Answer::text("One."), Answer::text("Two.")];
-    let (model, is_asked, release) = held(answers, &[0]);
-    let server = ApiServer::start(&env, &model, &[]);
-    let one = server.create("one");
-    is_asked.recv().unwrap();
+    let asked = Asked::of(&env, vec![Answer::text("One.")]);
+    let (server, one) = (asked.server, asked.session);
     let (two, three) = (server.create("two"), server.create("three"));
     let waiting = |session: &str| row(&server, session)["run"]["state"].clone();
     let ended = |session: &str| server.events(session, None).until("turn-ended");
@@ -286,7 +315,7 @@ fn run_without_a_place_waits_for_a_host() {
     assert_eq!(last["event"]["by"], "operator");
     let _worker = worker(&env, &ChatServer::start(vec![Answer::text("Two.")]));
     until_end(&mut server.events(&two, None));
-    release.send(()).unwrap();
+    asked.release.send(()).unwrap();
     until_end(&mut server.events(&one, None));
     let list = server.get("/sessions").json();
     let runs = list["sessions"].as_array().unwrap().iter();
@@ -303,15 +332,13 @@ fn run_without_a_place_waits_for_a_host() {
 fn run_without_a_place_is_refused_without_other_hosts() {
     let env = TestEnv::new();
     env.configure("[hosts]\nmax-runs = 1\n");
-    let (model, is_asked, release) = held(vec![Answer::text("One.")], &[0]);
-    let server = ApiServer::start(&env, &model, &[]);
-    let one = server.create("one");
-    is_asked.recv().unwrap();
+    let asked = Asked::of(&env, vec![Answer::text("One.")]);
+    let (server, one) = (asked.server, asked.session);
     let refused = server.post("/sessions", &json!({ "message": "two" }));
     assert_eq!(refused.problem(), (503, "too-many-runs".to_owned()));
     let sessions = server.get("/sessions").json();
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
-    release.send(()).unwrap();
+    asked.release.send(()).unwrap();
     server.events(&one, None).until("turn-ended");
     let hosts = server.get("/hosts").json();
     assert_eq!(hosts, json!({ "hosts": [] }));
@@ -324,20 +351,11 @@ fn run_of_another_configuration_waits() {
     let Some(url) = database() else { return };
     let rules = "[[rule]]\nname = \"no\"\ntool = \"http_post\"\ndecision = \"deny\"\n";
     let env = directory(&url, "");
-    let answers = vec![Answer::text("Lost."), Answer::text("Done.")];
-    let (model, is_asked, release) = held(answers, &[0]);
-    let first = ApiServer::start(&env, &model, &[]);
-    let session = first.create("go");
-    is_asked.recv().unwrap();
-    first.running.signal(Signal::KILL);
-    release.send(()).unwrap();
-    env.configure(format!("[store]\nurl = \"file:database\"\n{rules}"));
+    let asked = Asked::of(&env, vec![Answer::text("Lost."), Answer::text("Done.")]);
+    let (session, model) = asked.kill(&url);
+    configure(&env, rules);
     let second = ApiServer::start(&env, &model, &[]);
-    expire(&url);
-    operate(
-        &url,
-        "UPDATE hosts SET reported = reported - interval '1 minute' WHERE host IN (SELECT host FROM leases)",
-    );
+    forget(&url);
     let run = row(&second, &session)["run"].clone();
     assert_eq!(run["state"], "interrupted", "{run}");
     let reason = run["reason"].as_str().unwrap();
@@ -366,18 +384,9 @@ fn run_stays_on_the_machine_of_its_directories() {
     for (shared, is_continued) in [("", false), ("shared-directories = [\".\"]\n", true)] {
         let hosts = |machine: &str| format!("[hosts]\nmachine = \"{machine}\"\n{shared}");
         let env = directory(&url, &hosts("one"));
-        let answers = vec![Answer::text("Lost."), Answer::text("Done.")];
-        let (model, is_asked, release) = held(answers, &[0]);
-        let first = ApiServer::start(&env, &model, &[]);
-        let session = first.create("go");
-        is_asked.recv().unwrap();
-        first.running.signal(Signal::KILL);
-        release.send(()).unwrap();
-        expire(&url);
-        env.configure(format!(
-            "[store]\nurl = \"file:database\"\n{}",
-            hosts("two")
-        ));
+        let asked = Asked::of(&env, vec![Answer::text("Lost."), Answer::text("Done.")]);
+        let (session, model) = asked.kill(&url);
+        configure(&env, &hosts("two"));
         let second = ApiServer::start(&env, &model, &[]);
         if is_continued {
             let events = until_end(&mut second.events(&session, None));
@@ -389,10 +398,7 @@ fn run_stays_on_the_machine_of_its_directories() {
             assert_eq!(machines, ["one", "two"]);
             continue;
         }
-        operate(
-            &url,
-            "UPDATE hosts SET reported = reported - interval '1 minute' WHERE host IN (SELECT host FROM leases)",
-        );
+        forget(&url);
         let run = row(&second, &session)["run"].clone();
         assert_eq!(
             (&run["state"], &run["machine"]),

@@ -232,8 +232,8 @@ impl JournalStore for PostgresStore {
         self.run(|database| async move { database.count_outcomes().await })
     }
 
-    fn info(&self, session: SessionId) -> StoreFuture<'_, Option<SessionInfo>> {
-        self.run(move |database| async move { database.info(session).await })
+    fn infos(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(move |database| async move { database.infos(&sessions).await })
     }
 
     fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>> {

@@ -92,10 +92,13 @@ pub trait JournalStore: Debug + Send + Sync {
         })
     }
 
-    /// Reads the row of a session in lists; `None` if it does not exist.
-    fn info(&self, session: SessionId) -> StoreFuture<'_, Option<SessionInfo>> {
-        let sessions = self.list();
-        Box::pin(async move { Ok(sessions.await?.into_iter().find(|info| info.id == session)) })
+    /// Reads the rows of sessions in lists, in no order, of those that exist.
+    fn infos(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SessionInfo>> {
+        let all = self.list();
+        Box::pin(async move {
+            let all = all.await?.into_iter();
+            Ok(all.filter(|info| sessions.contains(&info.id)).collect())
+        })
     }
 
     /// Reads the next durable records of a session in order from number `from` on: one page of about

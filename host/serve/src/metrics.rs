@@ -68,10 +68,7 @@ impl Drop for CountedReader {
 pub(crate) async fn read(State(service): State<Service>) -> Result<impl IntoResponse, Problem> {
     let store = service.host.store();
     let counts = store.count_outcomes().await?;
-    let mut running = Vec::new();
-    for session in service.runs.running() {
-        running.extend(store.info(session).await?);
-    }
+    let running = store.infos(service.runs.running()).await?;
     let waiting_runs = match service.runs.shared() {
         Some(shared) => shared.waiting_runs(MAX_WAITING).await?,
         None => 0,

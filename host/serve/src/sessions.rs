@@ -147,8 +147,8 @@ pub(crate) async fn read(
     Path(session): Path<String>,
 ) -> Result<Json<SessionRow>, Problem> {
     let session = session_id(&session)?;
-    let row = service.host.store().info(session).await?;
-    let mut rows = service.rows(row.into_iter().collect()).await?;
+    let found = service.host.store().infos(vec![session]).await?;
+    let mut rows = service.rows(found).await?;
     let row = rows.pop().ok_or_else(|| no_session(session))?;
     Ok(Json(row))
 }

@@ -97,12 +97,6 @@ impl Runs {
         self.shared.as_ref().map(|shared| &shared.runs)
     }
 
-    /// Returns what this host runs, if it shares its runs.
-    #[must_use]
-    pub fn placement(&self) -> Option<&HostPlacement> {
-        self.shared.as_ref().map(|shared| &shared.placement)
-    }
-
     /// Asks the host that runs a session to do something, and returns whether one runs it.
     ///
     /// # Errors

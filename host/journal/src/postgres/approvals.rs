@@ -74,6 +74,6 @@ impl Database {
     ) -> Result<(), JournalError> {
         let ids: Vec<String> = approvals.iter().map(key).collect();
         let statement = "DELETE FROM approvals WHERE id = ANY ($1)";
-        Ok(self.read(statement, &[&ids]).await.map(drop)?)
+        Ok(self.change(statement, &[&ids]).await.map(drop)?)
     }
 }

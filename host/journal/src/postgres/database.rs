@@ -181,10 +181,28 @@ impl Database {
         query: &str,
         parameters: Parameters<'_>,
     ) -> Result<Vec<tokio_postgres::Row>, StoreError> {
+        self.run("read the journal", query, parameters).await
+    }
+
+    /// Runs a statement that changes rows, and returns those that it names.
+    pub(super) async fn change(
+        &self,
+        statement: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<tokio_postgres::Row>, StoreError> {
+        self.run("write the journal", statement, parameters).await
+    }
+
+    async fn run(
+        &self,
+        action: &'static str,
+        statement: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<tokio_postgres::Row>, StoreError> {
         let client = self.client().await?;
-        let failed = self.failed("read the journal");
-        let query = client.prepare_cached(query).await.map_err(failed)?;
-        client.query(&query, parameters).await.map_err(failed)
+        let failed = self.failed(action);
+        let statement = client.prepare_cached(statement).await.map_err(failed)?;
+        client.query(&statement, parameters).await.map_err(failed)
     }
 
     /// Runs an operation that reads or writes whole sessions on a thread that may block.

@@ -2,7 +2,7 @@
 
 use super::{
     database::{Database, Parameters},
-    read::parsed,
+    read::{parsed, positive, signed},
 };
 use crate::{
     firing::{Firing, FiringState, MAX_FIRINGS},
@@ -35,11 +35,11 @@ impl Columns {
         let message = firing.message.as_deref();
         Self {
             session: firing.session.to_string(),
-            at_ms: stored(firing.at_ms),
+            at_ms: signed(firing.at_ms),
             state: firing.state.as_str(),
             message: message.map(|text| text.replace('\0', "\u{fffd}")),
-            due_ms: firing.due_ms.map(stored),
-            notified: firing.notified.map(stored),
+            due_ms: firing.due_ms.map(signed),
+            notified: firing.notified.map(signed),
             attempts: i64::from(firing.attempts),
         }
     }
@@ -67,7 +67,7 @@ impl Database {
             &to.notified,
             &to.attempts,
         ];
-        if self.read(&insert, values).await?.is_empty() {
+        if self.change(&insert, values).await?.is_empty() {
             let query =
                 format!("SELECT {COLUMNS} FROM firings WHERE trigger_name = $1 AND key = $2");
             let known = self.read(&query, &[trigger, key]).await?;
@@ -77,7 +77,7 @@ impl Database {
             AND state <> 'counted' AND at_ms <=
             (SELECT at_ms FROM firings WHERE trigger_name = $1 ORDER BY at_ms DESC
              LIMIT 1 OFFSET $2)";
-        self.read(prune, &[trigger, &i64::from(MAX_FIRINGS)])
+        self.change(prune, &[trigger, &i64::from(MAX_FIRINGS)])
             .await?;
         Ok(None)
     }
@@ -95,9 +95,11 @@ impl Database {
               ORDER BY at_ms LIMIT $4 FOR UPDATE SKIP LOCKED)
              RETURNING {COLUMNS}"
         );
-        let (now, until) = (stored(now_ms), stored(until_ms));
+        let (now, until) = (signed(now_ms), signed(until_ms));
         let limit = i64::from(TAKEN_FIRINGS);
-        let taken = self.read(&take, &[&now, &triggers, &until, &limit]).await?;
+        let taken = self
+            .change(&take, &[&now, &triggers, &until, &limit])
+            .await?;
         let taken: Result<Vec<Firing>, JournalError> = taken.iter().map(read).collect();
         let mut taken = taken?;
         taken.sort_by_key(|firing| firing.at_ms);
@@ -113,7 +115,7 @@ impl Database {
              notified = $8, attempts = $9
              WHERE trigger_name = $1 AND key = $2 AND due_ms IS NOT DISTINCT FROM $3
              RETURNING key";
-        let (due_ms, to) = (taken.due_ms.map(stored), Columns::of(to));
+        let (due_ms, to) = (taken.due_ms.map(signed), Columns::of(to));
         let values: Parameters<'_> = &[
             &taken.trigger,
             &taken.key,
@@ -125,7 +127,7 @@ impl Database {
             &to.notified,
             &to.attempts,
         ];
-        Ok(!self.read(update, values).await?.is_empty())
+        Ok(!self.change(update, values).await?.is_empty())
     }
 
     pub(super) async fn firings(
@@ -142,12 +144,7 @@ impl Database {
     }
 }
 
-fn stored(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
 fn read(row: &Row) -> Result<Firing, JournalError> {
-    let positive = |number: i64| u64::try_from(number).unwrap_or_default();
     Ok(Firing {
         trigger: row.get(0),
         key: row.get(1),

@@ -230,7 +230,9 @@ impl Database {
         self.leases.held().remove(&lease.epoch);
         let query = "DELETE FROM leases WHERE session = $1 AND epoch = $2";
         let session = lease.session.to_string();
-        self.read(query, &[&session, &lease.epoch]).await.map(drop)
+        self.change(query, &[&session, &lease.epoch])
+            .await
+            .map(drop)
     }
 
     /// Renews all leases that are held, in one statement. The journal of one that has ended writes
@@ -247,7 +249,7 @@ impl Database {
         let began = Instant::now();
         // One that a barrier holds right now is renewed the next time: no write waits for a renewal, and
         // no renewal for a large write.
-        self.read(
+        self.change(
             "UPDATE leases SET until = clock_timestamp() + make_interval(secs => $1)
              WHERE session IN (SELECT session FROM leases
                  WHERE epoch = ANY ($2) AND until > clock_timestamp() FOR UPDATE SKIP LOCKED)",

@@ -107,7 +107,7 @@ impl Database {
         let owner = serde_json::to_string(&mover_to(to)).map_err(JournalError::storage)?;
         let statement = "UPDATE leases SET until = 'infinity', owner = $2
             WHERE epoch = ANY ($1) AND until > clock_timestamp() RETURNING epoch";
-        let held = self.read(statement, &[&epochs, &owner]).await?;
+        let held = self.change(statement, &[&epochs, &owner]).await?;
         match held.len() == leases.len() {
             true => Ok(leases.iter().map(|lease| lease.session).collect()),
             false => Err(StoreError::LeaseLost { session }.into()),

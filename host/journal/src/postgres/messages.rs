@@ -101,7 +101,7 @@ impl Database {
             return Ok(());
         }
         let query = "SELECT pg_notify($1, $2)";
-        Ok(self.read(query, &[&channel, &payload]).await.map(drop)?)
+        Ok(self.change(query, &[&channel, &payload]).await.map(drop)?)
     }
 }
 

@@ -206,15 +206,15 @@ impl Database {
         Ok(rows.iter().map(count).collect())
     }
 
-    /// Reads the row of a session in lists.
-    pub(super) async fn info(
+    /// Reads the rows of sessions in lists.
+    pub(super) async fn infos(
         &self,
-        session: SessionId,
-    ) -> Result<Option<SessionInfo>, JournalError> {
-        let rows = self
-            .read(&format!("{INFO} WHERE s.id = $1"), &[&session.to_string()])
-            .await?;
-        rows.first().map(info).transpose()
+        sessions: &[SessionId],
+    ) -> Result<Vec<SessionInfo>, JournalError> {
+        let ids: Vec<String> = sessions.iter().map(SessionId::to_string).collect();
+        let query = format!("{INFO} WHERE s.id = ANY ($1)");
+        let rows = self.read(&query, &[&ids]).await?;
+        rows.iter().map(info).collect()
     }
 
     /// Reads the ids that match, the session that was written to last first. An id is of digits and
@@ -298,11 +298,11 @@ fn text(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
-fn positive(number: i64) -> u64 {
+pub(super) fn positive(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
-fn signed(number: u64) -> i64 {
+pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 

@@ -105,7 +105,7 @@ impl Database {
             return Err(lost.into());
         };
         let listed = self
-            .read(
+            .change(
                 "INSERT INTO runs (session, placement, fairness_key, queue, since, state, epoch, host, events, claims)
              SELECT session, $3, $4, '', clock_timestamp(), 'claimed', epoch, host,
                  coalesce((SELECT events FROM progress WHERE session = $1), 0), 0
@@ -129,29 +129,21 @@ impl Database {
         }
     }
 
-    /// Changes the row of a run that this host has claimed, if no other has since.
-    async fn change_run(&self, statement: &str, run: RunClaim) -> Result<(), JournalError> {
+    async fn end_run(&self, run: RunClaim) -> Result<(), JournalError> {
+        let statement = "DELETE FROM runs WHERE session = $1 AND epoch = $2";
         let session = run.session.to_string();
-        Ok(self
-            .read(statement, &[&session, &run.epoch])
-            .await
-            .map(drop)?)
+        let ended = self.change(statement, &[&session, &run.epoch]).await;
+        Ok(ended.map(drop)?)
     }
 
     async fn hand_over(&self, run: RunClaim, has_begun: bool) -> Result<(), JournalError> {
+        let session = run.session.to_string();
         // A host that gives a run up did not end by it.
-        let statement = match has_begun {
-            true => {
-                "UPDATE runs SET state = 'waiting', queue = '', claims = 0, since = clock_timestamp()
-                WHERE session = $1 AND epoch = $2 AND state = 'claimed'"
-            }
-            false => {
-                "UPDATE runs SET state = 'waiting', queue = fairness_key, claims = 0,
-                    since = clock_timestamp()
-                WHERE session = $1 AND epoch = $2 AND state = 'claimed'"
-            }
-        };
-        self.change_run(statement, run).await?;
+        let statement = "UPDATE runs SET state = 'waiting', claims = 0, since = clock_timestamp(),
+                queue = CASE WHEN $3 THEN '' ELSE fairness_key END
+            WHERE session = $1 AND epoch = $2 AND state = 'claimed'";
+        self.change(statement, &[&session, &run.epoch, &has_begun])
+            .await?;
         self.send(None, &HostMessage::RunWaits).await
     }
 
@@ -160,7 +152,9 @@ impl Database {
         let reason = reason.replace('\0', "\u{fffd}");
         let statement = "UPDATE runs SET state = 'stopped', reason = $3
             WHERE session = $1 AND epoch = $2 AND state = 'claimed'";
-        let stopped = self.read(statement, &[&session, &run.epoch, &reason]).await;
+        let stopped = self
+            .change(statement, &[&session, &run.epoch, &reason])
+            .await;
         Ok(stopped.map(drop)?)
     }
 
@@ -271,7 +265,7 @@ impl Database {
     ) -> Result<bool, JournalError> {
         // A run that is to be cancelled is not drained.
         let asked = self
-            .read(
+            .change(
                 "UPDATE leases SET request = CASE WHEN request LIKE '%\"cancel\"%' THEN request ELSE $2 END
              WHERE session = $1 AND until > clock_timestamp() RETURNING host",
                 &[&session.to_string(), &json!(request).to_string()],
@@ -287,7 +281,7 @@ impl Database {
 
     async fn requests(&self) -> Result<Vec<(SessionId, RunRequest)>, JournalError> {
         let rows = self
-            .read(
+            .change(
                 "WITH asked AS (SELECT session, request FROM leases
                  WHERE epoch = ANY ($1) AND request IS NOT NULL FOR UPDATE)
              UPDATE leases l SET request = NULL FROM asked WHERE l.session = asked.session
@@ -308,20 +302,20 @@ impl Database {
 
     async fn report_host(&self, status: &HostStatus) -> Result<(), JournalError> {
         let status = json!(status).to_string();
-        self.read(
+        self.change(
             "INSERT INTO hosts (host, since, reported, status)
              VALUES ($1, clock_timestamp(), clock_timestamp(), $2)
              ON CONFLICT (host) DO UPDATE SET reported = excluded.reported, status = excluded.status",
             &[&self.leases.host.0, &status],
         )
         .await?;
-        self.read(
+        self.change(
             "DELETE FROM hosts WHERE reported < clock_timestamp() - interval '1 hour'",
             &[],
         )
         .await?;
         // The host ended between the end of the run and that of its claim, or the other way round.
-        self.read(
+        self.change(
             "UPDATE runs SET state = 'waiting', queue = '', since = clock_timestamp()
              WHERE state = 'claimed' AND since < clock_timestamp() - interval '10 seconds'
                  AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.session = runs.session)",
@@ -347,7 +341,7 @@ impl Database {
 
     async fn leave(&self) -> Result<(), JournalError> {
         let statement = "DELETE FROM hosts WHERE host = $1";
-        let left = self.read(statement, &[&self.leases.host.0]).await;
+        let left = self.change(statement, &[&self.leases.host.0]).await;
         Ok(left.map(drop)?)
     }
 }
@@ -383,8 +377,7 @@ impl SharedRuns for PostgresStore {
     }
 
     fn end_run(&self, run: RunClaim) -> StoreFuture<'_, ()> {
-        let statement = "DELETE FROM runs WHERE session = $1 AND epoch = $2";
-        self.run(move |database| async move { database.change_run(statement, run).await })
+        self.run(move |database| async move { database.end_run(run).await })
     }
 
     fn hand_over(&self, run: RunClaim, has_begun: bool) -> StoreFuture<'_, ()> {

@@ -62,7 +62,7 @@ impl Database {
     ) -> Result<Vec<u8>, StoreError> {
         let value = self.sealed(name, secret)?;
         let statement = "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-        self.read(statement, &[&name, &value]).await?;
+        self.change(statement, &[&name, &value]).await?;
         let stored = self.secret(name).await?;
         stored.ok_or_else(|| StoreError::SecretForm(Arc::clone(&self.location)))
     }
@@ -94,7 +94,7 @@ impl Database {
         let statement = "UPDATE secrets SET value = $2 WHERE name = $1
             AND NOT EXISTS (SELECT 1 FROM sessions) AND NOT EXISTS (SELECT 1 FROM leases)
             RETURNING name";
-        let replaced = self.read(statement, &[&CONTINUATION_KEY, &value]).await?;
+        let replaced = self.change(statement, &[&CONTINUATION_KEY, &value]).await?;
         if replaced.is_empty() {
             return Ok(false);
         }
