@@ -13,7 +13,7 @@ use std::{
     collections::BTreeSet,
     fs,
     io::{BufReader, Write as _},
-    net::TcpListener,
+    net::{TcpListener, TcpStream},
     path::PathBuf,
     process::Command,
     sync::{Arc, Mutex},
@@ -51,14 +51,9 @@ impl Collector {
         let log = Arc::clone(&requests);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                let mut reader = BufReader::new(stream.try_clone().unwrap());
-                while let Some(request) = Received::read(&mut reader) {
-                    log.lock().unwrap().push(request);
-                    let taken = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
-                    // The client may be gone.
-                    let _ = stream.write_all(taken.as_bytes());
-                }
+                // Traces and metrics have a connection each, which stays open.
+                let (stream, log) = (stream.unwrap(), Arc::clone(&log));
+                thread::spawn(move || take(stream, &log));
             }
         });
         Self { endpoint, requests }
@@ -98,6 +93,17 @@ impl Collector {
             .output()
             .unwrap()
             .into()
+    }
+}
+
+/// Takes the requests of a connection.
+fn take(mut stream: TcpStream, log: &Mutex<Vec<Received>>) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    while let Some(request) = Received::read(&mut reader) {
+        log.lock().unwrap().push(request);
+        let taken = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+        // The client may be gone.
+        let _ = stream.write_all(taken.as_bytes());
     }
 }
 
