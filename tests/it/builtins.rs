@@ -1,6 +1,8 @@
 //! Tests the built-in tools in the real sandbox. `AGENT_HOST_TEST_DIST` names another directory of
 //! components, so that CI tests components that it has just rebuilt.
 
+mod code;
+
 use agent_host_test_support::{
     Ran, TestEnv, dist,
     pictures::{png, png_size},

@@ -3,8 +3,7 @@
 use agent_tool::{Output, Part};
 use serde_json::{Value, json};
 
-use crate::address::Address;
-use crate::request::Method;
+use agent_tool::http::{Address, Followed, Method, Response};
 
 /// The part of the body that an error result shows, in bytes.
 const MAX_ERROR_BODY_BYTES: usize = 4 * 1024;
@@ -12,128 +11,69 @@ const MAX_ERROR_BODY_BYTES: usize = 4 * 1024;
 /// The most header fields that the result of HEAD shows.
 const MAX_SHOWN_FIELDS: usize = 50;
 
-/// An answer to one request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    /// Lower-case names, in the order of arrival; a name may come more than once.
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
-    /// True if `body` is complete.
-    pub(crate) whole: bool,
-}
-
-impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
-    }
-
-    /// The location of a redirect, if the response is one and has one.
-    pub(crate) fn redirect(&self) -> Option<String> {
-        let redirects = matches!(self.status, 301 | 302 | 303 | 307 | 308);
-        self.header("location")
-            .filter(|_| redirects)
-            .map(str::to_owned)
-    }
-
-    /// The content type without its parameters, in lower case.
-    fn media_type(&self) -> String {
-        let declared = self.header("content-type").unwrap_or_default();
-        declared
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_ascii_lowercase()
-    }
-
-    /// True if the text is ISO 8859-1 (Latin-1), which is not UTF-8.
-    fn is_latin1(&self) -> bool {
-        let declared = self
-            .header("content-type")
-            .unwrap_or_default()
-            .to_ascii_lowercase();
-        ["iso-8859-1", "latin1", "windows-1252"]
-            .iter()
-            .any(|name| declared.contains(name))
-    }
-}
-
-/// The answer at the end of the redirects.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Arrived {
-    pub(crate) answer: Answer,
-    /// The method of the last request.
-    pub(crate) method: Method,
-    /// The address of the last request.
-    pub(crate) address: Address,
-    /// The number of redirects followed.
-    pub(crate) hops: usize,
-}
-
 /// The result for the model.
-pub(crate) fn output(arrived: Arrived) -> Output {
-    if arrived.answer.status >= 400 {
-        return refusal(&arrived);
+pub(crate) fn output(followed: Followed) -> Output {
+    if followed.response.status >= 400 {
+        return refusal(&followed);
     }
-    if arrived.method == Method::Head {
-        return Output::Json(summary(&arrived));
+    if followed.method == Method::Head {
+        return Output::Json(summary(&followed));
     }
-    if let Some(coding) = arrived
-        .answer
+    if let Some(coding) = followed
+        .response
         .header("content-encoding")
         .filter(|coding| !coding.eq_ignore_ascii_case("identity"))
     {
         return Output::error(format!(
             "{} sends its content in the encoding `{coding}` only, which this tool does not read",
-            arrived.address.authority()
+            followed.address.authority()
         ));
     }
-    if arrived.answer.body.is_empty() {
-        return Output::text(format!("[status {}, no content]", arrived.answer.status));
+    if followed.response.body.is_empty() {
+        return Output::text(format!("[status {}, no content]", followed.response.status));
     }
-    content(arrived)
+    content(followed)
 }
 
-fn refusal(arrived: &Arrived) -> Output {
-    let Answer { status, body, .. } = &arrived.answer;
+fn refusal(followed: &Followed) -> Output {
+    let Response { status, body, .. } = &followed.response;
     let shown = body
         .get(..MAX_ERROR_BODY_BYTES.min(body.len()))
         .unwrap_or_default();
-    let mut error = json!({"status": status, "url": arrived.address.as_str(), "body": String::from_utf8_lossy(shown)});
-    if let (Some(wait), Some(fields)) =
-        (arrived.answer.header("retry-after"), error.as_object_mut())
-    {
+    let mut error = json!({"status": status, "url": followed.address.as_str(), "body": String::from_utf8_lossy(shown)});
+    if let (Some(wait), Some(fields)) = (
+        followed.response.header("retry-after"),
+        error.as_object_mut(),
+    ) {
         fields.insert("retry_after".to_owned(), wait.into());
     }
     Output::ErrorJson(error)
 }
 
-fn summary(arrived: &Arrived) -> Value {
-    let fields: Vec<Value> = arrived
-        .answer
+fn summary(followed: &Followed) -> Value {
+    let fields: Vec<Value> = followed
+        .response
         .headers
         .iter()
         .take(MAX_SHOWN_FIELDS)
         .map(|(name, value)| json!([name, value]))
         .collect();
-    json!({"status": arrived.answer.status, "url": arrived.address.as_str(), "headers": fields})
+    json!({"status": followed.response.status, "url": followed.address.as_str(), "headers": fields})
 }
 
 /// Images and PDF are recognized by their bytes, JSON by its content type, text by being UTF-8;
 /// anything else is a file.
-fn content(arrived: Arrived) -> Output {
-    let declared = arrived.answer.media_type();
-    let sniffed = infer::get(&arrived.answer.body).map(|kind| kind.mime_type());
-    let note = note(&arrived);
-    let is_document = infer::archive::is_pdf(&arrived.answer.body);
-    let latin1 = arrived.answer.is_latin1();
-    let Arrived {
-        answer, address, ..
-    } = arrived;
+fn content(followed: Followed) -> Output {
+    let declared = media_type(&followed.response);
+    let sniffed = infer::get(&followed.response.body).map(|kind| kind.mime_type());
+    let note = note(&followed);
+    let is_document = infer::archive::is_pdf(&followed.response.body);
+    let latin1 = is_latin1(&followed.response);
+    let Followed {
+        response: answer,
+        address,
+        ..
+    } = followed;
     let body = if is_document || answer.body.contains(&0) {
         Err(answer.body)
     } else {
@@ -175,15 +115,15 @@ fn of_text(mut text: String, json: bool, note: Option<String>) -> Output {
 }
 
 /// The last line of a text result: the final address, and a note if the text is cut.
-fn note(arrived: &Arrived) -> Option<String> {
+fn note(followed: &Followed) -> Option<String> {
     let mut notes = Vec::new();
-    if arrived.hops > 0 {
-        notes.push(format!("from {}", arrived.address.as_str()));
+    if followed.hops > 0 {
+        notes.push(format!("from {}", followed.address.as_str()));
     }
-    if !arrived.answer.whole {
+    if !followed.response.whole {
         notes.push(format!(
             "cut after {} bytes; max_bytes sets how many",
-            arrived.answer.body.len()
+            followed.response.body.len()
         ));
     }
     if notes.is_empty() {
@@ -231,6 +171,28 @@ fn is_well_formed(media_type: &str) -> bool {
     media_type
         .split_once('/')
         .is_some_and(|(kind, subtype)| name(kind) && name(subtype))
+}
+
+/// The content type without its parameters, in lower case.
+fn media_type(response: &Response) -> String {
+    let declared = response.header("content-type").unwrap_or_default();
+    declared
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase()
+}
+
+/// True if the text is ISO 8859-1 (Latin-1), which is not UTF-8.
+fn is_latin1(response: &Response) -> bool {
+    let declared = response
+        .header("content-type")
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    ["iso-8859-1", "latin1", "windows-1252"]
+        .iter()
+        .any(|name| declared.contains(name))
 }
 
 #[cfg(test)]

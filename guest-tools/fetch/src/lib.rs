@@ -5,23 +5,13 @@
 //! policy sees each. The host decides where a request may go; this component sends it and reports
 //! the result.
 
-mod address;
 mod answer;
-mod error;
-mod follow;
 mod request;
-
-#[cfg(target_family = "wasm")]
-mod wasi;
 
 use std::collections::BTreeMap;
 
+use agent_tool::http::{Address, HttpError, Method, Request, fields, send};
 use agent_tool::{Call, Output, input, tool};
-
-use address::Address;
-use error::FetchError;
-use follow::{Transport, follow};
-use request::{Method, Request};
 
 /// The default limit of a body, in bytes.
 const DEFAULT_BODY_BYTES: usize = 1024 * 1024;
@@ -59,7 +49,7 @@ struct Fetch {
 /// too) as text, anything else as a file. Redirects are followed. Only addresses that the operator
 /// granted can be reached.
 #[tool(effect = "read-only", title = "Fetch from the web")]
-fn fetch(input: Fetch) -> Result<Output, FetchError> {
+fn fetch(input: Fetch) -> Result<Output, HttpError> {
     let Fetch {
         url,
         method,
@@ -73,10 +63,10 @@ fn fetch(input: Fetch) -> Result<Output, FetchError> {
     let request = Request {
         method,
         address: Address::parse(&url)?,
-        headers: request::fields(headers)?,
+        headers: fields(headers)?,
         body: None,
     };
-    follow(&transport(), request, max_bytes.clamp(1, MAX_BODY_BYTES)).map(answer::output)
+    send(request, max_bytes.clamp(1, MAX_BODY_BYTES)).map(answer::output)
 }
 
 #[input]
@@ -99,7 +89,7 @@ struct HttpPost {
 /// Sends a POST request with a body. It may change something on the server. The result has the same
 /// form as that of fetch.
 #[tool(effect = "effectful", title = "Post to the web")]
-fn http_post(input: HttpPost, call: &Call) -> Result<Output, FetchError> {
+fn http_post(input: HttpPost, call: &Call) -> Result<Output, HttpError> {
     let HttpPost {
         url,
         body,
@@ -114,32 +104,11 @@ fn http_post(input: HttpPost, call: &Call) -> Result<Output, FetchError> {
         headers,
         body: Some(body.into_bytes()),
     };
-    follow(&transport(), request, max_bytes.clamp(1, MAX_BODY_BYTES)).map(answer::output)
+    send(request, max_bytes.clamp(1, MAX_BODY_BYTES)).map(answer::output)
 }
 
 fn default_body_bytes() -> usize {
     DEFAULT_BODY_BYTES
-}
-
-#[cfg(target_family = "wasm")]
-fn transport() -> impl Transport {
-    wasi::WasiHttp
-}
-
-/// Outside WebAssembly no host can send requests; the parts are tested with scripted transports.
-#[cfg(not(target_family = "wasm"))]
-fn transport() -> impl Transport {
-    struct NoHost;
-    impl Transport for NoHost {
-        fn send(
-            &self,
-            _request: &Request,
-            _max_bytes: usize,
-        ) -> Result<answer::Answer, FetchError> {
-            Err(FetchError::NoHost)
-        }
-    }
-    NoHost
 }
 
 agent_tool::export!(fetch, http_post);

@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
 
 use agent_tool::Call;
+use agent_tool::http::HttpError;
 use pretty_assertions::assert_eq;
 
-use crate::error::FetchError;
 use crate::{Fetch, HttpPost, ReadMethod, fetch, http_post};
 
-fn fetch_url(url: &str) -> Result<agent_tool::Output, FetchError> {
+fn fetch_url(url: &str) -> Result<agent_tool::Output, HttpError> {
     fetch(Fetch {
         url: url.to_owned(),
         method: ReadMethod::Get,
@@ -19,9 +19,9 @@ fn fetch_url(url: &str) -> Result<agent_tool::Output, FetchError> {
 fn request_is_checked_before_it_is_sent() {
     assert_eq!(
         fetch_url("ftp://example.com/"),
-        Err(FetchError::Scheme("ftp".to_owned()))
+        Err(HttpError::Scheme("ftp".to_owned()))
     );
-    assert_eq!(fetch_url("https://example.com/"), Err(FetchError::NoHost));
+    assert_eq!(fetch_url("https://example.com/"), Err(HttpError::NoHost));
     let call = Call {
         id: "c".to_owned(),
         name: "http_post".to_owned(),
@@ -36,6 +36,6 @@ fn request_is_checked_before_it_is_sent() {
     };
     assert_eq!(
         http_post(post, &call),
-        Err(FetchError::HeaderField("bad name".to_owned()))
+        Err(HttpError::HeaderField("bad name".to_owned()))
     );
 }

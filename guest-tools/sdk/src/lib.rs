@@ -63,6 +63,8 @@ pub mod artifacts;
 pub mod context;
 pub mod control;
 pub mod hook;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod progress;
 pub mod state;
 pub mod workspace;

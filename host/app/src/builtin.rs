@@ -10,8 +10,8 @@ pub struct Builtin {
     pub bytes: &'static [u8],
 }
 
-/// The built-in components, in the order in which the model gets their tools.
-pub const BUILTINS: [Builtin; 3] = [
+/// The built-in components. All but `code` are the tools of a configuration that names none.
+pub const BUILTINS: [Builtin; 4] = [
     Builtin {
         name: "files",
         bytes: include_bytes!("../builtins/files.wasm"),
@@ -23,6 +23,10 @@ pub const BUILTINS: [Builtin; 3] = [
     Builtin {
         name: "image",
         bytes: include_bytes!("../builtins/image.wasm"),
+    },
+    Builtin {
+        name: "code",
+        bytes: include_bytes!("../builtins/code.wasm"),
     },
 ];
 

@@ -2,25 +2,25 @@ use agent_tool::{Output, Part};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::{Answer, Arrived, MAX_ERROR_BODY_BYTES, output};
-use crate::address::Address;
-use crate::request::Method;
+use agent_tool::http::{Address, Followed, Method, Response};
+
+use super::{MAX_ERROR_BODY_BYTES, output};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
-fn arrived(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Arrived {
+fn arrived(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Followed {
     let headers = headers
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
-    let answer = Answer {
+    let response = Response {
         status,
         headers,
         body: body.to_vec(),
         whole: true,
     };
-    Arrived {
-        answer,
+    Followed {
+        response,
         method: Method::Get,
         address: Address::parse("https://a.example/d/x.bin").expect("an address"),
         hops: 0,
@@ -119,7 +119,7 @@ fn empty_responses_are_reported() {
         output(arrived(204, &[], b"")),
         Output::text("[status 204, no content]")
     );
-    let head = Arrived {
+    let head = Followed {
         method: Method::Head,
         ..arrived(200, &[("a", "1"), ("a", "2")], b"")
     };
@@ -149,8 +149,8 @@ fn compressed_content_is_an_opaque_file() {
 fn cut_is_reported_and_never_splits_a_character() {
     let cut = |content_type: &str, body: &[u8], hops| {
         let mut arrived = arrived(200, &[("content-type", content_type)], body);
-        arrived.answer.whole = false;
-        output(Arrived { hops, ..arrived })
+        arrived.response.whole = false;
+        output(Followed { hops, ..arrived })
     };
     let cases = [
         (

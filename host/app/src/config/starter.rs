@@ -36,6 +36,7 @@ pub const STARTER: &str = "\
 # arguments = { \"/path\" = \"docs/**\" }
 
 # Without any, the tools that come with the program: builtin:files, builtin:fetch, builtin:image.
+# A model that shall run JavaScript gets builtin:code beside them.
 # [[tool]]
 # name = \"weather\"
 # component = \"tools/weather.wasm\"

@@ -4,11 +4,9 @@ use std::fmt;
 
 /// A failed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(
-    not(target_family = "wasm"),
-    expect(dead_code, reason = "most of these come from wasi:http")
-)]
-pub(crate) enum FetchError {
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are what the sentences name")]
+pub enum HttpError {
     /// The address is invalid.
     Address { url: String, why: String },
     /// The scheme is neither http nor https.
@@ -44,7 +42,7 @@ pub(crate) enum FetchError {
     NoHost,
 }
 
-impl fmt::Display for FetchError {
+impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address { url, why } => write!(f, "`{url}` is not a web address: {why}"),
@@ -97,3 +95,5 @@ impl fmt::Display for FetchError {
         }
     }
 }
+
+impl std::error::Error for HttpError {}

@@ -3,19 +3,19 @@ use std::cell::RefCell;
 use pretty_assertions::assert_eq;
 
 use super::{Transport, follow};
-use crate::address::Address;
-use crate::answer::{Answer, Arrived};
-use crate::error::FetchError;
-use crate::request::{Fields, Method, Request};
+use crate::http::address::Address;
+use crate::http::error::HttpError;
+use crate::http::request::{Fields, Method, Request};
+use crate::http::response::{Followed, Response};
 
 /// Answers by a table of addresses and keeps what was asked.
 struct Script {
-    answers: Vec<(&'static str, Result<Answer, FetchError>)>,
+    answers: Vec<(&'static str, Result<Response, HttpError>)>,
     asked: RefCell<Vec<String>>,
 }
 
 impl Transport for Script {
-    fn send(&self, request: &Request, _max_bytes: usize) -> Result<Answer, FetchError> {
+    fn send(&self, request: &Request, _max_bytes: usize) -> Result<Response, HttpError> {
         let url = request.address.as_str();
         self.asked
             .borrow_mut()
@@ -29,12 +29,12 @@ impl Transport for Script {
     }
 }
 
-fn answer(status: u16, location: Option<&str>) -> Answer {
+fn answer(status: u16, location: Option<&str>) -> Response {
     let headers = location
         .map(|to| ("location".to_owned(), to.to_owned()))
         .into_iter()
         .collect();
-    Answer {
+    Response {
         status,
         headers,
         body: Vec::new(),
@@ -43,8 +43,8 @@ fn answer(status: u16, location: Option<&str>) -> Answer {
 }
 
 fn run(
-    answers: Vec<(&'static str, Result<Answer, FetchError>)>,
-) -> (Result<Arrived, FetchError>, Vec<String>) {
+    answers: Vec<(&'static str, Result<Response, HttpError>)>,
+) -> (Result<Followed, HttpError>, Vec<String>) {
     let script = Script {
         answers,
         asked: RefCell::default(),
@@ -73,8 +73,8 @@ fn redirects_are_followed_hop_by_hop() {
     let address = Address::parse("https://b.example/3").expect("an address");
     assert_eq!(
         result,
-        Ok(Arrived {
-            answer: answer(200, None),
+        Ok(Followed {
+            response: answer(200, None),
             method: Method::Get,
             address,
             hops: 2
@@ -92,14 +92,14 @@ fn redirects_are_followed_hop_by_hop() {
 
 #[test]
 fn failed_hop_ends_the_redirects() {
-    let denied = FetchError::Denied("b.example".to_owned());
+    let denied = HttpError::Denied("b.example".to_owned());
     let cases = [
         (
             vec![(
                 "https://a.example/1",
                 Ok(answer(301, Some("http://a.example/2"))),
             )],
-            Err(FetchError::Downgrade("http://a.example/2".to_owned())),
+            Err(HttpError::Downgrade("http://a.example/2".to_owned())),
             1,
         ),
         (
@@ -107,7 +107,7 @@ fn failed_hop_ends_the_redirects() {
                 "https://a.example/1",
                 Ok(answer(307, Some("https://a.example/1"))),
             )],
-            Err(FetchError::Redirects {
+            Err(HttpError::Redirects {
                 hops: 5,
                 last: "https://a.example/1".to_owned(),
             }),
@@ -135,6 +135,6 @@ fn failed_hop_ends_the_redirects() {
 fn redirect_without_a_location_is_a_result() {
     for status in [300, 302, 304] {
         let (result, _) = run(vec![("https://a.example/1", Ok(answer(status, None)))]);
-        assert_eq!(result.map(|arrived| arrived.answer.status), Ok(status));
+        assert_eq!(result.map(|followed| followed.response.status), Ok(status));
     }
 }

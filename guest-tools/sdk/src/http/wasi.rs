@@ -7,10 +7,11 @@ use wasip2::http::types::{
 };
 use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 
-use crate::answer::Answer;
-use crate::error::FetchError;
-use crate::follow::Transport;
-use crate::request::{Method, Request};
+use super::Host;
+use super::error::HttpError;
+use super::follow::Transport;
+use super::request::{Method, Request};
+use super::response::Response;
 
 /// The most bytes of one write (`blocking-write-and-flush` in wasi:io).
 const MAX_WRITE_BYTES: usize = 4096;
@@ -18,11 +19,8 @@ const MAX_WRITE_BYTES: usize = 4096;
 /// The size of one read, in bytes.
 const READ_BYTES: u64 = 64 * 1024;
 
-/// The host's HTTP.
-pub(crate) struct WasiHttp;
-
-impl Transport for WasiHttp {
-    fn send(&self, request: &Request, max_bytes: usize) -> Result<Answer, FetchError> {
+impl Transport for Host {
+    fn send(&self, request: &Request, max_bytes: usize) -> Result<Response, HttpError> {
         let host = request.address.authority();
         let outgoing = outgoing(request)?;
         let body = outgoing
@@ -45,19 +43,19 @@ impl Transport for WasiHttp {
     }
 }
 
-fn internal(host: &str, detail: &str) -> FetchError {
-    FetchError::Protocol {
+fn internal(host: &str, detail: &str) -> HttpError {
+    HttpError::Protocol {
         host: host.to_owned(),
         detail: detail.to_owned(),
     }
 }
 
-fn outgoing(request: &Request) -> Result<OutgoingRequest, FetchError> {
+fn outgoing(request: &Request) -> Result<OutgoingRequest, HttpError> {
     let headers = Fields::new();
     for (name, value) in &request.headers {
         headers
             .append(name, value.as_bytes())
-            .map_err(|_| FetchError::HeaderField(name.clone()))?;
+            .map_err(|_| HttpError::HeaderField(name.clone()))?;
     }
     if let Some(body) = &request.body {
         let length = body.len().to_string();
@@ -69,6 +67,10 @@ fn outgoing(request: &Request) -> Result<OutgoingRequest, FetchError> {
         Method::Get => WasiMethod::Get,
         Method::Head => WasiMethod::Head,
         Method::Post => WasiMethod::Post,
+        Method::Put => WasiMethod::Put,
+        Method::Patch => WasiMethod::Patch,
+        Method::Delete => WasiMethod::Delete,
+        Method::Options => WasiMethod::Options,
     };
     let scheme = if request.address.is_secure() {
         Scheme::Https
@@ -80,7 +82,7 @@ fn outgoing(request: &Request) -> Result<OutgoingRequest, FetchError> {
         .and_then(|()| outgoing.set_scheme(Some(&scheme)))
         .and_then(|()| outgoing.set_authority(Some(request.address.authority())))
         .and_then(|()| outgoing.set_path_with_query(Some(&request.address.path_and_query())))
-        .map_err(|()| FetchError::Address {
+        .map_err(|()| HttpError::Address {
             url: request.address.as_str().to_owned(),
             why: "the host does not take it".to_owned(),
         })?;
@@ -111,7 +113,7 @@ fn stream_code(error: &StreamError) -> Option<ErrorCode> {
     }
 }
 
-fn read(response: &IncomingResponse, host: &str, max_bytes: usize) -> Result<Answer, FetchError> {
+fn read(response: &IncomingResponse, host: &str, max_bytes: usize) -> Result<Response, HttpError> {
     let status = response.status();
     let headers = response
         .headers()
@@ -128,7 +130,7 @@ fn read(response: &IncomingResponse, host: &str, max_bytes: usize) -> Result<Ans
         .consume()
         .map_err(|()| internal(host, "the answer has no body to read"))?;
     let (body, whole) = read_body(&body, host, max_bytes)?;
-    Ok(Answer {
+    Ok(Response {
         status,
         headers,
         body,
@@ -140,7 +142,7 @@ fn read_body(
     body: &IncomingBody,
     host: &str,
     max_bytes: usize,
-) -> Result<(Vec<u8>, bool), FetchError> {
+) -> Result<(Vec<u8>, bool), HttpError> {
     let stream: InputStream = body
         .stream()
         .map_err(|()| internal(host, "the answer has no body to read"))?;
@@ -151,7 +153,7 @@ fn read_body(
             Err(StreamError::Closed) => return Ok((bytes, true)),
             Err(StreamError::LastOperationFailed(error)) => {
                 return Err(http_error_code(&error).map_or_else(
-                    || FetchError::BrokenOff(host.to_owned()),
+                    || HttpError::BrokenOff(host.to_owned()),
                     |code| explain(&code, host),
                 ));
             }
@@ -164,37 +166,37 @@ fn read_body(
 }
 
 /// Maps the host's error code to an error that a model can act on.
-fn explain(code: &ErrorCode, host: &str) -> FetchError {
+fn explain(code: &ErrorCode, host: &str) -> HttpError {
     let host = host.to_owned();
     match code {
-        ErrorCode::HttpRequestDenied => FetchError::Denied(host),
-        ErrorCode::DestinationIpProhibited => FetchError::Prohibited(host),
-        ErrorCode::DnsError(_) | ErrorCode::DestinationNotFound => FetchError::Name(host),
+        ErrorCode::HttpRequestDenied => HttpError::Denied(host),
+        ErrorCode::DestinationIpProhibited => HttpError::Prohibited(host),
+        ErrorCode::DnsError(_) | ErrorCode::DestinationNotFound => HttpError::Name(host),
         ErrorCode::DestinationUnavailable
         | ErrorCode::DestinationIpUnroutable
         | ErrorCode::ConnectionRefused
-        | ErrorCode::ConnectionLimitReached => FetchError::Unreachable(host),
+        | ErrorCode::ConnectionLimitReached => HttpError::Unreachable(host),
         ErrorCode::DnsTimeout
         | ErrorCode::ConnectionTimeout
         | ErrorCode::ConnectionReadTimeout
         | ErrorCode::ConnectionWriteTimeout
-        | ErrorCode::HttpResponseTimeout => FetchError::TimedOut(host),
+        | ErrorCode::HttpResponseTimeout => HttpError::TimedOut(host),
         ErrorCode::TlsProtocolError
         | ErrorCode::TlsCertificateError
-        | ErrorCode::TlsAlertReceived(_) => FetchError::Tls(host),
-        ErrorCode::HttpRequestBodySize(_) => FetchError::RequestTooLarge,
+        | ErrorCode::TlsAlertReceived(_) => HttpError::Tls(host),
+        ErrorCode::HttpRequestBodySize(_) => HttpError::RequestTooLarge,
         ErrorCode::HttpResponseBodySize(_)
         | ErrorCode::HttpResponseHeaderSectionSize(_)
-        | ErrorCode::HttpResponseHeaderSize(_) => FetchError::TooLarge(host),
+        | ErrorCode::HttpResponseHeaderSize(_) => HttpError::TooLarge(host),
         ErrorCode::ConnectionTerminated | ErrorCode::HttpResponseIncomplete => {
-            FetchError::BrokenOff(host)
+            HttpError::BrokenOff(host)
         }
-        ErrorCode::InternalError(Some(detail)) => FetchError::Protocol {
+        ErrorCode::InternalError(Some(detail)) => HttpError::Protocol {
             host,
             detail: detail.clone(),
         },
         // The remaining codes of the contract are protocol errors, and their names say which.
-        other => FetchError::Protocol {
+        other => HttpError::Protocol {
             host,
             detail: format!("{other:?}")
                 .trim_start_matches("ErrorCode::")

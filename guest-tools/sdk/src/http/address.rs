@@ -4,11 +4,11 @@
 use fluent_uri::pct_enc::EStr;
 use fluent_uri::{Uri, UriRef};
 
-use crate::error::FetchError;
+use super::error::HttpError;
 
 /// A validated address: `http` or `https`, an ASCII host, no user information, no fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Address(Uri<String>);
+pub struct Address(Uri<String>);
 
 /// The origin of an address: header fields meant for one origin are not sent to another.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,8 +19,12 @@ struct Origin<'a> {
 }
 
 impl Address {
-    pub(crate) fn parse(url: &str) -> Result<Self, FetchError> {
-        let invalid = |why: &str| FetchError::Address {
+    /// Parses an address as models and users write it.
+    ///
+    /// # Errors
+    /// [`HttpError::Address`] or [`HttpError::Scheme`].
+    pub fn parse(url: &str) -> Result<Self, HttpError> {
+        let invalid = |why: &str| HttpError::Address {
             url: url.to_owned(),
             why: why.to_owned(),
         };
@@ -30,8 +34,8 @@ impl Address {
     }
 
     /// The address that a redirect from here leads to.
-    pub(crate) fn redirected(&self, location: &str) -> Result<Self, FetchError> {
-        let invalid = || FetchError::Address {
+    pub(super) fn redirected(&self, location: &str) -> Result<Self, HttpError> {
+        let invalid = || HttpError::Address {
             url: location.to_owned(),
             why: "the redirect that named it leads nowhere".to_owned(),
         };
@@ -40,14 +44,14 @@ impl Address {
         Self::check(resolved.strip_fragment().to_owned(), location)
     }
 
-    fn check(uri: Uri<String>, url: &str) -> Result<Self, FetchError> {
-        let invalid = |why: &str| FetchError::Address {
+    fn check(uri: Uri<String>, url: &str) -> Result<Self, HttpError> {
+        let invalid = |why: &str| HttpError::Address {
             url: url.to_owned(),
             why: why.to_owned(),
         };
         let scheme = uri.scheme().as_str().to_ascii_lowercase();
         if scheme != "http" && scheme != "https" {
-            return Err(FetchError::Scheme(scheme));
+            return Err(HttpError::Scheme(scheme));
         }
         let authority = uri.authority().ok_or_else(|| invalid("it names no host"))?;
         if authority.host().is_empty() {
@@ -64,16 +68,21 @@ impl Address {
         Ok(Self(uri))
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    /// The address as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    pub(crate) fn is_secure(&self) -> bool {
+    /// True if the scheme is https.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
         self.0.scheme().as_str().eq_ignore_ascii_case("https")
     }
 
     /// The host and the port, where one is given.
-    pub(crate) fn authority(&self) -> &str {
+    #[must_use]
+    pub fn authority(&self) -> &str {
         self.0
             .authority()
             .map_or("", |authority| authority.as_str())
@@ -81,7 +90,7 @@ impl Address {
 
     /// The path and the query, as in the request line.
     #[cfg(any(target_family = "wasm", test))]
-    pub(crate) fn path_and_query(&self) -> String {
+    pub(super) fn path_and_query(&self) -> String {
         let path = self.0.path().as_str();
         let path = if path.is_empty() { "/" } else { path };
         match self.0.query() {
@@ -91,7 +100,8 @@ impl Address {
     }
 
     /// The last name in the path: the name of a downloaded file.
-    pub(crate) fn file_name(&self) -> Option<&str> {
+    #[must_use]
+    pub fn file_name(&self) -> Option<&str> {
         self.0
             .path()
             .as_str()
@@ -100,7 +110,7 @@ impl Address {
             .filter(|name| !name.is_empty())
     }
 
-    pub(crate) fn same_origin(&self, other: &Self) -> bool {
+    pub(super) fn same_origin(&self, other: &Self) -> bool {
         self.origin() == other.origin()
     }
 

@@ -1,10 +1,10 @@
 use pretty_assertions::assert_eq;
 
 use super::Address;
-use crate::error::FetchError;
+use crate::http::error::HttpError;
 
-fn bad(url: &str, why: &str) -> FetchError {
-    FetchError::Address {
+fn bad(url: &str, why: &str) -> HttpError {
+    HttpError::Address {
         url: url.to_owned(),
         why: why.to_owned(),
     }
@@ -28,7 +28,7 @@ fn addresses_are_checked_and_cleaned() {
         ("", Err(bad("", absolute))),
         (
             "file:///etc/passwd",
-            Err(FetchError::Scheme("file".to_owned())),
+            Err(HttpError::Scheme("file".to_owned())),
         ),
         (
             "https:///path",
@@ -68,7 +68,7 @@ fn redirects_resolve_against_their_source() {
         ("../x?y#z", Ok("https://example.com/x?y")),
         ("//other.example/x", Ok("https://other.example/x")),
         ("http://other.example/x y", Ok("http://other.example/x%20y")),
-        ("gopher://x/", Err(FetchError::Scheme("gopher".to_owned()))),
+        ("gopher://x/", Err(HttpError::Scheme("gopher".to_owned()))),
         (
             "http://[",
             Err(bad("http://[", "the redirect that named it leads nowhere")),
