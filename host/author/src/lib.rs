@@ -19,6 +19,7 @@ mod wit;
 mod wit_usage;
 
 pub use build::{BuildOptions, Built, Candidate, compile};
+pub use componentize::component_of_module;
 pub use describe::{Description, Producers};
 pub use error::AuthorError;
 pub use language::set_up;

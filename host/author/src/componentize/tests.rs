@@ -1,8 +1,9 @@
-use super::componentize;
+use super::{component_of_module, componentize};
 use crate::error::AuthorError;
 use pretty_assertions::assert_eq;
 use wasm_metadata::Producers;
-use wit_component::{DecodedWasm, decode};
+use wit_component::{DecodedWasm, StringEncoding, decode, embed_component_metadata};
+use wit_parser::{Resolve, SourceMap};
 
 /// A core module with the contract's exports, and additional imports and functions.
 fn module(imports: &str, more: &str) -> Vec<u8> {
@@ -110,4 +111,32 @@ fn invalid_module_is_refused_with_the_reason() {
             )))
         );
     }
+}
+
+/// Bindings bring the types of their world along; without them, those of the contract hold.
+#[test]
+fn module_of_any_compiler_keeps_the_world_of_its_bindings() {
+    let mut sources = SourceMap::default();
+    sources.push_str("a.wit", "package a:b; world w { export f: func() -> u32; }");
+    let mut resolve = Resolve::default();
+    let package = resolve.push_group(sources.parse().unwrap()).unwrap();
+    let world = resolve.select_world(&[package], None).unwrap();
+    let mut own =
+        wat::parse_str(r#"(module (func (export "f") (result i32) (i32.const 7)))"#).unwrap();
+    let without = own.clone();
+    embed_component_metadata(&mut own, &resolve, world, StringEncoding::UTF8).unwrap();
+    let exports = |component: &[u8]| -> Vec<String> {
+        let DecodedWasm::Component(resolve, world) = decode(component).unwrap() else {
+            panic!("it is a WIT package");
+        };
+        let exports = resolve.worlds[world].exports.keys();
+        exports.map(|key| resolve.name_world_key(key)).collect()
+    };
+    assert_eq!(exports(&component_of_module(own.clone()).unwrap()), ["f"]);
+    let contract = component_of_module(module("", "")).unwrap();
+    assert_eq!(exports(&contract), ["agent:tool/tool@0.1.0"]);
+    let refused = |module| component_of_module(module).unwrap_err().to_string();
+    assert!(refused(without).starts_with("the compiled module is not a tool: "));
+    own.truncate(own.len() - 1);
+    assert!(!refused(own).is_empty());
 }

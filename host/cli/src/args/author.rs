@@ -39,6 +39,13 @@ pub(crate) struct BuildArgs {
     /// The wasi-sdk whose clang compiles C [default: zig compiles it].
     #[arg(long, value_name = "DIR", env = "WASI_SDK_PATH")]
     pub(crate) wasi_sdk: Option<PathBuf>,
+    /// Make a component of the core module that the compiler of another language made, instead of
+    /// a project.
+    #[arg(long, value_name = "FILE", requires = "out", conflicts_with_all = ["dir", "json"])]
+    pub(crate) module: Option<PathBuf>,
+    /// With `--module`: where the component goes.
+    #[arg(long, value_name = "FILE", requires = "module")]
+    pub(crate) out: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

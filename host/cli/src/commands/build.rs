@@ -1,6 +1,6 @@
 //! `agent-host build`: builds a tool's project into its component.
 
-use super::{configure, permissions::permissions};
+use super::{configure, explain::shell_quoted, permissions::permissions};
 use crate::{
     args::{BuildArgs, ConfigArgs},
     exit::{Exit, Failure},
@@ -10,11 +10,34 @@ use agent_host_app::Overrides;
 use agent_host_author::{self as author, BuildOptions, Built, Project};
 use agent_host_types::tool::ToolDefinition;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 pub(super) async fn build(args: BuildArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    if let (Some(module), Some(out)) = (&args.module, &args.out) {
+        return of_module(module, out, terminal);
+    }
     let built = build_project(&args.dir, args.strip_names, args.wasi_sdk, terminal).await?;
     terminal.println_as(args.json, || as_json(&built), || as_text(&built));
+    Ok(Exit::Done)
+}
+
+/// Makes the component `out` of a core module.
+fn of_module(module: &Path, out: &Path, terminal: &Terminal) -> Result<Exit, Failure> {
+    let shown = path_text(module);
+    let bytes = fs::read(module)
+        .map_err(|error| Failure::usage(format!("cannot read the module {shown}: {error}")))?;
+    let component = author::component_of_module(bytes)?;
+    let shown = path_text(out);
+    fs::write(out, component)
+        .map_err(|error| Failure::failed(format!("cannot write {shown}: {error}")))?;
+    terminal.println(&shown);
+    terminal.note(&format!(
+        "{DIM}`agent-host inspect {}` shows its tools and what it may ask for.{DIM:#}",
+        escape_line(&shell_quoted(&out.to_string_lossy()))
+    ));
     Ok(Exit::Done)
 }
 
