@@ -1,9 +1,11 @@
 /*
  * Memory, and the end of a call that cannot continue. Nothing is freed: an instance runs one call.
  */
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent_tool.h"
 
@@ -26,3 +28,14 @@ void at_panic(const char *format, ...) {
     va_end(arguments);
     abort();
 }
+
+#ifdef __wasm__
+/*
+ * What `assert` calls, in place of the C library's: the host knows the message of at_panic, and
+ * gives it to the model.
+ */
+_Noreturn void __assert_fail(const char *expression, const char *file, int line, const char *function) {
+    const char *slash = strrchr(file, '/');
+    at_panic("assertion failed: %s (%s:%d, %s)", expression, slash == NULL ? file : slash + 1, line, function);
+}
+#endif
