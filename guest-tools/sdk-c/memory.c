@@ -29,13 +29,7 @@ void at_panic(const char *format, ...) {
     abort();
 }
 
-#ifdef __wasm__
-/*
- * What `assert` calls, in place of the C library's: the host knows the message of at_panic, and
- * gives it to the model.
- */
-_Noreturn void __assert_fail(const char *expression, const char *file, int line, const char *function) {
+void at_assert_failed(const char *expression, const char *file, int line, const char *function) {
     const char *slash = strrchr(file, '/');
     at_panic("assertion failed: %s (%s:%d, %s)", expression, slash == NULL ? file : slash + 1, line, function);
 }
-#endif

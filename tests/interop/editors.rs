@@ -83,7 +83,7 @@ fn clang_knows_the_sdk() {
             let flags = fs::read_to_string(project.dir.join("compile_flags.txt")).unwrap();
             let mut command = Command::new(project.dir.join(".venv/bin/python3"));
             command
-                .args(["-m", "ziglang", "cc", "-fsyntax-only", "-Werror"])
+                .args(["-m", "ziglang", "cc", "-c", "-Werror"])
                 .args(flags.lines())
                 .args(["tool.c", "png.c"]);
             command

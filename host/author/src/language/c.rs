@@ -20,10 +20,12 @@ pub(super) const SET_UP: &str = "python3 -m venv .venv && .venv/bin/pip install 
 
 /// The flags of both compilers: a small reactor module, with warnings. The stack has 1 MiB as in
 /// Rust; zig's default of 16 MiB would count against the memory of each instance.
-const FLAGS: [&str; 7] = [
+const FLAGS: [&str; 8] = [
     "-mexec-model=reactor",
     "-std=c11",
     "-Os",
+    // zig defines it with optimization, and the author would not know that no `assert` runs.
+    "-UNDEBUG",
     // Keeps function names. The build strips the rest.
     "-g",
     "-Wall",

@@ -145,34 +145,10 @@ impl SessionCases {
                 input: Some(input),
                 ..
             } => self.begin(call_id, tool, input),
-            Event::HookDecided {
-                call_id: Some(call),
-                verdict,
-            } if verdict.verdict != VerdictKind::Pass => {
-                self.change(&call, |call| call.is_hooked = true);
-            }
             Event::CallsDispatched { calls, .. } => {
                 for call in calls {
                     self.change(&call.call_id, |call| call.is_external = true);
                 }
-            }
-            Event::QuestionAsked {
-                call_id,
-                question,
-                audit,
-                ..
-            } => self.change(&call_id, |call| {
-                call.questions.push(question);
-                call.used(&audit);
-            }),
-            Event::AnswerReceived {
-                call_id, answer, ..
-            } => self.change(&call_id, |call| call.answers.push(answer)),
-            Event::StateMerged { call_id, delta } => {
-                self.change(&call_id, |call| call.merges.push(delta));
-            }
-            Event::RunHalted { call_id, message } => {
-                self.change(&call_id, |call| call.halt = Some(message));
             }
             Event::CallSettled {
                 call_id,
@@ -205,6 +181,37 @@ impl SessionCases {
                     rule,
                 };
                 self.settle(call_id, tool, settled, &audit);
+            }
+            other => self.add_detail(other),
+        }
+    }
+
+    /// Adds what happened to a call between its beginning and its end.
+    fn add_detail(&mut self, event: Event) {
+        match event {
+            Event::HookDecided {
+                call_id: Some(call),
+                verdict,
+            } if verdict.verdict != VerdictKind::Pass => {
+                self.change(&call, |call| call.is_hooked = true);
+            }
+            Event::QuestionAsked {
+                call_id,
+                question,
+                audit,
+                ..
+            } => self.change(&call_id, |call| {
+                call.questions.push(question);
+                call.used(&audit);
+            }),
+            Event::AnswerReceived {
+                call_id, answer, ..
+            } => self.change(&call_id, |call| call.answers.push(answer)),
+            Event::StateMerged { call_id, delta } => {
+                self.change(&call_id, |call| call.merges.push(delta));
+            }
+            Event::RunHalted { call_id, message } => {
+                self.change(&call_id, |call| call.halt = Some(message));
             }
             _ => {}
         }

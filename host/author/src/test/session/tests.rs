@@ -1,14 +1,14 @@
-//! Calls of a session that become cases, and those that do not, with the reason.
+//! Calls of a session that become cases, and their file.
 
-use super::{SessionCases, SkippedCall, WrittenCases};
+mod skipped;
+
+use super::{SessionCases, WrittenCases};
 use crate::test::{TestedComponent, file};
 use agent_host_app::Environment;
 use agent_host_types::{
     accounting::{Accounting, AuditEntry, AuditVerdict},
-    custom_context::CustomContext,
     event::Event,
     failure::{ToolErrorCode, ToolFailure},
-    hook::{HookPoint, HookVerdict, VerdictKind},
     id::{CallId, Digest},
     output::{BlobRef, ContentPart, FileData, FilePart, ToolResultOutput},
     question::{Answer, AnsweredBy, Question},
@@ -70,6 +70,24 @@ fn text(text: &str) -> ToolResultOutput {
     ToolResultOutput::Text(text.to_owned())
 }
 
+/// A question of a call.
+fn asked(call: &str, prompt: &str) -> Event {
+    Event::QuestionAsked {
+        request: "r".to_owned(),
+        turn: 1,
+        call_id: id(call),
+        tool: "say".to_owned(),
+        question: Question {
+            prompt: prompt.to_owned(),
+            free_text: true,
+            ..Question::default()
+        },
+        answered_by: AnsweredBy::Rerun,
+        accounting: Accounting::default(),
+        audit: Vec::new(),
+    }
+}
+
 /// A call of the tool `say` that only computes.
 fn call(call: &str, input: Value, output: ToolResultOutput) -> [Event; 2] {
     [
@@ -124,8 +142,8 @@ fn assert_is_readable(written: &WrittenCases) {
     assert_eq!(read.len(), written.cases);
 }
 
-#[test]
-fn case_has_input_and_result_of_every_kind() {
+/// A result of several parts, and its expectation.
+fn parts() -> (ToolResultOutput, String) {
     let file = |data| {
         ContentPart::File(FilePart {
             media_type: "image/png".to_owned(),
@@ -138,17 +156,23 @@ fn case_has_input_and_result_of_every_kind() {
         size: 3,
     };
     let sha256 = hex::encode(Digest::of(b"dot").into_bytes());
-    let parts = ToolResultOutput::Content(vec![
+    let output = ToolResultOutput::Content(vec![
         ContentPart::Text {
             text: "before".to_owned(),
         },
         file(FileData::Blob(blob)),
         file(FileData::Url("https://example.com/a.png".to_owned())),
     ]);
-    let content = format!(
+    let expected = format!(
         "content = [{{ text = \"before\" }}, {{ media-type = \"image/png\", sha256 = \"{sha256}\", size = 3 }}, \
          {{ media-type = \"image/png\", url = \"https://example.com/a.png\" }}]"
     );
+    (output, expected)
+}
+
+/// Inputs and results of every kind, each with the lines of its case.
+fn kinds() -> Vec<(Value, ToolResultOutput, Vec<String>)> {
+    let (parts, content) = parts();
     let crash = ToolFailure::new(ToolErrorCode::Trap, "The tool crashed: (no)");
     let table = [
         (json!({}), text("one"), ["input = {}", "text = \"one\""]),
@@ -181,7 +205,11 @@ fn case_has_input_and_result_of_every_kind() {
             ToolResultOutput::error_json(json!({"code": 7})),
             ["input = { a = 2 }", "error-json = { code = 7 }"],
         ),
-        (json!({"a": 3}), parts, ["input = { a = 3 }", &content]),
+        (
+            json!({"a": 3}),
+            parts,
+            ["input = { a = 3 }", content.as_str()],
+        ),
         (
             json!({"a": 4}),
             ToolResultOutput::ExecutionDenied(Some("not now".to_owned())),
@@ -198,14 +226,25 @@ fn case_has_input_and_result_of_every_kind() {
             ["input = { a = 6 }", "code = \"trap\""],
         ),
     ];
-    let events = table.iter().enumerate().flat_map(|(index, row)| {
+    let rows = table.into_iter();
+    let rows = rows.map(|(input, output, lines)| {
+        let lines = lines.iter().flat_map(|line| line.lines());
+        (input, output, lines.map(str::to_owned).collect())
+    });
+    rows.collect()
+}
+
+#[test]
+fn case_has_input_and_result_of_every_kind() {
+    let kinds = kinds();
+    let events = kinds.iter().enumerate().flat_map(|(index, row)| {
         let (input, output, _) = row;
         call(&format!("c{index}"), input.clone(), output.clone())
     });
     let written = cases(events);
     assert_eq!((written.cases, &written.skipped[..]), (9, &[][..]));
-    let expected = table.iter().flat_map(|(_, _, lines)| *lines);
-    let mut expected: Vec<&str> = expected.flat_map(str::lines).collect();
+    let expected = kinds.iter().flat_map(|(_, _, lines)| lines);
+    let mut expected: Vec<&str> = expected.map(String::as_str).collect();
     expected.push(r"matches = '^The tool crashed: \(no\)$'");
     assert_eq!(lines(&written), expected);
     assert_is_readable(&written);
@@ -213,20 +252,6 @@ fn case_has_input_and_result_of_every_kind() {
 
 #[test]
 fn case_has_state_changes_and_answers_of_the_call() {
-    let asked = |question: &str| Event::QuestionAsked {
-        request: "r".to_owned(),
-        turn: 1,
-        call_id: id("two"),
-        tool: "say".to_owned(),
-        question: Question {
-            prompt: question.to_owned(),
-            free_text: true,
-            ..Question::default()
-        },
-        answered_by: AnsweredBy::Rerun,
-        accounting: Accounting::default(),
-        audit: Vec::new(),
-    };
     let answered = |answer| Event::AnswerReceived {
         request: "r".to_owned(),
         call_id: id("two"),
@@ -244,18 +269,18 @@ fn case_has_state_changes_and_answers_of_the_call() {
         merged("one", json!({"notes": {"a": 1}})),
         merged("one", json!({"notes": {"b": 2}})),
         intended("two", "say", json!({})),
-        asked("Who?"),
+        asked("two", "Who?"),
         answered(Answer::Text {
             text: "Ann".to_owned(),
         }),
         intended("two", "say", json!({})),
-        asked("Which?"),
+        asked("two", "Which?"),
         answered(Answer::Choices {
             indexes: vec![0, 2],
         }),
-        asked("More?"),
+        asked("two", "More?"),
         answered(Answer::Fields { fields }),
-        asked("Sure?"),
+        asked("two", "Sure?"),
         answered(Answer::Cancelled),
         settled("two", "say", text("two"), &[]),
         Event::RunHalted {
@@ -278,141 +303,6 @@ fn case_has_state_changes_and_answers_of_the_call() {
         ]
     );
     assert_is_readable(&written);
-}
-
-/// A kind of call that depends on more than its input, with the reason.
-type Row = (&'static str, Vec<Event>);
-
-fn skipped_calls() -> Vec<Row> {
-    let output = |output: ToolResultOutput| call("c", json!({}), output).to_vec();
-    let failed = |code| output(ToolFailure::new(code, "It ended.").into());
-    let with = |event: Event| {
-        vec![
-            intended("c", "say", json!({})),
-            event,
-            settled("c", "say", text("a"), &[]),
-        ]
-    };
-    let changed = |change: fn(&mut Event)| {
-        let mut events = output(text("a"));
-        change(&mut events[1]);
-        events
-    };
-    let hooked = Event::HookDecided {
-        call_id: Some(id("c")),
-        verdict: HookVerdict {
-            hook: "guard".to_owned(),
-            point: HookPoint::AfterTool,
-            verdict: VerdictKind::Modify,
-            reason: None,
-        },
-    };
-    let question = Event::QuestionAsked {
-        request: "r".to_owned(),
-        turn: 1,
-        call_id: id("c"),
-        tool: "say".to_owned(),
-        question: Question::default(),
-        answered_by: AnsweredBy::Rerun,
-        accounting: Accounting::default(),
-        audit: Vec::new(),
-    };
-    let context = CustomContext::try_from(object(json!({"user": "ann"}))).unwrap();
-    let mut in_context = vec![Event::ContextSet { context }];
-    in_context.extend(output(text("a")));
-    let state = Event::StateMerged {
-        call_id: id("other"),
-        delta: object(json!({ "long": "x".repeat(20_000) })),
-    };
-    let mut with_state = vec![state];
-    with_state.extend(output(text("a")));
-    vec![
-        ("it has no result", vec![intended("c", "say", json!({}))]),
-        ("it did not run", vec![settled("c", "say", text("a"), &[])]),
-        (
-            "it was denied by rule.1",
-            changed(|event| {
-                if let Event::CallSettled { rule, .. } = event {
-                    *rule = Some("rule.1".to_owned());
-                }
-            }),
-        ),
-        (
-            "its result is too long; write a case with `golden`, and run `--update`",
-            changed(|event| {
-                if let Event::CallSettled { whole, .. } = event {
-                    *whole = Some(BlobRef {
-                        digest: Digest::of(b""),
-                        size: 1,
-                    });
-                }
-            }),
-        ),
-        (
-            "it used more than its input: `GET https://example.com/`; write a case with grants, files or a recording",
-            vec![
-                intended("c", "say", json!({})),
-                settled(
-                    "c",
-                    "say",
-                    text("a"),
-                    &["GET https://example.com/", "read /a"],
-                ),
-            ],
-        ),
-        ("a hook decided about its result", with(hooked)),
-        ("a question of it has no answer", with(question)),
-        (
-            "the session has a context, which is not copied and which the tools may read",
-            in_context,
-        ),
-        (
-            "the state of the session was larger than 16384 bytes",
-            with_state,
-        ),
-        (
-            "whether it took effect is not known",
-            failed(ToolErrorCode::InterruptedUnknown),
-        ),
-        (
-            "it ended with `timeout`, which depends on more than its input",
-            failed(ToolErrorCode::Timeout),
-        ),
-        (
-            "it has a secret, which the journal redacted",
-            output(text("key: [secret:github]")),
-        ),
-        (
-            "it names a directory of this machine",
-            output(text("in /home/ann/weather/a.txt")),
-        ),
-        (
-            "it names a directory of this machine",
-            call("c", json!({ "/home/ann/a": [{}] }), text("a")).to_vec(),
-        ),
-        (
-            "its case would be larger than 131072 bytes",
-            call("c", json!({ "text": "x".repeat(140_000) }), text("a")).to_vec(),
-        ),
-    ]
-}
-
-#[test]
-fn call_that_depends_on_more_than_its_input_is_skipped() {
-    for (reason, events) in skipped_calls() {
-        assert_eq!(
-            cases(events),
-            WrittenCases {
-                text: String::new(),
-                cases: 0,
-                skipped: vec![SkippedCall {
-                    call: id("c"),
-                    tool: "say".to_owned(),
-                    reason: reason.to_owned(),
-                }],
-            }
-        );
-    }
 }
 
 #[test]

@@ -65,7 +65,10 @@ pub(super) async fn write(
     terminal.println_as(
         args.json,
         || json!({ "file": path, "cases": written.cases, "skipped": written.skipped }),
-        || format!("{}: {} cases", path_text(&path), written.cases),
+        || match written.cases {
+            1 => format!("{}: 1 case", path_text(&path)),
+            many => format!("{}: {many} cases", path_text(&path)),
+        },
     );
     let dir = shell_quoted(&args.dir.to_string_lossy());
     terminal.note(&format!(
