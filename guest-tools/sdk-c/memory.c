@@ -1,9 +1,11 @@
 /*
  * Memory, and the end of a call that cannot continue. Nothing is freed: an instance runs one call.
  */
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent_tool.h"
 
@@ -25,4 +27,9 @@ void at_panic(const char *format, ...) {
     fputc('\n', stderr);
     va_end(arguments);
     abort();
+}
+
+void at_assert_failed(const char *expression, const char *file, int line, const char *function) {
+    const char *slash = strrchr(file, '/');
+    at_panic("assertion failed: %s (%s:%d, %s)", expression, slash == NULL ? file : slash + 1, line, function);
 }

@@ -11,7 +11,9 @@
 
 mod acp;
 mod conformance;
+mod crashes;
 mod deploy;
+mod editors;
 mod examples;
 mod hosts;
 mod json_schema;

@@ -21,12 +21,13 @@ const LISTS: [&str; 12] = [
 ];
 
 /// The lists of packages of npm.
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 8] = [
     "wires/aimock/package.json",
     "mcp_conformance/package.json",
     "mcp_servers/package.json",
     "page/package.json",
     "acp/package.json",
+    "editors/package.json",
     "openai_sdk/package.json",
     "registry/package.json",
 ];

@@ -1,21 +1,15 @@
 //! Tests that a build refuses a tool that uses a host function which its project does not declare.
-//! Unrefused, a call of it would trap.
+//! Unrefused, a call of it would trap. Rust, C and Go declare nothing: a component imports what its
+//! tools call.
 
-use agent_host_test_support::{
-    TestEnv,
-    installed::{compiler_from_npm, compiler_from_pypi},
-};
+use agent_host_test_support::{TestEnv, project::NewProject};
 use pretty_assertions::assert_eq;
-use std::{fs, os::unix::fs::symlink, path::Path};
+use serde_json::Value;
 
 #[test]
 fn python_build_names_the_undeclared_function() {
-    let Some(installed) = compiler_from_pypi("python") else {
-        return;
-    };
     refuses(
         "python",
-        (&installed, ".venv"),
         ("pyproject.toml", "uses = [\"state\"]", "uses = []"),
         "tool.py:13: `state` is used and not declared: add \"state\" to `uses` in [tool.agent-host] of pyproject.toml, and build again",
     );
@@ -23,12 +17,17 @@ fn python_build_names_the_undeclared_function() {
 
 #[test]
 fn typescript_build_names_the_undeclared_function() {
-    let Some(installed) = compiler_from_npm() else {
-        return;
-    };
     refuses(
         "ts",
-        (&installed, "node_modules"),
+        ("package.json", "\"state\"", ""),
+        "the tools use state, which is not declared: add \"state\" to \"uses\" of \"agent-host\" in package.json, and build again\n",
+    );
+}
+
+#[test]
+fn javascript_build_names_the_undeclared_function() {
+    refuses(
+        "js",
         ("package.json", "\"state\"", ""),
         "the tools use state, which is not declared: add \"state\" to \"uses\" of \"agent-host\" in package.json, and build again\n",
     );
@@ -36,12 +35,8 @@ fn typescript_build_names_the_undeclared_function() {
 
 #[test]
 fn typescript_build_names_the_line_of_fetch() {
-    let Some(installed) = compiler_from_npm() else {
-        return;
-    };
     refuses(
         "ts",
-        (&installed, "node_modules"),
         (
             "tool.ts",
             "state.merge({ notes: { [title]: text } });",
@@ -51,24 +46,60 @@ fn typescript_build_names_the_line_of_fetch() {
     );
 }
 
-/// Makes a project of the template, replaces a text in one of its files, and expects the build to
-/// fail with this message.
-fn refuses(
-    language: &str,
-    (installed, link): (&Path, &str),
-    (file, text, by): (&str, &str, &str),
-    message: &str,
-) {
+#[test]
+fn rust_component_imports_what_it_calls() {
+    imports_what_it_calls("rust", ("src/lib.rs", "state::merge(", "let _ = ("));
+}
+
+#[test]
+fn c_component_imports_what_it_calls() {
+    imports_what_it_calls("c", ("tool.c", "at_state_merge(", "(void)("));
+}
+
+#[test]
+fn go_component_imports_what_it_calls() {
+    imports_what_it_calls(
+        "go",
+        (
+            "tool.go",
+            "agenttool.Textf(\"Kept the note on %s.\", in.Title), agenttool.Merge(delta)",
+            "agenttool.Textf(\"%v\", delta), nil",
+        ),
+    );
+}
+
+/// Replaces a text in a file of a new project, and expects the build to fail with this message.
+fn refuses(language: &str, (file, text, by): (&str, &str, &str), message: &str) {
     let env = TestEnv::new();
-    let made = env.run(&["new", "weather", "--lang", language]);
-    assert_eq!(made.code, Some(0), "{}", made.stderr);
-    let project = env.work().join("weather");
-    symlink(installed, project.join(link)).unwrap();
-    let path = project.join(file);
-    let before = fs::read_to_string(&path).unwrap();
-    assert!(before.contains(text), "{before}");
-    fs::write(&path, before.replace(text, by)).unwrap();
-    let built = env.run(&["build", "weather"]);
+    let Some(project) = NewProject::of(&env, language) else {
+        return;
+    };
+    project.replace(file, text, by);
+    let built = project.build(&env);
     assert_eq!((built.code, built.stdout.as_str()), (Some(1), ""));
     assert!(built.stderr.contains(message), "{}", built.stderr);
+}
+
+/// Expects the interface of the state to be imported until its call is replaced in a file, and no
+/// other that is optional.
+fn imports_what_it_calls(language: &str, (file, text, by): (&str, &str, &str)) {
+    let env = TestEnv::new();
+    let Some(project) = NewProject::of(&env, language) else {
+        return;
+    };
+    let imports = || {
+        let built = project.build(&env);
+        assert_eq!(built.code, Some(0), "{}", built.stderr);
+        let Value::Array(imports) = built.json()["imports"].take() else {
+            panic!("{}", built.stdout);
+        };
+        let names = imports.iter().map(|name| name.as_str().unwrap().to_owned());
+        let ours = names.filter(|name| name.starts_with("agent:tool/"));
+        ours.collect::<Vec<String>>()
+    };
+    let types = "agent:tool/types@0.1.0";
+    let state = "agent:tool/state@0.1.0";
+    assert!(imports().contains(&state.to_owned()));
+    project.replace(file, text, by);
+    assert_eq!(imports(), [types]);
 }

@@ -1,10 +1,11 @@
-//! Tests `new` and `build` without a compiler: the messages for a missing, unsuitable or failing
-//! one. `conformance` tests whole builds in every language that this machine has.
+//! Tests `new`, `build` and `wit` without a compiler: the messages for a missing, unsuitable or
+//! failing one. `conformance` tests whole builds in every language that this machine has.
 
 use agent_host_test_guests::{Body, Guest};
 use agent_host_test_support::{
     TestEnv,
     chat::{Answer, ChatServer, ask},
+    repository,
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -20,7 +21,7 @@ const LANGUAGES: [&str; 6] = ["rust", "python", "ts", "js", "c", "go"];
 /// Puts a program, a shell script, into a directory. Another process writes it: a program cannot
 /// start while any process has it open for writing, and a child of another test inherits this
 /// process's open files for a moment.
-fn install(directory: &Path, name: &str, script: &str) {
+pub(crate) fn install(directory: &Path, name: &str, script: &str) {
     let mut shell = Command::new("/bin/sh")
         .args([
             "-c",
@@ -242,4 +243,33 @@ fn skill_of_a_project_is_in_its_component() {
     let ran = ask(&env, &server, &["--tool", path, "greet"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(server.tool_results(), ["Good day."]);
+}
+
+#[test]
+fn contract_is_printed_or_written_once() {
+    let env = TestEnv::new();
+    let printed = env.run(&["wit"]);
+    assert_eq!((printed.code, printed.stderr.as_str()), (Some(0), ""));
+    let beginning = "package agent:tool@0.1.0;\n";
+    assert!(printed.stdout.starts_with(beginning), "{}", printed.stdout);
+    for part in ["interface tool {", "world tool-component {"] {
+        assert!(printed.stdout.contains(part), "{}", printed.stdout);
+    }
+    let written = env.run(&["wit", "--out", "deps/agent-tool"]);
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    for path in written.stdout.lines() {
+        let own = path.strip_prefix("deps/agent-tool/").unwrap();
+        let ours = repository().join("wit").join(own);
+        let text = std::fs::read_to_string(env.work().join(path)).unwrap();
+        assert_eq!(text, std::fs::read_to_string(ours).unwrap());
+    }
+    env.write("deps/agent-tool/tool.wit", "mine");
+    let refused = env.run(&["wit", "--out", "deps/agent-tool"]);
+    assert_eq!(
+        (refused.code, refused.stderr.as_str()),
+        (
+            Some(2),
+            "error: deps/agent-tool/tool.wit is there already, and nothing is written over; remove it, or name another directory\n"
+        )
+    );
 }

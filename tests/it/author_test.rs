@@ -147,3 +147,131 @@ fn project_is_tested_as_built() {
     let ran = env.run(&["test", "shout", "--filter", "says it"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
+
+/// A script of a model with one call for each turn.
+fn script(calls: &[(&str, Value)]) -> String {
+    let turn = |(tool, input): &(&str, Value)| {
+        let input = toml::Value::from(input.to_string());
+        format!("[[turn]]\n[[turn.call]]\ntool = \"{tool}\"\ninput = {input}\n")
+    };
+    let turns: String = calls.iter().map(turn).collect();
+    format!("{turns}[[turn]]\ntext = \"done\"\n")
+}
+
+/// Writes cases of the newest session, and returns the document or the error.
+fn from_session(env: &TestEnv, more: &[&str]) -> Result<Value, (Option<i32>, String)> {
+    let named = ["test", "project", "--component", COMPONENT, "--json"];
+    let ran = env.run(&[&named[..], &["--from-session", "latest"], more].concat());
+    match ran.code {
+        Some(0) => Ok(ran.json()),
+        code => Err((code, ran.stderr)),
+    }
+}
+
+/// Calls of a scripted model become cases that pass; the others are named with the reason.
+#[test]
+fn calls_of_a_session_become_cases_that_pass() {
+    let env = TestEnv::new();
+    let here = env.work().join("a.txt").display().to_string();
+    let calls = [
+        ("give_text", json!({ "text": "one\n'''\"two\"" })),
+        (
+            "give_json",
+            json!({ "value": { "a": null, "n": u64::MAX } }),
+        ),
+        ("give_image", json!({})),
+        ("give_content", json!({})),
+        ("give_error_json", json!({ "value": { "code": 7 } })),
+        ("crash", json!({ "message": "out of (paper)" })),
+        ("deny", json!({ "reason": "not now" })),
+        ("remember", json!({ "key": "a", "value": 1 })),
+        ("remember", json!({ "key": "b", "value": 2 })),
+        ("give_text", json!({ "text": here })),
+        ("artifact", json!({ "action": "list" })),
+        ("read_file", json!({ "path": "calls.toml" })),
+    ];
+    env.write("calls.toml", script(&calls));
+    let ran = env.run(&[
+        "run",
+        "--tool",
+        COMPONENT,
+        "--allow-tool",
+        "remember",
+        "--allow-tool",
+        "artifact",
+        "--model",
+        "script:calls.toml",
+        "go",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+
+    let written = from_session(&env, &[]).unwrap();
+    let file = written["file"].as_str().unwrap();
+    let skipped = written["skipped"].as_array().unwrap();
+    let reasons: Vec<_> = skipped
+        .iter()
+        .map(|call| [&call["tool"], &call["reason"]].map(|text| text.as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        (&written["cases"], reasons),
+        (
+            &json!(8),
+            vec![
+                [
+                    "give_content",
+                    "it used more than its input: `GET https://example.com/page`; write a case with grants, files or a recording"
+                ],
+                ["give_text", "it names a directory of this machine"],
+                [
+                    "artifact",
+                    "it used more than its input: `list-artifacts`; write a case with grants, files or a recording"
+                ],
+            ]
+        )
+    );
+    let text = std::fs::read_to_string(env.work().join(file)).unwrap();
+    for part in [
+        "state = { a = 1 }\n[case.expect]\njson = { a = 1 }\nmerges = [{ b = 2 }]\n",
+        "code = \"trap\"\nmatches = '^The tool crashed: out of \\(paper\\)$'\n",
+    ] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+    let tested = env.run(&["test", "project", "--component", COMPONENT, "--json"]);
+    assert_eq!(tested.code, Some(0), "{tested:?}");
+    assert_eq!(tested.json()["cases"].as_array().unwrap().len(), 8);
+
+    let why = "is there already, and nothing is written over; remove it, or move it";
+    assert_eq!(
+        from_session(&env, &[]),
+        Err((Some(2), format!("error: {file} {why}\n")))
+    );
+    let one = from_session(&env, &["--tool", "deny"]).unwrap();
+    assert_eq!(
+        (&one["cases"], one["file"].as_str().unwrap()),
+        (&json!(1), file.replace(".toml", "-deny.toml").as_str())
+    );
+}
+
+#[test]
+fn session_without_a_possible_case_is_a_usage_error() {
+    let env = TestEnv::new();
+    let calls = [("read_file", json!({ "path": "calls.toml" }))];
+    env.write("calls.toml", script(&calls));
+    let run = ["run", "--model", "script:calls.toml", "go"];
+    assert_eq!(env.run(&run).code, Some(0));
+    for (more, reason) in [
+        (
+            &[][..],
+            "can be a case of this component, and nothing was written",
+        ),
+        (
+            &["--tool", "read_file"],
+            "error: the component has no tool `read_file`; it has ",
+        ),
+        (&["--filter", "a"], "cannot be used with"),
+    ] {
+        let (code, why) = from_session(&env, more).unwrap_err();
+        assert!(code == Some(2) && why.contains(reason), "{why}");
+    }
+    assert!(!env.work().join("project").exists());
+}

@@ -35,6 +35,7 @@ mod conversation_commands;
 mod conversation_faults;
 mod decide;
 mod deploy;
+mod dev;
 mod dist;
 mod docs;
 mod explain;

@@ -27,8 +27,11 @@ const NON_INPUTS: [&str; 6] = [
     "node_modules",
     "__pycache__",
     "venv",
-    "tests",
+    CASES,
 ];
+
+/// The directory of a project's cases.
+pub(crate) const CASES: &str = "tests";
 
 /// The directories of a skill; all their files are packed.
 const SKILL_DIRS: [&str; 3] = ["assets", "references", "scripts"];
@@ -38,10 +41,44 @@ const MAX_DEPTH: usize = 16;
 const MAX_FILES: usize = 10_000;
 
 /// A file of a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Input {
     /// The path in the project.
     path: PathBuf,
     modified: SystemTime,
+    /// The size in bytes, since a clock may be too coarse for two changes.
+    size: u64,
+}
+
+/// The state of the files that a build and its cases may read, to see that they change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectFiles {
+    sources: Vec<Input>,
+    cases: Vec<Input>,
+}
+
+impl ProjectFiles {
+    /// Reads the state of a project's files.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn read(project: &Path) -> Result<Self, AuthorError> {
+        let failed = |error| AuthorError::disk("look through", project, &error);
+        let cases = match sorted(project, Path::new(CASES)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            cases => cases,
+        };
+        Ok(Self {
+            sources: inputs(project).map_err(failed)?,
+            cases: cases.map_err(failed)?,
+        })
+    }
+
+    /// Returns whether a build may read the same as in `other`: the cases alone may differ.
+    #[must_use]
+    pub fn has_sources_of(&self, other: &Self) -> bool {
+        self.sources == other.sources
+    }
 }
 
 /// Records the files of a project that was just built.
@@ -106,8 +143,13 @@ fn name(path: &Path) -> String {
 
 /// Returns the files of a project, at most [`MAX_FILES`], sorted by path.
 fn inputs(project: &Path) -> io::Result<Vec<Input>> {
+    sorted(project, Path::new(""))
+}
+
+/// Returns the files of a directory of a project.
+fn sorted(project: &Path, dir: &Path) -> io::Result<Vec<Input>> {
     let mut found = Vec::new();
-    collect(project, Path::new(""), MAX_DEPTH, &mut found)?;
+    collect(project, dir, MAX_DEPTH, &mut found)?;
     found.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(found)
 }
@@ -125,14 +167,19 @@ fn collect(project: &Path, dir: &Path, depth: usize, found: &mut Vec<Input>) -> 
         if name.starts_with('.') || NON_INPUTS.contains(&name.as_ref()) || is_prose {
             continue;
         }
-        // Links are not followed: their targets are not part of the project.
-        let metadata = entry.metadata()?;
+        // Links are not followed: their targets are not part of the project. Editors make files that
+        // are gone a moment later.
+        let metadata = match entry.metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            metadata => metadata?,
+        };
         if metadata.is_dir() && depth > 0 {
             collect(project, &path, depth - 1, found)?;
         } else if metadata.is_file() {
             found.push(Input {
                 path,
                 modified: metadata.modified()?,
+                size: metadata.len(),
             });
         }
     }

@@ -13,6 +13,7 @@ mod lint;
 mod report;
 mod run;
 mod scratch;
+mod session;
 mod subject;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ mod value;
 pub use coverage::{Coverage, GrantUse};
 pub use lint::Finding;
 pub use report::{CaseReport, Mismatch, TestReport};
+pub use session::{SessionCases, SkippedCall, WrittenCases};
 pub use subject::{cases, component};
 
 /// Creates a [`ConfigError`](agent_host_app::ConfigError) without a key of two format strings, the
@@ -34,7 +36,7 @@ use case_error;
 
 use crate::AuthorError;
 use agent_host_app::{
-    Config, Environment, Overrides, Registry,
+    ComponentEntry, Config, Environment, Overrides, Registry,
     config::{GrantsSection, Untrusted},
 };
 use agent_host_engine::{BoxFuture, tool::ToolRunner as _};
@@ -47,7 +49,7 @@ use lint::Observed;
 use run::{CallSetup, Run};
 use scratch::Scratch;
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -83,14 +85,8 @@ pub fn test<'a>(
 ) -> BoxFuture<'a, Result<TestReport, AuthorError>> {
     Box::pin(async move {
         let cases = selected(plan, environment)?;
-        let config = config(plan, environment)?;
-        let registry = Registry::open_one(&config, &plan.component).await?;
-        let Some(entry) = registry.components().next() else {
-            return Err(AuthorError::Usage(format!(
-                "`{}` holds no component",
-                plan.component.escape_debug()
-            )));
-        };
+        let registry = open(plan, environment).await?;
+        let entry = only_component(&registry, plan)?;
         let mut reports = Vec::new();
         let mut coverage = CoverageBuilder::default();
         let mut observed: HashMap<&str, Observed> = HashMap::new();
@@ -129,6 +125,59 @@ pub fn test<'a>(
             findings: findings.collect(),
             coverage: is_complete.then(|| coverage.coverage(tools)),
         })
+    })
+}
+
+/// The facts of a component by which the calls of a session become cases of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TestedComponent {
+    /// The names of its tools.
+    pub tools: BTreeSet<String>,
+    /// Whether its tools can read the session's shared state.
+    pub reads_state: bool,
+    /// Whether its tools can read the session's custom context.
+    pub reads_context: bool,
+}
+
+/// Loads the component of a plan.
+///
+/// # Errors
+/// It cannot be loaded.
+pub fn tested_component<'a>(
+    plan: &'a TestPlan,
+    environment: &'a Environment,
+) -> BoxFuture<'a, Result<TestedComponent, AuthorError>> {
+    Box::pin(async move {
+        let registry = open(plan, environment).await?;
+        let component = &only_component(&registry, plan)?.component;
+        let tools = component.definitions().iter();
+        let imports = |interface: &str| {
+            let mut names = component.imports().iter();
+            names.any(|name| name.split('@').next() == Some(interface))
+        };
+        Ok(TestedComponent {
+            tools: tools.map(|tool| tool.name.clone()).collect(),
+            reads_state: imports("agent:tool/state"),
+            reads_context: imports("agent:tool/context"),
+        })
+    })
+}
+
+async fn open(plan: &TestPlan, environment: &Environment) -> Result<Registry, AuthorError> {
+    let config = config(plan, environment)?;
+    Ok(Registry::open_one(&config, &plan.component).await?)
+}
+
+fn only_component<'a>(
+    registry: &'a Registry,
+    plan: &TestPlan,
+) -> Result<&'a ComponentEntry, AuthorError> {
+    let component = registry.components().next().map(Arc::as_ref);
+    component.ok_or_else(|| {
+        AuthorError::Usage(format!(
+            "`{}` holds no component",
+            plan.component.escape_debug()
+        ))
     })
 }
 

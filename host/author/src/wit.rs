@@ -4,8 +4,15 @@
 mod tests;
 
 use crate::{embedded, error::AuthorError, wit_usage::HostImport};
-use std::{borrow::Cow, fmt::Display, path::Path};
-use wit_parser::{Resolve, SourceMap, WorldId};
+use std::{
+    borrow::Cow,
+    fmt::Display,
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+use wit_component::WitPrinter;
+use wit_parser::{PackageId, Resolve, SourceMap, WorldId};
 
 /// The world with every import. A component made from a core module imports only what it calls.
 const FULL_WORLD: &str = "host";
@@ -15,19 +22,68 @@ pub(crate) const WORLD: &str = "project";
 
 /// Parses the contract and returns its world with every import.
 pub(crate) fn full_world() -> Result<(Resolve, WorldId), AuthorError> {
+    let (resolve, package) = contract()?;
+    let world = resolve.select_world(&[package], Some(FULL_WORLD));
+    let world = world.map_err(|error| fault(&error))?;
+    Ok((resolve, world))
+}
+
+/// Returns the contract that a tool implements: the package `agent:tool` as one WIT file, with its
+/// documentation.
+///
+/// # Errors
+/// The embedded contract is damaged.
+pub fn contract_text() -> Result<String, AuthorError> {
+    let (resolve, package) = contract()?;
+    let mut printer = WitPrinter::default();
+    printer
+        .print(&resolve, package, &[])
+        .map_err(|error| fault(&error))?;
+    Ok(String::from(printer.output))
+}
+
+/// Writes the contract's files, one for each interface, into a directory, and returns their paths.
+/// Files with that content stay.
+///
+/// # Errors
+/// There is another file of such a name, or the disk fails.
+pub fn write_contract(dir: &Path) -> Result<Vec<PathBuf>, AuthorError> {
+    let files: Vec<_> = files().map(|(name, text)| (dir.join(name), text)).collect();
+    let is_other = |path: &Path, text: &[u8]| match fs::read(path) {
+        Ok(there) => there != text,
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    };
+    if let Some((path, _)) = files.iter().find(|(path, text)| is_other(path, text)) {
+        return Err(AuthorError::Usage(format!(
+            "{} is there already, and nothing is written over; remove it, or name another directory",
+            path.display()
+        )));
+    }
+    fs::create_dir_all(dir).map_err(|error| AuthorError::disk("make", dir, &error))?;
+    for (path, text) in &files {
+        let written = File::create_new(path).and_then(|mut file| file.write_all(text));
+        match written {
+            // It has this content.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            written => written.map_err(|error| AuthorError::disk("write", path, &error))?,
+        }
+    }
+    Ok(files.into_iter().map(|(path, _)| path).collect())
+}
+
+fn contract() -> Result<(Resolve, PackageId), AuthorError> {
     let mut sources = SourceMap::default();
     for (path, text) in files() {
         sources.push_str(path, String::from_utf8_lossy(text));
     }
-    let fault = |why: &dyn Display| {
-        AuthorError::internal("read the contract that this program carries", why)
-    };
     let group = sources.parse().map_err(|(_, error)| fault(&error))?;
     let mut resolve = Resolve::default();
     let package = resolve.push_group(group).map_err(|error| fault(&error))?;
-    let world = resolve.select_world(&[package], Some(FULL_WORLD));
-    let world = world.map_err(|error| fault(&error))?;
-    Ok((resolve, world))
+    Ok((resolve, package))
+}
+
+fn fault(why: &dyn Display) -> AuthorError {
+    AuthorError::internal("read the contract that this program carries", why)
 }
 
 /// Unpacks the contract and the world [`WORLD`] with these imports into a directory.

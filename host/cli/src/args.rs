@@ -15,7 +15,7 @@ mod suggestion;
 mod workflow;
 
 pub(crate) use acp::AcpArgs;
-pub(crate) use author::{BuildArgs, NewArgs, TestArgs};
+pub(crate) use author::{BuildArgs, DevArgs, NewArgs, TestArgs, WitArgs};
 pub(crate) use mcp::{McpArgs, McpClient, McpCommand};
 pub(crate) use registry::{
     AddArgs, LoginArgs, OutdatedArgs, PullArgs, PushArgs, RemoveArgs, SearchArgs, UpdateArgs,
@@ -79,6 +79,10 @@ pub(crate) enum Command {
     Build(BuildArgs),
     /// Run the cases of a tool's author against a component, in the sandbox.
     Test(TestArgs),
+    /// Build a tool's project and run its cases, and do so again whenever its files change.
+    Dev(DevArgs),
+    /// Print the interface that a component in any language implements, in WIT.
+    Wit(WitArgs),
     /// Show what a component is: tools, schemas, effects, permissions, size and digest.
     Inspect(InspectArgs),
     /// List sessions, show one with every step, go on with it, copy it, or remove it.

@@ -7,6 +7,7 @@ mod build;
 mod cache;
 mod call;
 mod config;
+mod dev;
 mod doctor;
 mod explain;
 mod init;
@@ -36,6 +37,7 @@ mod tool_list;
 mod trust;
 mod undo;
 mod update;
+mod wit;
 mod workflow;
 
 use crate::{
@@ -67,6 +69,8 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::New(args) => new::new(&args, terminal),
         Command::Build(args) => build::build(args, terminal).await,
         Command::Test(args) => test::test(args, terminal).await,
+        Command::Dev(args) => dev::dev(args, terminal).await,
+        Command::Wit(args) => wit::wit(&args, terminal),
         Command::Inspect(args) => inspect::inspect(args, terminal).await,
         Command::Sessions(args) => sessions::sessions(args, terminal).await,
         Command::Store(args) => store::store(args, terminal).await,

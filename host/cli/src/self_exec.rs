@@ -7,7 +7,7 @@ use std::{
     env,
     ffi::OsString,
     path::{Path, PathBuf},
-    process::ExitCode,
+    process::{Command, ExitCode},
 };
 
 /// The compiler's command; its arguments are private to the sandbox.
@@ -46,6 +46,11 @@ pub(crate) fn supervisor() -> Supervisor {
         exe: exe(),
         args: vec![SUPERVISOR.into()],
     }
+}
+
+/// Returns a command of this program.
+pub(crate) fn command() -> Command {
+    Command::new(exe())
 }
 
 fn exe() -> PathBuf {

@@ -4,6 +4,7 @@
 
 use super::{repository, skip, temporary_directory};
 use std::{
+    ffi::OsString,
     fs::{self, File},
     path::{Path, PathBuf},
     process::Command,
@@ -44,6 +45,38 @@ pub fn compiler_from_npm() -> Option<PathBuf> {
     });
     usable(found, "what builds a tool in JavaScript")
         .map(|directory| directory.join("node_modules"))
+}
+
+/// The variables with which cargo of this machine runs in a test's environment, where it compiles
+/// for WebAssembly.
+pub fn compiler_of_rust() -> Option<Vec<(&'static str, OsString)>> {
+    let library = Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", "wasm32-wasip2"])
+        .output();
+    let library = library.map(|ran| String::from_utf8_lossy(&ran.stdout).trim().to_owned());
+    let found = match library {
+        Ok(library) if Path::new(&library).is_dir() => {
+            let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
+            let variable = |name: &'static str, otherwise: PathBuf| {
+                let value = std::env::var_os(name);
+                (name, value.unwrap_or_else(|| otherwise.into_os_string()))
+            };
+            Ok(vec![
+                variable("PATH", PathBuf::new()),
+                variable("CARGO_HOME", home.join(".cargo")),
+                variable("RUSTUP_HOME", home.join(".rustup")),
+            ])
+        }
+        _ => Err("rustc has no target wasm32-wasip2; `guest-tools/toolchain`".to_owned()),
+    };
+    usable(&found, "what builds a tool in Rust")
+}
+
+/// The checkers of editors: those of Python and TypeScript, as `editors/package.json` names them.
+pub fn editor_checkers() -> Option<PathBuf> {
+    static PACKAGES: OnceLock<Installed> = OnceLock::new();
+    let found = PACKAGES.get_or_init(|| locked("editors", "interop/editors", None));
+    usable(found, "pyright and TypeScript").map(|directory| directory.join("node_modules"))
 }
 
 /// The server that imitates all providers (`wires/aimock/package.json`).

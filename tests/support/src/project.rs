@@ -1,13 +1,66 @@
-//! Builds projects in other languages as their authors do.
+//! Makes and builds projects of each language as their authors do.
 
-use super::TestEnv;
+use super::{
+    Ran, TestEnv,
+    installed::{compiler_from_npm, compiler_from_pypi, compiler_of_rust},
+};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::{
+    ffi::OsString,
     fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
+    process::Command,
 };
+
+/// A project `weather` that `agent-host new` made, with what compiles it.
+pub struct NewProject {
+    pub dir: PathBuf,
+    /// The variables of the compiler.
+    variables: Vec<(&'static str, OsString)>,
+}
+
+impl NewProject {
+    /// Makes a project; `None` where this machine has no compiler, and the test is skipped.
+    pub fn of(env: &TestEnv, language: &str) -> Option<Self> {
+        let mut variables = Vec::new();
+        let link = match language {
+            "rust" => {
+                variables = compiler_of_rust()?;
+                None
+            }
+            "ts" | "js" => Some((compiler_from_npm()?, "node_modules")),
+            _ => Some((compiler_from_pypi(language)?, ".venv")),
+        };
+        let made = env.run(&["new", "weather", "--lang", language]);
+        assert_eq!(made.code, Some(0), "{}", made.stderr);
+        let dir = env.work().join("weather");
+        if let Some((installed, name)) = link {
+            symlink(installed, dir.join(name)).unwrap();
+        }
+        Some(Self { dir, variables })
+    }
+
+    /// Replaces a text in one of its files, which has to be there.
+    pub fn replace(&self, file: &str, text: &str, by: &str) {
+        let path = self.dir.join(file);
+        let before = fs::read_to_string(&path).unwrap();
+        assert!(before.contains(text), "{text:?} is not in {before}");
+        fs::write(&path, before.replace(text, by)).unwrap();
+    }
+
+    /// Builds it.
+    pub fn build(&self, env: &TestEnv) -> Ran {
+        let mut command = env.command(&["build", "weather", "--json"]);
+        self.prepare(&mut command).output().unwrap().into()
+    }
+
+    /// Gives a command the variables of the compiler.
+    pub fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.envs(self.variables.iter().cloned())
+    }
+}
 
 /// Copies a project to the directory `name` of the test environment, and builds it with the
 /// installed packages, linked under the other name. Returns the component.

@@ -20,10 +20,12 @@ pub(super) const SET_UP: &str = "python3 -m venv .venv && .venv/bin/pip install 
 
 /// The flags of both compilers: a small reactor module, with warnings. The stack has 1 MiB as in
 /// Rust; zig's default of 16 MiB would count against the memory of each instance.
-const FLAGS: [&str; 7] = [
+const FLAGS: [&str; 8] = [
     "-mexec-model=reactor",
     "-std=c11",
     "-Os",
+    // zig defines it with optimization, and the author would not know that no `assert` runs.
+    "-UNDEBUG",
     // Keeps function names. The build strips the rest.
     "-g",
     "-Wall",
@@ -48,9 +50,9 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         .args(target)
         .args(FLAGS)
         .arg("-I")
-        .arg(&job.sdk)
-        .args(sources(job.dir())?)
-        .args(sources(&job.sdk)?)
+        .arg(in_project(job, &job.sdk))
+        .args(sources(job, job.dir())?)
+        .args(sources(job, &job.sdk)?)
         .arg("-o")
         .arg(&wasm)
         .current_dir(job.dir());
@@ -87,8 +89,8 @@ fn clang(wasi_sdk: &Path) -> Program {
     }
 }
 
-/// Returns the C files of a directory, sorted by name.
-fn sources(dir: &Path) -> Result<Vec<PathBuf>, AuthorError> {
+/// Returns the C files of a directory of the project, sorted by name.
+fn sources(job: &Job<'_>, dir: &Path) -> Result<Vec<PathBuf>, AuthorError> {
     let entries = fs::read_dir(dir).and_then(|entries| {
         entries
             .map(|entry| Ok(entry?.path()))
@@ -97,5 +99,12 @@ fn sources(dir: &Path) -> Result<Vec<PathBuf>, AuthorError> {
     let mut files = entries.map_err(|error| AuthorError::disk("list", dir, &error))?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "c"));
     files.sort();
-    Ok(files)
+    Ok(files.iter().map(|file| in_project(job, file)).collect())
+}
+
+/// Returns a path as seen from the project, where the compiler runs. `__FILE__` is such a path, and
+/// names no directory of the machine.
+fn in_project(job: &Job<'_>, path: &Path) -> PathBuf {
+    let relative = path.strip_prefix(job.dir());
+    relative.map_or_else(|_| path.to_owned(), |path| Path::new(".").join(path))
 }

@@ -140,7 +140,7 @@ fn is_same(expected: &ToolResultOutput, got: &ToolResultOutput) -> bool {
 }
 
 /// Returns the code and message of a failure.
-fn failure(output: &ToolResultOutput) -> Option<(ToolErrorCode, String)> {
+pub(super) fn failure(output: &ToolResultOutput) -> Option<(ToolErrorCode, String)> {
     let ToolResultOutput::ErrorJson(json) = output else {
         return None;
     };
@@ -193,7 +193,7 @@ pub(super) fn describe(output: &ToolResultOutput) -> String {
 
 /// Converts a part to the form of a case. Bytes get the properties that `like` has, or else size
 /// and digest.
-fn part_form(part: &ContentPart, like: Option<&PartForm>) -> PartForm {
+pub(super) fn part_form(part: &ContentPart, like: Option<&PartForm>) -> PartForm {
     let file = match part {
         ContentPart::File(file) => file,
         ContentPart::Text { text } => {
@@ -213,7 +213,10 @@ fn part_form(part: &ContentPart, like: Option<&PartForm>) -> PartForm {
         FileData::Url(url) => form.url = Some(url.clone()),
         FileData::Bytes(bytes) => form = bytes_form(bytes, form, like),
         // Blobs occur in journals only.
-        FileData::Blob(blob) => form.size = Some(blob.size),
+        FileData::Blob(blob) => {
+            form.size = Some(blob.size);
+            form.sha256 = Some(hex::encode(blob.digest.into_bytes()));
+        }
     }
     form
 }

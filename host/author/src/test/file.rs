@@ -3,8 +3,8 @@
 use super::{
     case::{self, Case},
     case_error,
-    subject::CASES,
 };
+use crate::inputs::CASES;
 use agent_host_app::{
     Environment,
     config::{

@@ -4,14 +4,14 @@
 mod tests;
 
 use super::file::stays_in;
-use crate::{AuthorError, Project, inputs};
+use crate::{
+    AuthorError, Project,
+    inputs::{self, CASES},
+};
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
-
-/// The directory of a project's cases.
-pub(super) const CASES: &str = "tests";
 
 /// Returns the component of a project's last build.
 ///

@@ -8,6 +8,10 @@ use agent_host_app::config::ConfigError;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
+/// The maximum of levels of a value that is written as TOML. Deeper ones are read more easily as
+/// JSON, and TOML's parser bounds them, too.
+const MAX_TOML_LEVELS: usize = 32;
+
 /// Converts a TOML value to JSON.
 ///
 /// # Errors
@@ -43,6 +47,36 @@ pub(super) fn from_table(table: toml::Table) -> Result<Map<String, Value>, Confi
         .into_iter()
         .map(|(key, value)| Ok((key, from_toml(value)?)))
         .collect()
+}
+
+/// Converts a JSON value to TOML; `None` if TOML has no such value: null, an integer beyond 64 bits
+/// with a sign, or one of more than [`MAX_TOML_LEVELS`] levels.
+pub(super) fn to_toml(value: &Value) -> Option<toml::Value> {
+    to_toml_within(value, MAX_TOML_LEVELS)
+}
+
+fn to_toml_within(value: &Value, levels: usize) -> Option<toml::Value> {
+    let levels = levels.checked_sub(1)?;
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(truth) => (*truth).into(),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => number.into(),
+            None if number.is_f64() => number.as_f64()?.into(),
+            None => return None,
+        },
+        Value::String(text) => text.as_str().into(),
+        Value::Array(values) => {
+            let values = values.iter().map(|value| to_toml_within(value, levels));
+            toml::Value::Array(values.collect::<Option<_>>()?)
+        }
+        Value::Object(object) => {
+            let entries = object.iter();
+            let entries =
+                entries.map(|(key, value)| Some((key.clone(), to_toml_within(value, levels)?)));
+            toml::Value::Table(entries.collect::<Option<_>>()?)
+        }
+    })
 }
 
 /// Parses JSON text. `key` is its key for messages.

@@ -1,6 +1,6 @@
 mod layouts;
 
-use super::{WORLD, full_world, unpack};
+use super::{WORLD, contract, contract_text, full_world, unpack, write_contract};
 use crate::wit_usage::HostImport;
 use pretty_assertions::assert_eq;
 use tempfile::TempDir;
@@ -61,4 +61,52 @@ fn unpacked_contract_imports_declared_uses() {
             .collect();
         assert_eq!(imports(&resolve, world), expected, "{uses:?}");
     }
+}
+
+/// Printed again, the parsed text is the same, so that nothing of the package is lost in it.
+#[test]
+fn contract_text_is_the_whole_package() {
+    let text = contract_text().unwrap();
+    let mut resolve = Resolve::default();
+    let package = resolve.push_str("agent-tool.wit", &text).unwrap();
+    let mut printer = wit_component::WitPrinter::default();
+    printer.print(&resolve, package, &[]).unwrap();
+    assert_eq!(String::from(printer.output), text);
+    let names = |(resolve, package): &(Resolve, wit_parser::PackageId)| {
+        let package = &resolve.packages[*package];
+        let mut interfaces: Vec<String> = package.interfaces.keys().cloned().collect();
+        interfaces.sort();
+        let mut worlds: Vec<String> = package.worlds.keys().cloned().collect();
+        worlds.sort();
+        (package.name.to_string(), interfaces, worlds)
+    };
+    assert_eq!(names(&(resolve, package)), names(&contract().unwrap()));
+    assert!(
+        text.contains("/// The exports of a tool component."),
+        "{text}"
+    );
+}
+
+#[test]
+fn written_contract_is_never_over_another_file() {
+    let dir = TempDir::new().unwrap();
+    let target = dir.path().join("wit/agent-tool");
+    let written = write_contract(&target).unwrap();
+    let mut resolve = Resolve::default();
+    resolve.push_dir(&target).unwrap();
+    assert_eq!(write_contract(&target).unwrap(), written);
+    let types = target.join("types.wit");
+    assert!(written.contains(&types));
+    std::fs::write(&types, "mine").unwrap();
+    std::fs::remove_file(target.join("tool.wit")).unwrap();
+    let error = write_contract(&target).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "{} is there already, and nothing is written over; remove it, or name another directory",
+            types.display()
+        )
+    );
+    assert_eq!(std::fs::read_to_string(&types).unwrap(), "mine");
+    assert!(!target.join("tool.wit").exists());
 }

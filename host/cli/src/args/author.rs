@@ -1,5 +1,6 @@
-//! Arguments of `new`, `build` and `test`.
+//! Arguments of `new`, `build`, `test`, `dev` and `wit`.
 
+use super::ConfigArgs;
 use agent_host_author::Language;
 use clap::{
     Args as ClapArgs,
@@ -73,6 +74,14 @@ pub(crate) struct TestArgs {
     /// Only the cases with this in their name, or in their tool's.
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
+    /// Run nothing, and write the calls of a session to a new file of the project's cases: those
+    /// that depend on their input alone. stderr says which do not, and why.
+    #[arg(long, value_name = "SESSION",
+          conflicts_with_all = ["cases", "filter", "trust", "record", "update", "strict"])]
+    pub(crate) from_session: Option<String>,
+    /// With `--from-session`: only the calls of this tool.
+    #[arg(long, value_name = "NAME", requires = "from_session")]
+    pub(crate) tool: Option<String>,
     /// Trust the project's cases for this run, whatever they ask for; stderr says what that is.
     #[arg(long)]
     pub(crate) trust: bool,
@@ -92,4 +101,30 @@ pub(crate) struct TestArgs {
     /// Where sessions are kept, which no tool may reach.
     #[arg(long, value_name = "DIR", env = "AGENT_HOST_STATE_DIR")]
     pub(crate) state_dir: Option<PathBuf>,
+}
+
+/// `wit`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct WitArgs {
+    /// Write its files to this directory, instead of all of it to standard output.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// `dev`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DevArgs {
+    /// The directory of the project.
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// Serve the tools to a client of the Model Context Protocol over standard input and output,
+    /// beside the configured ones. A build that changes them is served, and the client told.
+    #[arg(long)]
+    pub(crate) mcp: bool,
+    /// The wasi-sdk whose clang compiles C [default: zig compiles it].
+    #[arg(long, value_name = "DIR", env = "WASI_SDK_PATH")]
+    pub(crate) wasi_sdk: Option<PathBuf>,
+    /// The configuration of what `--mcp` serves. `--trust` trusts the project's cases, too.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
 }

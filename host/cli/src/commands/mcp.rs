@@ -42,30 +42,64 @@ async fn serve(args: McpArgs, terminal: &Terminal) -> Result<Exit, Failure> {
         opened = open(config, &args.agents) => opened?,
     };
     let server = Server::new(host, &args.agents)?;
-    let watched = server.clone();
-    let (shown, quiet) = (*terminal, args.quiet);
+    let quiet = args.quiet;
+    let serving = async {
+        match args.http {
+            Some(address) => over_http(&server, address, args, terminal, stop.token).await,
+            None => over_stdio(&server, quiet, terminal, stop.token).await,
+        }
+    };
+    reloading(&server, quiet, terminal, serving).await?;
+    Ok(Exit::Done)
+}
+
+/// Serves the tools of a configuration over standard input and output, until the input ends or
+/// `stop`.
+pub(super) async fn serve_tools(
+    config: Config,
+    terminal: &Terminal,
+    stop: CancellationToken,
+) -> Result<(), Failure> {
+    let server = Server::new(open(config, &[]).await?, &[])?;
+    let quiet = false;
+    let serving = over_stdio(&server, quiet, terminal, stop);
+    reloading(&server, quiet, terminal, serving).await
+}
+
+/// Reloads what changes while the server serves, and closes it.
+async fn reloading(
+    server: &Server,
+    quiet: bool,
+    terminal: &Terminal,
+    serving: impl Future<Output = Result<(), Failure>>,
+) -> Result<(), Failure> {
+    let (watched, shown) = (server.clone(), *terminal);
     let watch = tokio::spawn(async move {
         watched
             .watch(|reloaded| report_reload(reloaded, quiet, &shown))
             .await;
     });
-    let served = match args.http {
-        Some(address) => over_http(&server, address, args, terminal, stop.token).await,
-        None => {
-            if !quiet {
-                let clients = "standard input and output, to the program that started this";
-                intro(&server, clients, terminal);
-            }
-            let (input, output) = standard_streams();
-            let served = serve_stdio(&server, input, output, stop.token).await;
-            served.map_err(Failure::failed)
-        }
-    };
+    let served = serving.await;
     // Makes the journal durable, however the connections ended.
     server.close().await;
     watch.abort();
     // Closed input and a signal are the normal ends of a server.
-    served.map(|()| Exit::Done)
+    served
+}
+
+async fn over_stdio(
+    server: &Server,
+    quiet: bool,
+    terminal: &Terminal,
+    stop: CancellationToken,
+) -> Result<(), Failure> {
+    if !quiet {
+        let clients = "standard input and output, to the program that started this";
+        intro(server, clients, terminal);
+    }
+    let (input, output) = standard_streams();
+    let served = serve_stdio(server, input, output, stop).await;
+    served.map_err(Failure::failed)
 }
 
 async fn over_http(

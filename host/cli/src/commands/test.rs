@@ -1,5 +1,7 @@
 //! `agent-host test`: runs a tool's test cases. The report goes to stdout.
 
+mod from_session;
+
 use super::{build, explain::shell_quoted, trust};
 use crate::{
     args::TestArgs,
@@ -12,10 +14,13 @@ use agent_host_author::{
     Project,
     test::{self, CaseReport, Coverage, TestPlan, TestReport},
 };
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(super) async fn test(args: TestArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let environment = Environment::from_process()?;
+    if let Some(session) = args.from_session.clone() {
+        return from_session::write(&session, args, &environment, terminal).await;
+    }
     let (strict, json) = (args.strict, args.json);
     let plan = plan(args, &environment, terminal).await?;
     let report = test::test(&plan, &environment).await?;
@@ -34,29 +39,12 @@ async fn plan(
 ) -> Result<TestPlan, Failure> {
     // Trust is decided before anything of the project is built.
     let cases = if args.cases.is_empty() {
-        project_cases(&args, environment, terminal)?
+        project_cases(&args.dir, (args.record, args.trust), environment, terminal)?
     } else {
-        args.cases
-    };
-    let component = match args.component {
-        Some(component) => component,
-        None => {
-            let built = if args.build {
-                let built = build::build_project(
-                    &args.dir,
-                    /*strip_names*/ false,
-                    args.wasi_sdk,
-                    terminal,
-                );
-                built.await?.component
-            } else {
-                test::component(&Project::find(&args.dir)?)?
-            };
-            built.to_string_lossy().into_owned()
-        }
+        args.cases.clone()
     };
     Ok(TestPlan {
-        component,
+        component: component(&args, terminal).await?,
         cases,
         filter: args.filter,
         record: args.record,
@@ -66,17 +54,33 @@ async fn plan(
     })
 }
 
+/// Returns the named component, or the project's, built first if that is asked for.
+async fn component(args: &TestArgs, terminal: &Terminal) -> Result<String, Failure> {
+    if let Some(component) = &args.component {
+        return Ok(component.clone());
+    }
+    let built = if args.build {
+        let wasi_sdk = args.wasi_sdk.clone();
+        let built = build::build_project(&args.dir, /*strip_names*/ false, wasi_sdk, terminal);
+        built.await?.component
+    } else {
+        test::component(&Project::find(&args.dir)?)?
+    };
+    Ok(built.to_string_lossy().into_owned())
+}
+
 /// Finds the project's cases. They came with the project, so what they ask for needs trust.
-fn project_cases(
-    args: &TestArgs,
+pub(super) fn project_cases(
+    dir: &Path,
+    (record, trust): (bool, bool),
     environment: &Environment,
     terminal: &Terminal,
 ) -> Result<Vec<PathBuf>, Failure> {
-    let cases = test::cases(&args.dir)?;
-    if let Some(untrusted) = test::untrusted(&args.dir, &cases, args.record, environment)?
-        && !trust::resolve_trust(&untrusted, args.trust, environment, terminal)?
+    let cases = test::cases(dir)?;
+    if let Some(untrusted) = test::untrusted(dir, &cases, record, environment)?
+        && !trust::resolve_trust(&untrusted, trust, environment, terminal)?
     {
-        let command = match args.dir.to_str() {
+        let command = match dir.to_str() {
             Some(".") | None => "agent-host trust".to_owned(),
             Some(dir) => format!("agent-host trust {}", shell_quoted(dir)),
         };
@@ -105,7 +109,7 @@ fn as_text(report: &TestReport) -> String {
 }
 
 /// Formats a case as one line, with its mismatches below.
-fn case_lines(case: &CaseReport) -> Vec<String> {
+pub(super) fn case_lines(case: &CaseReport) -> Vec<String> {
     let passed = case.mismatches.is_empty();
     let word = if passed {
         format!("{GREEN}passed{GREEN:#}")
