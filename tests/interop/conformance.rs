@@ -25,10 +25,14 @@ const PYTHON: Traits = Traits {
     ..KINDS
 };
 
-/// `fetch` has no kinds of failures.
+/// `fetch` has no kinds of failures. In componentize-js 0.23 each piece of a body takes a handle or
+/// memory until the call ends.
 const SCRIPT: Traits = Traits {
-    unreachable: "?",
-    interrupted: "?",
+    denied: "NetworkError when attempting to fetch resource",
+    unreachable: "NetworkError when attempting to fetch resource",
+    interrupted: "IO error reading from incoming response body",
+    timeout: "NetworkError when attempting to fetch resource",
+    body_bytes: 1 << 20,
     ..KINDS
 };
 

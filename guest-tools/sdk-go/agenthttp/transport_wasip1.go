@@ -254,6 +254,8 @@ func headerOf(response uint32) http.Header {
 type incoming struct {
 	body, stream uint32
 	result       *results
+	// piece is where the host writes.
+	piece []byte
 	// end is the error of further reads; the stream is dropped then.
 	end error
 }
@@ -263,13 +265,18 @@ func (in *incoming) Read(into []byte) (int, error) {
 	if in.end != nil || len(into) == 0 {
 		return 0, in.end
 	}
+	if in.piece == nil {
+		in.piece = make([]byte, readBytes)
+	}
 	for {
-		blockingRead(in.stream, uint64(min(len(into), readBytes)), in.result.at())
+		abi.Lend(in.piece, func() {
+			blockingRead(in.stream, uint64(min(len(into), readBytes)), in.result.at())
+		})
 		if in.result.failed() {
 			break
 		}
-		if length := abi.TakeInto(into, in.result.words[1], in.result.words[2]); length > 0 {
-			return length, nil
+		if length := in.result.words[2]; length > 0 {
+			return copy(into, in.piece[:length]), nil
 		}
 	}
 	if err := in.result.streamError(); err != nil {

@@ -14,6 +14,9 @@ var taken = map[uint32][]byte{}
 // instance is dropped.
 var kept []any
 
+// lent is memory for the next bytes of the host, or nil.
+var lent []byte
+
 // early is memory for the adapter from WASI 0.1 to 0.2, which takes two pages of 64 KiB when the
 // runtime makes its first call, before there is a heap.
 var early [2<<16 + earlyAlign]byte
@@ -49,6 +52,9 @@ func cabiRealloc(old, oldSize, align, size uint32) uint32 {
 		_ = early[earlyUsed-1]
 		return at
 	}
+	if old == 0 && align == 1 && size <= uint32(len(lent)) && size > 0 {
+		return Address(&lent[0])
+	}
 	pauseClock(true)
 	// Words of 64 bits are aligned for every type of the contract.
 	words := make([]uint64, uint64(size)/8+1)
@@ -71,14 +77,16 @@ func Take(at, length uint32) string {
 	return string(bytes[:length])
 }
 
-// TakeInto is Take into a slice, whose length is not exceeded. It returns the number of bytes.
-func TakeInto(into []byte, at, length uint32) int {
-	bytes, known := taken[at]
-	if !known {
-		return 0
-	}
-	delete(taken, at)
-	return copy(into, bytes[:length])
+// Lend has the host write the bytes of the next result into this memory, and makes the call that
+// returns it. Many large results would otherwise make the garbage collector run while the host waits
+// for memory, when nothing may leave the instance: neither its question for the time nor that of the
+// scheduler.
+func Lend(memory []byte, call func()) {
+	lent = memory
+	pauseClock(true)
+	call()
+	pauseClock(false)
+	lent = nil
 }
 
 // Buffer is memory for a result of `units` units of 32 bits that the host writes.

@@ -1,4 +1,5 @@
 mod layouts;
+mod wasi;
 
 use super::{WORLD, full_world, unpack};
 use crate::{project::Language, wit_usage::HostImport};
