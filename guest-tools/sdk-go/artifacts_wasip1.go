@@ -1,6 +1,10 @@
 package agenttool
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"agenttool/internal/abi"
+)
 
 // The imports of artifacts, by the canonical ABI. Each writes a result: its case in the first byte,
 // then the value, or the case of `artifact-error`.
@@ -30,18 +34,18 @@ func failureAt(result uint32, shift int, failure uint32, name string) error {
 }
 
 func listArtifacts() ([]Artifact, error) {
-	result := buffer(3)
-	hostArtifactList(address(&result[0]))
+	result := abi.Buffer(3)
+	hostArtifactList(abi.Address(&result[0]))
 	if err := failureAt(result[0], 0, result[1], "artifacts"); err != nil {
 		return nil, err
 	}
-	records := []byte(take(result[1], artifactSize*result[2]))
+	records := []byte(abi.Take(result[1], artifactSize*result[2]))
 	listed := []Artifact{}
 	for ; len(records) >= artifactSize; records = records[artifactSize:] {
 		word := func(at int) uint32 { return binary.LittleEndian.Uint32(records[at:]) }
 		listed = append(listed, Artifact{
-			Name:      take(word(0), word(4)),
-			MediaType: take(word(8), word(12)),
+			Name:      abi.Take(word(0), word(4)),
+			MediaType: abi.Take(word(8), word(12)),
 			Size:      binary.LittleEndian.Uint64(records[16:]),
 		})
 	}
@@ -49,27 +53,27 @@ func listArtifacts() ([]Artifact, error) {
 }
 
 func getArtifact(name string) ([]byte, error) {
-	at, length := give(name)
-	result := buffer(3)
-	hostArtifactGet(at, length, address(&result[0]))
+	at, length := abi.Give(name)
+	result := abi.Buffer(3)
+	hostArtifactGet(at, length, abi.Address(&result[0]))
 	if err := failureAt(result[0], 0, result[1], name); err != nil {
 		return nil, err
 	}
-	return []byte(take(result[1], result[2])), nil
+	return []byte(abi.Take(result[1], result[2])), nil
 }
 
 func putArtifact(name, mediaType string, data []byte) error {
-	at, length := give(name)
-	mediaTypeAt, mediaTypeLength := give(mediaType)
-	dataAt, dataLength := giveBytes(string(data))
-	result := buffer(1)
-	hostArtifactPut(at, length, mediaTypeAt, mediaTypeLength, dataAt, dataLength, address(&result[0]))
+	at, length := abi.Give(name)
+	mediaTypeAt, mediaTypeLength := abi.Give(mediaType)
+	dataAt, dataLength := abi.GiveBytes(string(data))
+	result := abi.Buffer(1)
+	hostArtifactPut(at, length, mediaTypeAt, mediaTypeLength, dataAt, dataLength, abi.Address(&result[0]))
 	return failureAt(result[0], 8, result[0], name)
 }
 
 func deleteArtifact(name string) error {
-	at, length := give(name)
-	result := buffer(1)
-	hostArtifactDelete(at, length, address(&result[0]))
+	at, length := abi.Give(name)
+	result := abi.Buffer(1)
+	hostArtifactDelete(at, length, abi.Address(&result[0]))
 	return failureAt(result[0], 8, result[0], name)
 }

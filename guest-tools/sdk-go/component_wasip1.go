@@ -1,17 +1,19 @@
 package agenttool
 
+import "agenttool/internal/abi"
+
 // option is an optional text in the layout of the canonical ABI.
 func option(s string, some bool) []uint32 {
 	if !some {
 		return []uint32{0, 0, 0}
 	}
-	at, length := give(s)
+	at, length := abi.Give(s)
 	return []uint32{1, at, length}
 }
 
 // pair is a text in the layout of the canonical ABI.
 func pair(s string) []uint32 {
-	at, length := give(s)
+	at, length := abi.Give(s)
 	return []uint32{at, length}
 }
 
@@ -29,15 +31,15 @@ func definitions() uint32 {
 		list = append(list, option(string(output), output != nil)...)
 		list = append(list, uint32(tool.Effect-ReadOnly))
 	}
-	return giveWords([]uint32{giveWords(list), uint32(len(tools))})
+	return abi.GiveWords([]uint32{abi.GiveWords(list), uint32(len(tools))})
 }
 
 // call answers one call with the variant `tool-result-output`.
 //
 //go:wasmexport agent:tool/tool@0.1.0#call
 func call(id, idLength, name, nameLength, input, inputLength, key, keyLength uint32) uint32 {
-	call := &Call{ID: take(id, idLength), Name: take(name, nameLength), IdempotencyKey: take(key, keyLength)}
-	result := answer(call, []byte(take(input, inputLength)))
+	call := &Call{ID: abi.Take(id, idLength), Name: abi.Take(name, nameLength), IdempotencyKey: abi.Take(key, keyLength)}
+	result := answer(call, []byte(abi.Take(input, inputLength)))
 	words := []uint32{uint32(result.variant)}
 	switch result.variant {
 	case text, jsonValue, errorText, errorJSON:
@@ -47,7 +49,7 @@ func call(id, idLength, name, nameLength, input, inputLength, key, keyLength uin
 	case denied:
 		words = append(words, option(result.text, result.reason)...)
 	}
-	return giveWords(words)
+	return abi.GiveWords(words)
 }
 
 // lowerParts is a list of `content-part`: where it is and how long it is.
@@ -65,7 +67,7 @@ func lowerParts(parts []Part) []uint32 {
 		list = append(list, pair(part.mediaType)...)
 		list = append(list, uint32(part.data))
 		if part.data == dataBytes {
-			at, length := giveBytes(part.content)
+			at, length := abi.GiveBytes(part.content)
 			list = append(list, at, length)
 		} else {
 			list = append(list, pair(part.content)...)
@@ -76,5 +78,5 @@ func lowerParts(parts []Part) []uint32 {
 			list = append(list, option(*part.filename, true)...)
 		}
 	}
-	return []uint32{giveWords(list), uint32(len(parts))}
+	return []uint32{abi.GiveWords(list), uint32(len(parts))}
 }

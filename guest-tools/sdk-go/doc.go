@@ -46,6 +46,6 @@
 // [Progress] shows the progress of a call, [State] and [Merge] access the state that the tools of a
 // session share, and [Ask] and [AskForm] ask the user. [Context] is what the operator's program says
 // of the request, [Halt] ends the whole run, and [PutArtifact] and its like access the artifacts of
-// the session. A component imports what it uses and nothing else. Files and clocks are those of the
+// the session. The package agenthttp sends HTTP requests. A component imports what it uses and nothing else. Files and clocks are those of the
 // standard library: relative paths start in the first directory that the host granted.
 package agenttool

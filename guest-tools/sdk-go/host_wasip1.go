@@ -1,6 +1,10 @@
 package agenttool
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"agenttool/internal/abi"
+)
 
 // The imports, by the canonical ABI. The linker drops those that no tool calls: the rest are the
 // component's permission requests.
@@ -27,7 +31,7 @@ func hostAsk(prompt, promptLength, choices, choiceCount, freeText, multiple, res
 func hostAskForm(prompt, promptLength, schema, schemaLength, result uint32)
 
 func report(message string, fraction *float64) {
-	at, length := give(message)
+	at, length := abi.Give(message)
 	if fraction == nil {
 		hostReport(at, length, 0, 0)
 	} else {
@@ -36,21 +40,21 @@ func report(message string, fraction *float64) {
 }
 
 func ask(question Question) Answer {
-	prompt, promptLength := give(question.Prompt)
+	prompt, promptLength := abi.Give(question.Prompt)
 	var choices []uint32
 	for _, choice := range question.Choices {
-		at, length := give(choice)
+		at, length := abi.Give(choice)
 		choices = append(choices, at, length)
 	}
 	// The variant `answer`: its case, then a text, an index, or a list of indexes.
-	result := buffer(3)
+	result := abi.Buffer(3)
 	hostAsk(
-		prompt, promptLength, giveWords(choices), uint32(len(question.Choices)),
-		flag(question.FreeText), flag(question.Multiple), address(&result[0]),
+		prompt, promptLength, abi.GiveWords(choices), uint32(len(question.Choices)),
+		flag(question.FreeText), flag(question.Multiple), abi.Address(&result[0]),
 	)
 	switch result[0] & 0xff {
 	case 0:
-		return Answer{Kind: AnswerText, Text: take(result[1], result[2])}
+		return Answer{Kind: AnswerText, Text: abi.Take(result[1], result[2])}
 	case 1:
 		return Answer{Kind: AnswerChoice, Choice: int(result[1])}
 	case 2:
@@ -64,7 +68,7 @@ func ask(question Question) Answer {
 
 // takeIndexes is a list of u32 that the host passed.
 func takeIndexes(at, count uint32) []int {
-	words := []byte(take(at, 4*count))
+	words := []byte(abi.Take(at, 4*count))
 	indexes := []int{}
 	for ; len(words) >= 4; words = words[4:] {
 		indexes = append(indexes, int(binary.LittleEndian.Uint32(words)))
@@ -81,14 +85,14 @@ func flag(holds bool) uint32 {
 }
 
 func askForm(prompt, schema string) (FormAnswerKind, string) {
-	promptAt, promptLength := give(prompt)
-	schemaAt, schemaLength := give(schema)
+	promptAt, promptLength := abi.Give(prompt)
+	schemaAt, schemaLength := abi.Give(schema)
 	// The variant `form-answer`: its case, then a text.
-	result := buffer(3)
-	hostAskForm(promptAt, promptLength, schemaAt, schemaLength, address(&result[0]))
+	result := abi.Buffer(3)
+	hostAskForm(promptAt, promptLength, schemaAt, schemaLength, abi.Address(&result[0]))
 	switch result[0] & 0xff {
 	case 0:
-		return FormFields, take(result[1], result[2])
+		return FormFields, abi.Take(result[1], result[2])
 	case 1:
 		return FormCancelled, ""
 	default:
@@ -97,21 +101,21 @@ func askForm(prompt, schema string) (FormAnswerKind, string) {
 }
 
 func state() []byte {
-	result := buffer(2)
-	hostState(address(&result[0]))
-	return []byte(take(result[0], result[1]))
+	result := abi.Buffer(2)
+	hostState(abi.Address(&result[0]))
+	return []byte(abi.Take(result[0], result[1]))
 }
 
 func merge(delta string) {
-	hostMerge(give(delta))
+	hostMerge(abi.Give(delta))
 }
 
 func context() []byte {
-	result := buffer(2)
-	hostContext(address(&result[0]))
-	return []byte(take(result[0], result[1]))
+	result := abi.Buffer(2)
+	hostContext(abi.Address(&result[0]))
+	return []byte(abi.Take(result[0], result[1]))
 }
 
 func halt(message string) {
-	hostHalt(give(message))
+	hostHalt(abi.Give(message))
 }

@@ -24,6 +24,8 @@ def main() -> int:
     paths = [arguments.project, str(Path(__file__).parent), *site.getsitepackages()]
     sys.argv = [
         *("componentize-py", "--quiet", "--wit-path", arguments.wit, "--world", arguments.world),
+        # With `http` there are two interfaces `types`; this name is theirs in every world.
+        *("--import-interface-name", "agent:tool/types@0.1.0=types"),
         *("componentize", "agent_tool.component", "--output", arguments.out),
         *(word for path in paths for word in ("--python-path", path)),
     ]

@@ -2,11 +2,15 @@
 //! on a component of each. Compilers named by the conformance projects build them here; Rust's is
 //! prebuilt.
 
+mod http;
+mod server;
+
 use agent_host_test_support::{
     TestEnv,
     installed::{compiler_from_npm, compiler_from_pypi, here},
     project,
 };
+use http::{KINDS, Traits, speaks_http};
 use pretty_assertions::assert_eq;
 use serde::Deserialize;
 use serde_json::json;
@@ -15,11 +19,29 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// componentize-py 0.25 gives the memory of what was sent back only after the call.
+const PYTHON: Traits = Traits {
+    sending_bytes: 3 * http::MEMORY_BYTES / 2,
+    ..KINDS
+};
+
+/// `fetch` has no kinds of failures. In componentize-js 0.23 each piece of a body takes a handle or
+/// memory until the call ends.
+const SCRIPT: Traits = Traits {
+    denied: "NetworkError when attempting to fetch resource",
+    unreachable: "NetworkError when attempting to fetch resource",
+    interrupted: "IO error reading from incoming response body",
+    timeout: "NetworkError when attempting to fetch resource",
+    body_bytes: 1 << 20,
+    ..KINDS
+};
+
 #[test]
 fn rust() {
     let env = TestEnv::new();
     let component = here("guests/dist/conformance.wasm");
     conforms(&env, &component);
+    speaks_http(&env, &component, &KINDS);
     // The prebuilt component has no function names, so there is no stack trace.
     let place = "panicked at conformance/rust/src/ends.rs:";
     tells_a_crash(&env, &component, "", place);
@@ -33,6 +55,7 @@ fn python() {
     let env = TestEnv::new();
     let component = built(&env, "python", &installed, ".venv");
     conforms(&env, &component);
+    speaks_http(&env, &component, &PYTHON);
     tells_a_crash(&env, &component, "ValueError: ", "File \"tool.py\", line ");
 }
 
@@ -44,6 +67,7 @@ fn javascript() {
     let env = TestEnv::new();
     let component = built(&env, "js", &installed, "node_modules");
     conforms(&env, &component);
+    speaks_http(&env, &component, &SCRIPT);
     tells_a_crash(&env, &component, "Error: ", "tool.js:");
 }
 
@@ -56,6 +80,7 @@ fn typescript() {
     let env = TestEnv::new();
     let component = built(&env, "ts", &installed, "node_modules");
     conforms(&env, &component);
+    speaks_http(&env, &component, &SCRIPT);
     tells_a_crash(&env, &component, "Error: ", "tool.ts:");
 }
 
@@ -67,6 +92,7 @@ fn c() {
     let env = TestEnv::new();
     let component = built(&env, "c", &installed, ".venv");
     conforms(&env, &component);
+    speaks_http(&env, &component, &KINDS);
     tells_a_crash(&env, &component, "", "!crash\n");
 }
 
@@ -78,6 +104,7 @@ fn go() {
     let env = TestEnv::new();
     let component = built(&env, "go", &installed, ".venv");
     conforms(&env, &component);
+    speaks_http(&env, &component, &KINDS);
     tells_a_crash(&env, &component, "", "\tconformance/tool.go:");
 }
 

@@ -16,6 +16,24 @@ fn python_build_names_the_undeclared_function() {
 }
 
 #[test]
+fn python_build_names_the_line_of_http() {
+    refuses(
+        "python",
+        ("tool.py", "ToolError, image", "ToolError, http, image"),
+        "tool.py:13: `http` is used and not declared: add \"http\" to `uses` in [tool.agent-host] of pyproject.toml, and build again",
+    );
+}
+
+#[test]
+fn python_component_imports_what_is_declared() {
+    let env = TestEnv::new();
+    if let Some(project) = NewProject::of(&env, "python") {
+        let state = ["agent:tool/state@0.1.0", "agent:tool/types@0.1.0"];
+        assert_eq!(optional_imports(&project, &env), state);
+    }
+}
+
+#[test]
 fn typescript_build_names_the_undeclared_function() {
     refuses(
         "ts",
@@ -87,19 +105,22 @@ fn imports_what_it_calls(language: &str, (file, text, by): (&str, &str, &str)) {
     let Some(project) = NewProject::of(&env, language) else {
         return;
     };
-    let imports = || {
-        let built = project.build(&env);
-        assert_eq!(built.code, Some(0), "{}", built.stderr);
-        let Value::Array(imports) = built.json()["imports"].take() else {
-            panic!("{}", built.stdout);
-        };
-        let names = imports.iter().map(|name| name.as_str().unwrap().to_owned());
-        let ours = names.filter(|name| name.starts_with("agent:tool/"));
-        ours.collect::<Vec<String>>()
-    };
     let types = "agent:tool/types@0.1.0";
     let state = "agent:tool/state@0.1.0";
-    assert!(imports().contains(&state.to_owned()));
+    assert!(optional_imports(&project, &env).contains(&state.to_owned()));
     project.replace(file, text, by);
-    assert_eq!(imports(), [types]);
+    assert_eq!(optional_imports(&project, &env), [types]);
+}
+
+/// Builds the project, and returns the interfaces of the contract and of HTTP that it imports.
+fn optional_imports(project: &NewProject, env: &TestEnv) -> Vec<String> {
+    let built = project.build(env);
+    assert_eq!(built.code, Some(0), "{}", built.stderr);
+    let Value::Array(imports) = built.json()["imports"].take() else {
+        panic!("{}", built.stdout);
+    };
+    let names = imports.iter().map(|name| name.as_str().unwrap().to_owned());
+    let is_optional =
+        |name: &String| name.starts_with("agent:tool/") || name.starts_with("wasi:http/");
+    names.filter(is_optional).collect()
 }

@@ -9,6 +9,7 @@
 
 #include "agent_tool.h"
 #include "dot.h"
+#include "web.h"
 
 /* ---- Results ---- */
 
@@ -457,6 +458,12 @@ AT_TOOLS(
     CHANGE(remember, "Puts a value into the shared state and returns the state before.", remember_input),
     CHANGE(change_and_end, "Changes the session in every way, and ends as it is told.", end_input),
     CHANGE(artifact, "Reads, lists, stores or deletes artifacts.", artifact_input),
+    {.name = "http",
+     .description = "Sends a request and gives the response.",
+     .effect = AT_EFFECTFUL,
+     .input = http_input,
+     .run = send_http},
+    CHANGE(stream_http, "Sends and receives a body in pieces, and counts what it receives.", stream_input),
     READ(count, "Counts its calls in this instance.", NULL), READ(spin, "Never comes to an end.", NULL),
     READ(crash, "Panics with the message.", message_input), READ(grow, "Allocates memory until none is left.", NULL),
     READ(recurse, "Calls itself without end.", NULL), READ(print, "Writes the text to stdout and stderr.", text_input));

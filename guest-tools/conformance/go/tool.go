@@ -52,6 +52,8 @@ func init() {
 	change("remember", "Puts a value into the shared state and returns the state before.", remember)
 	change("change_and_end", "Changes the session in every way, and ends as it is told.", changeAndEnd)
 	change("artifact", "Reads, lists, stores or deletes artifacts.", artifact)
+	change("http", "Sends a request and gives the response.", sendHTTP)
+	change("stream_http", "Sends and receives a body in pieces, and counts what it receives.", streamHTTP)
 	read("count", "Counts its calls in this instance.", count)
 	read("spin", "Never comes to an end.", spin)
 	read("crash", "Panics with the message.", crash)

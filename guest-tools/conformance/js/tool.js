@@ -35,6 +35,7 @@ import {
   text,
   tool,
 } from "#agent-tool";
+import { http, streamHttp } from "./web.js";
 
 const DOT = Uint8Array.from(
   atob(
@@ -409,6 +410,8 @@ export default [
   remember,
   changeAndEnd,
   artifact,
+  http,
+  streamHttp,
   count,
   spin,
   crash,

@@ -34,6 +34,8 @@ from agent_tool import (
     tool,
 )
 
+import web  # noqa: F401 (its tools)
+
 DOT = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )

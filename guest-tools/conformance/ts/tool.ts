@@ -38,6 +38,7 @@ import {
   type Call,
   type Output,
 } from "#agent-tool";
+import { http, streamHttp } from "./web.ts";
 
 const DOT = Uint8Array.from(
   atob(
@@ -435,6 +436,8 @@ export default [
   remember,
   changeAndEnd,
   artifact,
+  http,
+  streamHttp,
   count,
   spin,
   crash,

@@ -15,7 +15,7 @@ from agent_tool._human import Answer, Form, FormAnswer, Question
 
 T = TypeVar("T")
 
-# The interfaces of the contract, by their names in `uses`.
+# The interfaces of the contract and of WASI, by their names in `uses`.
 INTERFACES = {
     "progress": "progress",
     "state": "state",
@@ -23,6 +23,7 @@ INTERFACES = {
     "context": "context",
     "control": "control",
     "artifacts": "artifacts",
+    "http": "outgoing_handler",
 }
 
 

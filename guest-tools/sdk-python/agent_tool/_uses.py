@@ -16,9 +16,13 @@ NEEDS = {
     "context": "context",
     "halt": "control",
     "artifacts": "artifacts",
+    "http": "http",
 }
 
 _PACKAGE = "agent_tool"
+
+# What is a module of the package, and is imported as such, too.
+_MODULES = {f"{_PACKAGE}.http": "http"}
 
 
 def undeclared(source: str, declared: Collection[str]) -> Iterator[tuple[int, str, str]]:
@@ -46,6 +50,10 @@ def _used(tree: ast.Module) -> Iterator[tuple[int, str]]:
         match node:
             case ast.ImportFrom(module=module, level=0) if module == _PACKAGE:
                 yield from ((node.lineno, one.name) for one in node.names if one.name in NEEDS)
+            case ast.ImportFrom(module=module, level=0) if module in _MODULES:
+                yield node.lineno, _MODULES[module]
+            case ast.Import(names=names):
+                yield from ((node.lineno, _MODULES[one.name]) for one in names if one.name in _MODULES)
             case ast.Attribute(value=ast.Name(id=package), attr=name):
                 if package in packages and name in NEEDS:
                     yield node.lineno, name

@@ -17,9 +17,10 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent_tool._artifacts import Artifact, ArtifactError
+from agent_tool._http import HttpError, Kind, Request
 from agent_tool._human import Answer, Form, FormAnswer, Question
 from agent_tool._output import Output
 from agent_tool._tool import TOOLS, Call
@@ -42,6 +43,20 @@ class Recorded:
     """The message with which the run ends, if it does."""
     artifacts: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     """The artifacts as the calls left them: media types and bytes by name."""
+    requests: list[Request] = field(default_factory=list)
+    """The HTTP requests, in order; their bodies are whole."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A prepared response to an HTTP request."""
+
+    status: int = 200
+    """The status."""
+    headers: Sequence[tuple[str, str]] = ()
+    """The header fields."""
+    body: bytes = b""
+    """The body."""
 
 
 _recorded = Recorded()
@@ -49,6 +64,7 @@ _state: dict[str, object] = {}
 _context: dict[str, object] = {}
 _answers: list[Answer | FormAnswer] = []
 _may_use_artifacts = False
+_replies: list[Reply | Kind] = []
 
 
 def prepare(
@@ -56,6 +72,7 @@ def prepare(
     answers: Sequence[Answer | FormAnswer | str | int | Sequence[int] | Mapping[str, object]] = (),
     context: Mapping[str, object] | None = None,
     artifacts: Mapping[str, tuple[str, bytes]] | None = None,
+    replies: Sequence[Reply | Kind] = (),
 ) -> None:
     """Starts over: nothing recorded, this state, this context, and these answers, in the order of
     the questions.
@@ -63,14 +80,16 @@ def prepare(
     A string is a free-text answer, a number is the index of a choice, a list of numbers are the
     indexes of several, and a mapping has the fields of a form. A question without an answer is
     answered `unavailable`. `artifacts` has a media type and bytes for each name; without it the
-    tools have no grant for artifacts.
+    tools have no grant for artifacts. `replies` answer the HTTP requests, in order: a response, or
+    the kind of an `HttpError`. A request without one is denied.
     """
-    global _recorded, _state, _context, _answers, _may_use_artifacts
+    global _recorded, _state, _context, _answers, _may_use_artifacts, _replies
     _recorded = Recorded(artifacts=dict(artifacts or {}))
     _state = copy.deepcopy(dict(state or {}))
     _context = copy.deepcopy(dict(context or {}))
     _answers = [_answer(answer) for answer in answers]
     _may_use_artifacts = artifacts is not None
+    _replies = list(replies)
 
 
 def recorded() -> Recorded:
@@ -172,6 +191,33 @@ def delete_artifact(name: str) -> None:
     """The host's `artifacts.delete`."""
     get_artifact(name)
     del _recorded.artifacts[name]
+
+
+def send(request: Request) -> tuple[int, Sequence[tuple[str, str]], Incoming]:
+    """The host's HTTP."""
+    body = request.body
+    whole = body if body is None or isinstance(body, bytes) else b"".join(body)
+    _recorded.requests.append(replace(request, body=whole))
+    reply = _replies.pop(0) if _replies else "denied"
+    if not isinstance(reply, Reply):
+        raise HttpError(reply, request.subject)
+    return reply.status, reply.headers, Incoming(reply.body)
+
+
+class Incoming:
+    """The body of a prepared response."""
+
+    def __init__(self, body: bytes) -> None:
+        self._rest = body
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes; none at the end."""
+        piece, self._rest = self._rest[:size], self._rest[size:]
+        return piece
+
+    def close(self) -> None:
+        """Drops the rest."""
+        self._rest = b""
 
 
 def _allow(name: str) -> None:

@@ -20,6 +20,11 @@ class Uses(unittest.TestCase):
             ("import agent_tool\nagent_tool.tool\nother.state", []),
             ("from .agent_tool import state", []),
             ("from agent_tool.testing import state", []),
+            ("from agent_tool import http", [(1, "http", "http")]),
+            ("\nfrom agent_tool.http import request, HttpError", [(2, "http", "http")]),
+            ("import agent_tool.http as web", [(1, "http", "http")]),
+            ("import agent_tool\nagent_tool.http.request('GET', u)", [(2, "http", "http")]),
+            ("import http.client\nfrom http import HTTPStatus", []),
             ("state = 1\nprint(state)", []),
         ]
         for source, expected in cases:

@@ -107,7 +107,8 @@ pub fn compile(
 pub(crate) fn unpack(project: &Project) -> Result<(), AuthorError> {
     let own = project.own_dir();
     sdk::unpack(project.language, &own.join("sdk"))?;
-    wit::unpack(&own.join("wit"), &wit_usage::declared(project)?)
+    let uses = wit_usage::declared(project)?;
+    wit::unpack(&own.join("wit"), project.language, &uses)
 }
 
 impl Candidate {

@@ -1,9 +1,15 @@
-//! The embedded contract: parsed, for componentization, and as files, for tools that read WIT.
+//! The embedded contract: parsed, for componentization, and as files, for tools that read WIT. With it
+//! are the parts of WASI that SDKs call themselves (`guest-tools/sdk-wit`).
 
 #[cfg(test)]
 mod tests;
 
-use crate::{embedded, error::AuthorError, wit_usage::HostImport};
+use crate::{
+    embedded,
+    error::AuthorError,
+    project::Language,
+    wit_usage::{HostImport, WASI_HTTP},
+};
 use std::{
     borrow::Cow,
     fmt::Display,
@@ -15,14 +21,28 @@ use wit_component::WitPrinter;
 use wit_parser::{PackageId, Resolve, SourceMap, WorldId};
 
 /// The world with every import. A component made from a core module imports only what it calls.
-const FULL_WORLD: &str = "host";
+const FULL_WORLD: &str = "full";
+
+/// The packages of WASI in `guest-tools/sdk-wit`, each after those that it uses.
+const WASI: [&str; 3] = ["clocks.wit", "io.wit", "http.wit"];
 
 /// The world written by [`unpack`]: the tool's exports and the declared imports.
 pub(crate) const WORLD: &str = "project";
 
-/// Parses the contract and returns its world with every import.
+/// Parses the contract and returns a world with every import of a tool.
 pub(crate) fn full_world() -> Result<(Resolve, WorldId), AuthorError> {
-    let (resolve, package) = contract()?;
+    let mut resolve = Resolve::default();
+    for name in WASI {
+        let text = wasi_files().find(|(path, _)| *path == name);
+        let (path, text) = text.ok_or_else(|| fault(&format!("it has no {name}")))?;
+        push(&mut resolve, [(path, text.into())]).map_err(|error| fault(&error))?;
+    }
+    let every = format!(
+        "package agent:tool@0.1.0;\nworld {FULL_WORLD} {{\n    include host;\n    import {WASI_HTTP};\n}}\n"
+    );
+    let contract = files().map(|(path, text)| (path, text.into()));
+    let contract = contract.chain([("full.wit", Cow::Owned(every.into_bytes()))]);
+    let package = push(&mut resolve, contract).map_err(|error| fault(&error))?;
     let world = resolve.select_world(&[package], Some(FULL_WORLD));
     let world = world.map_err(|error| fault(&error))?;
     Ok((resolve, world))
@@ -72,13 +92,9 @@ pub fn write_contract(dir: &Path) -> Result<Vec<PathBuf>, AuthorError> {
 }
 
 fn contract() -> Result<(Resolve, PackageId), AuthorError> {
-    let mut sources = SourceMap::default();
-    for (path, text) in files() {
-        sources.push_str(path, String::from_utf8_lossy(text));
-    }
-    let group = sources.parse().map_err(|(_, error)| fault(&error))?;
     let mut resolve = Resolve::default();
-    let package = resolve.push_group(group).map_err(|error| fault(&error))?;
+    let contract = files().map(|(path, text)| (path, text.into()));
+    let package = push(&mut resolve, contract).map_err(|error| fault(&error))?;
     Ok((resolve, package))
 }
 
@@ -86,11 +102,34 @@ fn fault(why: &dyn Display) -> AuthorError {
     AuthorError::internal("read the contract that this program carries", why)
 }
 
+/// Adds the files of a package.
+fn push<'a>(
+    resolve: &mut Resolve,
+    files: impl IntoIterator<Item = (&'a str, Cow<'a, [u8]>)>,
+) -> Result<PackageId, String> {
+    let mut sources = SourceMap::default();
+    for (path, text) in files {
+        sources.push_str(path, String::from_utf8_lossy(&text));
+    }
+    let group = sources.parse().map_err(|(_, error)| error.to_string())?;
+    resolve.push_group(group).map_err(|error| error.to_string())
+}
+
 /// Unpacks the contract and the world [`WORLD`] with these imports into a directory.
-pub(crate) fn unpack(dir: &Path, uses: &[HostImport]) -> Result<(), AuthorError> {
+pub(crate) fn unpack(
+    dir: &Path,
+    language: Language,
+    uses: &[HostImport],
+) -> Result<(), AuthorError> {
     let contract = files().map(|(path, text)| (path.to_owned(), Cow::Borrowed(text)));
-    let world = (format!("{WORLD}.wit"), Cow::Owned(world(uses).into_bytes()));
-    embedded::unpack(dir, &contract.chain([world]).collect::<Vec<_>>())
+    let of_wasi = |wanted: &HostImport| wanted.interface(language) == Some(WASI_HTTP);
+    let wasi = uses.iter().any(of_wasi).then(wasi_files);
+    let wasi = wasi.into_iter().flatten();
+    let wasi = wasi.map(|(path, text)| (format!("deps/{path}"), Cow::Borrowed(text)));
+    let text = world(language, uses).into_bytes();
+    let world = (format!("{WORLD}.wit"), Cow::Owned(text));
+    let all: Vec<_> = contract.chain(wasi).chain([world]).collect();
+    embedded::unpack(dir, &all)
 }
 
 fn files() -> impl Iterator<Item = embedded::EmbeddedFile> {
@@ -99,11 +138,15 @@ fn files() -> impl Iterator<Item = embedded::EmbeddedFile> {
         .filter(|(path, _)| path.ends_with(".wit"))
 }
 
+fn wasi_files() -> impl Iterator<Item = embedded::EmbeddedFile> {
+    embedded::below("guest-tools/sdk-wit").into_iter()
+}
+
 /// Returns the text of the world [`WORLD`].
-fn world(uses: &[HostImport]) -> String {
+fn world(language: Language, uses: &[HostImport]) -> String {
     let imports: String = uses
         .iter()
-        .filter_map(|wanted| wanted.interface())
+        .filter_map(|wanted| wanted.interface(language))
         .map(|interface| format!("    import {interface};\n"))
         .collect();
     format!(

@@ -10,6 +10,9 @@ use crate::{
 };
 use serde::Deserialize;
 
+/// The interface of WASI that sends requests, at the version of `guest-tools/sdk-wit`.
+pub(crate) const WASI_HTTP: &str = "wasi:http/outgoing-handler@0.2.1";
+
 /// A host import, by its name in `uses`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -31,8 +34,9 @@ pub(crate) enum HostImport {
 }
 
 impl HostImport {
-    /// Returns the contract's interface. HTTP has none: componentize-js brings the WASI interface.
-    pub(crate) fn interface(self) -> Option<&'static str> {
+    /// Returns the interface that the project's world imports. For HTTP in TypeScript and JavaScript
+    /// it imports none: componentize-js brings that of WASI.
+    pub(crate) fn interface(self, language: Language) -> Option<&'static str> {
         match self {
             Self::Progress => Some("progress"),
             Self::State => Some("state"),
@@ -40,7 +44,7 @@ impl HostImport {
             Self::Context => Some("context"),
             Self::Control => Some("control"),
             Self::Artifacts => Some("artifacts"),
-            Self::Http => None,
+            Self::Http => (language == Language::Python).then_some(WASI_HTTP),
         }
     }
 }
@@ -58,12 +62,6 @@ pub(crate) fn declared(project: &Project) -> Result<Vec<HostImport>, AuthorError
         }
         Language::Rust | Language::C | Language::Go => Vec::new(),
     };
-    if project.language == Language::Python && uses.contains(&HostImport::Http) {
-        return Err(AuthorError::Usage(format!(
-            "`uses` in {} names `http`, and there is no HTTP for tools in Python. Remove it, and write what needs HTTP in another language",
-            project.dir.join("pyproject.toml").display()
-        )));
-    }
     uses.sort_unstable();
     uses.dedup();
     Ok(uses)

@@ -11,6 +11,7 @@ mod host;
 mod inputs;
 mod results;
 mod session;
+mod web;
 
 agent_tool::export!(
     results::give_text,
@@ -33,6 +34,8 @@ agent_tool::export!(
     host::remember,
     session::change_and_end,
     session::artifact,
+    web::http,
+    web::stream_http,
     host::print,
     ends::count,
     ends::spin,

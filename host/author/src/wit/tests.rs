@@ -1,10 +1,21 @@
 mod layouts;
+mod wasi;
 
 use super::{WORLD, contract, contract_text, full_world, unpack, write_contract};
-use crate::wit_usage::HostImport;
+use crate::{project::Language, wit_usage::HostImport};
 use pretty_assertions::assert_eq;
 use tempfile::TempDir;
 use wit_parser::{Resolve, WorldId};
+
+/// The interfaces of WASI that HTTP needs, in the order of a world's imports.
+const HTTP: [&str; 6] = [
+    "wasi:clocks/monotonic-clock@0.2.1",
+    "wasi:io/error@0.2.1",
+    "wasi:io/poll@0.2.1",
+    "wasi:io/streams@0.2.1",
+    "wasi:http/types@0.2.1",
+    "wasi:http/outgoing-handler@0.2.1",
+];
 
 /// Returns the names of a world's imports, without interfaces that only define types.
 fn imports(resolve: &Resolve, world: WorldId) -> Vec<String> {
@@ -13,6 +24,12 @@ fn imports(resolve: &Resolve, world: WorldId) -> Vec<String> {
         .map(|key| resolve.name_world_key(key))
         .filter(|name| name != "agent:tool/types@0.1.0")
         .collect()
+}
+
+/// Returns the full names of interfaces of the contract.
+fn contract(names: &[&str]) -> Vec<String> {
+    let named = names.iter().map(|name| format!("agent:tool/{name}@0.1.0"));
+    named.collect()
 }
 
 #[test]
@@ -26,40 +43,56 @@ fn embedded_contract_has_every_import() {
         "control",
         "artifacts",
     ];
-    let expected = expected.map(|name| format!("agent:tool/{name}@0.1.0"));
+    let expected = [contract(&expected), HTTP.map(str::to_owned).to_vec()].concat();
     assert_eq!(imports(&resolve, world), expected);
 }
 
 #[test]
 fn unpacked_contract_imports_declared_uses() {
-    let cases: [(&[HostImport], &[&str]); 4] = [
-        (&[], &[]),
-        (&[HostImport::Ask, HostImport::Http], &["human"]),
+    let (python, script) = (Language::Python, Language::TypeScript);
+    let cases: [(Language, &[HostImport], &[&str], &[&str]); 6] = [
+        (python, &[], &[], &[]),
+        // componentize-js brings HTTP itself.
         (
-            &[HostImport::Progress, HostImport::State, HostImport::Ask],
-            &["progress", "state", "human"],
+            script,
+            &[HostImport::Ask, HostImport::Http],
+            &["human"],
+            &[],
         ),
         (
+            python,
+            &[HostImport::Ask, HostImport::Http],
+            &["human"],
+            &HTTP,
+        ),
+        (
+            python,
+            &[HostImport::Progress, HostImport::State, HostImport::Ask],
+            &["progress", "state", "human"],
+            &[],
+        ),
+        (python, &[HostImport::Http], &[], &HTTP),
+        (
+            script,
             &[
                 HostImport::Context,
                 HostImport::Control,
                 HostImport::Artifacts,
             ],
             &["context", "control", "artifacts"],
+            &[],
         ),
     ];
     // One directory for all, rewritten each time.
     let dir = TempDir::new().unwrap();
-    for (uses, expected) in cases {
-        unpack(dir.path(), uses).unwrap();
+    for (language, uses, expected, wasi) in cases {
+        unpack(dir.path(), language, uses).unwrap();
         let mut resolve = Resolve::default();
         let (package, _) = resolve.push_dir(dir.path()).unwrap();
         let world = resolve.select_world(&[package], Some(WORLD)).unwrap();
-        let expected: Vec<String> = expected
-            .iter()
-            .map(|name| format!("agent:tool/{name}@0.1.0"))
-            .collect();
-        assert_eq!(imports(&resolve, world), expected, "{uses:?}");
+        let wasi = wasi.iter().map(|name| (*name).to_owned()).collect();
+        let expected = [contract(expected), wasi].concat();
+        assert_eq!(imports(&resolve, world), expected, "{language} {uses:?}");
     }
 }
 

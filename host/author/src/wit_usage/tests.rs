@@ -35,6 +35,10 @@ fn manifest_uses_are_read() {
         python("[tool.agent-host]\nuses = [\"ask\", \"progress\", \"ask\"]"),
         Ok(vec![HostImport::Progress, HostImport::Ask])
     );
+    assert_eq!(
+        python("[tool.agent-host]\nuses = [\"http\"]"),
+        Ok(vec![HostImport::Http])
+    );
     assert_eq!(node(r#"{"name": "weather"}"#), Ok(vec![]));
     assert_eq!(
         node(r#"{"agent-host": {"uses": ["http", "state"]}}"#),
@@ -55,12 +59,6 @@ fn unknown_uses_are_refused() {
             "pyproject.toml",
             "[tool.agent-host]\nuses = [\"sockets\"]",
             "DIR/pyproject.toml is not the manifest of a tool project: TOML parse error at line 2, column 9\n  |\n2 | uses = [\"sockets\"]\n  |         ^^^^^^^^^\nunknown variant `sockets`, expected one of `progress`, `state`, `ask`, `context`, `control`, `artifacts`, `http`",
-        ),
-        (
-            Language::Python,
-            "pyproject.toml",
-            "[tool.agent-host]\nuses = [\"http\"]",
-            "`uses` in DIR/pyproject.toml names `http`, and there is no HTTP for tools in Python. Remove it, and write what needs HTTP in another language",
         ),
         (
             Language::JavaScript,

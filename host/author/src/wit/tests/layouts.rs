@@ -17,7 +17,8 @@ fn imported(resolve: &Resolve, world: wit_parser::WorldId) -> BTreeMap<&str, &In
         .filter_map(|item| match item {
             WorldItem::Interface { id, .. } => {
                 let interface = &resolve.interfaces[*id];
-                Some((interface.name.as_deref()?, interface))
+                let of_contract = resolve.id_of(*id)?.starts_with("agent:tool/");
+                of_contract.then_some((interface.name.as_deref()?, interface))
             }
             _ => None,
         })

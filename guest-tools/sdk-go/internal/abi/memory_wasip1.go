@@ -1,4 +1,4 @@
-package agenttool
+package abi
 
 import (
 	"strings"
@@ -13,6 +13,9 @@ var taken = map[uint32][]byte{}
 // returned, and no pointer that Go knows leads to it, so it must not be collected before the
 // instance is dropped.
 var kept []any
+
+// lent is memory for the next bytes of the host, or nil.
+var lent []byte
 
 // early is memory for the adapter from WASI 0.1 to 0.2, which takes two pages of 64 KiB when the
 // runtime makes its first call, before there is a heap.
@@ -42,12 +45,15 @@ func pauseClock(paused bool)
 //go:wasmexport cabi_realloc
 func cabiRealloc(old, oldSize, align, size uint32) uint32 {
 	if !started {
-		start := address(&early[0])
+		start := Address(&early[0])
 		at := (start + earlyUsed + align - 1) &^ (align - 1)
 		earlyUsed = at + size - start
 		// Running out of it is a fault of this package, and this index ends the instance.
 		_ = early[earlyUsed-1]
 		return at
+	}
+	if old == 0 && align == 1 && size <= uint32(len(lent)) && size > 0 {
+		return Address(&lent[0])
 	}
 	pauseClock(true)
 	// Words of 64 bits are aligned for every type of the contract.
@@ -55,14 +61,14 @@ func cabiRealloc(old, oldSize, align, size uint32) uint32 {
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), size)
 	copy(bytes, taken[old])
 	delete(taken, old)
-	at := address(&words[0])
+	at := Address(&words[0])
 	taken[at] = bytes
 	pauseClock(false)
 	return at
 }
 
-// take is text that the host passed. It is taken once: the memory is given up.
-func take(at, length uint32) string {
+// Take is text that the host passed. It is taken once: the memory is given up.
+func Take(at, length uint32) string {
 	bytes, known := taken[at]
 	if !known || length == 0 {
 		return ""
@@ -71,37 +77,49 @@ func take(at, length uint32) string {
 	return string(bytes[:length])
 }
 
-// buffer is memory for a result of `units` units of 32 bits that the host writes.
-func buffer(units int) []uint32 {
+// Lend has the host write the bytes of the next result into this memory, and makes the call that
+// returns it. Many large results would otherwise make the garbage collector run while the host waits
+// for memory, when nothing may leave the instance: neither its question for the time nor that of the
+// scheduler.
+func Lend(memory []byte, call func()) {
+	lent = memory
+	pauseClock(true)
+	call()
+	pauseClock(false)
+	lent = nil
+}
+
+// Buffer is memory for a result of `units` units of 32 bits that the host writes.
+func Buffer(units int) []uint32 {
 	words := make([]uint32, units)
 	kept = append(kept, words)
 	return words
 }
 
-// address is where a value is, for the host. The value must be in `kept` or `taken`, which also has
-// it on the heap, where nothing moves.
-func address[T any](value *T) uint32 {
+// Address is where a value is, for the host. The value must be on the heap, where nothing
+// moves, and live until the host is done with it.
+func Address[T any](value *T) uint32 {
 	return uint32(uintptr(unsafe.Pointer(value)))
 }
 
-// give is a text as the host takes it: its address and its length. What is not UTF-8 becomes
+// Give is a text as the host takes it: its address and its length. What is not UTF-8 becomes
 // U+FFFD.
-func give(s string) (uint32, uint32) {
-	return giveBytes(strings.ToValidUTF8(s, "\uFFFD"))
+func Give(s string) (uint32, uint32) {
+	return GiveBytes(strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// giveBytes is give without a look at the content.
-func giveBytes(s string) (uint32, uint32) {
+// GiveBytes is Give without a look at the content.
+func GiveBytes(s string) (uint32, uint32) {
 	bytes := append([]byte(s), 0)
 	kept = append(kept, bytes)
-	return address(&bytes[0]), uint32(len(s))
+	return Address(&bytes[0]), uint32(len(s))
 }
 
-// giveWords is the address of a record or list in the layout of the canonical ABI. Everything in
+// GiveWords is the address of a record or list in the layout of the canonical ABI. Everything in
 // the contract that this package writes into memory consists of units of 32 bits: a case or flag of
 // one byte is the lowest of its unit, and the rest is padding.
-func giveWords(words []uint32) uint32 {
+func GiveWords(words []uint32) uint32 {
 	words = append(words, 0)
 	kept = append(kept, words)
-	return address(&words[0])
+	return Address(&words[0])
 }
