@@ -5,9 +5,11 @@ mod budget;
 mod failure;
 mod file;
 mod page;
+mod text;
 pub mod zip;
 
 pub use budget::{Budget, MAX_RESULT_BYTES};
 pub use failure::Failure;
 pub use file::{open, read};
 pub use page::page;
+pub use text::windows_1252;

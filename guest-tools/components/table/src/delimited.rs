@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
-use agent_tool_bounded::Failure;
+use agent_tool_bounded::{Failure, windows_1252};
 use csv::{ByteRecord, ReaderBuilder};
 use serde_json::Value;
 
@@ -102,7 +102,7 @@ impl Delimited {
 fn value_of(bytes: &[u8], settings: Settings) -> Option<Value> {
     let text = match settings.encoding {
         None | Some(Encoding::Utf8) => std::str::from_utf8(bytes).ok()?.to_owned(),
-        Some(Encoding::Windows1252) => bytes.iter().map(|&byte| windows_1252(byte)).collect(),
+        Some(Encoding::Windows1252) => windows_1252(bytes),
     };
     Some(match (settings.raw, text.is_empty()) {
         (_, true) => Value::Null,
@@ -151,19 +151,6 @@ fn delimiter_of(sample: &[u8]) -> u8 {
     found
         .filter(|_| best.0)
         .map_or(b',', |(delimiter, _)| *delimiter)
-}
-
-/// The characters of 0x80 to 0x9f (WHATWG's index); the others are those of Unicode.
-const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
-
-fn windows_1252(byte: u8) -> char {
-    match byte {
-        0x80..=0x9f => WINDOWS_1252
-            .chars()
-            .nth(usize::from(byte - 0x80))
-            .unwrap_or(char::REPLACEMENT_CHARACTER),
-        _ => char::from(byte),
-    }
 }
 
 #[cfg(test)]
