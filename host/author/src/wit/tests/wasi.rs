@@ -68,7 +68,8 @@ fn go() -> BTreeMap<String, Signature> {
         let (_, rest) = declared.split_once('(').unwrap();
         let (parameters, result) = rest.split_once(')').unwrap();
         let mut last = WasmType::I32;
-        let kinds = parameters.split(", ").filter(|one| !one.is_empty());
+        let kinds = parameters.split(',').map(str::trim);
+        let kinds = kinds.filter(|parameter| !parameter.is_empty());
         let mut kinds: Vec<WasmType> = kinds
             .rev()
             .map(|parameter| {
