@@ -22,7 +22,7 @@ use std::{collections::BTreeSet, path::Path};
 const DIRECTORY: &str = "/home/ann/weather";
 
 fn object(value: Value) -> Map<String, Value> {
-    value.as_object().unwrap().clone()
+    serde_json::from_value(value).unwrap()
 }
 
 fn id(call: &str) -> CallId {
