@@ -2,6 +2,7 @@
 //! `components/` share it; it has no tool of its own, and decides nothing about access.
 
 mod budget;
+mod date;
 mod failure;
 mod file;
 mod page;
@@ -9,6 +10,7 @@ mod text;
 pub mod zip;
 
 pub use budget::{Budget, MAX_RESULT_BYTES};
+pub use date::iso_date;
 pub use failure::Failure;
 pub use file::{open, read};
 pub use page::page;

@@ -17,8 +17,8 @@ fn script(env: &TestEnv, tool: &str, code: &str, more: &[&str]) -> Value {
     call_with(env, "code", tool, &json!({ "code": code }), more).json()
 }
 
-fn value(value: Value) -> Value {
-    json!({ "type": "json", "value": { "value": value } })
+fn value(expected: &Value) -> Value {
+    json!({ "type": "json", "value": { "value": expected } })
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn script_reads_data_and_puts_out_an_image() {
         ),
     ];
     for (code, expected) in cases {
-        assert_eq!(script(&env, READ, code, &[]), value(expected), "{code}");
+        assert_eq!(script(&env, READ, code, &[]), value(&expected), "{code}");
     }
     let image = script(
         &env,
@@ -71,7 +71,10 @@ fn effect_of_the_tool_is_enforced() {
     assert!(!env.work().join("out.txt").exists());
     let denied = script(&env, CHANGE, write, &[]);
     assert_eq!(denied["type"], "execution-denied", "{denied}");
-    assert_eq!(script(&env, CHANGE, write, &writable), value(json!("made")));
+    assert_eq!(
+        script(&env, CHANGE, write, &writable),
+        value(&json!("made"))
+    );
 
     let (port, served) = serve_once(
         "200 OK\r\ncontent-type: application/json",
@@ -86,7 +89,7 @@ fn effect_of_the_tool_is_enforced() {
     let denied = script(&env, READ, &code("POST"), &["--grant", &grant]);
     assert_eq!(denied["type"], "execution-denied", "{denied}");
     let sent = script(&env, CHANGE, &code("POST"), &["--grant", &grant]);
-    assert_eq!(sent, value(json!([200, { "id": 1 }])));
+    assert_eq!(sent, value(&json!([200, { "id": 1 }])));
     assert_eq!(served.join().unwrap(), "POST /a HTTP/1.1\r\n");
 }
 
@@ -117,7 +120,7 @@ fn script_reaches_nothing_that_is_not_granted() {
     let globals =
         "[typeof process, typeof std, typeof os, typeof Worker, Object.keys(input ?? {})]";
     let none = json!(["undefined", "undefined", "undefined", "undefined", []]);
-    assert_eq!(script(&env, READ, globals, &[]), value(none));
+    assert_eq!(script(&env, READ, globals, &[]), value(&none));
 }
 
 #[test]
@@ -154,7 +157,7 @@ fn limits_end_a_script() {
         assert!(text.contains("out of memory"), "{code}: {text}");
     }
     // A fresh instance has all limits anew.
-    assert_eq!(script(&env, READ, "1 + 1", &[]), value(json!(2)));
+    assert_eq!(script(&env, READ, "1 + 1", &[]), value(&json!(2)));
 }
 
 /// Globals are gone with the call; files below `/session` stay for the session, where the operator

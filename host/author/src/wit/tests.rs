@@ -27,7 +27,7 @@ fn imports(resolve: &Resolve, world: WorldId) -> Vec<String> {
 }
 
 /// Returns the full names of interfaces of the contract.
-fn contract(names: &[&str]) -> Vec<String> {
+fn interfaces(names: &[&str]) -> Vec<String> {
     let named = names.iter().map(|name| format!("agent:tool/{name}@0.1.0"));
     named.collect()
 }
@@ -43,7 +43,7 @@ fn embedded_contract_has_every_import() {
         "control",
         "artifacts",
     ];
-    let expected = [contract(&expected), HTTP.map(str::to_owned).to_vec()].concat();
+    let expected = [interfaces(&expected), HTTP.map(str::to_owned).to_vec()].concat();
     assert_eq!(imports(&resolve, world), expected);
 }
 

@@ -1,5 +1,7 @@
 //! Dates of workbooks: days since 1899-12-30 (or 1904-01-01), as ISO 8601.
 
+use agent_tool_bounded::iso_date;
+
 /// A kind of what a number stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DateKind {
@@ -97,31 +99,13 @@ impl DateKind {
             (false, 0..60) => day + DAY_0_OF_1900 + 1,
             (false, day) => day + DAY_0_OF_1900,
         };
-        let date = date(unix_day);
+        let date = iso_date(unix_day);
         Some(if of_day == 0 && self == Self::Date {
             date
         } else {
             format!("{date}T{}", time(of_day))
         })
     }
-}
-
-/// The date of a day since 1970-01-01 in the Gregorian calendar, by eras of 400 years that start
-/// in March.
-fn date(unix_day: i64) -> String {
-    let shifted = unix_day + 719_468;
-    let (era, day) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let shifted_month = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = year + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{of_month:02}")
 }
 
 fn time(ms: i64) -> String {
