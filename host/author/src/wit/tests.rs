@@ -91,7 +91,7 @@ fn unpacked_contract_imports_declared_uses() {
         let (package, _) = resolve.push_dir(dir.path()).unwrap();
         let world = resolve.select_world(&[package], Some(WORLD)).unwrap();
         let wasi = wasi.iter().map(|name| (*name).to_owned()).collect();
-        let expected = [contract(expected), wasi].concat();
+        let expected = [interfaces(expected), wasi].concat();
         assert_eq!(imports(&resolve, world), expected, "{language} {uses:?}");
     }
 }
