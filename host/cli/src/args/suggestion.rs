@@ -16,7 +16,7 @@ pub(crate) fn suggestion(error: &Error, arguments: &[String]) -> Option<String> 
             };
             unquoted(word, arguments)
         }
-        ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_none() => {
+        ErrorKind::InvalidSubcommand if !is_typo(error) => {
             let is_prompt = |words: &[String]| {
                 words.len() > 1 || words.iter().any(|word| word.contains(char::is_whitespace))
             };
@@ -25,6 +25,20 @@ pub(crate) fn suggestion(error: &Error, arguments: &[String]) -> Option<String> 
             is_prompt(words).then(|| line(&[], words, options))
         }
         _ => None,
+    }
+}
+
+/// Returns whether the first word is a subcommand but for one letter. clap takes words that differ
+/// more for similar ones, and a prompt begins with such words, too.
+fn is_typo(error: &Error) -> bool {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return false;
+    };
+    let is_near = |name: &String| strsim::osa_distance(word, name) <= 1;
+    match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::String(name)) => is_near(name),
+        Some(ContextValue::Strings(names)) => names.iter().any(is_near),
+        _ => false,
     }
 }
 
@@ -95,6 +109,7 @@ mod tests {
             ("what is here", Some("agent-host run 'what is here'")),
             ("run --no-such what", None),
             ("doctr", None),
+            ("sesions list", None),
             ("nonsense", None),
             ("trust a b", None),
         ] {
