@@ -30,6 +30,15 @@ impl Commit {
             .ok_or(GitError::Damaged("a commit has not the form of one"))
     }
 
+    /// Reads a parent; `None` where a shallow clone ends.
+    pub(crate) fn parent(repository: &Repository, id: &Oid) -> Result<Option<Self>, GitError> {
+        match Self::read(repository, id) {
+            Ok(commit) => Ok(Some(commit)),
+            Err(GitError::Missing(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let (header, message) = text.split_once("\n\n").unwrap_or((text, ""));
         let mut lines = header.lines();

@@ -174,8 +174,9 @@ fn logged(id: &Oid, commit: &Commit) -> Logged {
 fn changes_file(repository: &Repository, commit: &Commit, file: &str) -> Result<bool, GitError> {
     let own = find(repository, &commit.tree, file)?;
     for parent in &commit.parents {
-        let parent = Commit::read(repository, parent)?;
-        if find(repository, &parent.tree, file)? == own {
+        if let Some(parent) = Commit::parent(repository, parent)?
+            && find(repository, &parent.tree, file)? == own
+        {
             return Ok(false);
         }
     }
@@ -202,15 +203,11 @@ impl<'r> Walk<'r> {
     }
 
     fn add(&mut self, id: Oid) -> Result<(), GitError> {
-        if self.seen.insert(id) {
-            let committed = match Commit::read(self.repository, &id) {
-                Ok(commit) => commit.committed,
-                // A shallow clone ends here.
-                Err(GitError::Missing(_)) if self.seen.len() > 1 => return Ok(()),
-                Err(error) => return Err(error),
-            };
+        if self.seen.insert(id)
+            && let Some(commit) = Commit::parent(self.repository, &id)?
+        {
             let order = std::cmp::Reverse(self.seen.len());
-            self.queue.push((committed, order, id));
+            self.queue.push((commit.committed, order, id));
         }
         Ok(())
     }

@@ -99,7 +99,7 @@ fn commit_text(repository: &Repository, id: &Oid) -> Result<String, GitError> {
         let _ = writeln!(text, "{}", format!("    {line}").trim_end());
     }
     let parent = match commit.parents.first() {
-        Some(parent) => Some(Commit::read(repository, parent)?.tree),
+        Some(parent) => Commit::parent(repository, parent)?.map(|parent| parent.tree),
         None => None,
     };
     let changes = changes(repository, parent.as_ref(), Some(&commit.tree))?;
@@ -126,4 +126,4 @@ fn tree_text(repository: &Repository, id: &Oid) -> Result<String, GitError> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

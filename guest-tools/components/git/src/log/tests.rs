@@ -318,4 +318,15 @@ fn shallow_clone_ends_where_it_is_cut() {
         shallow.lines().collect::<Vec<_>>(),
         all.lines().take(3).collect::<Vec<_>>()
     );
+    let path = into.to_str().expect("UTF-8").to_owned();
+    let of_file = log(GitLog {
+        file: Some("data.bin".to_owned()),
+        ..all_of(&path)
+    })
+    .expect("a log");
+    let last = made.git(&["rev-parse", "HEAD~2"]);
+    assert_eq!(of_file["commits"].as_array().map(Vec::len), Some(1));
+    assert_eq!(of_file["commits"][0]["id"], last.trim());
+    let shown = crate::show::tests::commit_text_of(&path, last.trim());
+    assert!(shown.expect("a commit").contains("new file mode 100644"));
 }

@@ -14,6 +14,21 @@ fn show(made: &Made, revision: &str, file: Option<&str>) -> Result<Output, Strin
     .map_err(|failure| failure.to_string().replace(&made.path(), "PATH"))
 }
 
+/// A commit as text.
+pub(crate) fn commit_text_of(path: &str, revision: &str) -> Result<String, String> {
+    let input = GitShow {
+        path: path.to_owned(),
+        revision: revision.to_owned(),
+        file: None,
+        offset: 0,
+    };
+    match git_show(input) {
+        Ok(Output::Text(text)) => Ok(text),
+        Ok(other) => Err(format!("{other:?}")),
+        Err(failure) => Err(failure.to_string()),
+    }
+}
+
 #[test]
 fn file_is_that_of_git() {
     let made = Made::new();
