@@ -188,10 +188,10 @@ impl<'a> Web<'a> {
         let never = self.server.url("/never");
         assert_eq!(
             self.call("hasty", "http", &get(&never)),
-            json!({ "type": "execution-denied", "reason": format!(
+            json!({ "type": "error-json", "value": { "code": "resource-limit", "message": format!(
                 "GET {never} was refused: one exchange may take at most 500 ms (rule limits.http-timeout-ms). The tool then said: {}",
                 traits.timeout
-            )})
+            )}})
         );
     }
 

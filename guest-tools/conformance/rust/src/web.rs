@@ -110,10 +110,13 @@ fn send(
 }
 
 fn outgoing(method: &str, url: &str, fields: Fields) -> Option<OutgoingRequest> {
-    let (authority, path) = match url.strip_prefix("http://")? {
-        rest if rest.contains('/') => rest.split_at(rest.find('/')?),
-        rest => (rest, "/"),
+    let (scheme, rest) = url.split_once("://")?;
+    let scheme = match scheme {
+        "http" => Scheme::Http,
+        "https" => Scheme::Https,
+        _ => return None,
     };
+    let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
     let method = match method {
         "GET" => Method::Get,
         "HEAD" => Method::Head,
@@ -122,7 +125,7 @@ fn outgoing(method: &str, url: &str, fields: Fields) -> Option<OutgoingRequest> 
     };
     let outgoing = OutgoingRequest::new(fields);
     outgoing.set_method(&method).ok()?;
-    outgoing.set_scheme(Some(&Scheme::Http)).ok()?;
+    outgoing.set_scheme(Some(&scheme)).ok()?;
     outgoing.set_authority(Some(authority)).ok()?;
     outgoing.set_path_with_query(Some(path)).ok()?;
     Some(outgoing)
