@@ -43,7 +43,7 @@ fn embedded_contract_has_every_import() {
         "control",
         "artifacts",
     ];
-    let expected = [interfaces(&expected), HTTP.map(str::to_owned).to_vec()].concat();
+    let expected = [HTTP.map(str::to_owned).to_vec(), interfaces(&expected)].concat();
     assert_eq!(imports(&resolve, world), expected);
 }
 
