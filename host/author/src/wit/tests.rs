@@ -50,7 +50,9 @@ fn embedded_contract_has_every_import() {
 #[test]
 fn unpacked_contract_imports_declared_uses() {
     let (python, script) = (Language::Python, Language::TypeScript);
-    let cases: [(Language, &[HostImport], &[&str], &[&str]); 6] = [
+    // The language, what it declares, and the imports of the contract and of WASI.
+    type Case<'a> = (Language, &'a [HostImport], &'a [&'a str], &'a [&'a str]);
+    let cases: [Case<'_>; 6] = [
         (python, &[], &[], &[]),
         // componentize-js brings HTTP itself.
         (
