@@ -23,7 +23,7 @@ use std::{
 const GUESTS: [&str; 2] = ["mcp-suite", "conformance"];
 
 /// The tools of the second component, in order.
-const NAMES: [&str; 26] = [
+const NAMES: [&str; 28] = [
     "give_text",
     "give_json",
     "give_content",
@@ -44,6 +44,8 @@ const NAMES: [&str; 26] = [
     "remember",
     "change_and_end",
     "artifact",
+    "http",
+    "stream_http",
     "print",
     "count",
     "spin",
@@ -301,7 +303,7 @@ fn knows_the_tools(tools: &Value) {
         .map(|tool| (tool["name"].as_str().unwrap().to_owned(), tool.clone()))
         .collect();
     // The tools of both components and the built-in ones.
-    assert_eq!(tools.len(), 18 + 26 + 9, "{:?}", tools.keys());
+    assert_eq!(tools.len(), 18 + NAMES.len() + 9, "{:?}", tools.keys());
     let read_only = json!({ "readOnlyHint": true, "openWorldHint": false });
     let effectful =
         json!({ "readOnlyHint": false, "idempotentHint": false, "openWorldHint": false });
