@@ -28,8 +28,8 @@ fn python_build_names_the_line_of_http() {
 fn python_component_imports_what_is_declared() {
     let env = TestEnv::new();
     if let Some(project) = NewProject::of(&env, "python") {
-        let state = ["agent:tool/state@0.1.0", "agent:tool/types@0.1.0"];
-        assert_eq!(optional_imports(&project, &env), state);
+        let declared = ["agent:tool/types@0.1.0", "agent:tool/state@0.1.0"];
+        assert_eq!(optional_imports(&project, &env), declared);
     }
 }
 
