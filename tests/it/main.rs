@@ -26,6 +26,7 @@ mod budgets;
 mod builtins;
 mod cache;
 mod call;
+mod code_mode;
 mod compile;
 mod component_notes;
 mod configuration;

@@ -8,6 +8,7 @@
 mod files;
 mod report;
 mod run;
+mod tools;
 mod web;
 
 use agent_tool::{Output, input, tool};

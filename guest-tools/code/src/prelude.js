@@ -31,6 +31,9 @@
         }, space);
     };
 
+    // The same for the calls of tools, whatever the code makes of the global.
+    const { parse: JSON_parse, stringify: JSON_stringify } = JSON;
+
     // A value as the console shows it.
     const MAX_DEPTH = 6;
     const MAX_ITEMS = 200;
@@ -252,10 +255,80 @@
     });
 
     // Images and files beside the value.
-    define("output", {
+    const output = {
         image: (data, name) => host.part(bytesOf(data), name, undefined, true),
         file: (data, name, mediaType) => host.part(bytesOf(data), name, mediaType, false),
-    });
+    };
+    define("output", output);
+
+    // The tools of a program, which has nothing else: no files and no requests of its own. A file of a result is a handle.
+    const queue = [];
+    class ToolFile {
+        #handle;
+        constructor({ mediaType, filename, handle, content }) {
+            this.#handle = handle;
+            Object.assign(this, { mediaType, filename });
+            if (content !== undefined) this.text = content;
+        }
+        static putOut(file) {
+            if (file.#handle === undefined) host.part(bytesOf(file.text), file.filename, file.mediaType, false);
+            else host.file(file.#handle, file.mediaType, file.filename);
+        }
+    }
+    class ToolError extends Error {
+        constructor(message, fields) {
+            super(message);
+            Object.assign(this, fields);
+        }
+        get name() { return "ToolError"; }
+    }
+    const inputOf = (input) => {
+        const json = input === undefined ? "{}" : JSON_stringify(input);
+        if (json === undefined) throw new TypeError(`the input of a tool is an object, and not a ${typeof input}`);
+        return json;
+    };
+    const errorOf = (tool, { kind, text }) => {
+        if (kind === "error-text") return new ToolError(text, { tool });
+        if (kind === "execution-denied") return new ToolError(text ?? "Tool call execution denied.", { tool, denied: true });
+        const value = JSON_parse(text);
+        const message = typeof value?.message === "string" ? value.message : text;
+        return new ToolError(message, { tool, value });
+    };
+    const resultOf = ({ kind, text, parts }) => {
+        if (kind === "text") return text;
+        if (kind === "json") return JSON_parse(text);
+        return parts.map((part) => (part.mediaType === undefined ? part.text : new ToolFile(part)));
+    };
+    const runCalls = () => {
+        const batch = queue.splice(0);
+        if (batch.length === 0) return false;
+        const results = host.call(batch.map(({ name }) => name), batch.map(({ input }) => input));
+        batch.forEach(({ name, resolve, reject, stack }, index) => {
+            const result = results[index];
+            if (result.kind === "text" || result.kind === "json" || result.kind === "content") resolve(resultOf(result));
+            else reject(Object.defineProperty(errorOf(name, result), "stack", { value: stack }));
+        });
+        return true;
+    };
+    if (host.tools.length > 0) {
+        for (const name of ["fs", "require", "fetch", "Headers", "Response"]) delete global[name];
+        const functions = Object.create(null);
+        for (const name of host.tools) {
+            functions[name] = (input) => new Promise((resolve, reject) => {
+                queue.push({ name, input: inputOf(input), resolve, reject, stack: new Error().stack });
+            });
+        }
+        define("tools", new Proxy(Object.freeze(functions), {
+            get(known, name) {
+                if (typeof name === "symbol" || name === "then" || name in known) return known[name];
+                throw new ReferenceError(`there is no tool "${name}"; the tools are ${host.tools.join(", ")}`);
+            },
+        }));
+        define("output", Object.assign((file) => {
+            if (!(file instanceof ToolFile)) throw new TypeError("output(file) takes a file of a result");
+            ToolFile.putOut(file);
+        }, output));
+    }
 
     // The value of the code as JSON, with notes about what JSON or a number cannot hold.
     const valueOf = (value) => {
@@ -280,6 +353,10 @@
                 return isObject ? Object.fromEntries(value) : [...value];
             }
             if (value instanceof Set) return [...value];
+            if (value instanceof ToolFile) {
+                ToolFile.putOut(value);
+                return { mediaType: value.mediaType, filename: value.filename };
+            }
             if (value instanceof Error) return { name: value.name, message: value.message };
             if (ArrayBuffer.isView(value) && "length" in value) return Array.from(value);
             return value;
@@ -287,5 +364,5 @@
         return { json, notes: [...notes] };
     };
 
-    return { valueOf, describe, runTimer };
+    return { valueOf, describe, runTimer, runCalls };
 })

@@ -52,6 +52,11 @@ impl Report {
         }
     }
 
+    /// True if a part is among those put out.
+    pub(crate) fn has(&self, part: &Part) -> bool {
+        self.parts.contains(part)
+    }
+
     /// Adds an image or a file.
     ///
     /// # Errors

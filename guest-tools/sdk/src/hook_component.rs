@@ -152,7 +152,7 @@ fn lift(output: types::ToolResultOutput) -> serde_json::Result<Output> {
     })
 }
 
-fn lift_part(part: types::ContentPart) -> Part {
+pub(crate) fn lift_part(part: types::ContentPart) -> Part {
     match part {
         types::ContentPart::Text(text) => Part::Text(text),
         types::ContentPart::File(file) => Part::File {

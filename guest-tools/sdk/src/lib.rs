@@ -67,6 +67,7 @@ pub mod hook;
 pub mod http;
 pub mod progress;
 pub mod state;
+pub mod tools;
 pub mod workspace;
 
 mod call;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Map, Value};
 
+use crate::tools::{NestedCall, NestedOutput};
 use crate::{Answer, FormAnswer, Question};
 
 /// The calls of this thread's tools to the host.
@@ -33,7 +34,14 @@ struct StandIn {
     context: Map<String, Value>,
     /// The artifacts by name: the media type and the bytes. Without a grant there are none.
     artifacts: Option<BTreeMap<String, (String, Vec<u8>)>>,
+    /// The names of the tools that can be called, and what runs them.
+    tools: Option<(Vec<String>, Box<dyn RunNested>)>,
 }
+
+/// Runs the calls of a program.
+trait RunNested: Fn(&NestedCall) -> NestedOutput {}
+
+impl<T: Fn(&NestedCall) -> NestedOutput> RunNested for T {}
 
 thread_local! {
     static HOST: RefCell<StandIn> = RefCell::default();
@@ -68,6 +76,12 @@ pub fn prepare_artifacts<'a>(artifacts: impl IntoIterator<Item = (&'a str, &'a s
         .into_iter()
         .map(|(name, media_type, data)| (name.to_owned(), (media_type.to_owned(), data.to_vec())));
     HOST.with_borrow_mut(|host| host.artifacts = Some(artifacts.collect()));
+}
+
+/// Prepares tools that can be called. Without this there are none, and every call is denied.
+pub fn prepare_tools(names: &[&str], run: impl Fn(&NestedCall) -> NestedOutput + 'static) {
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    HOST.with_borrow_mut(|host| host.tools = Some((names, Box::new(run))));
 }
 
 /// The calls recorded since [`prepare`], or since the thread began.
@@ -109,6 +123,29 @@ pub(crate) fn context() -> Map<String, Value> {
 
 pub(crate) fn record_halt(message: String) {
     HOST.with_borrow_mut(|host| host.recorded.halts.push(message));
+}
+
+/// The tools of the stand-in.
+pub(crate) mod tools {
+    use super::HOST;
+    use crate::tools::{NestedCall, NestedOutput};
+
+    pub(crate) fn list() -> Vec<String> {
+        HOST.with_borrow(|host| {
+            let tools = host.tools.as_ref();
+            tools.map(|(names, _)| names.clone()).unwrap_or_default()
+        })
+    }
+
+    pub(crate) fn call_many(calls: Vec<NestedCall>) -> Vec<NestedOutput> {
+        HOST.with_borrow(|host| {
+            let run = |call: &NestedCall| match &host.tools {
+                Some((_, run)) => run(call),
+                None => NestedOutput::Denied(None),
+            };
+            calls.iter().map(run).collect()
+        })
+    }
 }
 
 /// The artifacts of the stand-in. It checks neither names nor media types, and has no quota.

@@ -25,6 +25,7 @@ const WORLD: &str = "
         import agent:tool/context@0.1.0;
         import agent:tool/control@0.1.0;
         import agent:tool/artifacts@0.1.0;
+        import agent:tool/tools@0.1.0;
     }
 ";
 

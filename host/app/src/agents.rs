@@ -16,6 +16,7 @@ use agent_host_engine::{
     journal::{Journal, JournalError},
     model::Model,
     policy::Grants,
+    program::{Program, with_tool_descriptions},
     todo_list::TodoList,
     tool::ToolRunner,
     tool_filter::filter_tools,
@@ -237,22 +238,31 @@ impl Host {
         };
         let below = Starter { model, grants };
         let agents = self.agents_below(&agent.agents, below, prompts, depth, created);
-        self.assemble(tools, model, settings, agents)
+        self.assemble(tools, model, settings, agents, agent.code)
     }
 
-    /// Puts the tools of the program and those that start agents before `tools`.
+    /// Puts the tools of the program and those that start agents before `tools`. If the model writes
+    /// programs, those call `tools` and the agents, and the model itself calls the program's tools.
     pub(crate) fn assemble(
         &self,
         tools: Arc<dyn ToolRunner>,
         model: &Arc<dyn Model>,
         settings: Settings,
         agents: Option<Arc<Agents>>,
+        writes_code: bool,
     ) -> Agent {
-        let tools = SearchedTools::wrap(tools, self.config().search_tools_from);
-        let tools = SkillTools::wrap(with_artifact_reader(tools), self.skills());
-        let tools = match settings.prompts {
-            Prompts::Ask => with_ask_user(tools),
-            Prompts::Deny => tools,
+        let programs = self.registry().programs().filter(|_| writes_code);
+        let prompts = settings.prompts;
+        let own_tools = |tools| {
+            let tools = SkillTools::wrap(with_artifact_reader(tools), self.skills());
+            match prompts {
+                Prompts::Ask => with_ask_user(tools),
+                Prompts::Deny => tools,
+            }
+        };
+        let tools = match programs {
+            Some(_) => tools,
+            None => own_tools(SearchedTools::wrap(tools, self.config().search_tools_from)),
         };
         let tools = match &agents {
             Some(agents) => agents.with_tools(tools),
@@ -265,8 +275,20 @@ impl Host {
             hooks: self.registry().engine_hooks(),
             mode: Arc::new(StandardMode),
             workflow: None,
+            program: None,
             key: self.key.clone(),
             settings,
+        };
+        let agent = match programs {
+            Some(programs) => {
+                let program = Program {
+                    runner: Arc::new(programs.clone()),
+                    max_calls: self.config().code_calls,
+                };
+                let direct = own_tools(with_tool_descriptions(agent.tools.clone()));
+                agent.with_programs(program, direct, self.journals())
+            }
+            None => agent,
         };
         match self.config().todo_list {
             true => agent.with_middleware(TodoList),

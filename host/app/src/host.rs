@@ -243,7 +243,13 @@ impl Host {
         let depth = self.config.agent_depth;
         let agents = self.agents(&self.config.agents, model, prompts, depth);
         let tools = self.registry.clone();
-        self.assemble(tools, model, self.settings(prompts), agents)
+        self.assemble(
+            tools,
+            model,
+            self.settings(prompts),
+            agents,
+            self.config.code,
+        )
     }
 
     pub(crate) fn prompts(&self, prompts: Prompts) -> Prompts {

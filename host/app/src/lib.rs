@@ -30,6 +30,7 @@ mod no_model;
 mod outside;
 mod packages;
 mod placement;
+mod programs;
 mod reach;
 mod recording;
 mod registry;

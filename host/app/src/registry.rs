@@ -12,6 +12,7 @@ use crate::{
     error::HostError,
     executables,
     hooks::HookEntry,
+    programs::SandboxedPrograms,
     servers::{Connected, ServerEntry},
     skill::Skill,
     undo::UndoLogs,
@@ -66,6 +67,8 @@ pub struct Registry {
     external: HashMap<String, Arc<InputSchema>>,
     /// Keeps the files that calls change; absent to keep none.
     undo: Option<UndoLogs>,
+    /// Runs programs; absent where no agent's model writes any.
+    programs: Option<SandboxedPrograms>,
 }
 
 impl Registry {
@@ -79,6 +82,11 @@ impl Registry {
     /// Keeps the files that calls change from now on.
     pub(crate) fn keep_changes(&mut self, undo: UndoLogs) {
         self.undo = Some(undo);
+    }
+
+    /// Returns what runs programs, if the model of some agent writes any.
+    pub(crate) fn programs(&self) -> Option<&SandboxedPrograms> {
+        self.programs.as_ref()
     }
 
     /// Returns the skills of the configuration, and those that came in components.

@@ -9,6 +9,7 @@ use agent_host_engine::{
     artifact::READ_ARTIFACT,
     ask_user::ASK_USER,
     policy::{CallRule, RuleDecision},
+    program::{DESCRIBE_TOOLS, RUN_PROGRAM},
     text,
     todo_list::WRITE_TODOS,
     tool::ToolRunner as _,
@@ -17,12 +18,14 @@ use agent_host_engine::{
 use std::sync::Arc;
 
 /// The tools of the program, which are offered where there is use for them.
-const OWN_TOOLS: [&str; 5] = [
+const OWN_TOOLS: [&str; 7] = [
     READ_ARTIFACT,
     READ_SKILL,
     SEARCH_TOOL,
     ASK_USER,
     WRITE_TODOS,
+    RUN_PROGRAM,
+    DESCRIBE_TOOLS,
 ];
 
 /// The maximum of bytes shown of the names of all tools.

@@ -109,6 +109,7 @@ impl Host {
             hooks: Vec::new(),
             mode: Arc::new(StandardMode),
             workflow: None,
+            program: None,
             key: self.key.clone(),
             settings: Settings {
                 max_agent_depth: depth,

@@ -148,6 +148,7 @@ impl Loop {
             hooks: Vec::new(),
             mode: Arc::new(StandardMode),
             workflow: None,
+            program: None,
             key: ContinuationKey::new([0; 32]),
             settings: Settings {
                 budgets: Budgets {

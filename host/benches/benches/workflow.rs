@@ -113,6 +113,7 @@ fn agent(nodes: &Value, items: usize) -> Agent {
         tools: Arc::new(NoTools),
         agents: None,
         workflow: None,
+        program: None,
         hooks: Vec::new(),
         mode: Arc::new(StandardMode),
         key: ContinuationKey::new([0; 32]),

@@ -74,6 +74,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         hooks: Vec::new(),
         mode: Arc::new(StandardMode),
         workflow: None,
+        program: None,
         key: ContinuationKey::random()?,
         settings: Settings::default(),
     };

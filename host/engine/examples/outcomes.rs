@@ -193,6 +193,7 @@ async fn run() -> Result<Vec<TurnReport>, Box<dyn Error>> {
         hooks: Vec::new(),
         mode: Arc::new(StandardMode),
         workflow: None,
+        program: None,
         key: ContinuationKey::random()?,
         settings: Settings {
             prompts: Prompts::Ask,

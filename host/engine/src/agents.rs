@@ -5,6 +5,7 @@ use crate::{
     BoxFuture,
     host_tool::{HostTool, with_registered},
     journal::{Journal, JournalError},
+    program::{MAX_CODE_CHARACTERS, RUN_PROGRAM},
     tool::{Invocation, RunEnd, ToolRunner},
     turn::Agent,
 };
@@ -15,7 +16,7 @@ use agent_host_types::{
     output::ToolResultOutput,
     tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{collections::BTreeMap, fmt, future::ready, sync::Arc};
 
 /// The beginning of the names of the tools.
@@ -57,7 +58,10 @@ impl SubAgent {
     /// Returns the name of its tool.
     #[must_use]
     pub fn tool_name(&self) -> String {
-        format!("{TOOL_PREFIX}{}", self.name)
+        match self.agent.program {
+            Some(_) => RUN_PROGRAM.to_owned(),
+            None => format!("{TOOL_PREFIX}{}", self.name),
+        }
     }
 
     /// Returns the strongest effect among its tools, which is that of starting it.
@@ -67,29 +71,55 @@ impl SubAgent {
         strongest.unwrap_or(Effect::ReadOnly)
     }
 
+    fn title(&self) -> String {
+        match self.agent.program {
+            Some(_) => "Run a program".to_owned(),
+            None => format!("Start the agent {}", self.name),
+        }
+    }
+
+    fn input_schema(&self) -> Value {
+        if self.agent.program.is_some() {
+            return json!({
+                "type": "object",
+                "properties": {
+                    "code": {
+                        "type": "string",
+                        "minLength": 1,
+                        "maxLength": MAX_CODE_CHARACTERS,
+                        "description": "The program.",
+                    },
+                },
+                "required": ["code"],
+                "additionalProperties": false,
+            });
+        }
+        json!({
+            "type": "object",
+            "properties": {
+                "instructions": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "What the agent is to do, and what it is to return. It knows nothing of this conversation.",
+                },
+                "context": {
+                    "type": "object",
+                    "description": "Values that it needs.",
+                },
+            },
+            "required": ["instructions"],
+            "additionalProperties": false,
+        })
+    }
+
     fn tool(&self) -> RegisteredTool {
         let effect = self.effect();
         RegisteredTool {
             definition: ToolDefinition {
                 name: self.tool_name(),
-                title: Some(format!("Start the agent {}", self.name)),
+                title: Some(self.title()),
                 description: self.description.clone(),
-                input_schema: json!({
-                    "type": "object",
-                    "properties": {
-                        "instructions": {
-                            "type": "string",
-                            "minLength": 1,
-                            "description": "What the agent is to do, and what it is to return. It knows nothing of this conversation.",
-                        },
-                        "context": {
-                            "type": "object",
-                            "description": "Values that it needs.",
-                        },
-                    },
-                    "required": ["instructions"],
-                    "additionalProperties": false,
-                }),
+                input_schema: self.input_schema(),
                 output_schema: None,
                 effect,
             },
@@ -120,7 +150,10 @@ impl Agents {
     #[must_use]
     pub fn new(agents: Vec<SubAgent>, journals: Arc<dyn Journals>) -> Self {
         let named = agents.into_iter().map(|mut agent| {
-            agent.agent.settings.agent = Some(agent.name.clone());
+            // The calls of a program are those of the agent that wrote it.
+            if agent.agent.program.is_none() {
+                agent.agent.settings.agent = Some(agent.name.clone());
+            }
             (agent.tool_name(), agent)
         });
         Self {

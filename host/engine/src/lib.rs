@@ -27,6 +27,7 @@ pub mod model;
 pub mod observer;
 pub mod outside;
 pub mod policy;
+pub mod program;
 pub mod schema;
 pub mod secrets;
 pub mod session;

@@ -30,6 +30,7 @@ use crate::{
     artifact::{ArtifactName, NewArtifact, NewArtifactError, SessionArtifacts},
     journal::{Journal, JournalError},
     observer::Observer,
+    program::RunningProgram,
     spill::{restore_output, unquoted_preview},
     tool::SessionChange,
 };
@@ -82,6 +83,10 @@ pub struct Session {
     child_inputs: HashMap<CallId, AgentInput>,
     /// The position of the start of the last workflow.
     workflow_start: u64,
+    /// The time of the first record, in milliseconds since 1970.
+    started_ms: u64,
+    /// The program that runs in place of the model; none before it started, and after a pause.
+    pub(crate) program: Option<RunningProgram>,
 }
 
 impl fmt::Debug for Session {
@@ -104,6 +109,8 @@ impl Session {
             undurable: Vec::new(),
             child_inputs: HashMap::new(),
             workflow_start: 0,
+            started_ms: now_ms(),
+            program: None,
         };
         let started = Event::SessionStarted {
             program: start.program,
@@ -123,12 +130,15 @@ impl Session {
     /// replay.
     pub async fn resume(journal: Arc<dyn Journal>) -> Result<Self, JournalError> {
         let mut state = SessionState::default();
-        let (mut next_seq, mut workflow_start) = (0, 0);
+        let (mut next_seq, mut workflow_start, mut started_ms) = (0, 0, 0);
         let mut page = journal.records(0).await?;
         while !page.is_empty() {
             let follow = async {
                 for record in &page {
                     check_record(record, next_seq, journal.session())?;
+                    if next_seq == 0 {
+                        started_ms = record.at_ms;
+                    }
                     state.apply(&record.event);
                     if let Event::WorkflowStarted { .. } = record.event {
                         workflow_start = next_seq;
@@ -156,6 +166,8 @@ impl Session {
             undurable: Vec::new(),
             child_inputs: HashMap::new(),
             workflow_start,
+            started_ms,
+            program: None,
         })
     }
 
@@ -431,6 +443,11 @@ impl Session {
             self.record(Event::ArtifactDeleted { call_id, name }, Vec::new());
         }
         is_there
+    }
+
+    /// Returns the time of the first record, in milliseconds since 1970.
+    pub(crate) fn started_ms(&self) -> u64 {
+        self.started_ms
     }
 
     /// Returns the position of the start of the last workflow.

@@ -19,7 +19,7 @@ use agent_host_types::{
     output::ToolResultOutput,
     tool::{Effect, ToolDefinition},
 };
-use index::Index;
+pub(crate) use index::Index;
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeSet, future::ready, sync::Arc};
 

@@ -18,6 +18,7 @@ mod execute;
 mod hooks;
 mod mode;
 mod model;
+mod program;
 mod resume;
 mod review;
 mod step;
@@ -40,14 +41,15 @@ pub use argument_text::{arguments_text, expand_tabs};
 pub use client::{ClientCall, ClientCallEnd, ClientCallError};
 pub use continuation::ContinuationKey;
 pub use mode::{Mode, StandardMode, Turn};
+pub(crate) use review::of_calls;
 pub use step::{Step, StepOutput, StepResult, Transition};
 pub use step_reader::{StepReader, TurnStep};
 pub use until::{UntilEnd, UntilTool};
 
 use crate::{
     BoxFuture, agents::Agents, artifact::DEFAULT_QUOTA_BYTES, hook::Hook, journal::JournalError,
-    model::Model, observer::Observer, policy::CallRule, schema::AnswerSchema, session::Session,
-    tool::ToolRunner, workflow::Graph,
+    model::Model, observer::Observer, policy::CallRule, program::Program, schema::AnswerSchema,
+    session::Session, tool::ToolRunner, workflow::Graph,
 };
 use std::{
     convert::Infallible,
@@ -107,6 +109,7 @@ use tokio_util::sync::CancellationToken;
 ///         tools: Arc::new(NoTools),
 ///         agents: None,
 ///         workflow: None,
+///         program: None,
 ///         hooks: Vec::new(),
 ///         mode: Arc::new(StandardMode),
 ///         key: ContinuationKey::new([0; 32]),
@@ -129,6 +132,8 @@ pub struct Agent {
     pub agents: Option<Arc<Agents>>,
     /// The workflow that runs in place of the model, if there is one.
     pub workflow: Option<Arc<Graph>>,
+    /// The program that runs in place of the model, if there is one.
+    pub program: Option<Arc<Program>>,
     /// Hooks around model calls and tool calls.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// The order of the steps of a turn; [`StandardMode`] for the usual one.
@@ -386,6 +391,7 @@ impl Agent {
         match budget::exceeded(budgets, session.state(), started.elapsed()) {
             Some(budget) => StepResult::end(TurnEnd::BudgetExceeded { budget }),
             None if self.workflow.is_some() => StepResult::go(Step::RunWorkflow),
+            None if self.program.is_some() => StepResult::go(Step::RunProgram),
             None => StepResult::go(Step::CallModel),
         }
     }

@@ -21,6 +21,6 @@ mod of_hooks {
 
 pub(crate) use generated::{
     Host_ as Host, Host_Pre as HostPre,
-    agent::tool::{artifacts, context, control, human, progress, state, types},
+    agent::tool::{artifacts, context, control, human, progress, state, tools, types},
 };
 pub(crate) use of_hooks::{HookHost, HookHostPre, agent::tool::hook_types};

@@ -12,8 +12,14 @@ use crate::{
     caps::{as_count, progress::Report, telemetry::Telemetry},
     component::{link::EntryPoint, tool::ToolComponent},
     gate::Gate,
-    instance::store::{CallContext, CallSetup},
-    schedule::{fair_semaphore::Permit, guest_runtime::Started},
+    instance::{
+        deadline::Deadline,
+        store::{CallContext, CallSetup},
+    },
+    schedule::{
+        admission::{RunPermit, admit_program},
+        guest_runtime::Started,
+    },
 };
 use agent_host_engine::{
     policy::Grants,
@@ -143,15 +149,21 @@ impl ToolComponent {
     ) -> Result<Prepared, ToolFailure> {
         let (shared, handle) = (&self.loaded.shared, &self.handle);
         let timeout = Duration::from_millis(limits.deadline_ms);
+        let program = match context.program {
+            Some(_) => Some(admit_program(&shared.programs, timeout).await?),
+            None => None,
+        };
         let permit = handle.queue.admit(timeout).await?;
+        let permit = RunPermit::new(&handle.queue, permit, program);
         let started = Instant::now();
-        let deadline = started + timeout;
+        let deadline = Arc::new(Deadline::new(started + timeout));
         let gate = Gate::new(Arc::clone(grants), effect, limits);
         let telemetry = Telemetry::new(as_count(limits.stdio_bytes));
         let mounts_dirs = !grants.dirs.is_empty() && self.imports_preopens();
         let setup = CallSetup {
             gate: Arc::clone(&gate),
-            deadline,
+            deadline: Arc::clone(&deadline),
+            permit: context.program.is_some().then(|| Arc::clone(&permit)),
             protected: Arc::clone(&shared.protected),
             dirs: mounts_dirs.then(|| Arc::clone(&handle.blocking)),
             client: Arc::clone(&handle.client),
@@ -208,9 +220,9 @@ impl ToolComponent {
 /// A call that may start, with what its guest and its caller share.
 struct Prepared {
     setup: CallSetup,
-    permit: Permit,
+    permit: Arc<RunPermit>,
     started: Instant,
-    deadline: Instant,
+    deadline: Arc<Deadline>,
     gate: Arc<Gate>,
     telemetry: Arc<Telemetry>,
 }

@@ -12,9 +12,11 @@ pub(crate) mod files;
 pub(crate) mod http;
 pub(crate) mod human;
 pub(crate) mod progress;
+pub(crate) mod seeded;
 pub(crate) mod state;
 pub(crate) mod stdio;
 pub(crate) mod telemetry;
+pub(crate) mod tools;
 pub(crate) mod unwind;
 pub(crate) mod wasi;
 

@@ -25,6 +25,10 @@ const BACKTRACE_FRAMES: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 /// Pool slots beside those for calls: definition queries bypass admission.
 pub(crate) const EXTRA_INSTANCES: usize = 2;
 
+/// The most programs at once, each with a pool slot of its own: one that waits for its calls holds
+/// no permit, and still has its instance.
+pub(crate) const MAX_PROGRAMS: usize = 16;
+
 /// The core instances of one component in the pool. Python has 14, the most of five languages.
 const CORE_INSTANCES_PER_COMPONENT: u32 = 32;
 
@@ -192,7 +196,8 @@ impl Layout {
 /// The numbers of the pool. The totals are products, so a component within the per-component
 /// numbers always finds a slot while its call is admitted.
 fn pool(sandbox: &SandboxConfig) -> PoolingAllocationConfig {
-    let calls = u32::try_from(sandbox.concurrent_calls + EXTRA_INSTANCES).unwrap_or(u32::MAX);
+    let calls = sandbox.concurrent_calls + EXTRA_INSTANCES + MAX_PROGRAMS;
+    let calls = u32::try_from(calls).unwrap_or(u32::MAX);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
         .total_core_instances(calls.saturating_mul(CORE_INSTANCES_PER_COMPONENT))

@@ -57,6 +57,6 @@ pub use component::{
 pub use config::{CompileLimits, CompileWorker, Pooling, SandboxConfig};
 pub use engine::Allocator;
 pub use error::SandboxError;
-pub use instance::store::CallContext;
+pub use instance::store::{CallContext, ProgramContext};
 pub use sandbox::Sandbox;
 pub use schedule::threads::start_runtime;

@@ -12,7 +12,7 @@ use crate::{
         tool::ToolComponent,
     },
     config::SandboxConfig,
-    engine::{Allocator, EXTRA_INSTANCES, Engines},
+    engine::{Allocator, EXTRA_INSTANCES, Engines, MAX_PROGRAMS},
     error::SandboxError,
     schedule::{
         admission::Admission, guest_runtime::GuestRuntime, result_budget::ResultBudget, ticker,
@@ -83,6 +83,7 @@ impl Sandbox {
                 components: LoadedComponents::default(),
                 compiling: Semaphore::new(1),
                 querying: Semaphore::new(EXTRA_INSTANCES),
+                programs: Arc::new(Semaphore::new(MAX_PROGRAMS)),
             }),
         })
     }

@@ -85,6 +85,9 @@ pub struct WaitingChild {
     pub call_id: CallId,
     /// The name of the agent.
     pub agent: String,
+    /// The source, if a program waits and not an agent, for display before an approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// The handle of the paused turn of its session.
     pub continuation: Continuation,
 }

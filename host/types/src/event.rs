@@ -17,7 +17,7 @@ use crate::{
     output::{BlobRef, ToolResultOutput},
     question::{Answer, AnsweredBy, Question},
     run::RunArguments,
-    tool::Effect,
+    tool::{Effect, ToolCall},
     turn::{ChildSummary, TurnReport},
     workflow::{NodeFailure, NodeOutput, WorkflowSummary},
 };
@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 
 /// The version of the stored JSON form. Adding a field or a kind increments it, so that an older
 /// program refuses records that it would misread.
-pub const EVENT_VERSION: u32 = 6;
+pub const EVENT_VERSION: u32 = 7;
 
 /// An event with its position in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -290,6 +290,26 @@ pub enum Event {
     RepairRequested {
         /// The message to the model.
         message: String,
+    },
+    /// A program called tools, all of which run before it continues. They stand for the calls of a
+    /// model's reply.
+    ProgramCalled {
+        /// The calls, in the program's order.
+        calls: Vec<ToolCall>,
+    },
+    /// A program ended.
+    ProgramEnded {
+        /// The result, or a preview of it.
+        output: ToolResultOutput,
+        /// The whole result, where `output` is a preview.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        whole: Option<BlobRef>,
+        /// The resources that its last run used; those of its calls are theirs.
+        #[serde(default)]
+        accounting: Accounting,
+        /// Its requests to the gate.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        audit: Vec<AuditEntry>,
     },
     /// Calls were dispatched externally. Their results consume this request.
     CallsDispatched {

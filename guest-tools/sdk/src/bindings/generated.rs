@@ -1145,6 +1145,763 @@ pub mod agent {
                 }
             }
         }
+        /// Calls of other tools, for programs that a model writes. A component may call tools where an agent
+        /// has `code = true` and it is the component that runs the programs; everywhere else there are none.
+        ///
+        /// A call may wait for the user. The instance then ends with a trap, and the program runs again from
+        /// its start, with the results of earlier calls: it must make the same calls in the same order.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod tools {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Json = super::super::super::agent::tool::types::Json;
+            pub type ToolResultOutput = super::super::super::agent::tool::types::ToolResultOutput;
+            /// One call.
+            #[derive(Clone)]
+            pub struct NestedCall {
+                /// The name of the tool.
+                pub name: _rt::String,
+                /// The arguments: a JSON object that fits the tool's schema.
+                pub input: Json,
+            }
+            impl ::core::fmt::Debug for NestedCall {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("NestedCall")
+                        .field("name", &self.name)
+                        .field("input", &self.input)
+                        .finish()
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// The names of the tools that can be called, in the order for the model.
+            #[allow(async_fn_in_trait)]
+            pub fn list() -> _rt::Vec<_rt::String> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 2 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 2
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/tools@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "list"]
+                        fn wit_import1(_: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0);
+                    let l2 = *ptr0.add(0).cast::<*mut u8>();
+                    let l3 = *ptr0
+                        .add(::core::mem::size_of::<*const u8>())
+                        .cast::<usize>();
+                    let base7 = l2;
+                    let len7 = l3;
+                    let mut result7 = _rt::Vec::with_capacity(len7);
+                    for i in 0..len7 {
+                        let base = base7
+                            .add(i * (2 * ::core::mem::size_of::<*const u8>()));
+                        let e7 = {
+                            let l4 = *base.add(0).cast::<*mut u8>();
+                            let l5 = *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len6 = l5;
+                            let bytes6 = _rt::Vec::from_raw_parts(l4.cast(), len6, len6);
+                            _rt::string_lift(bytes6)
+                        };
+                        result7.push(e7);
+                    }
+                    _rt::cabi_dealloc(
+                        base7,
+                        len7 * (2 * ::core::mem::size_of::<*const u8>()),
+                        ::core::mem::size_of::<*const u8>(),
+                    );
+                    let result8 = result7;
+                    result8
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Calls a tool, as the model would, and returns its result.
+            #[allow(async_fn_in_trait)]
+            pub fn call(name: &str, input: &str) -> ToolResultOutput {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 4 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 4
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let vec1 = input;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/tools@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "call"]
+                        fn wit_import3(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import3(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import3(ptr0.cast_mut(), len0, ptr1.cast_mut(), len1, ptr2);
+                    let l4 = i32::from(*ptr2.add(0).cast::<u8>());
+                    use super::super::super::agent::tool::types::ToolResultOutput as V47;
+                    let v47 = match l4 {
+                        0 => {
+                            let e47 = {
+                                let l5 = *ptr2
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l6 = *ptr2
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len7 = l6;
+                                let bytes7 = _rt::Vec::from_raw_parts(
+                                    l5.cast(),
+                                    len7,
+                                    len7,
+                                );
+                                _rt::string_lift(bytes7)
+                            };
+                            V47::Text(e47)
+                        }
+                        1 => {
+                            let e47 = {
+                                let l8 = *ptr2
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l9 = *ptr2
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len10 = l9;
+                                let bytes10 = _rt::Vec::from_raw_parts(
+                                    l8.cast(),
+                                    len10,
+                                    len10,
+                                );
+                                _rt::string_lift(bytes10)
+                            };
+                            V47::Json(e47)
+                        }
+                        2 => {
+                            let e47 = {
+                                let l11 = *ptr2
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l12 = *ptr2
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base36 = l11;
+                                let len36 = l12;
+                                let mut result36 = _rt::Vec::with_capacity(len36);
+                                for i in 0..len36 {
+                                    let base = base36
+                                        .add(i * (9 * ::core::mem::size_of::<*const u8>()));
+                                    let e36 = {
+                                        let l13 = i32::from(*base.add(0).cast::<u8>());
+                                        use super::super::super::agent::tool::types::ContentPart as V35;
+                                        let v35 = match l13 {
+                                            0 => {
+                                                let e35 = {
+                                                    let l14 = *base
+                                                        .add(::core::mem::size_of::<*const u8>())
+                                                        .cast::<*mut u8>();
+                                                    let l15 = *base
+                                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<usize>();
+                                                    let len16 = l15;
+                                                    let bytes16 = _rt::Vec::from_raw_parts(
+                                                        l14.cast(),
+                                                        len16,
+                                                        len16,
+                                                    );
+                                                    _rt::string_lift(bytes16)
+                                                };
+                                                V35::Text(e35)
+                                            }
+                                            n => {
+                                                debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                let e35 = {
+                                                    let l17 = *base
+                                                        .add(::core::mem::size_of::<*const u8>())
+                                                        .cast::<*mut u8>();
+                                                    let l18 = *base
+                                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<usize>();
+                                                    let len19 = l18;
+                                                    let bytes19 = _rt::Vec::from_raw_parts(
+                                                        l17.cast(),
+                                                        len19,
+                                                        len19,
+                                                    );
+                                                    let l20 = i32::from(
+                                                        *base
+                                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>(),
+                                                    );
+                                                    use super::super::super::agent::tool::types::FileData as V30;
+                                                    let v30 = match l20 {
+                                                        0 => {
+                                                            let e30 = {
+                                                                let l21 = *base
+                                                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l22 = *base
+                                                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                let len23 = l22;
+                                                                <_ as From<
+                                                                    _rt::Vec<_>,
+                                                                >>::from(_rt::Vec::from_raw_parts(l21.cast(), len23, len23))
+                                                            };
+                                                            V30::Bytes(e30)
+                                                        }
+                                                        1 => {
+                                                            let e30 = {
+                                                                let l24 = *base
+                                                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l25 = *base
+                                                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                let len26 = l25;
+                                                                let bytes26 = _rt::Vec::from_raw_parts(
+                                                                    l24.cast(),
+                                                                    len26,
+                                                                    len26,
+                                                                );
+                                                                _rt::string_lift(bytes26)
+                                                            };
+                                                            V30::Url(e30)
+                                                        }
+                                                        n => {
+                                                            debug_assert_eq!(n, 2, "invalid enum discriminant");
+                                                            let e30 = {
+                                                                let l27 = *base
+                                                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l28 = *base
+                                                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                let len29 = l28;
+                                                                let bytes29 = _rt::Vec::from_raw_parts(
+                                                                    l27.cast(),
+                                                                    len29,
+                                                                    len29,
+                                                                );
+                                                                _rt::string_lift(bytes29)
+                                                            };
+                                                            V30::Text(e30)
+                                                        }
+                                                    };
+                                                    let l31 = i32::from(
+                                                        *base
+                                                            .add(6 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>(),
+                                                    );
+                                                    super::super::super::agent::tool::types::FilePart {
+                                                        media_type: _rt::string_lift(bytes19),
+                                                        data: v30,
+                                                        filename: match l31 {
+                                                            0 => None,
+                                                            1 => {
+                                                                let e = {
+                                                                    let l32 = *base
+                                                                        .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                        .cast::<*mut u8>();
+                                                                    let l33 = *base
+                                                                        .add(8 * ::core::mem::size_of::<*const u8>())
+                                                                        .cast::<usize>();
+                                                                    let len34 = l33;
+                                                                    let bytes34 = _rt::Vec::from_raw_parts(
+                                                                        l32.cast(),
+                                                                        len34,
+                                                                        len34,
+                                                                    );
+                                                                    _rt::string_lift(bytes34)
+                                                                };
+                                                                Some(e)
+                                                            }
+                                                            _ => _rt::invalid_enum_discriminant(),
+                                                        },
+                                                    }
+                                                };
+                                                V35::File(e35)
+                                            }
+                                        };
+                                        v35
+                                    };
+                                    result36.push(e36);
+                                }
+                                _rt::cabi_dealloc(
+                                    base36,
+                                    len36 * (9 * ::core::mem::size_of::<*const u8>()),
+                                    ::core::mem::size_of::<*const u8>(),
+                                );
+                                result36
+                            };
+                            V47::Content(e47)
+                        }
+                        3 => {
+                            let e47 = {
+                                let l37 = *ptr2
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l38 = *ptr2
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len39 = l38;
+                                let bytes39 = _rt::Vec::from_raw_parts(
+                                    l37.cast(),
+                                    len39,
+                                    len39,
+                                );
+                                _rt::string_lift(bytes39)
+                            };
+                            V47::ErrorText(e47)
+                        }
+                        4 => {
+                            let e47 = {
+                                let l40 = *ptr2
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l41 = *ptr2
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len42 = l41;
+                                let bytes42 = _rt::Vec::from_raw_parts(
+                                    l40.cast(),
+                                    len42,
+                                    len42,
+                                );
+                                _rt::string_lift(bytes42)
+                            };
+                            V47::ErrorJson(e47)
+                        }
+                        n => {
+                            debug_assert_eq!(n, 5, "invalid enum discriminant");
+                            let e47 = {
+                                let l43 = i32::from(
+                                    *ptr2.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                match l43 {
+                                    0 => None,
+                                    1 => {
+                                        let e = {
+                                            let l44 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l45 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len46 = l45;
+                                            let bytes46 = _rt::Vec::from_raw_parts(
+                                                l44.cast(),
+                                                len46,
+                                                len46,
+                                            );
+                                            _rt::string_lift(bytes46)
+                                        };
+                                        Some(e)
+                                    }
+                                    _ => _rt::invalid_enum_discriminant(),
+                                }
+                            };
+                            V47::ExecutionDenied(e47)
+                        }
+                    };
+                    let result48 = v47;
+                    result48
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Calls several tools, and returns their results in the order of the calls. They are decided
+            /// about together, and read-only ones run side by side.
+            #[allow(async_fn_in_trait)]
+            pub fn call_many(calls: &[NestedCall]) -> _rt::Vec<ToolResultOutput> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 2 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 2
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec3 = calls;
+                    let len3 = vec3.len();
+                    let layout3 = _rt::alloc::Layout::from_size_align(
+                            vec3.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result3, _cleanup3) = wit_bindgen::rt::Cleanup::new(layout3);
+                    for (i, e) in vec3.into_iter().enumerate() {
+                        let base = result3
+                            .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let NestedCall { name: name0, input: input0 } = e;
+                            let vec1 = name0;
+                            let ptr1 = vec1.as_ptr().cast::<u8>();
+                            let len1 = vec1.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len1;
+                            *base.add(0).cast::<*mut u8>() = ptr1.cast_mut();
+                            let vec2 = input0;
+                            let ptr2 = vec2.as_ptr().cast::<u8>();
+                            let len2 = vec2.len();
+                            *base
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len2;
+                            *base
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr2.cast_mut();
+                        }
+                    }
+                    let ptr4 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "agent:tool/tools@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "call-many"]
+                        fn wit_import5(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import5(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import5(result3, len3, ptr4);
+                    let l6 = *ptr4.add(0).cast::<*mut u8>();
+                    let l7 = *ptr4
+                        .add(::core::mem::size_of::<*const u8>())
+                        .cast::<usize>();
+                    let base52 = l6;
+                    let len52 = l7;
+                    let mut result52 = _rt::Vec::with_capacity(len52);
+                    for i in 0..len52 {
+                        let base = base52
+                            .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                        let e52 = {
+                            let l8 = i32::from(*base.add(0).cast::<u8>());
+                            use super::super::super::agent::tool::types::ToolResultOutput as V51;
+                            let v51 = match l8 {
+                                0 => {
+                                    let e51 = {
+                                        let l9 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l10 = *base
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len11 = l10;
+                                        let bytes11 = _rt::Vec::from_raw_parts(
+                                            l9.cast(),
+                                            len11,
+                                            len11,
+                                        );
+                                        _rt::string_lift(bytes11)
+                                    };
+                                    V51::Text(e51)
+                                }
+                                1 => {
+                                    let e51 = {
+                                        let l12 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l13 = *base
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len14 = l13;
+                                        let bytes14 = _rt::Vec::from_raw_parts(
+                                            l12.cast(),
+                                            len14,
+                                            len14,
+                                        );
+                                        _rt::string_lift(bytes14)
+                                    };
+                                    V51::Json(e51)
+                                }
+                                2 => {
+                                    let e51 = {
+                                        let l15 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l16 = *base
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let base40 = l15;
+                                        let len40 = l16;
+                                        let mut result40 = _rt::Vec::with_capacity(len40);
+                                        for i in 0..len40 {
+                                            let base = base40
+                                                .add(i * (9 * ::core::mem::size_of::<*const u8>()));
+                                            let e40 = {
+                                                let l17 = i32::from(*base.add(0).cast::<u8>());
+                                                use super::super::super::agent::tool::types::ContentPart as V39;
+                                                let v39 = match l17 {
+                                                    0 => {
+                                                        let e39 = {
+                                                            let l18 = *base
+                                                                .add(::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l19 = *base
+                                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len20 = l19;
+                                                            let bytes20 = _rt::Vec::from_raw_parts(
+                                                                l18.cast(),
+                                                                len20,
+                                                                len20,
+                                                            );
+                                                            _rt::string_lift(bytes20)
+                                                        };
+                                                        V39::Text(e39)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e39 = {
+                                                            let l21 = *base
+                                                                .add(::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l22 = *base
+                                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len23 = l22;
+                                                            let bytes23 = _rt::Vec::from_raw_parts(
+                                                                l21.cast(),
+                                                                len23,
+                                                                len23,
+                                                            );
+                                                            let l24 = i32::from(
+                                                                *base
+                                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>(),
+                                                            );
+                                                            use super::super::super::agent::tool::types::FileData as V34;
+                                                            let v34 = match l24 {
+                                                                0 => {
+                                                                    let e34 = {
+                                                                        let l25 = *base
+                                                                            .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                            .cast::<*mut u8>();
+                                                                        let l26 = *base
+                                                                            .add(5 * ::core::mem::size_of::<*const u8>())
+                                                                            .cast::<usize>();
+                                                                        let len27 = l26;
+                                                                        <_ as From<
+                                                                            _rt::Vec<_>,
+                                                                        >>::from(_rt::Vec::from_raw_parts(l25.cast(), len27, len27))
+                                                                    };
+                                                                    V34::Bytes(e34)
+                                                                }
+                                                                1 => {
+                                                                    let e34 = {
+                                                                        let l28 = *base
+                                                                            .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                            .cast::<*mut u8>();
+                                                                        let l29 = *base
+                                                                            .add(5 * ::core::mem::size_of::<*const u8>())
+                                                                            .cast::<usize>();
+                                                                        let len30 = l29;
+                                                                        let bytes30 = _rt::Vec::from_raw_parts(
+                                                                            l28.cast(),
+                                                                            len30,
+                                                                            len30,
+                                                                        );
+                                                                        _rt::string_lift(bytes30)
+                                                                    };
+                                                                    V34::Url(e34)
+                                                                }
+                                                                n => {
+                                                                    debug_assert_eq!(n, 2, "invalid enum discriminant");
+                                                                    let e34 = {
+                                                                        let l31 = *base
+                                                                            .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                            .cast::<*mut u8>();
+                                                                        let l32 = *base
+                                                                            .add(5 * ::core::mem::size_of::<*const u8>())
+                                                                            .cast::<usize>();
+                                                                        let len33 = l32;
+                                                                        let bytes33 = _rt::Vec::from_raw_parts(
+                                                                            l31.cast(),
+                                                                            len33,
+                                                                            len33,
+                                                                        );
+                                                                        _rt::string_lift(bytes33)
+                                                                    };
+                                                                    V34::Text(e34)
+                                                                }
+                                                            };
+                                                            let l35 = i32::from(
+                                                                *base
+                                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<u8>(),
+                                                            );
+                                                            super::super::super::agent::tool::types::FilePart {
+                                                                media_type: _rt::string_lift(bytes23),
+                                                                data: v34,
+                                                                filename: match l35 {
+                                                                    0 => None,
+                                                                    1 => {
+                                                                        let e = {
+                                                                            let l36 = *base
+                                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                                .cast::<*mut u8>();
+                                                                            let l37 = *base
+                                                                                .add(8 * ::core::mem::size_of::<*const u8>())
+                                                                                .cast::<usize>();
+                                                                            let len38 = l37;
+                                                                            let bytes38 = _rt::Vec::from_raw_parts(
+                                                                                l36.cast(),
+                                                                                len38,
+                                                                                len38,
+                                                                            );
+                                                                            _rt::string_lift(bytes38)
+                                                                        };
+                                                                        Some(e)
+                                                                    }
+                                                                    _ => _rt::invalid_enum_discriminant(),
+                                                                },
+                                                            }
+                                                        };
+                                                        V39::File(e39)
+                                                    }
+                                                };
+                                                v39
+                                            };
+                                            result40.push(e40);
+                                        }
+                                        _rt::cabi_dealloc(
+                                            base40,
+                                            len40 * (9 * ::core::mem::size_of::<*const u8>()),
+                                            ::core::mem::size_of::<*const u8>(),
+                                        );
+                                        result40
+                                    };
+                                    V51::Content(e51)
+                                }
+                                3 => {
+                                    let e51 = {
+                                        let l41 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l42 = *base
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len43 = l42;
+                                        let bytes43 = _rt::Vec::from_raw_parts(
+                                            l41.cast(),
+                                            len43,
+                                            len43,
+                                        );
+                                        _rt::string_lift(bytes43)
+                                    };
+                                    V51::ErrorText(e51)
+                                }
+                                4 => {
+                                    let e51 = {
+                                        let l44 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l45 = *base
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len46 = l45;
+                                        let bytes46 = _rt::Vec::from_raw_parts(
+                                            l44.cast(),
+                                            len46,
+                                            len46,
+                                        );
+                                        _rt::string_lift(bytes46)
+                                    };
+                                    V51::ErrorJson(e51)
+                                }
+                                n => {
+                                    debug_assert_eq!(n, 5, "invalid enum discriminant");
+                                    let e51 = {
+                                        let l47 = i32::from(
+                                            *base.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                        );
+                                        match l47 {
+                                            0 => None,
+                                            1 => {
+                                                let e = {
+                                                    let l48 = *base
+                                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<*mut u8>();
+                                                    let l49 = *base
+                                                        .add(3 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<usize>();
+                                                    let len50 = l49;
+                                                    let bytes50 = _rt::Vec::from_raw_parts(
+                                                        l48.cast(),
+                                                        len50,
+                                                        len50,
+                                                    );
+                                                    _rt::string_lift(bytes50)
+                                                };
+                                                Some(e)
+                                            }
+                                            _ => _rt::invalid_enum_discriminant(),
+                                        }
+                                    };
+                                    V51::ExecutionDenied(e51)
+                                }
+                            };
+                            v51
+                        };
+                        result52.push(e52);
+                    }
+                    _rt::cabi_dealloc(
+                        base52,
+                        len52 * (4 * ::core::mem::size_of::<*const u8>()),
+                        ::core::mem::size_of::<*const u8>(),
+                    );
+                    let result53 = result52;
+                    result53
+                }
+            }
+        }
     }
 }
 #[rustfmt::skip]
@@ -1903,10 +2660,10 @@ macro_rules! __export_sdk_impl {
         = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe (link_section =
         "component-type:wit-bindgen:0.61.1:agent:sdk:sdk:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1668] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 1851] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x8a\x0c\x01A\x02\x01\
-A\x14\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xc1\x0d\x01A\x02\x01\
+A\x16\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
 \x01\x03\0\x19agent:tool/progress@0.1.0\x05\0\x01B\x14\x01s\x04\0\x04json\x03\0\0\
 \x01p}\x01q\x03\x05bytes\x01\x02\0\x03url\x01s\0\x04text\x01s\0\x04\0\x09file-da\
 ta\x03\0\x03\x01ks\x01r\x03\x0amedia-types\x04data\x04\x08filename\x05\x04\0\x09\
@@ -1936,13 +2693,18 @@ alid-name\x12invalid-media-type\x09too-large\x0equota-exceeded\x04\0\x0eartifact
 \x01p}\x01j\x01\x07\x01\x03\x01@\x01\x04names\0\x08\x04\0\x03get\x01\x09\x01j\0\x01\
 \x03\x01@\x03\x04names\x0amedia-types\x04data\x07\0\x0a\x04\0\x03put\x01\x0b\x01\
 @\x01\x04names\0\x0a\x04\0\x06delete\x01\x0c\x03\0\x1aagent:tool/artifacts@0.1.0\
-\x05\x07\x02\x03\0\x01\x0ftool-definition\x02\x03\0\x01\x09tool-call\x02\x03\0\x01\
-\x12tool-result-output\x01B\x0b\x02\x03\x02\x01\x08\x04\0\x0ftool-definition\x03\
-\0\0\x02\x03\x02\x01\x09\x04\0\x09tool-call\x03\0\x02\x02\x03\x02\x01\x0a\x04\0\x12\
-tool-result-output\x03\0\x04\x01p\x01\x01@\0\0\x06\x04\0\x0bdefinitions\x01\x07\x01\
-@\x01\x04call\x03\0\x05\x04\0\x04call\x01\x08\x04\0\x15agent:tool/tool@0.1.0\x05\
-\x0b\x04\0\x0dagent:sdk/sdk\x04\0\x0b\x09\x01\0\x03sdk\x03\0\0\0G\x09producers\x01\
-\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\x05\x07\x02\x03\0\x01\x12tool-result-output\x01B\x0f\x02\x03\x02\x01\x02\x04\0\x04\
+json\x03\0\0\x02\x03\x02\x01\x08\x04\0\x12tool-result-output\x03\0\x02\x01r\x02\x04\
+names\x05input\x01\x04\0\x0bnested-call\x03\0\x04\x01ps\x01@\0\0\x06\x04\0\x04li\
+st\x01\x07\x01@\x02\x04names\x05input\x01\0\x03\x04\0\x04call\x01\x08\x01p\x05\x01\
+p\x03\x01@\x01\x05calls\x09\0\x0a\x04\0\x09call-many\x01\x0b\x03\0\x16agent:tool\
+/tools@0.1.0\x05\x09\x02\x03\0\x01\x0ftool-definition\x02\x03\0\x01\x09tool-call\
+\x01B\x0b\x02\x03\x02\x01\x0a\x04\0\x0ftool-definition\x03\0\0\x02\x03\x02\x01\x0b\
+\x04\0\x09tool-call\x03\0\x02\x02\x03\x02\x01\x08\x04\0\x12tool-result-output\x03\
+\0\x04\x01p\x01\x01@\0\0\x06\x04\0\x0bdefinitions\x01\x07\x01@\x01\x04call\x03\0\
+\x05\x04\0\x04call\x01\x08\x04\0\x15agent:tool/tool@0.1.0\x05\x0c\x04\0\x0dagent\
+:sdk/sdk\x04\0\x0b\x09\x01\0\x03sdk\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\
+\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -1955,9 +2717,9 @@ pub use __export_sdk_impl as export;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1527] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xdd\x0a\x01A\x02\x01\
-A\x0f\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1733] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xab\x0c\x01A\x02\x01\
+A\x12\x01B\x03\x01ku\x01@\x02\x07messages\x08fraction\0\x01\0\x04\0\x06report\x01\
 \x01\x03\0\x19agent:tool/progress@0.1.0\x05\0\x01B\x14\x01s\x04\0\x04json\x03\0\0\
 \x01p}\x01q\x03\x05bytes\x01\x02\0\x03url\x01s\0\x04text\x01s\0\x04\0\x09file-da\
 ta\x03\0\x03\x01ks\x01r\x03\x0amedia-types\x04data\x04\x08filename\x05\x04\0\x09\
@@ -1987,9 +2749,14 @@ alid-name\x12invalid-media-type\x09too-large\x0equota-exceeded\x04\0\x0eartifact
 \x01p}\x01j\x01\x07\x01\x03\x01@\x01\x04names\0\x08\x04\0\x03get\x01\x09\x01j\0\x01\
 \x03\x01@\x03\x04names\x0amedia-types\x04data\x07\0\x0a\x04\0\x03put\x01\x0b\x01\
 @\x01\x04names\0\x0a\x04\0\x06delete\x01\x0c\x03\0\x1aagent:tool/artifacts@0.1.0\
-\x05\x07\x04\0-agent:sdk/sdk-with-all-of-its-exports-removed\x04\0\x0b)\x01\0#sd\
-k-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\
-\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\x05\x07\x02\x03\0\x01\x12tool-result-output\x01B\x0f\x02\x03\x02\x01\x02\x04\0\x04\
+json\x03\0\0\x02\x03\x02\x01\x08\x04\0\x12tool-result-output\x03\0\x02\x01r\x02\x04\
+names\x05input\x01\x04\0\x0bnested-call\x03\0\x04\x01ps\x01@\0\0\x06\x04\0\x04li\
+st\x01\x07\x01@\x02\x04names\x05input\x01\0\x03\x04\0\x04call\x01\x08\x01p\x05\x01\
+p\x03\x01@\x01\x05calls\x09\0\x0a\x04\0\x09call-many\x01\x0b\x03\0\x16agent:tool\
+/tools@0.1.0\x05\x09\x04\0-agent:sdk/sdk-with-all-of-its-exports-removed\x04\0\x0b\
+)\x01\0#sdk-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cproce\
+ssed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -74,6 +74,9 @@ pub(super) struct RawAgent {
     pub(super) approval: Option<RawApproval>,
     /// Whether its calls can wait for the user.
     pub(super) interactive: Option<bool>,
+    /// Whether its model writes programs that call its tools.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) code: bool,
 }
 
 /// An agent that another one can start.
@@ -107,6 +110,8 @@ pub struct AgentConfig {
     pub confirmation: Confirmation,
     /// Whether its calls can wait for the user.
     pub is_interactive: bool,
+    /// Whether its model writes programs that call its tools.
+    pub code: bool,
     /// The digest of its definition.
     pub definition: Digest,
 }
@@ -150,6 +155,7 @@ pub(super) fn resolve(
         name: GENERAL_PURPOSE.to_owned(),
         description: "Works on a task of several steps by itself, with the same tools, and returns what it found."
             .to_owned(),
+        code: raw.code,
         ..RawAgent::default()
     };
     let resolved = one(&general_purpose, general);
@@ -291,6 +297,7 @@ fn sections(
         price: None,
         confirmation,
         is_interactive: agent.interactive.unwrap_or(true),
+        code: agent.code,
         definition: json_digest(&json!(agent)),
     })
 }

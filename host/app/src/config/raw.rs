@@ -72,6 +72,12 @@ pub(super) struct RawConfig {
     /// Whether the model keeps a list of tasks.
     #[serde(skip_serializing)]
     pub(super) todo_list: bool,
+    /// Whether the model writes programs that call the tools.
+    #[serde(skip_serializing)]
+    pub(super) code: bool,
+    /// The most calls of one program.
+    #[serde(skip_serializing)]
+    pub(super) code_calls: Option<usize>,
     /// The budgets of one user message, besides `max-turns`.
     #[serde(skip_serializing)]
     pub(super) budgets: RawBudgets,

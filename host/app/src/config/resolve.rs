@@ -15,7 +15,10 @@ use super::{
     rule_flags, rules, schedules, secrets, session, settings, skills, store, telemetry, tools,
     untrusted, webhooks, workflows,
 };
-use agent_host_engine::turn::{Prompts, Timing};
+use agent_host_engine::{
+    program::DEFAULT_MAX_CALLS,
+    turn::{Prompts, Timing},
+};
 use agent_host_models::Effort;
 use agent_host_registry::CredentialSource;
 use agent_host_sandbox::{CompileLimits, Pooling, SandboxConfig};
@@ -152,6 +155,7 @@ impl Config {
             secrets = secrets::resolve(raw.secret, scope);
             external_tools = external::resolve(raw.external_tool, scope);
             agent_depth = agent_depth(raw.agent_depth);
+            code_calls = code_calls(raw.code_calls);
             rules = rules::resolve(raw.rule);
             publishers = publishers::resolve(raw.publisher, scope);
             rule_flags = rule_flags::resolve(&overrides.allow, &overrides.deny);
@@ -268,6 +272,8 @@ impl Config {
             approval_expiry_ms,
             search_tools_from: raw.search_tools_from.unwrap_or(SEARCH_TOOLS_FROM),
             todo_list: raw.todo_list,
+            code: raw.code,
+            code_calls,
             tools,
             external_tools,
             servers,
@@ -311,6 +317,20 @@ const DEFAULT_AGENT_DEPTH: u8 = 2;
 
 /// The greatest depth: each agent is created once for each depth at which others can start it.
 const MAX_AGENT_DEPTH: u8 = 16;
+
+/// The greatest number of calls of one program: all of its results are in memory when it runs again.
+const MAX_CODE_CALLS: usize = 10_000;
+
+fn code_calls(calls: Option<usize>) -> Result<usize, ConfigError> {
+    match calls.unwrap_or(DEFAULT_MAX_CALLS) {
+        calls if (1..=MAX_CODE_CALLS).contains(&calls) => Ok(calls),
+        calls => Err(config_error!(
+            "code-calls",
+            "a program can make {calls} calls, and 1 to {MAX_CODE_CALLS} are possible",
+            "set `code-calls` to one of these"
+        )),
+    }
+}
 
 fn agent_depth(depth: Option<u8>) -> Result<u8, ConfigError> {
     match depth.unwrap_or(DEFAULT_AGENT_DEPTH) {

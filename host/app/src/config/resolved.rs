@@ -92,6 +92,10 @@ pub struct Config {
     pub search_tools_from: usize,
     /// Whether the model keeps a list of tasks.
     pub todo_list: bool,
+    /// Whether the model of the file's top level writes programs that call the tools.
+    pub code: bool,
+    /// The most calls of one program.
+    pub code_calls: usize,
     /// The components. Their names differ.
     pub tools: Vec<ToolConfig>,
     /// The tools that run outside of the host. Their names differ.

@@ -268,6 +268,9 @@ impl<'a> Review<'a> {
             search_tools_from: _,
             // It changes the session alone.
             todo_list: _,
+            // A program has the tools of its agent, and every call of it passes the policy.
+            code: _,
+            code_calls: _,
             // None has a default, so that each one is a bound where there was none. Those of the
             // command line apply in any case.
             budgets:

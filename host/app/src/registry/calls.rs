@@ -75,6 +75,7 @@ impl Registry {
                 answers: invocation.answers,
                 can_ask: invocation.can_ask,
                 undo: undo.clone(),
+                program: None,
             },
             progress,
         };

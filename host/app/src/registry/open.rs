@@ -2,12 +2,13 @@
 
 use super::{Registry, skills};
 use crate::{
-    components::load_one,
-    config::{Config, ToolConfig},
+    components::{load_one, load_source},
+    config::{ComponentSource, Config, ToolConfig},
     distribution::PulledComponent,
     error::HostError,
     lock_file::LockFile,
     packages::{Packages, Purpose},
+    programs::{self, SandboxedPrograms},
     servers::{self, Connected},
     skill::Skill,
 };
@@ -29,7 +30,24 @@ impl Registry {
         registry.check_lock(config, &config.skills)?;
         registry.add_configured_skills(&config.skills)?;
         registry.read_secrets(config).await?;
+        registry.add_programs(config).await?;
         Ok(registry)
+    }
+
+    /// Loads the component that runs programs, if the model of an agent writes any.
+    async fn add_programs(&mut self, config: &Config) -> Result<(), HostError> {
+        let mut agents = config.agent_definitions.iter();
+        if config.code || agents.any(|agent| agent.code) {
+            let source = ComponentSource::Builtin(programs::COMPONENT.to_owned());
+            let packages = Packages::new(config, Purpose::Run);
+            let loaded = load_source(&self.sandbox, programs::COMPONENT, &source, packages).await?;
+            self.programs = Some(SandboxedPrograms {
+                component: loaded.component,
+                limits: config.limits.clone(),
+                secrets: Arc::clone(&self.secrets),
+            });
+        }
+        Ok(())
     }
 
     /// Loads every configured component and reads every skill of the configuration again, into the
@@ -52,6 +70,7 @@ impl Registry {
             registry.add_configured_skills(&skills)?;
             registry.secrets = Arc::clone(&self.secrets);
             registry.undo.clone_from(&self.undo);
+            registry.programs.clone_from(&self.programs);
             Ok(registry)
         })
     }
@@ -224,6 +243,7 @@ impl Registry {
             skills: Vec::new(),
             external: HashMap::new(),
             undo: None,
+            programs: None,
         };
         for (entry, tool) in entries.into_iter().zip(tools) {
             registry.add_skill(&entry);

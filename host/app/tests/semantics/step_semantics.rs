@@ -95,7 +95,7 @@ async fn s01_kept_steps_never_change() {
     let mut copy = kept.clone();
     for (_, step) in &mut copy {
         match &mut step.output {
-            StepOutput::Pass | StepOutput::Human { .. } => {}
+            StepOutput::Pass | StepOutput::Human { .. } | StepOutput::Program { .. } => {}
             StepOutput::Llm(reply) => reply.tool_calls.clear(),
             StepOutput::Tool { results } => results[0].output = value(json!({"n": 2})),
         }

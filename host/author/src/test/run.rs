@@ -166,6 +166,7 @@ async fn run_once(
             artifacts: Some(artifacts(case)),
             answers: answers.to_vec(),
             can_ask: case.answers.is_some(),
+            program: None,
             undo: None,
         },
         progress: &|message, fraction| {

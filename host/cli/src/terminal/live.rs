@@ -11,6 +11,7 @@ use crate::args::OutputFormat;
 use agent_host_engine::{
     model::ModelDelta,
     observer::{Live, Observer},
+    program::PROGRAM_NAME,
     todo_list::WRITE_TODOS,
 };
 use agent_host_types::{
@@ -327,6 +328,7 @@ impl Observer for LiveView {
                 self.node(call_id),
                 tool_name(agent)
             ),
+            false if agent == PROGRAM_NAME => format!("{DIM}the program runs{DIM:#}"),
             false => format!("{DIM}the agent {} works{DIM:#}", escape_line(agent)),
         });
         let mut path = self.path.clone();

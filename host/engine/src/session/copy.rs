@@ -304,6 +304,7 @@ pub fn referenced_blobs(event: &Event) -> Vec<Digest> {
             file_blobs(&message.content)
         }
         Event::CallSettled { output, whole, .. } => result_blobs(Some(output), whole.as_ref()),
+        Event::ProgramEnded { output, whole, .. } => result_blobs(Some(output), whole.as_ref()),
         Event::NodeSettled { output, whole, .. } => {
             result_blobs(output.output.as_ref(), whole.as_ref())
         }

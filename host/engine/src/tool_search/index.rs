@@ -13,7 +13,7 @@ const B: f64 = 0.75;
 const NAME_WEIGHT: f64 = 3.0;
 
 /// Words of tool definitions with their weights.
-pub(super) struct Index {
+pub(crate) struct Index {
     documents: Vec<Document>,
     /// The number of documents with each word.
     frequency: HashMap<String, usize>,
@@ -28,7 +28,7 @@ struct Document {
 }
 
 impl Index {
-    pub(super) fn new<'a>(tools: impl Iterator<Item = &'a ToolDefinition>) -> Self {
+    pub(crate) fn new<'a>(tools: impl Iterator<Item = &'a ToolDefinition>) -> Self {
         let documents: Vec<Document> = tools.map(Document::of).collect();
         let mut frequency = HashMap::new();
         for word in documents.iter().flat_map(|it| it.weights.keys()) {
@@ -44,7 +44,7 @@ impl Index {
 
     /// Returns the positions of the best documents, the best first; equal ones in their order. A
     /// query that has the name of a tool finds it first.
-    pub(super) fn search(&self, query: &str, most: usize) -> Vec<usize> {
+    pub(crate) fn search(&self, query: &str, most: usize) -> Vec<usize> {
         let named: HashSet<&str> = query
             .split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-'))
             .collect();

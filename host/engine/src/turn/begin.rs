@@ -61,6 +61,7 @@ impl Agent {
                 Ok(Transition::to(Step::RunWorkflow))
             }
             AgentInput::Children { .. } => {
+                self.remember_of_programs(session, &input);
                 hand_down(session, input);
                 Ok(Transition::to(Step::ExecuteTools))
             }
@@ -143,7 +144,7 @@ impl Agent {
                 )),
             };
         }
-        if self.workflow.is_some() {
+        if self.workflow.is_some() || self.program.is_some() {
             return Ok(Transition::to(Step::CheckBudgets));
         }
         if state.model_paused() {

@@ -228,7 +228,7 @@ impl Agent {
             return Ok(ChildEnd::Settled(CallReport::of(failure.into()), None));
         };
         let max = self.settings.max_agent_depth;
-        if caller.agent_depth >= max {
+        if child.agent.program.is_none() && caller.agent_depth >= max {
             return Ok(ChildEnd::Settled(
                 CallReport::of(too_deep(max).into()),
                 None,
@@ -289,8 +289,16 @@ impl Agent {
     fn bounded(&self, child: &SubAgent, share: &Share, caller: &Caller) -> Agent {
         let mut agent = self.loop_of(child);
         agent.settings.budgets = share.within(&child.agent.settings.budgets, child.price);
-        agent.settings.agent_depth = caller.agent_depth.saturating_add(1);
         agent.settings.durability = agent.settings.durability.max(self.settings.durability);
+        if agent.program.is_some() {
+            // The number of its calls is bounded; it may make the same one again, and its batches
+            // are no requests to a model.
+            agent.settings.budgets.turns = u64::MAX;
+            agent.settings.budgets.repeats = None;
+            agent.settings.agent_depth = caller.agent_depth;
+        } else {
+            agent.settings.agent_depth = caller.agent_depth.saturating_add(1);
+        }
         if !child.is_interactive || self.settings.prompts == Prompts::Deny {
             agent.settings.prompts = Prompts::Deny;
         }
@@ -319,9 +327,14 @@ impl Agent {
             sender,
             ..cx.actors
         };
+        let inherited = match agent.program {
+            Some(_) => [cx.approvals, &caller.remembered].concat(),
+            None => cx.approvals.to_vec(),
+        };
         let cx = TurnContext {
             observer,
             actors,
+            approvals: &inherited,
             ..*cx
         };
         let mut next = match (input, session.state().message_count()) {
@@ -349,6 +362,7 @@ impl Agent {
                     return Ok(Driven::Waiting(WaitingChild {
                         call_id: call_id.clone(),
                         agent: child.name.clone(),
+                        program: agent.program.as_ref().map(|_| instructions(&run.input)),
                         continuation,
                     }));
                 }
@@ -422,7 +436,9 @@ fn first_input(run: &Run) -> AgentInput {
 }
 
 fn instructions(input: &serde_json::Map<String, Value>) -> String {
-    let text = input.get("instructions").and_then(Value::as_str);
+    // The source of a program stands in their place.
+    let text = input.get("instructions").or_else(|| input.get("code"));
+    let text = text.and_then(Value::as_str);
     let text = text.unwrap_or_default();
     match input.get("context") {
         None => text.to_owned(),

@@ -138,6 +138,11 @@ impl Agent {
             }
         } else if let Some(budget) = used_up {
             TurnEnd::BudgetExceeded { budget }
+        } else if self.program.is_some() {
+            return StepResult {
+                output: StepOutput::Tool { results },
+                transition: Transition::to(Step::CheckBudgets),
+            };
         } else {
             TurnEnd::NeedsMoreTurns
         };

@@ -117,6 +117,7 @@ impl Turn<'_> {
             Step::ReviewCalls => agent.review_calls(session, cx).await?,
             Step::CheckApproval => agent.check_approval(session, cx),
             Step::ExecuteTools => agent.execute_tools(session, cx).await?,
+            Step::RunProgram => agent.run_program(session, cx).await?,
             Step::RunWorkflow => agent.run_workflow(session, cx, *started).await?,
         };
         cx.observer.step(step, &result);
@@ -145,8 +146,11 @@ fn starts_work(step: Step, state: &SessionState) -> bool {
 /// only a workflow can run in the place of the model.
 fn check_order(step: Step, agent: &Agent, state: &SessionState) -> Result<(), TurnError> {
     match step {
-        Step::CallModel if !state.batch().is_empty() => Err(refuse(
+        Step::CallModel | Step::RunProgram if !state.batch().is_empty() => Err(refuse(
             "the mode of the agent calls the model while calls of its last reply are open; run `ExecuteTools` first",
+        )),
+        Step::RunProgram if agent.program.is_none() => Err(refuse(
+            "the mode of the agent runs a program, and the agent has none",
         )),
         Step::RunWorkflow if agent.workflow.is_none() => Err(refuse(
             "the mode of the agent runs a workflow, and the agent has none",

@@ -255,7 +255,7 @@ pub(super) fn unreviewed() -> ToolFailure {
 struct OfCalls(Arc<dyn Hook>);
 
 /// Returns hooks without their part in model calls.
-pub(super) fn of_calls(hooks: &[Arc<dyn Hook>]) -> Vec<Arc<dyn Hook>> {
+pub(crate) fn of_calls(hooks: &[Arc<dyn Hook>]) -> Vec<Arc<dyn Hook>> {
     let of_calls = |hook: &Arc<dyn Hook>| Arc::new(OfCalls(hook.clone())) as Arc<dyn Hook>;
     hooks.iter().map(of_calls).collect()
 }

@@ -2,7 +2,8 @@
 //! follows it.
 
 use agent_host_types::{
-    id::CallId, message::ToolResult, model::ModelReply, question::Question, turn::TurnEnd,
+    id::CallId, message::ToolResult, model::ModelReply, question::Question, tool::ToolCall,
+    turn::TurnEnd,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,8 @@ pub enum Step {
     CheckApproval,
     /// Run the calls and answer every one of them.
     ExecuteTools,
+    /// Run a program, which takes the place of the model, to its next calls.
+    RunProgram,
     /// Run a workflow, which takes the place of the model and its calls.
     RunWorkflow,
 }
@@ -45,6 +48,12 @@ pub enum StepOutput {
     Pass,
     /// The model's reply.
     Llm(ModelReply),
+    /// The calls of a program.
+    Program {
+        /// The calls, in its order; none of a program that ended.
+        #[serde(default)]
+        calls: Vec<ToolCall>,
+    },
     /// The results of the batch, in the order of the calls.
     Tool {
         /// One result per call.

@@ -1,7 +1,7 @@
 //! The steps of a session's turns, read from its events.
 
 use super::step::{Step, StepOutput, StepResult, Transition};
-use agent_host_types::{event::Event, message::ToolResult, turn::TurnReport};
+use agent_host_types::{event::Event, message::ToolResult, tool::ToolCall, turn::TurnReport};
 use serde::Serialize;
 use std::mem;
 
@@ -50,6 +50,8 @@ enum Open {
     Tools,
     /// A call asks the user.
     Question(StepOutput),
+    /// A program runs, and made calls if there is an output.
+    Program(StepOutput),
     /// A workflow runs.
     Workflow,
 }
@@ -61,13 +63,14 @@ impl Open {
             Self::Review => Step::ReviewCalls,
             Self::Approval => Step::CheckApproval,
             Self::Tools | Self::Question(_) => Step::ExecuteTools,
+            Self::Program(_) => Step::RunProgram,
             Self::Workflow => Step::RunWorkflow,
         }
     }
 
     fn into_output(self, results: Vec<ToolResult>) -> StepOutput {
         match self {
-            Self::Model(output) | Self::Question(output) => output,
+            Self::Model(output) | Self::Question(output) | Self::Program(output) => output,
             Self::Tools => StepOutput::Tool { results },
             Self::Review | Self::Approval | Self::Workflow => StepOutput::Pass,
         }
@@ -88,6 +91,8 @@ impl StepReader {
             Event::ModelReplied { reply, .. } => {
                 self.open = Some(Open::Model(StepOutput::Llm(reply)));
             }
+            Event::ProgramCalled { calls } => self.run_program(calls, &mut ended),
+            Event::ProgramEnded { .. } => self.run_program(Vec::new(), &mut ended),
             Event::CallReviewed { .. } if !self.runs_workflow() && !self.reviews() => {
                 self.leave(Step::ReviewCalls, &mut ended);
                 self.open = Some(Open::Review);
@@ -156,6 +161,13 @@ impl StepReader {
 
     fn reviews(&self) -> bool {
         matches!(self.open, Some(Open::Review))
+    }
+
+    /// Opens the step in which a program made calls or ended.
+    fn run_program(&mut self, calls: Vec<ToolCall>, ended: &mut Vec<TurnStep>) {
+        self.leave(Step::CheckBudgets, ended);
+        self.passed(Step::CheckBudgets, Step::RunProgram, ended);
+        self.open = Some(Open::Program(StepOutput::Program { calls }));
     }
 
     /// Opens the step of tools, unless it is open.

@@ -20,6 +20,7 @@ mod interrupted;
 mod limits;
 mod middleware;
 mod modes;
+mod program;
 mod questions;
 mod restarts;
 mod reviews;

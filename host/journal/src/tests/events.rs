@@ -207,6 +207,13 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             turn: 1,
             calls: vec![pending(&call_id)],
         },
+        Event::ProgramCalled { calls: Vec::new() },
+        Event::ProgramEnded {
+            output: ToolResultOutput::Text("done".to_owned()),
+            whole: None,
+            accounting: accounting(),
+            audit: Vec::new(),
+        },
         Event::RepairRequested {
             message: "again".to_owned(),
         },

@@ -11,7 +11,7 @@ use crate::{
         store::{CallSetup, CallState, configure_store},
     },
     schedule::{
-        fair_semaphore::Permit,
+        admission::RunPermit,
         guest_runtime::yield_slice,
         result_budget::{ResultPermit, ToolResults},
     },
@@ -30,7 +30,7 @@ pub(super) struct GuestJob {
     /// Whether a JSON result is checked against a schema, for which it becomes a tree.
     pub(super) has_schema: bool,
     #[expect(dead_code, reason = "held until the job is dropped")]
-    pub(super) permit: Permit,
+    pub(super) permit: Arc<RunPermit>,
 }
 
 /// The function to call, with its arguments.

@@ -12,7 +12,7 @@ use crate::{
         convert, failure,
         store::{CallContext, CallSetup, CallState, configure_store},
     },
-    schedule::{fair_semaphore::Permit, guest_runtime::Started},
+    schedule::{admission::RunPermit, guest_runtime::Started},
 };
 use agent_host_engine::{
     BoxFuture,
@@ -77,7 +77,7 @@ struct HookJob {
     setup: CallSetup,
     pre: HookHostPre<CallState>,
     #[expect(dead_code, reason = "held until the job is dropped")]
-    permit: Permit,
+    permit: Arc<RunPermit>,
 }
 
 impl ToolComponent {
@@ -215,7 +215,7 @@ impl ToolComponent {
         let ended = match self.launch(mounts_dirs, run(job, ask, read)) {
             Started::Ready(ended) => ended,
             Started::Pending(mut task) => {
-                match tokio::time::timeout_at(deadline.into(), task.join()).await {
+                match tokio::time::timeout(deadline.left(), task.join()).await {
                     Ok(ended) => ended,
                     Err(_) => return Err(failure::timeout(&hook.limits)),
                 }

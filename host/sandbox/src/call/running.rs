@@ -9,7 +9,7 @@ use crate::{
     caps::{stdio, telemetry::Telemetry},
     component::tool::ToolComponent,
     gate::Gate,
-    instance::failure,
+    instance::{deadline::Deadline, failure},
     schedule::guest_runtime::{Started, TaskError, TaskHandle},
 };
 use agent_host_engine::tool::{CallReport, RunEnd};
@@ -34,7 +34,7 @@ const STOP_GRACE: Duration = Duration::from_millis(150);
 pub(super) struct RunningCall {
     pub(super) task: Started<GuestResult>,
     pub(super) started: Instant,
-    pub(super) deadline: Instant,
+    pub(super) deadline: Arc<Deadline>,
     pub(super) gate: Arc<Gate>,
     pub(super) telemetry: Arc<Telemetry>,
 }
@@ -51,9 +51,11 @@ impl RunningCall {
         let ended = match self.task {
             Started::Ready(ended) => ended,
             Started::Pending(task) => {
-                // An error means that the deadline came first.
                 let stop = async {
-                    let _ = tokio::time::timeout_at(self.deadline.into(), cancel.cancelled()).await;
+                    tokio::select! {
+                        () = self.deadline.passed() => {}
+                        () = cancel.cancelled() => {}
+                    }
                 };
                 follow(task, stop, &telemetry, call).await
             }

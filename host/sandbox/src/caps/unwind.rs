@@ -14,6 +14,11 @@ pub(crate) enum Unwind {
     HaltTooLong,
     #[error("an artifact of the session cannot be read")]
     ArtifactUnreadable,
+    /// The program runs again later, or not at all.
+    #[error("the program was stopped while it called a tool")]
+    ProgramStopped,
+    #[error("the program did not get a permit again after its calls")]
+    NoPermit,
     /// The call asks the user, which is not a failure.
     #[error("the call asked a question")]
     Asked(Question),

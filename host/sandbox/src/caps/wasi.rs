@@ -2,7 +2,7 @@
 //! random numbers.
 
 use crate::{
-    caps::{stdio::StdioStream, telemetry::Telemetry},
+    caps::{seeded::Seed, stdio::StdioStream, telemetry::Telemetry},
     gate::Gate,
 };
 use std::sync::Arc;
@@ -15,29 +15,40 @@ pub(crate) struct LazyWasiCtx {
     telemetry: Arc<Telemetry>,
     /// The most random bytes of one request.
     random_bytes: u64,
+    /// Replaces the clocks and the random numbers of the host.
+    seed: Option<Seed>,
     made: Option<WasiCtx>,
 }
 
 impl LazyWasiCtx {
-    pub(crate) fn new(gate: Arc<Gate>, telemetry: Arc<Telemetry>, random_bytes: u64) -> Self {
+    pub(crate) fn new(
+        gate: Arc<Gate>,
+        telemetry: Arc<Telemetry>,
+        random_bytes: u64,
+        seed: Option<Seed>,
+    ) -> Self {
         Self {
             gate,
             telemetry,
             random_bytes,
+            seed,
             made: None,
         }
     }
 
     pub(crate) fn get(&mut self) -> &mut WasiCtx {
         self.made
-            .get_or_insert_with(|| make(&self.gate, &self.telemetry, self.random_bytes))
+            .get_or_insert_with(|| make(&self.gate, &self.telemetry, self.random_bytes, self.seed))
     }
 }
 
 /// Builds a context without arguments, stdin or preopens, and with the granted environment only:
-/// nothing of the host is visible. Clocks and random numbers are the host's.
-fn make(gate: &Gate, telemetry: &Arc<Telemetry>, random_bytes: u64) -> WasiCtx {
+/// nothing of the host is visible. Clocks and random numbers are the host's, unless there is a seed.
+fn make(gate: &Gate, telemetry: &Arc<Telemetry>, random_bytes: u64, seed: Option<Seed>) -> WasiCtx {
     let mut wasi = WasiCtx::builder();
+    if let Some(seed) = seed {
+        seed.apply(&mut wasi);
+    }
     let grants = &gate.grants;
     for variable in &grants.env {
         wasi.env(&variable.name, &variable.value);

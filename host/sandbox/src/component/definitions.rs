@@ -7,7 +7,9 @@ use crate::{
     component::{error::LoadError, shared::Shared},
     gate::Gate,
     instance::{
-        convert, failure,
+        convert,
+        deadline::Deadline,
+        failure,
         store::{CallContext, CallSetup, CallState, configure_store},
     },
     text,
@@ -48,7 +50,8 @@ pub(crate) async fn query(
     let setup = CallSetup {
         context: CallContext::default(),
         gate,
-        deadline: Instant::now() + timeout,
+        deadline: Arc::new(Deadline::new(Instant::now() + timeout)),
+        permit: None,
         protected: Arc::clone(&shared.protected),
         dirs: None,
         client: Arc::clone(&shared.client),

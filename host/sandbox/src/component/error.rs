@@ -64,14 +64,9 @@ pub enum LoadError {
     UnsupportedFeature(String),
     /// The component imports this interface, which the host does not have.
     #[error(
-        "the component imports `{0}`, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, state, human, context, control, artifacts); build it without that import (missing-capability)"
+        "the component imports `{0}`, which this host does not offer. Tools can import WASI 0.2 and agent:tool@{CONTRACT_VERSION} (progress, state, human, context, control, artifacts, tools); build it without that import (missing-capability)"
     )]
     MissingCapability(String),
-    /// The component imports this interface, which is reserved for a later version of the host.
-    #[error(
-        "the component imports `{0}`, which is reserved: no host offers it to a tool yet. Return what the next call needs, and leave the call to the model; build it without that import (missing-capability)"
-    )]
-    ReservedInterface(String),
     /// The component does not implement this version of `agent:tool`, for this reason.
     #[error(
         "the component is not a tool for this host, which needs the export `{EXPORT}`: {0}. Build it against the WIT package agent:tool@{CONTRACT_VERSION} (contract-mismatch)"
@@ -140,7 +135,7 @@ impl LoadError {
                 LoadFault::CompileLimit
             }
             Self::UnsupportedFeature(_) => LoadFault::UnsupportedFeature,
-            Self::MissingCapability(_) | Self::ReservedInterface(_) => LoadFault::MissingCapability,
+            Self::MissingCapability(_) => LoadFault::MissingCapability,
             Self::ContractMismatch(_) | Self::Definitions(_) | Self::Functions(_) => {
                 LoadFault::ContractMismatch
             }

@@ -22,7 +22,7 @@ const HOOK_EXPORT: &str = "agent:tool/hook@0.1.0";
 
 /// The interfaces of the package that a component can import. Those of types have no
 /// functions, but bindings import them.
-const OFFERED: [&str; 8] = [
+const OFFERED: [&str; 9] = [
     "types",
     "hook-types",
     "progress",
@@ -31,10 +31,8 @@ const OFFERED: [&str; 8] = [
     "context",
     "control",
     "artifacts",
+    "tools",
 ];
-
-/// The interface of the package that no component can import yet.
-const RESERVED: &str = "tools";
 
 /// The bound on a name that a component chose, in bytes.
 const MAX_NAME_BYTES: usize = 120;
@@ -128,9 +126,6 @@ fn check_import(name: &str, types_only: bool) -> Result<(), LoadError> {
         };
     };
     let (interface, version) = own.split_once('@').unwrap_or((own, ""));
-    if interface == RESERVED {
-        return Err(LoadError::ReservedInterface(shown));
-    }
     if !OFFERED.contains(&interface) {
         return Err(LoadError::MissingCapability(shown));
     }

@@ -25,4 +25,6 @@ pub(crate) struct Shared {
     pub(crate) compiling: Semaphore,
     /// One permit for each pool slot beyond those of calls.
     pub(crate) querying: Semaphore,
+    /// One permit for each pool slot of a program.
+    pub(crate) programs: Arc<Semaphore>,
 }

@@ -97,7 +97,7 @@ pub(crate) struct Loaded {
 /// The state that the calls of one handle share: their queue, their schedule, their blocking threads
 /// and their HTTP client.
 pub(crate) struct HandleState {
-    pub(crate) queue: ToolQueue,
+    pub(crate) queue: Arc<ToolQueue>,
     pub(crate) schedule: Arc<ToolSchedule>,
     pub(crate) blocking: Arc<ToolBlocking>,
     pub(crate) results: Arc<ToolResults>,
@@ -111,7 +111,7 @@ impl HandleState {
         recording: Option<Arc<Recording>>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            queue: shared.admission.queue(concurrent_calls),
+            queue: Arc::new(shared.admission.queue(concurrent_calls)),
             schedule: shared.guests.schedule(),
             blocking: shared.guests.blocking(),
             results: shared.results.tool(),

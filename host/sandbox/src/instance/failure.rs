@@ -135,6 +135,11 @@ fn of_unwind(unwind: &Unwind, limits: &Limits) -> ToolFailure {
             ToolErrorCode::ToolUnavailable,
             "An artifact of the session cannot be read now; the operator finds the reason in the log.",
         ),
+        Unwind::ProgramStopped => stopped(&unwind.to_string()),
+        Unwind::NoPermit => ToolFailure::new(
+            ToolErrorCode::Busy,
+            "Too many calls run, and the program could not continue after its last calls, which took effect. Try the rest again later.",
+        ),
         Unwind::Asked(_) => ToolFailure::invalid_output(
             "The tool asked the user a question where none can be asked.",
         ),

@@ -3,7 +3,7 @@
 //! gated implementation with an ungated one.
 
 use crate::{
-    bindings::{artifacts, context, control, hook_types, human, progress, state, types},
+    bindings::{artifacts, context, control, hook_types, human, progress, state, tools, types},
     caps::{
         artifacts::ArtifactsCtx,
         context::ContextCtx,
@@ -12,6 +12,7 @@ use crate::{
         human::HumanCtx,
         progress::ProgressCtx,
         state::StateCtx,
+        tools::ToolsCtx,
     },
     instance::store::CallState,
 };
@@ -42,6 +43,7 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     context::add_to_linker::<_, HasSelf<ContextCtx>>(l, |call| &mut call.context)?;
     control::add_to_linker::<_, HasSelf<ControlCtx>>(l, |call| &mut call.control)?;
     artifacts::add_to_linker::<_, HasSelf<ArtifactsCtx>>(l, |call| &mut call.artifacts)?;
+    tools::add_to_linker::<_, HasSelf<ToolsCtx>>(l, |call| &mut call.tools)?;
 
     io::error::add_to_linker::<_, HasSelf<ResourceTable>>(l, |call| &mut call.table)?;
     io::poll::add_to_linker::<_, HasSelf<ResourceTable>>(l, |call| &mut call.table)?;

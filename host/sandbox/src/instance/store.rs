@@ -11,20 +11,28 @@ use crate::{
         http::{HttpClient, HttpCtx},
         human::HumanCtx,
         progress::ProgressCtx,
+        seeded::Seed,
         state::StateCtx,
         telemetry::Telemetry,
+        tools::ToolsCtx,
         unwind::Unwind,
         wasi::LazyWasiCtx,
     },
     gate::Gate,
-    instance::limiter::Limiter,
-    schedule::{admission::busy, blocking::ToolBlocking},
+    instance::{deadline::Deadline, limiter::Limiter},
+    schedule::{
+        admission::{RunPermit, busy},
+        blocking::ToolBlocking,
+    },
     secrets::Redactors,
 };
-use agent_host_engine::{artifact::SessionArtifacts, secrets::Secrets, tool::SessionChange};
+use agent_host_engine::{
+    artifact::SessionArtifacts, program::ToolCaller, secrets::Secrets, tool::SessionChange,
+};
 use agent_host_types::{
     custom_context::CustomContext,
     failure::{ToolErrorCode, ToolFailure},
+    id::Digest,
     limits::Limits,
     question::AnsweredQuestion,
 };
@@ -54,6 +62,7 @@ pub(crate) struct CallState {
     pub(crate) context: ContextCtx,
     pub(crate) control: ControlCtx,
     pub(crate) artifacts: ArtifactsCtx,
+    pub(crate) tools: ToolsCtx,
     pub(crate) wasi: LazyWasiCtx,
     pub(crate) limiter: Limiter,
     pub(crate) telemetry: Arc<Telemetry>,
@@ -91,13 +100,29 @@ pub struct CallContext {
     pub can_ask: bool,
     /// Keeps the files that the call changes; absent to keep none.
     pub undo: Option<Arc<UndoWriter>>,
+    /// The tools that the call may call, its clock and its seed, if it is the run of a program.
+    pub program: Option<ProgramContext>,
+}
+
+/// The part of a program's run that its instance sees.
+#[derive(Clone, Debug)]
+pub struct ProgramContext {
+    /// The tools.
+    pub tools: ToolCaller,
+    /// The seed of its random numbers.
+    pub seed: Digest,
+    /// The time with which its clock begins, in milliseconds since 1970.
+    pub started_ms: u64,
 }
 
 /// The parts of one call. The caller shares some of them and reads them after the call's end.
 pub(crate) struct CallSetup {
     pub(crate) gate: Arc<Gate>,
     pub(crate) limits: Limits,
-    pub(crate) deadline: Instant,
+    pub(crate) deadline: Arc<Deadline>,
+    /// The permit of the call, which is released while it waits for calls of its own; absent for one
+    /// that makes none.
+    pub(crate) permit: Option<Arc<RunPermit>>,
     pub(crate) protected: Arc<[PathBuf]>,
     /// The threads for directories that are not local; absent to open no granted directory, for a
     /// component that cannot list preopens.
@@ -123,6 +148,14 @@ pub(crate) async fn configure_store(
 ) -> Result<Store<CallState>, ToolFailure> {
     let (gate, limits, telemetry) = (setup.gate, setup.limits, setup.telemetry);
     let deadline = setup.deadline;
+    let http_deadline = Instant::now() + deadline.left();
+    let (caller, seed) = match setup.context.program {
+        Some(program) => {
+            let (seed, started_ms) = (program.seed, program.started_ms);
+            (Some(program.tools), Some(Seed { seed, started_ms }))
+        }
+        None => (None, None),
+    };
     let files = match setup.dirs {
         Some(blocking) => {
             let opened = FilesCtx::open(
@@ -158,7 +191,7 @@ pub(crate) async fn configure_store(
             setup.client,
             secrets.clone(),
             &limits,
-            deadline,
+            http_deadline,
         ),
         human: HumanCtx {
             gate: Arc::clone(&gate),
@@ -173,7 +206,12 @@ pub(crate) async fn configure_store(
         },
         control: ControlCtx::new(secrets.clone()),
         artifacts,
-        wasi: LazyWasiCtx::new(gate, Arc::clone(&telemetry), limits.random_bytes),
+        tools: ToolsCtx {
+            caller,
+            permit: setup.permit,
+            deadline: Arc::clone(&deadline),
+        },
+        wasi: LazyWasiCtx::new(gate, Arc::clone(&telemetry), limits.random_bytes, seed),
         limiter: Limiter::new(&limits, Arc::clone(&telemetry)),
         telemetry,
         secrets,
@@ -185,7 +223,7 @@ pub(crate) async fn configure_store(
     store.set_max_component_handles(open_resources);
     store.set_epoch_deadline(TICKS);
     store.epoch_deadline_callback(move |_| {
-        if Instant::now() >= deadline {
+        if deadline.has_passed() {
             return Err(Unwind::Deadline.into());
         }
         Ok(UpdateDeadline::Yield(TICKS))

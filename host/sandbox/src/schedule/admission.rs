@@ -11,10 +11,15 @@ mod tests;
 
 use crate::{
     config::SandboxConfig,
+    mutex::lock,
     schedule::fair_semaphore::{FairSemaphore, Permit, QueueFull, Quota, Tenant},
 };
 use agent_host_types::failure::{ToolErrorCode, ToolFailure};
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) struct Admission {
     semaphore: Arc<FairSemaphore>,
@@ -106,6 +111,60 @@ impl ToolQueue {
         let waited = max_wait.as_millis();
         busy(&format!("{limit} and none ended within {waited} ms"))
     }
+}
+
+/// The permit of a call that runs. A program gives it up while the calls that it made run, so that
+/// programs alone cannot hold all permits.
+pub(crate) struct RunPermit {
+    queue: Arc<ToolQueue>,
+    held: Mutex<Option<Permit>>,
+    #[expect(dead_code, reason = "held until the program has ended")]
+    program: Option<OwnedSemaphorePermit>,
+}
+
+impl RunPermit {
+    pub(crate) fn new(
+        queue: &Arc<ToolQueue>,
+        permit: Permit,
+        program: Option<OwnedSemaphorePermit>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            queue: Arc::clone(queue),
+            held: Mutex::new(Some(permit)),
+            program,
+        })
+    }
+
+    /// Gives the permit to another call.
+    pub(crate) fn release(&self) {
+        drop(lock(&self.held).take());
+    }
+
+    /// Takes a permit again, after waiting for at most `max_wait`.
+    ///
+    /// # Errors
+    /// Those of [`ToolQueue::admit`].
+    pub(crate) async fn acquire(&self, max_wait: Duration) -> Result<(), ToolFailure> {
+        let permit = self.queue.admit(max_wait).await?;
+        *lock(&self.held) = Some(permit);
+        Ok(())
+    }
+}
+
+/// Admits a program, after waiting for at most `max_wait`.
+///
+/// # Errors
+/// `busy` if none of the others ends in time.
+pub(crate) async fn admit_program(
+    programs: &Arc<Semaphore>,
+    max_wait: Duration,
+) -> Result<OwnedSemaphorePermit, ToolFailure> {
+    let acquire = Arc::clone(programs).acquire_owned();
+    let acquired = tokio::time::timeout(max_wait, acquire).await;
+    acquired
+        .ok()
+        .and_then(Result::ok)
+        .ok_or_else(|| busy("as many programs as run at once already run"))
 }
 
 /// Refuses to start a call.

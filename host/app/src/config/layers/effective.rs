@@ -322,6 +322,8 @@ fn built_in(config: &Config) -> Layer {
         },
         "search-tools-from": config.search_tools_from,
         "todo-list": config.todo_list,
+        "code": config.code,
+        "code-calls": config.code_calls,
         "agent-depth": config.agent_depth,
         "context": context,
         "session": {

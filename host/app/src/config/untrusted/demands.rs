@@ -231,6 +231,8 @@ impl Review<'_> {
             // Without it, starting an agent needs no approval.
             approval: _,
             interactive: _,
+            // As of the file's top level.
+            code: _,
         } = raw;
         model.iter().for_each(|model| self.model(model));
         instructions.iter().for_each(|file| self.instructions(file));

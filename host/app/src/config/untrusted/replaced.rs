@@ -12,7 +12,7 @@ use toml::{Table, Value};
 
 /// The keys that a project may always choose: models (of providers that the user has), prompts and
 /// the style of replies.
-const HARMLESS: [&str; 16] = [
+const HARMLESS: [&str; 17] = [
     "model",
     "fallback",
     "system",
@@ -21,6 +21,7 @@ const HARMLESS: [&str; 16] = [
     "agents",
     "search-tools-from",
     "todo-list",
+    "code",
     "settings.thinking",
     "settings.reasoning-summary",
     "settings.temperature",
@@ -35,7 +36,13 @@ const HARMLESS: [&str; 16] = [
 const GRANTS: &str = "grants";
 
 /// The keys, or the tables of keys, of which a lower number is stricter.
-const LOWER_IS_STRICTER: [&str; 4] = ["max-turns", "budgets", "limits", "agent-depth"];
+const LOWER_IS_STRICTER: [&str; 5] = [
+    "max-turns",
+    "budgets",
+    "limits",
+    "agent-depth",
+    "code-calls",
+];
 
 /// A replaced value.
 #[derive(Debug, Serialize)]

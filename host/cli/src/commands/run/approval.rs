@@ -1,6 +1,9 @@
 //! Approvals and questions at the terminal: asks the user and returns the answers to the session.
 
-use super::{Run, waiting::waiting_name};
+use super::{
+    Run,
+    waiting::{listing, waiting_name},
+};
 use crate::{
     commands::permission_summary,
     terminal::{Review, Reviewed, ask_question},
@@ -181,6 +184,9 @@ impl Run<'_> {
                         if self.can_ask() {
                             let name = waiting_name(child);
                             self.terminal.note(&format!("{name} waits:"));
+                            if let Some(source) = &child.program {
+                                self.terminal.note(&listing(source));
+                            }
                         }
                         let call_id = child.call_id.clone();
                         if let Some(input) = self.respond(&child.continuation).await {

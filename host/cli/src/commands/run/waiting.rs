@@ -2,8 +2,9 @@
 
 use crate::{
     commands::shell_quoted,
-    terminal::{date, escape_line, one_line, tool_name},
+    terminal::{DIM, date, escape_line, one_line, tool_name},
 };
+use agent_host_engine::turn::expand_tabs;
 use agent_host_types::{
     continuation::{Awaiting, Continuation, PendingCall, WaitingChild},
     form::{FieldKind, Form, FormField},
@@ -207,12 +208,31 @@ pub(super) fn is_node(child: &WaitingChild) -> bool {
 
 /// Returns the name of what waits.
 pub(super) fn waiting_name(child: &WaitingChild) -> String {
-    match is_node(child) {
-        true => format!("The node {}", escape_line(&child.call_id.0)),
-        false => format!(
+    match (&child.program, is_node(child)) {
+        (Some(_), _) => format!("The program of call {}", escape_line(&child.call_id.0)),
+        (None, true) => format!("The node {}", escape_line(&child.call_id.0)),
+        (None, false) => format!(
             "The agent {} of call {}",
             escape_line(&child.agent),
             escape_line(&child.call_id.0)
         ),
     }
+}
+
+/// The most lines of a program that are shown before an approval.
+const SHOWN_LINES: usize = 60;
+
+/// Returns the source of a program with the numbers of its lines.
+pub(super) fn listing(source: &str) -> String {
+    let count = source.lines().count();
+    let lines = source.lines().zip(1..).take(SHOWN_LINES);
+    let lines = lines.map(|(line, number)| {
+        format!(
+            "{DIM}{number:4}{DIM:#}  {}",
+            escape_line(&expand_tabs(line))
+        )
+    });
+    let rest = (count > SHOWN_LINES)
+        .then(|| format!("{DIM}      and {} more lines{DIM:#}", count - SHOWN_LINES));
+    lines.chain(rest).collect::<Vec<_>>().join("\n")
 }

@@ -19,6 +19,7 @@ use agent_host_types::{
     model::{ModelReply, Provenance, Usage},
     output::{ContentPart, ToolResultOutput},
     question::Answer,
+    tool::ToolCall,
     turn::{TurnEnd, TurnReport},
 };
 use serde_json::{Map, Value, json};
@@ -173,6 +174,22 @@ fn event(event: &Event) -> String {
             };
             ("answered", format!("{answer}{}", sender(by.as_deref())))
         }
+        Event::ProgramCalled { calls } => ("program", called(calls)),
+        Event::ProgramEnded {
+            output,
+            whole,
+            accounting,
+            audit,
+        } => {
+            let read = unquoted_preview(output, whole.as_ref());
+            return settled(
+                "program",
+                read.as_ref().unwrap_or(output),
+                None,
+                accounting,
+                audit,
+            );
+        }
         Event::CallsDispatched { calls, .. } => {
             return waits("results from outside of", calls);
         }
@@ -274,6 +291,11 @@ fn sender(by: Option<&str>) -> String {
 fn waits(what: &str, calls: &[PendingCall]) -> String {
     let names: Vec<String> = calls.iter().map(|call| tool_name(&call.tool)).collect();
     format!("{YELLOW}waits{YELLOW:#} for {what} {}", names.join(", "))
+}
+
+fn called(calls: &[ToolCall]) -> String {
+    let names: Vec<String> = calls.iter().map(|call| tool_name(&call.name)).collect();
+    format!("calls {}", names.join(", "))
 }
 
 fn approval(rule: &ApprovalRule) -> String {

@@ -17,7 +17,7 @@ use agent_host_types::{
     model::{ModelReply, StopReason, Usage},
     output::ContentPart,
     question::{Answer, AnsweredBy, AnsweredQuestion},
-    tool::Effect,
+    tool::{Effect, ToolCall},
     turn::{TurnEnd, TurnReport},
 };
 use serde_json::{Map, Value};
@@ -95,6 +95,7 @@ impl SessionState {
             Event::ModelReplied {
                 reply, discarded, ..
             } => self.replied(reply, *discarded),
+            Event::ProgramCalled { calls } => self.called(calls),
             Event::RepairRequested { message } => {
                 self.messages.push(Message::text(Role::User, message));
                 self.spent.repairs += 1;
@@ -102,6 +103,7 @@ impl SessionState {
             Event::ApprovalRequested { .. }
             | Event::ChildrenWaiting { .. }
             | Event::CallReceived { .. }
+            | Event::ProgramEnded { .. }
             | Event::HookDecided { .. }
             | Event::NodeSkipped { .. }
             | Event::SenderNamed { .. } => {}
@@ -240,10 +242,24 @@ impl SessionState {
         self.spend(discarded);
         let measured = Measured::of(reply.usage, self.messages.tokens());
         self.measured = measured.or(self.measured);
-        self.messages.push(reply.to_message());
+        self.requested(reply.to_message());
+    }
+
+    fn called(&mut self, calls: &[ToolCall]) {
+        self.progress.is_open = true;
+        self.requested(Message {
+            tool_calls: calls.to_vec(),
+            ..Message::parts(Role::Assistant, Vec::new())
+        });
+    }
+
+    /// Adds a message that requests calls.
+    fn requested(&mut self, message: Message) {
+        let calls = &message.tool_calls;
         self.call_ids
-            .extend(reply.tool_calls.iter().map(|call| call.id.clone()));
-        self.batch = reply.tool_calls.iter().map(BatchCall::new).collect();
+            .extend(calls.iter().map(|call| call.id.clone()));
+        self.batch = calls.iter().map(BatchCall::new).collect();
+        self.messages.push(message);
     }
 
     fn spend(&mut self, usage: Usage) {

@@ -93,6 +93,7 @@ impl Agent {
                 input,
             }),
             workflow: None,
+            program: None,
             hooks: of_calls(&self.hooks),
             settings: Settings {
                 budgets: Budgets::default(),

@@ -166,6 +166,47 @@ impl Agent {
         }
     }
 
+    /// Keeps the approvals of the session that decisions about calls of its programs asked to
+    /// remember, for its other programs.
+    pub(in crate::turn) fn remember_of_programs(&self, session: &mut Session, input: &AgentInput) {
+        let AgentInput::Children {
+            continuation:
+                Continuation {
+                    awaiting: Awaiting::Children { children },
+                    ..
+                },
+            inputs,
+        } = input
+        else {
+            return;
+        };
+        for ChildInput { call_id, input } in inputs {
+            let waiting = children.iter().find(|child| child.call_id == *call_id);
+            let child = waiting.and_then(|child| self.agents.as_ref()?.named(&child.agent));
+            let (
+                Some(child),
+                AgentInput::Resume {
+                    continuation,
+                    decisions,
+                },
+            ) = (child, input)
+            else {
+                continue;
+            };
+            if child.agent.program.is_none() {
+                continue;
+            }
+            let rules = child
+                .agent
+                .rules_to_remember(continuation.calls(), decisions);
+            for (rule, scope) in rules {
+                if scope == RememberScope::Session {
+                    session.record(Event::ApprovalRemembered { rule, scope }, Vec::new());
+                }
+            }
+        }
+    }
+
     /// Ends the sessions of agents whose calls are answered without them, and those of nodes.
     pub(in crate::turn) async fn abandon_children(
         &self,

@@ -10,6 +10,7 @@ use crate::{
 };
 use agent_host_types::{
     accounting::Accounting,
+    approval::ApprovalRule,
     event::Event,
     failure::{ToolErrorCode, ToolFailure},
     id::SessionId,
@@ -35,6 +36,8 @@ pub(in crate::turn) struct Caller {
     artifacts: SessionArtifacts,
     /// The depth of the agent that calls.
     pub(in crate::turn) agent_depth: u8,
+    /// The approvals remembered in the session, which hold for the calls of its programs.
+    pub(in crate::turn) remembered: Vec<ApprovalRule>,
 }
 
 impl Caller {
@@ -44,6 +47,7 @@ impl Caller {
             snapshot: session.state().snapshot(),
             artifacts: session.artifacts().with_quota(settings.artifact_bytes),
             agent_depth: settings.agent_depth,
+            remembered: session.state().remembered().to_vec(),
         }
     }
 }

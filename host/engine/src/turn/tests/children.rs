@@ -30,13 +30,18 @@ use pretty_assertions::assert_eq;
 use serde_json::{Map, json};
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, atomic::Ordering},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// The journals of the children of one parent.
 #[derive(Default)]
 pub(super) struct TestJournals {
     opened: Mutex<HashMap<SessionId, Arc<TestJournal>>>,
+    /// The barrier from which on those of new journals fail; 0 for none.
+    fails_from: AtomicU64,
 }
 
 impl TestJournals {
@@ -47,6 +52,15 @@ impl TestJournals {
         opened.values().next().unwrap().clone()
     }
 
+    /// Has the barriers of new journals fail from this one on.
+    pub(super) fn fail_from(&self, barrier: u64) {
+        self.fails_from.store(barrier, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.opened.lock().unwrap().is_empty()
+    }
+
     /// All of them as a crash leaves them.
     pub(super) fn after_crash(&self) -> Arc<Self> {
         let opened = self.opened.lock().unwrap();
@@ -55,6 +69,7 @@ impl TestJournals {
             .map(|(id, journal)| (*id, journal.after_crash()));
         Arc::new(Self {
             opened: Mutex::new(left.collect()),
+            fails_from: AtomicU64::new(0),
         })
     }
 }
@@ -62,9 +77,14 @@ impl TestJournals {
 impl Journals for TestJournals {
     fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Arc<dyn Journal>, JournalError>> {
         let mut opened = self.opened.lock().unwrap();
-        let journal = opened
-            .entry(session)
-            .or_insert_with(|| TestJournal::new(session));
+        let journal = opened.entry(session).or_insert_with(|| {
+            let journal = TestJournal::new(session);
+            match self.fails_from.load(Ordering::SeqCst) {
+                0 => {}
+                barrier => journal.fails_from.store(barrier, Ordering::SeqCst),
+            }
+            journal
+        });
         let journal: Arc<dyn Journal> = journal.clone();
         Box::pin(std::future::ready(Ok(journal)))
     }

@@ -82,6 +82,7 @@ impl Bench {
             hooks: Vec::new(),
             mode: Arc::new(StandardMode),
             workflow: None,
+            program: None,
             key: ContinuationKey::new([7; 32]),
             settings: Settings {
                 prompts: Prompts::Ask,

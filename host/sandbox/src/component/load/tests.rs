@@ -133,10 +133,6 @@ fn imports() -> Vec<Case> {
             "`agent:tool/secrets@0.1.0`",
         ),
         (
-            r#"(import "agent:tool/tools@0.1.0" (instance))"#,
-            "the component imports `agent:tool/tools@0.1.0`, which is reserved: no host offers it to a tool yet.",
-        ),
-        (
             r#"(import "wasi:nn/tensor@0.2.0" (instance (export "run" (func))))"#,
             "`wasi:nn/tensor@0.2.0`",
         ),

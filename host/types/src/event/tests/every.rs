@@ -164,6 +164,19 @@ pub(super) fn conversation_events() -> Vec<Event> {
         Event::RepairRequested {
             message: "again".into(),
         },
+        Event::ProgramCalled {
+            calls: vec![ToolCall::parse(
+                id(),
+                "write_file".into(),
+                r#"{"path":"a"}"#.into(),
+            )],
+        },
+        Event::ProgramEnded {
+            output: ToolResultOutput::Text("done".into()),
+            whole: Some(blob()),
+            accounting: accounting(),
+            audit: audit(),
+        },
     ]
 }
 

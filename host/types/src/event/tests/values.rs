@@ -185,6 +185,7 @@ pub(super) fn waiting_child() -> WaitingChild {
     WaitingChild {
         call_id: id(),
         agent: "researcher".into(),
+        program: Some("return 1".into()),
         continuation: continuation(Awaiting::External { calls }),
     }
 }

@@ -1,0 +1,95 @@
+//! The tool that declares those of an agent's tools for which the description of its programs has no
+//! space.
+
+use super::{MAX_DECLARATIONS_BYTES, declarations};
+use crate::{
+    BoxFuture,
+    host_tool::{HostTool, with_host_tool},
+    tool::{Invocation, RunEnd, ToolRunner},
+    tool_filter::filter_tools,
+    tool_search::Index,
+};
+use agent_host_types::{
+    output::ToolResultOutput,
+    tool::{Effect, ToolDefinition},
+};
+use serde_json::{Map, Value, json};
+use std::{future::ready, sync::Arc};
+
+/// The tool that describes others.
+pub const DESCRIBE_TOOLS: &str = "describe_tools";
+
+/// The most tools in one result.
+const MAX_DESCRIBED: usize = 12;
+
+struct Described {
+    tools: Vec<ToolDefinition>,
+    index: Index,
+}
+
+/// Returns a runner for the model of an agent whose programs call `tools`: one tool that declares
+/// them, or none if all are declared with the tool that runs programs.
+#[must_use]
+pub fn with_tool_descriptions(tools: Arc<dyn ToolRunner>) -> Arc<dyn ToolRunner> {
+    let definitions = tools.tools().iter().map(|tool| tool.definition.clone());
+    let described: Vec<ToolDefinition> = definitions.collect();
+    let none = filter_tools(tools, &[]);
+    let all: Vec<&ToolDefinition> = described.iter().collect();
+    if declarations(&all, usize::MAX).len() <= MAX_DECLARATIONS_BYTES {
+        return none;
+    }
+    let index = Index::new(described.iter());
+    let own = Described {
+        tools: described,
+        index,
+    };
+    with_host_tool(none, definition(), own)
+}
+
+impl HostTool for Described {
+    fn call<'a>(&'a self, invocation: &'a Invocation) -> BoxFuture<'a, RunEnd> {
+        Box::pin(ready(self.describe(&invocation.input).into()))
+    }
+}
+
+impl Described {
+    fn describe(&self, input: &Map<String, Value>) -> ToolResultOutput {
+        let query = input.get("query").and_then(Value::as_str);
+        let found = self.index.search(query.unwrap_or_default(), MAX_DESCRIBED);
+        let found: Vec<&ToolDefinition> = found
+            .into_iter()
+            .filter_map(|at| self.tools.get(at))
+            .collect();
+        match found.is_empty() {
+            true => ToolResultOutput::Text(
+                "No tool has any of these words. Use other words, or a name of the list."
+                    .to_owned(),
+            ),
+            false => ToolResultOutput::Text(declarations(&found, MAX_DECLARATIONS_BYTES)),
+        }
+    }
+}
+
+fn definition() -> ToolDefinition {
+    ToolDefinition {
+        name: DESCRIBE_TOOLS.to_owned(),
+        title: Some("Describe tools".to_owned()),
+        description:
+            "Declares tools that a program can call, found by their names or by what they do."
+                .to_owned(),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "query": {
+                    "type": "string",
+                    "maxLength": 1000,
+                    "description": "Names of tools, or words for what they do.",
+                },
+            },
+            "required": ["query"],
+            "additionalProperties": false,
+        }),
+        output_schema: None,
+        effect: Effect::ReadOnly,
+    }
+}

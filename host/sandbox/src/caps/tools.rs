@@ -1,0 +1,69 @@
+//! `agent:tool/tools`: calls of other tools by a program. The engine decides about each and runs it;
+//! meanwhile the program gives its permit to other calls, and its deadline stands still.
+
+use crate::{
+    bindings::{tools, types as wit},
+    caps::unwind::Unwind,
+    instance::{convert, deadline::Deadline},
+    schedule::admission::RunPermit,
+};
+use agent_host_engine::program::{NestedCall, ToolCaller};
+use std::sync::Arc;
+
+/// The reason for refusing a call of a component that runs no program.
+const NO_PROGRAM: &str =
+    "Only the programs of an agent with `code = true` can call tools; this is no call of one.";
+
+/// The tools of one call.
+pub(crate) struct ToolsCtx {
+    /// Absent for a call that is no program.
+    pub(crate) caller: Option<ToolCaller>,
+    /// Absent where no permit is held.
+    pub(crate) permit: Option<Arc<RunPermit>>,
+    pub(crate) deadline: Arc<Deadline>,
+}
+
+impl tools::Host for ToolsCtx {
+    async fn list(&mut self) -> wasmtime::Result<Vec<String>> {
+        let caller = self.caller.as_ref();
+        Ok(caller
+            .map(|caller| caller.names().to_vec())
+            .unwrap_or_default())
+    }
+
+    async fn call(
+        &mut self,
+        name: String,
+        input: String,
+    ) -> wasmtime::Result<wit::ToolResultOutput> {
+        let mut results = self
+            .call_many(vec![tools::NestedCall { name, input }])
+            .await?;
+        results.pop().ok_or_else(|| Unwind::ProgramStopped.into())
+    }
+
+    async fn call_many(
+        &mut self,
+        calls: Vec<tools::NestedCall>,
+    ) -> wasmtime::Result<Vec<wit::ToolResultOutput>> {
+        let Some(caller) = &self.caller else {
+            let refused = wit::ToolResultOutput::ExecutionDenied(Some(NO_PROGRAM.to_owned()));
+            return Ok(vec![refused; calls.len()]);
+        };
+        let calls = calls.into_iter().map(|call| NestedCall {
+            name: call.name,
+            input: call.input,
+        });
+        let called = caller.call_many(calls.collect());
+        if let Some(permit) = &self.permit {
+            permit.release();
+        }
+        let results = self.deadline.pause(called).await;
+        let results = results.ok_or(Unwind::ProgramStopped)?;
+        if let Some(permit) = &self.permit {
+            let again = permit.acquire(self.deadline.left()).await;
+            again.map_err(|_| Unwind::NoPermit)?;
+        }
+        Ok(results.into_iter().map(convert::to_guest).collect())
+    }
+}
