@@ -172,7 +172,7 @@ fn denial_inside_a_program_is_an_exception() {
     let server = ChatServer::start(vec![program(code), Answer::text("Done.")]);
     let ran = ask(&env, &server, &["--permission-prompts", "later", "go"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    let reject = "call_0/call-1=reject: not now";
+    let reject = "call_0/call-1=reject:not now";
     done(&ask(
         &env,
         &server,
@@ -213,7 +213,7 @@ fn program_is_shown_before_an_approval() {
 fn image_passes_through_a_program() {
     let env = env();
     env.write("p.png", png(3, 2));
-    let code = "const parts = await tools.view_image({ path: 'p.png' }); \
+    let code = "const parts = await tools.read_file({ path: 'p.png' }); \
          parts.filter((part) => typeof part === 'object').map((file) => { output(file); return file.mediaType })";
     let server = ChatServer::start(vec![program(code), Answer::text("Done.")]);
     done(&ask(&env, &server, &["go"]));
@@ -248,7 +248,7 @@ fn limits_end_a_program() {
     ];
     for (code, expected) in cases {
         let result: Value = serde_json::from_str(&run(&env, code)).unwrap();
-        assert_eq!(result["code"], expected, "{code}: {result}");
+        assert_eq!(result["error"]["code"], expected, "{code}: {result}");
     }
 }
 

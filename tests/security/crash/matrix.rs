@@ -77,6 +77,28 @@ fn kill_at_every_point_of_parent_and_agent_resumes() {
     }
 }
 
+/// Kills the process at every point of a parent and of the two programs that it runs, with calls of
+/// each effect, decisions, a question and a call that runs outside.
+#[test]
+fn kill_at_every_point_of_programs_resumes() {
+    if child::serve() {
+        return;
+    }
+    let kinds = killed_everywhere(
+        "crash::matrix::kill_at_every_point_of_programs_resumes",
+        Play::with_program(),
+    );
+    for kind in [
+        "program-called",
+        "program-ended",
+        "question-asked",
+        "calls-dispatched",
+        "approval-requested",
+    ] {
+        assert!(kinds.contains(kind), "{kinds:?}");
+    }
+}
+
 /// Kills the process of a session of 200 calls again and again, all along its way.
 #[test]
 fn repeated_kills_in_long_session_resume() {

@@ -25,6 +25,8 @@ pub(crate) struct Play {
     helper: Option<Value>,
     /// The workflow that takes the place of the script, as part of `agent.toml`.
     workflow: Option<String>,
+    /// Whether the model writes programs.
+    writes_code: bool,
     /// Whether the user decides in another process than the one that asks.
     is_decided_apart: bool,
 }
@@ -81,7 +83,38 @@ tool = "look"
 input = { to = "'127.0.0.1:{port}'" }
 "#;
 
+/// A program with calls of each effect, alone and side by side, of which the user decides about some,
+/// answers one and runs one outside. It continues whatever is in doubt.
+const PROGRAM: &str = r#"
+const to = "127.0.0.1:{port}";
+const post = (path, body) => tools.http_post({ url: `http://${to}${path}`, body });
+const settled = (calls) => Promise.allSettled(calls);
+await settled([tools.act({ to })]);
+await settled([tools.look({ to }), tools.put({ to }), tools.look({ to })]);
+await settled([post("/a", "approve"), tools.look({ to })]);
+await settled([post("/b", "reject")]);
+await settled([tools.ask({ to })]);
+await settled([tools.OUTSIDE({}), tools.put({ to })]);
+await settled([tools.act({ to }), post("/c", "edit")]);
+return "done";
+"#;
+
 impl Play {
+    /// A program before and after calls of its tools, which the model makes through others.
+    pub(crate) fn with_program() -> Self {
+        let code = PROGRAM.replace("OUTSIDE", OUTSIDE);
+        let program = json!({ "tool": "run_javascript", "input": { "code": code } });
+        Self {
+            script: json!([
+                { "call": [program] },
+                { "call": [program] },
+                { "text": "That is all." },
+            ]),
+            writes_code: true,
+            ..Self::default()
+        }
+    }
+
     /// Calls of each effect, alone and side by side, from two components.
     pub(crate) fn effects() -> Self {
         let turns = json!([
@@ -263,11 +296,11 @@ impl Play {
         env.write(
             "agent.toml",
             format!(
-                "state-dir = \"../state\"\nmodel = \"script:script.toml\"\nmax-turns = 1000\n{helper}\
+                "state-dir = \"../state\"\nmodel = \"script:script.toml\"\nmax-turns = 1000\ncode = {}\n{helper}\
                  [[grants.http]]\nhost = \"127.0.0.1\"\nscheme = \"http\"\nport = {port}\n\
                  [[tool]]\nname = \"count\"\ncomponent = \"count.wasm\"\napproval = \"never\"\naccept-idempotent = true\n\
                  [[tool]]\nname = \"fetch\"\ncomponent = \"builtin:fetch\"\n{}\n{workflow}",
-                self.posting
+                self.writes_code, self.posting
             ),
         );
     }

@@ -111,6 +111,13 @@ impl Story {
                     story.input = call.input.clone().unwrap_or_default();
                 }
             }
+            Event::ProgramCalled { calls } => {
+                for call in calls {
+                    let story = self.call(&call.id);
+                    story.tool.clone_from(&call.name);
+                    story.input = call.input.clone().unwrap_or_default();
+                }
+            }
             Event::CallIntended {
                 call_id,
                 effect,

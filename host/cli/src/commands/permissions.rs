@@ -32,6 +32,9 @@ fn permission(import: &str) -> String {
             "agent:tool/human" => "asking you questions (agent:tool/human)",
             "agent:tool/context" => "what the caller says of the request (agent:tool/context)",
             "agent:tool/control" => "ending the whole run (agent:tool/control)",
+            "agent:tool/tools" => {
+                "other tools (agent:tool/tools); none outside of the programs of code mode"
+            }
             "agent:tool/artifacts" => {
                 "the session's artifacts (agent:tool/artifacts); refused unless granted"
             }

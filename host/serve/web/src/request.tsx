@@ -99,7 +99,8 @@ function Waiting({ awaiting, send }: { awaiting: Awaiting; send: Send }) {
         <>
           {awaiting.children.map((child) => (
             <fieldset key={child.call_id}>
-              <legend>Agent {visible(child.agent)}</legend>
+              <legend>{child.program === undefined ? `Agent ${visible(child.agent)}` : "Program"}</legend>
+              {child.program !== undefined && <pre>{visible(child.program)}</pre>}
               <Waiting
                 awaiting={child.continuation.awaiting}
                 send={(form) => send({ children: [{ call_id: child.call_id, ...form }] })}

@@ -82,6 +82,7 @@ export type Awaiting =
 export interface WaitingChild {
   call_id: string;
   agent: string;
+  program?: string;
   continuation: Continuation;
 }
 

@@ -1,6 +1,7 @@
 //! Programs in the place of a model: their calls, what waits inside of them, restarts and limits.
 
 mod crashes;
+mod semantics;
 mod waiting;
 
 use super::{children::TestJournals, harness::*};

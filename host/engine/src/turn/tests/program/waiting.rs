@@ -23,7 +23,7 @@ fn sends(tools: ToolCaller) -> BoxFuture<'static, ToolResultOutput> {
 
 impl Coder {
     /// Gives an input to the only program that waits.
-    async fn give(&mut self, outcome: &TurnReport, input: AgentInput) -> TurnReport {
+    pub(super) async fn give(&mut self, outcome: &TurnReport, input: AgentInput) -> TurnReport {
         let (continuation, waiting) = children(outcome);
         let inputs = vec![ChildInput {
             call_id: waiting[0].call_id.clone(),
@@ -37,7 +37,7 @@ impl Coder {
             .await
     }
 
-    async fn decide(&mut self, outcome: &TurnReport, decision: Decision) -> TurnReport {
+    pub(super) async fn decide(&mut self, outcome: &TurnReport, decision: Decision) -> TurnReport {
         let waiting = only(outcome);
         let input = AgentInput::Resume {
             continuation: waiting.continuation,
@@ -47,13 +47,13 @@ impl Coder {
     }
 }
 
-fn only(outcome: &TurnReport) -> WaitingChild {
+pub(super) fn only(outcome: &TurnReport) -> WaitingChild {
     let (_, mut waiting) = children(outcome);
     assert_eq!(waiting.len(), 1);
     waiting.remove(0)
 }
 
-fn id(id: &str) -> CallId {
+pub(super) fn call_id(id: &str) -> CallId {
     CallId(id.into())
 }
 
@@ -63,24 +63,27 @@ fn id(id: &str) -> CallId {
 async fn decision_inside_a_program_continues_it() {
     let edited = Map::from_iter([("n".to_owned(), json!(7))]);
     let cases = [
-        (Decision::approve(id("call-3")), text(r#"send {"n":2}"#)),
+        (
+            Decision::approve(call_id("call-3")),
+            text(r#"send {"n":2}"#),
+        ),
         (
             Decision::Edit {
-                call_id: id("call-3"),
+                call_id: call_id("call-3"),
                 input: edited,
             },
             text(r#"send {"n":7}"#),
         ),
         (
             Decision::Reject {
-                call_id: id("call-3"),
+                call_id: call_id("call-3"),
                 reason: Some("not now".into()),
             },
             denied("not now"),
         ),
         (
             Decision::Respond {
-                call_id: id("call-3"),
+                call_id: call_id("call-3"),
                 text: "sent by hand".into(),
             },
             text("sent by hand"),
@@ -121,15 +124,15 @@ async fn decision_inside_a_program_counts_once() {
     let mut coder = Coder::new(sends);
     let outcome = coder.bench.say("go").await;
     let wrong = coder
-        .decide(&outcome, Decision::approve(id("call-9")))
+        .decide(&outcome, Decision::approve(call_id("call-9")))
         .await;
     assert!(refusal(wrong).contains("call-9"));
     let first = coder
-        .decide(&outcome, Decision::approve(id("call-3")))
+        .decide(&outcome, Decision::approve(call_id("call-3")))
         .await;
     assert_eq!(kind(&first), "needs-more-turns");
     let again = coder
-        .decide(&outcome, Decision::approve(id("call-3")))
+        .decide(&outcome, Decision::approve(call_id("call-3")))
         .await;
     assert!(refusal(again).starts_with("nothing waits in this session"));
     assert_eq!(coder.bench.ran().len(), 4);
@@ -181,7 +184,7 @@ async fn external_call_of_a_program_gets_its_result() {
     let input = AgentInput::SubmitToolResults {
         continuation: only(&outcome).continuation,
         results: vec![SubmittedResult {
-            call_id: id("call-1"),
+            call_id: call_id("call-1"),
             output: text("from afar"),
         }],
     };
@@ -212,7 +215,7 @@ async fn program_that_diverges_is_stopped() {
         });
         let outcome = coder.bench.say("go").await;
         coder
-            .decide(&outcome, Decision::approve(id("call-2")))
+            .decide(&outcome, Decision::approve(call_id("call-2")))
             .await;
         let why = "The program was run again after a pause, and called other tools than before; its calls so far took effect.";
         assert_eq!(coder.result(), failure("invalid-output", why), "{second:?}");
@@ -231,7 +234,7 @@ async fn approval_for_the_session_holds_in_the_next_program() {
     }
     let outcome = coder.bench.say("go").await;
     let decision = Decision::Approve {
-        call_id: id("call-1"),
+        call_id: call_id("call-1"),
         remember: Some(Remember {
             scope: RememberScope::Session,
             what: RememberWhat::Tool,
