@@ -50,7 +50,10 @@ async fn batch_of_a_program_is_decided_as_a_whole() {
             &["call-1"],
             "2 calls wait and 1 decisions were given; give one for each, in order",
         ),
-        (&["call-3", "call-1"], "decision 0 is about call call-3"),
+        (
+            &["call-3", "call-1"],
+            "a decision about call call-3 stands where one about call call-1 is expected",
+        ),
     ];
     for (ids, why) in cases {
         let refused = refusal(coder.give(&outcome, decide(ids)).await);
