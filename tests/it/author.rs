@@ -8,7 +8,7 @@ use agent_host_test_support::{
     repository,
 };
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     io::Write as _,
     path::Path,
@@ -243,6 +243,65 @@ fn skill_of_a_project_is_in_its_component() {
     let ran = ask(&env, &server, &["--tool", path, "greet"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(server.tool_results(), ["Good day."]);
+}
+
+#[test]
+fn contract_is_written_as_a_layout_of_oci() {
+    let env = TestEnv::new();
+    let written = env.run(&["wit", "--oci", "deps/agent tool"]);
+    assert_eq!(
+        (
+            written.code,
+            written.stdout.as_str(),
+            written.stderr.as_str()
+        ),
+        (
+            Some(0),
+            "oci:deps/agent tool:0.1.0\n",
+            "a program such as skopeo publishes it: `skopeo copy 'oci:deps/agent tool:0.1.0' docker://HOST/agent/tool:0.1.0`\n"
+        )
+    );
+    let read = |path: &str| -> Value {
+        let text = std::fs::read(env.work().join("deps/agent tool").join(path)).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    };
+    let blob = |descriptor: &Value| {
+        let digest = descriptor["digest"].as_str().unwrap().replace(':', "/");
+        format!("blobs/{digest}")
+    };
+    let manifest = read(&blob(&read("index.json")["manifests"][0]));
+    assert_eq!(
+        manifest["annotations"],
+        json!({
+            "org.opencontainers.image.description": "The interfaces of tools for agent-host",
+            "org.opencontainers.image.licenses": "Apache-2.0",
+            "org.opencontainers.image.version": "0.1.0",
+        })
+    );
+    let exports = &read(&blob(&manifest["config"]))["component"]["exports"];
+    assert!(
+        exports
+            .as_array()
+            .unwrap()
+            .contains(&json!("agent:tool/tool@0.1.0")),
+        "{exports}"
+    );
+
+    for (args, said) in [
+        (
+            &["wit", "--oci", "deps"][..],
+            "error: deps is not empty, and nothing is written over; remove it, or name another directory\n",
+        ),
+        (
+            &["wit", "--oci", "new", "--out", "other"],
+            "error: the argument '--oci <DIR>' cannot be used with '--out <DIR>'\n",
+        ),
+    ] {
+        let refused = env.run(args);
+        assert_eq!(refused.code, Some(2), "{args:?}");
+        assert!(refused.stderr.starts_with(said), "{}", refused.stderr);
+    }
+    assert!(!env.work().join("new").exists());
 }
 
 #[test]

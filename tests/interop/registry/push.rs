@@ -190,3 +190,36 @@ fn pull_verifies_the_key_that_is_named() {
     let exists = env.run(&["pull", &reference, "-o", output]);
     assert_eq!(exists.code, Some(2), "{}", exists.stderr);
 }
+
+#[test]
+fn contract_is_copied_to_a_registry_by_skopeo() {
+    let env = TestEnv::new();
+    let Some(registry) = DockerRegistry::start(&env) else {
+        return;
+    };
+    let written = ok(env.run(&["wit", "--oci", "contract"]));
+    assert_eq!(written.stdout, "oci:contract:0.1.0\n");
+    let layout = env.work().join("contract");
+    let from = format!("oci:{}:0.1.0", layout.display());
+    let reference = registry.reference("agent/tool:0.1.0");
+    let to = format!("docker://{}", reference.trim_start_matches("oci://"));
+    other("skopeo", &["copy", "--dest-tls-verify=false", &from, &to]);
+
+    let found = manifest(&reference);
+    assert_eq!(
+        (
+            &found["config"]["mediaType"],
+            &found["layers"][0]["mediaType"]
+        ),
+        (
+            &json!("application/vnd.wasm.config.v0+json"),
+            &json!("application/wasm")
+        )
+    );
+    let layer = found["layers"][0]["digest"].as_str().unwrap();
+    let (there, here) = (
+        copied(&env, &reference, "copy"),
+        layout.join("blobs/sha256"),
+    );
+    assert_eq!(blob(&there, layer), blob(&here, layer));
+}
