@@ -122,7 +122,7 @@ fn code_made_at_run_time_has_the_same_globals() {
             ),
             (
                 "import('./a.txt')",
-                Error("ReferenceError: could not load module './a.txt'"),
+                Error("ReferenceError: could not load module 'a.txt'"),
             ),
             (
                 "import('/etc/hostname')",

@@ -9,7 +9,7 @@ use super::End::{Coded, Error};
 fn promises_that_nothing_settles_end() {
     let nothing = Error("Error: the code awaits a promise that nothing settles");
     let env = env();
-    env.configure("[limits]\ndeadline-ms = 2000\n");
+    env.configure("[limits]\ndeadline-ms = 5000\n");
     check(
         &env,
         READ,
@@ -38,7 +38,7 @@ fn promises_that_nothing_settles_end() {
             ("Promise.reject(new Error('late')); 1", is(1)),
             (
                 "Promise.reject(new Error('late'))",
-                Error("Error: late\n    at <eval> (code.js:1:26)"),
+                Error("Error: late\n    at <eval> (code.js:1:20)"),
             ),
             (
                 "setTimeout(() => { throw new Error('late') }, 5); 1",

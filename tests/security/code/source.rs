@@ -38,7 +38,10 @@ fn hostile_source_is_bounded() {
                 Error("SyntaxError: unexpected token in expression: '}'\n    at code.js:1:1"),
             ),
             // The end of the function that a script with `return` is put into.
-            ("return 1 }; { 2", Error("SyntaxError: ")),
+            (
+                "return 1 }; { 2",
+                Error("SyntaxError: Unexpected token ';'\n    at code.js:1:31"),
+            ),
         ],
     );
 }

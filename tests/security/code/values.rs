@@ -15,7 +15,7 @@ fn values_that_run_code_end_with_it() {
             ("({ toJSON() { return { a: 1 } } })", is(json!({ "a": 1 }))),
             (
                 "({ toJSON() { throw new Error('no') } })",
-                Error("the value is no JSON: Error: no\n    at toJSON (code.js:1:27)"),
+                Error("the value is no JSON: Error: no\n    at toJSON (code.js:1:25)"),
             ),
             (
                 "({ get a() { throw new Error('no') } })",
@@ -29,7 +29,7 @@ fn values_that_run_code_end_with_it() {
             ("({ [Symbol.toPrimitive]() { for (;;); } })", is(json!({}))),
             (
                 "class E extends Error { get message() { throw 1 } } throw new E()",
-                Error("thrown: 1"),
+                Error("the code failed, and its exception cannot be shown"),
             ),
             (
                 "throw new Proxy(new Error(), { get() { throw 1 } })",
@@ -102,16 +102,12 @@ fn values_without_an_end_are_refused() {
             ),
             ("console.log({ get a() { for (;;); } })", Coded("timeout")),
             (
-                "function* g() { for (;;) yield 1 } [...g()]",
-                Error("InternalError: out of memory"),
-            ),
-            (
                 "function* g() { for (;;) yield 1 } for (const x of g());",
                 Coded("timeout"),
             ),
             (
                 "'x'.repeat(2 ** 30)",
-                Error("RangeError: invalid repeat count\n    at <eval> (code.js:1:12)"),
+                Error("RangeError: invalid string length\n    at <eval> (code.js:1:4)"),
             ),
             ("/(a+)+$/.test('a'.repeat(64) + 'b')", Coded("timeout")),
             ("/(?=(a+))\\1*b/.test('a'.repeat(1e6))", Coded("timeout")),
@@ -121,11 +117,17 @@ fn values_without_an_end_are_refused() {
 
 #[test]
 fn memory_is_that_of_the_limit() {
+    let env = env();
+    env.configure("[limits]\nmemory-bytes = 33554432\n");
     check(
-        &env(),
+        &env,
         READ,
         &[],
         &[
+            (
+                "function* g() { for (;;) yield 1 } [...g()]",
+                Error("InternalError: out of memory\n    at <eval> (code.js:1:39)"),
+            ),
             (
                 "new SharedArrayBuffer(2 ** 40)",
                 Error("RangeError: invalid array buffer length\n    at <eval> (code.js:1:5)"),
@@ -141,9 +143,7 @@ fn memory_is_that_of_the_limit() {
             ),
             (
                 "const b = new Uint8Array(8); b.buffer.transfer(); fs.writeFileSync('x', b)",
-                Error(
-                    "TypeError: the buffer of the bytes is detached\n    at <eval> (code.js:1:67)",
-                ),
+                Error("TypeError: ArrayBuffer is detached\n    at <eval> (code.js:1:73)"),
             ),
         ],
     );
