@@ -7,7 +7,7 @@ mod reach;
 mod source;
 mod values;
 
-use agent_host_test_support::{TestEnv, dist};
+use agent_host_test_support::{Ran, TestEnv, dist};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::{io::Write as _, process::Stdio};
@@ -36,8 +36,8 @@ fn is(value: impl Into<Value>) -> End {
     End::Value(value.into())
 }
 
-/// Calls a tool with a script, and returns its result.
-fn call(env: &TestEnv, tool: &str, code: &str, more: &[&str]) -> Value {
+/// Runs the program with a script on its standard input.
+fn run(env: &TestEnv, tool: &str, code: &str, more: &[&str]) -> Ran {
     let component = dist().join("code.wasm");
     let args = [
         &["call", component.to_str().unwrap(), tool, "-", "--json"],
@@ -48,19 +48,15 @@ fn call(env: &TestEnv, tool: &str, code: &str, more: &[&str]) -> Value {
     running.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut running = running.stderr(Stdio::piped()).spawn().unwrap();
     let input = json!({ "code": code }).to_string();
-    running
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
-    let output = running.wait_with_output().unwrap();
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
-        panic!(
-            "{error}: {code}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        )
-    })
+    let mut stdin = running.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    drop(stdin);
+    running.wait_with_output().unwrap().into()
+}
+
+/// Calls a tool with a script, and returns its result.
+fn call(env: &TestEnv, tool: &str, code: &str, more: &[&str]) -> Value {
+    run(env, tool, code, more).json()
 }
 
 /// Compares the ends of scripts with the expected ones.

@@ -1,11 +1,12 @@
 //! Artifacts and signatures of `push`, as other programs read them.
 
 use super::{DockerRegistry, ED25519, P256, component, keys, ok, other, sha256};
-use agent_host_test_support::TestEnv;
+use agent_host_test_support::{TestEnv, installed::compiler_from_pypi, repository};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };

@@ -74,7 +74,7 @@ fn paths_out_of_the_grant_are_refused() {
         ),
         (
             "fs.readFileSync('./././../secret')",
-            leaves!("read", "/workspace/./././../secret"),
+            leaves!("read", "/workspace/../secret"),
         ),
         ("fs.readFileSync('out')", leaves!("read", "/workspace/out")),
         ("fs.readFileSync('etc')", leaves!("read", "/workspace/etc")),
@@ -123,7 +123,7 @@ fn paths_out_of_the_grant_are_refused() {
         ),
         (
             "fs.unlinkSync('../secret')",
-            leaves!("write", "/workspace/../secret"),
+            leaves!("stat", "/workspace/../secret"),
         ),
         (
             "fs.rmSync('/', { recursive: true })",

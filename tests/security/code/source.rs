@@ -1,14 +1,12 @@
 //! Scripts as text: bytes that end texts, halves of characters, and too much of it.
 
-use super::{READ, check, env, is};
+use super::{READ, check, env, is, run};
 
 use super::End::{Coded, Error};
 
 #[test]
 fn hostile_source_is_bounded() {
     let most = format!("{}7", " ".repeat(262_143));
-    let more = format!("{}7", " ".repeat(262_144));
-    let megabyte = "1;".repeat(512 * 1024);
     let nested = format!("{}1{}", "(".repeat(100_000), ")".repeat(100_000));
     let functions = "()=>".repeat(60_000) + "1";
     check(
@@ -17,8 +15,6 @@ fn hostile_source_is_bounded() {
         &[],
         &[
             (&most, is(7)),
-            (&more, Coded("invalid-input")),
-            (&megabyte, Coded("invalid-input")),
             (&nested, Coded("stack-overflow")),
             (&functions, Coded("stack-overflow")),
             (
@@ -44,4 +40,17 @@ fn hostile_source_is_bounded() {
             ),
         ],
     );
+}
+
+/// The schema bounds a script, and the refusal does not repeat it.
+#[test]
+fn long_source_is_no_input() {
+    for code in [format!("{}7", " ".repeat(262_144)), "1;".repeat(512 * 1024)] {
+        let refused = run(&env(), READ, &code, &[]);
+        let beginning =
+            "error: The arguments do not fit the tool's schema; the tool did not run. `/code`: ";
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
+        assert!(refused.stderr.starts_with(beginning), "{refused:?}");
+        assert!(refused.stderr.len() < 2_100, "{refused:?}");
+    }
 }
