@@ -223,4 +223,38 @@ fn contract_is_copied_to_a_registry_by_skopeo() {
         layout.join("blobs/sha256"),
     );
     assert_eq!(blob(&there, layer), blob(&here, layer));
+
+    // componentize-py makes the same bindings of it as of the repository's files.
+    let Some(python) = compiler_from_pypi("python") else {
+        return;
+    };
+    let package = env.outside().join("agent-tool.wasm");
+    fs::write(&package, blob(&there, layer)).unwrap();
+    let [of_package, of_files] = [package, repository().join("wit")].map(|wit| {
+        let name = format!("of-{}", wit.file_name().unwrap().display());
+        let into = env.outside().join(name);
+        let world = ["--world", "tool-component", "bindings"];
+        let wit = ["--wit-path", wit.to_str().unwrap()];
+        let args = [&wit[..], &world, &[into.to_str().unwrap()]].concat();
+        other(python.join("bin/componentize-py").to_str().unwrap(), &args);
+        files(&into)
+    });
+    assert!(!of_files.is_empty());
+    assert_eq!(of_package, of_files);
+}
+
+/// Returns the texts of all files below a directory.
+fn files(directory: &Path) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = PathBuf::from(path.file_name().unwrap());
+        if path.is_dir() {
+            let below = files(&path).into_iter();
+            found.extend(below.map(|(at, text)| (name.join(at), text)));
+        } else {
+            found.insert(name, fs::read_to_string(path).unwrap());
+        }
+    }
+    found
 }

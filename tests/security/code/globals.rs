@@ -188,7 +188,7 @@ fn text_of_a_script_does_not_steer_a_terminal() {
         let output = script.output().unwrap();
         let shown = String::from_utf8_lossy(&output.stdout).into_owned();
         let found: Vec<char> = shown.chars().filter(|c| steering.contains(c)).collect();
-        assert_eq!(found, [], "{code}: {shown:?}");
+        assert_eq!(found, Vec::<char>::new(), "{code}: {shown:?}");
         assert!(!shown.contains("\u{1b}[2J"), "{code}: {shown:?}");
     }
 }
