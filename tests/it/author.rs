@@ -8,7 +8,7 @@ use agent_host_test_support::{
     repository,
 };
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     io::Write as _,
     path::Path,
@@ -188,6 +188,81 @@ fn invalid_project_is_a_usage_error() {
     }
 }
 
+/// The compilers are scripts that tell how they are started.
+#[test]
+fn installed_sdk_is_used_in_place_of_the_embedded_one() {
+    let env = TestEnv::new();
+    let bin = env.outside().join("bin");
+    let tells =
+        "for word do case $word in *build*) echo \"started $word\" >&2;; esac; done\nexit 3";
+    install(
+        &bin,
+        "python3",
+        &format!(
+            "case \"$*\" in -c*) echo 0.25.1; exit;; *agent-tool*) [ -f installed ] && echo 0.1.0; exit;; esac\n{tells}"
+        ),
+    );
+    install(
+        &bin,
+        "node",
+        &format!("[ \"$1\" = --version ] && echo v20.20.2 && exit\n{tells}"),
+    );
+    let package = |project: &str, name: &str, version: &str| {
+        let manifest = format!(r#"{{"name": "{name}", "version": "{version}"}}"#);
+        env.write(
+            &format!("{project}/node_modules/{name}/package.json"),
+            manifest,
+        );
+    };
+    for language in ["python", "js"] {
+        let made = env.run(&["new", language, "--lang", language]);
+        assert_eq!(made.code, Some(0), "{}", made.stderr);
+    }
+    package("js", "@bytecodealliance/componentize-js", "0.23.0");
+    package("js", "esbuild", "0.28.2");
+    let build = |project: &str| {
+        let mut command = env.command(&["build", project]);
+        let built = command.env("PATH", &bin).output().unwrap();
+        assert_eq!(built.status.code(), Some(1), "{built:?}");
+        let said = String::from_utf8(built.stderr).unwrap();
+        let project = std::fs::canonicalize(env.work().join(project)).unwrap();
+        let said = said.replace(project.to_str().unwrap(), "PROJECT");
+        let kept = |line: &&str| line.starts_with("using ") || line.starts_with("started ");
+        said.lines()
+            .filter(kept)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let wasm = "started PROJECT/.agent-host/build/compiled.wasm";
+    assert_eq!(
+        build("python"),
+        ["started PROJECT/.agent-host/sdk/build.py", wasm]
+    );
+    assert_eq!(
+        build("js"),
+        ["started PROJECT/.agent-host/sdk/build.mjs", wasm]
+    );
+
+    env.write("python/installed", "");
+    package("js", "agent-tool", "0.1.3");
+    assert_eq!(
+        build("python"),
+        [
+            "using the installed agent-tool 0.1.0, not this program's",
+            "started agent_tool.build",
+            wasm
+        ]
+    );
+    assert_eq!(
+        build("js"),
+        [
+            "using the installed agent-tool 0.1.3, not this program's",
+            "started PROJECT/node_modules/agent-tool/build.mjs",
+            wasm
+        ]
+    );
+}
+
 /// The compiler is a script that puts a component in place, so that any machine can build it.
 #[test]
 fn skill_of_a_project_is_in_its_component() {
@@ -243,6 +318,65 @@ fn skill_of_a_project_is_in_its_component() {
     let ran = ask(&env, &server, &["--tool", path, "greet"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(server.tool_results(), ["Good day."]);
+}
+
+#[test]
+fn contract_is_written_as_a_layout_of_oci() {
+    let env = TestEnv::new();
+    let written = env.run(&["wit", "--oci", "deps/agent tool"]);
+    assert_eq!(
+        (
+            written.code,
+            written.stdout.as_str(),
+            written.stderr.as_str()
+        ),
+        (
+            Some(0),
+            "oci:deps/agent tool:0.1.0\n",
+            "a program such as skopeo publishes it: `skopeo copy 'oci:deps/agent tool:0.1.0' docker://HOST/agent/tool:0.1.0`\n"
+        )
+    );
+    let read = |path: &str| -> Value {
+        let text = std::fs::read(env.work().join("deps/agent tool").join(path)).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    };
+    let blob = |descriptor: &Value| {
+        let digest = descriptor["digest"].as_str().unwrap().replace(':', "/");
+        format!("blobs/{digest}")
+    };
+    let manifest = read(&blob(&read("index.json")["manifests"][0]));
+    assert_eq!(
+        manifest["annotations"],
+        json!({
+            "org.opencontainers.image.description": "The interfaces of tools for agent-host",
+            "org.opencontainers.image.licenses": "Apache-2.0",
+            "org.opencontainers.image.version": "0.1.0",
+        })
+    );
+    let exports = &read(&blob(&manifest["config"]))["component"]["exports"];
+    assert!(
+        exports
+            .as_array()
+            .unwrap()
+            .contains(&json!("agent:tool/tool@0.1.0")),
+        "{exports}"
+    );
+
+    for (args, said) in [
+        (
+            &["wit", "--oci", "deps"][..],
+            "error: deps is not empty, and nothing is written over; remove it, or name another directory\n",
+        ),
+        (
+            &["wit", "--oci", "new", "--out", "other"],
+            "error: the argument '--oci <DIR>' cannot be used with '--out <DIR>'\n",
+        ),
+    ] {
+        let refused = env.run(args);
+        assert_eq!(refused.code, Some(2), "{args:?}");
+        assert!(refused.stderr.starts_with(said), "{}", refused.stderr);
+    }
+    assert!(!env.work().join("new").exists());
 }
 
 #[test]

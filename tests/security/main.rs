@@ -9,6 +9,7 @@
     reason = "a test that finds something else than it expects is to end there"
 )]
 
+mod code;
 mod crash;
 mod hostile;
 mod mcp_driver;

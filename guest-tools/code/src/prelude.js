@@ -3,7 +3,10 @@
 (function (host) {
     "use strict";
     const { parse, stringify, rawJSON } = JSON;
+    const { isArray } = Array;
     const global = globalThis;
+    // What the host gets is UTF-8, which has no halves of a surrogate pair: U+FFFD stands for one.
+    const wellFormed = Function.prototype.call.bind(String.prototype.toWellFormed);
 
     const define = (name, value) =>
         Object.defineProperty(global, name, { value, writable: true, configurable: true, enumerable: false });
@@ -76,36 +79,39 @@
     };
 
     // An exception as the model reads it: its name and message, the lines of the code, and its cause.
-    const describe = (error) => {
-        if (!(error instanceof Error)) return `thrown: ${show(error, 1)}`;
+    const MAX_CAUSES = 8;
+    const describe = (error, causes = 0) => {
+        if (!(error instanceof Error)) return wellFormed(`thrown: ${show(error, 1)}`);
         const frames = String(error.stack ?? "").split("\n");
         const own = frames.filter((frame) => frame.includes("code.js"));
-        const cause = error.cause === undefined ? [] : [`caused by ${describe(error.cause)}`];
-        return [`${error.name}: ${error.message}`, ...own, ...cause].join("\n");
+        const isLast = error.cause === undefined || causes === MAX_CAUSES;
+        const cause = isLast ? [] : [`caused by ${describe(error.cause, causes + 1)}`];
+        return wellFormed([`${error.name}: ${error.message}`, ...own, ...cause].join("\n"));
     };
 
-    const log = (prefix) => (...values) => host.print(prefix + values.map((value) => show(value)).join(" "));
+    const print = (line) => host.print(wellFormed(line));
+    const log = (prefix) => (...values) => print(prefix + values.map((value) => show(value)).join(" "));
     const timed = new Map();
     define("console", {
         log: log(""), info: log(""), debug: log(""), warn: log("warning: "), error: log("error: "),
-        table: log(""), dir: (value) => host.print(show(value, 1)),
+        table: log(""), dir: (value) => print(show(value, 1)),
         assert: (holds, ...values) => {
             if (!holds) log("assertion failed: ")(...values);
         },
         time: (label = "default") => void timed.set(label, Date.now()),
-        timeEnd: (label = "default") => host.print(`${label}: ${Date.now() - (timed.get(label) ?? Date.now())} ms`),
+        timeEnd: (label = "default") => print(`${label}: ${Date.now() - (timed.get(label) ?? Date.now())} ms`),
     });
 
     // Text and bytes. All text is UTF-8.
     const bytesOf = (data) => {
-        if (typeof data === "string") return host.encode(data);
+        if (typeof data === "string") return host.encode(wellFormed(data));
         if (data instanceof ArrayBuffer) return new Uint8Array(data);
         if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
         throw new TypeError("the data has to be a string, an ArrayBuffer or a view of one");
     };
     define("TextEncoder", class TextEncoder {
         get encoding() { return "utf-8"; }
-        encode(text = "") { return host.encode(String(text)); }
+        encode(text = "") { return host.encode(wellFormed(String(text))); }
     });
     define("TextDecoder", class TextDecoder {
         #fatal;
@@ -330,23 +336,28 @@
         }, output));
     }
 
-    // The value of the code as JSON, with notes about what JSON or a number cannot hold.
+    // The value of the code as JSON, with notes to the host about what JSON or a number cannot hold.
+    const MAX_LENGTH = 1_000_000;
     const valueOf = (value) => {
-        const notes = new Set();
-        if (value === undefined) return { notes: [] };
+        if (value === undefined) return undefined;
         if (typeof value === "function" || typeof value === "symbol") {
-            return { notes: [`the value is a ${typeof value}, which is no data`] };
+            host.note(`the value is a ${typeof value}, which is no data`);
+            return undefined;
         }
-        const json = stringify(value, (key, value) => {
+        return stringify(value, (key, value) => {
             if (typeof value === "bigint") {
                 if (BigInt.asIntN(64, value) === value || BigInt.asUintN(64, value) === value) return rawJSON(value.toString());
-                notes.add("integers of more than 64 bits are strings");
+                host.note("integers of more than 64 bits are strings");
                 return value.toString();
             }
-            if (isUnsafe(value)) notes.add("integers above 2^53 may be rounded; use BigInt, such as 1n, to compute with them");
+            if (isUnsafe(value)) host.note("integers above 2^53 may be rounded; use BigInt, such as 1n, to compute with them");
             if (typeof value === "number" && !Number.isFinite(value)) {
-                notes.add("NaN and infinities are null");
+                host.note("NaN and infinities are null");
                 return null;
+            }
+            // Holes are null, and an array of a few items may be that long.
+            if (isArray(value) && value.length > MAX_LENGTH) {
+                throw new RangeError(`an array of ${value.length} items is too long; return less of it`);
             }
             if (value instanceof Map) {
                 const isObject = [...value.keys()].every((key) => typeof key === "string");
@@ -361,7 +372,6 @@
             if (ArrayBuffer.isView(value) && "length" in value) return Array.from(value);
             return value;
         });
-        return { json, notes: [...notes] };
     };
 
     return { valueOf, describe, runTimer, runCalls };

@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 /// The most text that the console keeps, in bytes.
 const MAX_CONSOLE_BYTES: usize = 48 * 1024;
 
+/// The longest text about an exception, in bytes.
+const MAX_ERROR_BYTES: usize = 16 * 1024;
+
 /// The largest value, in bytes of JSON.
 const MAX_VALUE_BYTES: usize = 256 * 1024;
 
@@ -101,7 +104,11 @@ impl Report {
 
     /// The result of a script that failed.
     pub(crate) fn fail(mut self, error: &str) -> Output {
-        let mut text = error.to_owned();
+        let end = error.floor_char_boundary(MAX_ERROR_BYTES);
+        let mut text = error.get(..end).unwrap_or_default().to_owned();
+        if end < error.len() {
+            text.push_str(&format!(" [cut: {} more bytes]", error.len() - end));
+        }
         let console = self.console();
         if !console.is_empty() {
             text.push_str("\nprinted before:\n");

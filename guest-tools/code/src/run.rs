@@ -8,8 +8,8 @@ use rquickjs::context::EvalOptions;
 use rquickjs::function::Opt;
 use rquickjs::promise::PromiseState;
 use rquickjs::{
-    CatchResultExt as _, CaughtError, Coerced, Context, Ctx, Error, Exception, Function, Object,
-    Promise, Runtime, TypedArray, Value,
+    CatchResultExt as _, CaughtError, Coerced, Context, Ctx, Error, Exception, FromJs, Function,
+    Object, Promise, Runtime, TypedArray, Value,
 };
 
 use crate::report::Report;
@@ -37,6 +37,10 @@ struct Prelude<'js> {
 
 /// Runs a script with its input, and returns its result.
 pub(crate) fn run(code: &str, input: &serde_json::Value) -> Output {
+    if let Some(at) = code.find('\0') {
+        let error = format!("the code has a zero byte, at byte {at}; write it as \\0 in a text");
+        return Output::error(error);
+    }
     let shared = Shared::default();
     note_literals(code, &mut shared.borrow_mut());
     let ended = evaluate(code, input, &shared);
@@ -63,18 +67,38 @@ fn evaluate(
         let value = script(&ctx, code, &prelude)
             .catch(&ctx)
             .map_err(|error| prelude.describe(&error))?;
-        let encoded: Object<'_> = prelude
+        let json: Option<String> = prelude
             .value_of
             .call((value,))
             .catch(&ctx)
             .map_err(|error| format!("the value is no JSON: {}", prelude.describe(&error)))?;
-        let json: Option<String> = encoded.get("json").map_err(outside)?;
-        for note in encoded.get::<_, Vec<String>>("notes").map_err(outside)? {
-            shared.borrow_mut().note(note);
-        }
-        let parsed = json.map(|json| serde_json::from_str(&json)).transpose();
-        parsed.map_err(|_| "the value is nested too deeply; return less of it".to_owned())
+        let parsed = json.map(|json| serde_json::from_str(&well_formed(&json)));
+        parsed
+            .transpose()
+            .map_err(|_| "the value is nested too deeply; return less of it".to_owned())
     })
+}
+
+/// Puts U+FFFD in place of halves of surrogate pairs, which are escaped in the JSON of the engine and
+/// are no text. Whole pairs are not escaped.
+pub(crate) fn well_formed(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some((before, escaped)) = rest.split_once('\\') {
+        text.push_str(before);
+        let is_half = escaped.starts_with("ud") && escaped.get(2..3) >= Some("8");
+        // An escape is ASCII: `\uXXXX`, or one letter.
+        let length = if is_half { "uXXXX".len() } else { 1 };
+        let (kept, after) = escaped.split_at_checked(length).unwrap_or((escaped, ""));
+        if is_half {
+            text.push('\u{fffd}');
+        } else {
+            text.push('\\');
+            text.push_str(kept);
+        }
+        rest = after;
+    }
+    text + rest
 }
 
 /// Evaluates the script and returns the value of its last expression, once its promises and timers
@@ -100,6 +124,23 @@ fn script<'js>(ctx: &Ctx<'js>, code: &str, prelude: &Prelude<'js>) -> Result<Val
         evaluated => evaluated?,
     };
     let mut timers = 0;
+    // A script with `await` settles to an object that holds its value.
+    let settled: Object<'js> = settle(ctx, &promise, prelude, &mut timers)?;
+    let value: Value<'js> = settled.get("value")?;
+    match value.as_promise() {
+        // The call of an async function as the last expression.
+        Some(promise) => settle(ctx, promise, prelude, &mut timers),
+        None => Ok(value),
+    }
+}
+
+/// Runs jobs and timers until there are none, and returns the value of a promise.
+fn settle<'js, T: FromJs<'js>>(
+    ctx: &Ctx<'js>,
+    promise: &Promise<'js>,
+    prelude: &Prelude<'js>,
+    timers: &mut usize,
+) -> Result<T, Error> {
     loop {
         while ctx.execute_pending_job() {}
         // Calls come before timers, which nothing in the code waits longer for.
@@ -110,8 +151,8 @@ fn script<'js>(ctx: &Ctx<'js>, code: &str, prelude: &Prelude<'js>) -> Result<Val
         if !ran {
             break;
         }
-        timers += 1;
-        if timers > MAX_TIMERS {
+        *timers += 1;
+        if *timers > MAX_TIMERS {
             return Err(Exception::throw_message(
                 ctx,
                 "more than 100000 timers ran; clear an interval that never ends",
@@ -124,9 +165,7 @@ fn script<'js>(ctx: &Ctx<'js>, code: &str, prelude: &Prelude<'js>) -> Result<Val
             "the code awaits a promise that nothing settles",
         ));
     }
-    // A script with `await` settles to an object that holds its value.
-    let settled: Object<'js> = promise.finish()?;
-    settled.get("value")
+    promise.finish()
 }
 
 /// True if a script did not compile because of a `return` outside of functions.
@@ -163,6 +202,13 @@ fn prelude<'js>(
         "print",
         Function::new(ctx.clone(), move |line: Coerced<String>| {
             report.borrow_mut().print(&line.0);
+        })?,
+    )?;
+    let report = Rc::clone(shared);
+    host.set(
+        "note",
+        Function::new(ctx.clone(), move |note: String| {
+            report.borrow_mut().note(note);
         })?,
     )?;
     host.set("encode", Function::new(ctx.clone(), encode)?)?;

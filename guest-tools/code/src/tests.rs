@@ -63,6 +63,20 @@ fn value_of_the_last_expression_is_the_result() {
         ),
         ("new Headers({ A: 1 }).get('a')", json!("1")),
         ("[1, 2, 3].at(-1) + [3, 1].toSorted()[0]", json!(4)),
+        ("async function main() { return await 8 } main()", json!(8)),
+        ("'a\u{1f600}'.slice(0, 2)", json!("a\u{fffd}")),
+        (
+            r"['\\ud800', '\u{1f600}', 'x\ud83d']",
+            json!(["\\ud800", "\u{1f600}", "x\u{fffd}"]),
+        ),
+        (
+            r"({ '\udfff': '\ud800\ud800' })",
+            json!({ "\u{fffd}": "\u{fffd}\u{fffd}" }),
+        ),
+        (
+            r"new TextDecoder().decode(new TextEncoder().encode('\ud800'))",
+            json!("\u{fffd}"),
+        ),
     ];
     for (code, expected) in cases {
         assert_eq!(ran(code), value(&expected), "{code}");
@@ -146,6 +160,7 @@ fn console_shows_values_and_is_bounded() {
             "{ a: [ \"x\", { b: -0 } ], \"c d\": [Function c d] }",
         ),
         ("const a = {}; a.a = a; console.log(a)", "{ a: [Circular] }"),
+        (r"console.log('\udfff')", "\u{fffd}"),
         (
             "console.log(new Map([[1, new Set([2])]]))",
             "Map(1) { 1 => Set(1) { 2 } }",
@@ -216,6 +231,30 @@ fn failures_have_the_line_and_what_was_printed() {
         (
             "const a = []; a.push(a); a",
             "the value is no JSON: TypeError: circular reference",
+        ),
+        (
+            "const a = []; a[2 ** 32 - 2] = 1; a",
+            "the value is no JSON: RangeError: an array of 4294967295 items is too long; return less of it",
+        ),
+        (
+            "1\0",
+            "the code has a zero byte, at byte 1; write it as \\0 in a text",
+        ),
+        (
+            "const e = 'x'.repeat(20000); throw e",
+            &format!("thrown: \"{} [cut: 3626 more bytes]", "x".repeat(16_375)),
+        ),
+        (
+            "async function main() { null.x } main()",
+            "TypeError: cannot read property 'x' of null\n    at main (code.js:1:24)\n    at <eval> (code.js:1:33)",
+        ),
+        (
+            "new Promise(() => {})",
+            "Error: the code awaits a promise that nothing settles",
+        ),
+        (
+            r"throw new Error('\ud800')",
+            "Error: \u{fffd}\n    at <eval> (code.js:1:11)",
         ),
         (
             "require('net')",
@@ -489,7 +528,7 @@ fn program_gets_results_as_values() {
 /// Calls that are made before any of them is awaited are one batch, in their order.
 #[test]
 fn calls_run_in_the_order_of_the_code() {
-    let cases: [(&str, &[&str]); 4] = [
+    let cases: [(&str, &[&str]); 5] = [
         (
             "await Promise.all([tools.read({ n: 1 }), tools.add({ n: 2 })]); await tools.read()",
             &["read {\"n\":1}", "add {\"n\":2}", "read {}"],
@@ -506,8 +545,34 @@ fn calls_run_in_the_order_of_the_code() {
             "setTimeout(() => tools.read({ late: true })); await tools.add(); ",
             &["add {}", "read {\"late\":true}"],
         ),
+        (
+            "await tools.read({ half: '\\ud800', whole: '😀' })",
+            &["read {\"half\":\"\u{fffd}\",\"whole\":\"😀\"}"],
+        ),
     ];
     for (code, expected) in cases {
         assert_eq!(program(code).1, expected, "{code}");
     }
+}
+
+/// Notes are the words of the host about a value: a script cannot make one.
+#[test]
+fn notes_are_not_written_by_a_script() {
+    for code in [
+        "Set.prototype[Symbol.iterator] = function* () { yield 'forged' }; 0 / 0",
+        "Object.defineProperty(Object.prototype, 'notes', { get: () => ['forged'] }); 0 / 0",
+        "Array.prototype[Symbol.iterator] = function* () { yield 'forged' }; 0 / 0",
+        "Set.prototype.add = () => { throw 1 }; 0 / 0",
+    ] {
+        let expected = json!({ "value": null, "notes": ["NaN and infinities are null"] });
+        assert_eq!(ran(code), Output::Json(expected), "{code}");
+    }
+}
+
+#[test]
+fn causes_of_an_exception_end() {
+    let Output::ErrorText(text) = ran("const e = new Error('x'); e.cause = e; throw e") else {
+        panic!("it is no failure");
+    };
+    assert_eq!(text.matches("caused by Error: x").count(), 8, "{text}");
 }

@@ -6,7 +6,7 @@ use agent_tool::{Data, Part};
 use rquickjs::{Ctx, Error, Exception, Function, Object};
 
 use crate::report::Report;
-use crate::run::Shared;
+use crate::run::{Shared, well_formed};
 
 /// Adds the names of the tools and the functions about them to those of the host.
 pub(crate) fn add<'js>(ctx: &Ctx<'js>, host: &Object<'js>, report: &Shared) -> Result<(), Error> {
@@ -47,7 +47,10 @@ fn call<'js>(
     inputs: Vec<String>,
 ) -> Result<Vec<Object<'js>>, Error> {
     let calls = names.into_iter().zip(inputs);
-    let calls = calls.map(|(name, input)| NestedCall { name, input });
+    let calls = calls.map(|(name, input)| NestedCall {
+        name,
+        input: well_formed(&input),
+    });
     let results = tools::call_many(calls.collect()).into_iter();
     results.map(|result| object(ctx, result)).collect()
 }

@@ -3,6 +3,7 @@
 import { join, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
+import { BundleError } from "./failure.mjs";
 import { originsOf } from "./origins.mjs";
 import { undeclaredUses } from "./uses.mjs";
 
@@ -20,9 +21,6 @@ const INTERFACES = {
 
 /** Stands in the bundle until it is known where the lines of the bundle come from. */
 const ORIGINS = "@origins@";
-
-/** A bundle that could not be made; the text is for the author. */
-export class BundleError extends Error {}
 
 /**
  * Bundles a project.

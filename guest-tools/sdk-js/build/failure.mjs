@@ -4,6 +4,9 @@
 
 import { framesOf } from "../src/stack.js";
 
+/** A component that cannot be made of the project as it is; the text is for the author. */
+export class BundleError extends Error {}
+
 /**
  * The text before the error that a module threw while it was loaded: its position, name and
  * message.

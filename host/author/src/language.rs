@@ -14,6 +14,7 @@ use crate::{
     wit::WORLD,
 };
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
 };
@@ -74,17 +75,18 @@ impl Job<'_> {
         self.build.join("compiled.wasm")
     }
 
-    /// Runs the SDK's build script in the language's interpreter; `step` is for the error message.
+    /// Runs an SDK's build script in the language's interpreter, whose arguments `script` start it;
+    /// `step` is for the error message.
     fn run_script(
         &self,
         interpreter: &InstalledProgram,
-        script: &str,
+        script: &[OsString],
         step: &str,
     ) -> Result<Artifact, AuthorError> {
         let wasm = self.output();
         let mut build = interpreter.command();
         build
-            .arg(self.sdk.join(script))
+            .args(script)
             .arg("--project")
             .arg(self.dir())
             .arg("--wit")
@@ -104,7 +106,17 @@ impl Job<'_> {
             self.project.name
         ));
     }
+
+    fn tell_installed_sdk(&self, version: &str) {
+        (self.tell)(&format!(
+            "using the installed {INSTALLED_SDK} {version}, not this program's"
+        ));
+    }
 }
+
+/// The package of the SDK in the registries of Python and npm. A project that installs it is built
+/// with it: it may pin a version, and its modules import that one.
+const INSTALLED_SDK: &str = "agent-tool";
 
 /// The programs of a project's Python environment.
 const OWN_ENVIRONMENT: &str = ".venv/bin";

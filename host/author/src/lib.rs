@@ -27,4 +27,4 @@ pub use language::set_up;
 pub use package::PackageInfo;
 pub use project::{Language, Project};
 pub use template::create;
-pub use wit::{contract_text, write_contract};
+pub use wit::{ContractPackage, contract_package, contract_text, write_contract};

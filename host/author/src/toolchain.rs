@@ -128,6 +128,11 @@ impl InstalledProgram {
     pub(crate) fn command(&self) -> Command {
         command(&self.invocation)
     }
+
+    /// Runs it in `dir` and returns what it wrote to both streams; `None` if it fails.
+    pub(crate) fn output(&self, args: &[&str], dir: &Path) -> Option<String> {
+        output(&self.invocation, args, dir)
+    }
 }
 
 fn command(invocation: &[OsString]) -> Command {

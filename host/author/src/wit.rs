@@ -12,6 +12,7 @@ use crate::{
 };
 use std::{
     borrow::Cow,
+    collections::BTreeSet,
     fmt::Display,
     fs::{self, File},
     io::{self, Write as _},
@@ -60,6 +61,49 @@ pub fn contract_text() -> Result<String, AuthorError> {
         .print(&resolve, package, &[])
         .map_err(|error| fault(&error))?;
     Ok(String::from(printer.output))
+}
+
+/// The contract as a package for registries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContractPackage {
+    /// The version.
+    pub version: String,
+    /// The binary form, with the documentation: a component that exports types alone.
+    pub component: Vec<u8>,
+    /// The names of its interfaces and worlds, and of what the worlds export; `wkg` lists these of
+    /// a package.
+    pub exports: BTreeSet<String>,
+}
+
+/// Returns the contract that a tool implements as a package for registries.
+///
+/// # Errors
+/// The embedded contract is damaged.
+pub fn contract_package() -> Result<ContractPackage, AuthorError> {
+    let (resolve, id) = contract()?;
+    let package = resolve
+        .packages
+        .get(id)
+        .ok_or_else(|| fault(&"no package"))?;
+    let name = &package.name;
+    let interfaces = package.interfaces.values();
+    let mut exports: BTreeSet<_> = interfaces.filter_map(|it| resolve.id_of(*it)).collect();
+    for world in package
+        .worlds
+        .values()
+        .filter_map(|it| resolve.worlds.get(*it))
+    {
+        exports.insert(name.interface_id(&world.name));
+        exports.extend(world.exports.keys().map(|it| resolve.name_world_key(it)));
+    }
+    Ok(ContractPackage {
+        version: name
+            .version
+            .as_ref()
+            .map_or_else(String::new, ToString::to_string),
+        component: wit_component::encode(&resolve, id).map_err(|error| fault(&error))?,
+        exports,
+    })
 }
 
 /// Writes the contract's files, one for each interface, into a directory, and returns their paths.

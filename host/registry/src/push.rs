@@ -23,6 +23,35 @@ pub struct Package {
     pub annotations: BTreeMap<String, String>,
 }
 
+/// The JSON documents of a package in the CNCF's layout.
+pub(crate) struct Documents {
+    /// The configuration, which the manifest names.
+    pub(crate) config: Bytes,
+    /// The manifest.
+    pub(crate) manifest: Bytes,
+}
+
+impl Package {
+    /// Returns the documents, which depend on the package alone.
+    pub(crate) fn documents(&self) -> serde_json::Result<Documents> {
+        let config = WasmConfig::new(Digest::of(&self.component), self.interface.clone());
+        let config = serde_json::to_vec(&config)?;
+        let manifest = Manifest {
+            schema_version: 2,
+            media_type: Some(media_type::MANIFEST.to_owned()),
+            artifact_type: None,
+            config: Descriptor::of(media_type::WASM_CONFIG, &config),
+            layers: vec![Descriptor::of(media_type::WASM, &self.component)],
+            subject: None,
+            annotations: self.annotations.clone(),
+        };
+        Ok(Documents {
+            config: config.into(),
+            manifest: serde_json::to_vec(&manifest)?.into(),
+        })
+    }
+}
+
 /// A pushed component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pushed {
@@ -49,18 +78,9 @@ impl Client {
             return Err(RegistryError::TooLargeToPush { bytes });
         }
         let layer = Digest::of(&package.component);
-        let config = WasmConfig::new(layer, package.interface);
-        let config = self.json(&config)?;
-        let manifest = Manifest {
-            schema_version: 2,
-            media_type: Some(media_type::MANIFEST.to_owned()),
-            artifact_type: None,
-            config: Descriptor::of(media_type::WASM_CONFIG, &config),
-            layers: vec![Descriptor::of(media_type::WASM, &package.component)],
-            subject: None,
-            annotations: package.annotations,
-        };
-        let manifest = self.json(&manifest)?;
+        let Documents { config, manifest } = package
+            .documents()
+            .map_err(|error| self.answer(&error.to_string()))?;
         let digest = Digest::of(&manifest);
         if let Some(expected) = reference.digest()
             && expected != digest

@@ -3,11 +3,15 @@
 use agent_host_types::id::Digest;
 use serde::{Deserialize, Serialize};
 
+/// The time in every configuration that is written, so that equal components have equal manifests;
+/// `wkg` reads no configuration without one.
+const CREATED: &str = "1970-01-01T00:00:00Z";
+
 /// The configuration of a component. Read from a registry, it is untrusted text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WasmConfig {
-    /// The time of the push, by RFC 3339; absent where it is to be reproducible.
+    /// The time of the push, by RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
     /// The author.
@@ -44,7 +48,7 @@ impl WasmConfig {
     #[must_use]
     pub fn new(component: Digest, interface: WasmInterface) -> Self {
         Self {
-            created: None,
+            created: Some(CREATED.to_owned()),
             author: None,
             architecture: "wasm".to_owned(),
             os: "wasip2".to_owned(),

@@ -1,11 +1,12 @@
 //! Artifacts and signatures of `push`, as other programs read them.
 
 use super::{DockerRegistry, ED25519, P256, component, keys, ok, other, sha256};
-use agent_host_test_support::TestEnv;
+use agent_host_test_support::{TestEnv, installed::compiler_from_pypi, repository};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -189,4 +190,71 @@ fn pull_verifies_the_key_that_is_named() {
     );
     let exists = env.run(&["pull", &reference, "-o", output]);
     assert_eq!(exists.code, Some(2), "{}", exists.stderr);
+}
+
+#[test]
+fn contract_is_copied_to_a_registry_by_skopeo() {
+    let env = TestEnv::new();
+    let Some(registry) = DockerRegistry::start(&env) else {
+        return;
+    };
+    let written = ok(env.run(&["wit", "--oci", "contract"]));
+    assert_eq!(written.stdout, "oci:contract:0.1.0\n");
+    let layout = env.work().join("contract");
+    let from = format!("oci:{}:0.1.0", layout.display());
+    let reference = registry.reference("agent/tool:0.1.0");
+    let to = format!("docker://{}", reference.trim_start_matches("oci://"));
+    other("skopeo", &["copy", "--dest-tls-verify=false", &from, &to]);
+
+    let found = manifest(&reference);
+    assert_eq!(
+        (
+            &found["config"]["mediaType"],
+            &found["layers"][0]["mediaType"]
+        ),
+        (
+            &json!("application/vnd.wasm.config.v0+json"),
+            &json!("application/wasm")
+        )
+    );
+    let layer = found["layers"][0]["digest"].as_str().unwrap();
+    let (there, here) = (
+        copied(&env, &reference, "copy"),
+        layout.join("blobs/sha256"),
+    );
+    assert_eq!(blob(&there, layer), blob(&here, layer));
+
+    // componentize-py makes the same bindings of it as of the repository's files.
+    let Some(python) = compiler_from_pypi("python") else {
+        return;
+    };
+    let package = env.outside().join("agent-tool.wasm");
+    fs::write(&package, blob(&there, layer)).unwrap();
+    let [of_package, of_files] = [package, repository().join("wit")].map(|wit| {
+        let name = format!("of-{}", wit.file_name().unwrap().display());
+        let into = env.outside().join(name);
+        let world = ["--world", "tool-component", "bindings"];
+        let wit = ["--wit-path", wit.to_str().unwrap()];
+        let args = [&wit[..], &world, &[into.to_str().unwrap()]].concat();
+        other(python.join("bin/componentize-py").to_str().unwrap(), &args);
+        files(&into)
+    });
+    assert!(!of_files.is_empty());
+    assert_eq!(of_package, of_files);
+}
+
+/// Returns the texts of all files below a directory.
+fn files(directory: &Path) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = PathBuf::from(path.file_name().unwrap());
+        if path.is_dir() {
+            let below = files(&path).into_iter();
+            found.extend(below.map(|(at, text)| (name.join(at), text)));
+        } else {
+            found.insert(name, fs::read_to_string(path).unwrap());
+        }
+    }
+    found
 }

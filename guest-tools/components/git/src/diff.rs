@@ -15,7 +15,7 @@ use crate::repository::Repository;
 use crate::tree::{Change, Entry, changes};
 
 /// The largest file whose lines are compared, in bytes.
-const MAX_FILE_BYTES: usize = 2 * 1024 * 1024;
+pub(crate) const MAX_FILE_BYTES: usize = 2 * 1024 * 1024;
 
 /// The most bytes of a text of differences.
 const MAX_DIFF_BYTES: usize = 4 * 1024 * 1024;
@@ -24,7 +24,7 @@ const MAX_DIFF_BYTES: usize = 4 * 1024 * 1024;
 const SNIFFED_BYTES: usize = 8_000;
 
 /// The time for the lines of one file. What is found after it is correct, and longer than needed.
-const MAX_FILE_TIME: Duration = Duration::from_secs(2);
+pub(crate) const MAX_FILE_TIME: Duration = Duration::from_secs(2);
 
 #[input]
 pub(crate) struct GitDiff {
@@ -160,9 +160,13 @@ fn content(repository: &Repository, entry: Option<&Entry>) -> Result<Option<Stri
         return Ok(Some(format!("Subproject commit {}\n", entry.id)));
     }
     let data = repository.read_as(&entry.id, Kind::Blob)?;
-    let is_text = !data.iter().take(SNIFFED_BYTES).any(|byte| *byte == 0);
-    let fits = is_text && data.len() <= MAX_FILE_BYTES;
+    let fits = is_text(&data) && data.len() <= MAX_FILE_BYTES;
     Ok(fits.then(|| String::from_utf8_lossy(&data).into_owned()))
+}
+
+/// Whether Git takes a file for a text.
+pub(crate) fn is_text(data: &[u8]) -> bool {
+    !data.iter().take(SNIFFED_BYTES).any(|byte| *byte == 0)
 }
 
 #[cfg(test)]

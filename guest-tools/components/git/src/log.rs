@@ -20,13 +20,13 @@ const DEFAULT_COMMITS: usize = 30;
 const MAX_COMMITS: usize = 500;
 
 /// The most commits that are looked at.
-const MAX_WALKED: usize = 50_000;
+pub(crate) const MAX_WALKED: usize = 50_000;
 
 /// The longest subject that is shown, in bytes.
 const MAX_SUBJECT_BYTES: usize = 500;
 
 /// The size of a commit in JSON besides its texts, in bytes.
-const COMMIT_OVERHEAD_BYTES: usize = 200;
+pub(crate) const COMMIT_OVERHEAD_BYTES: usize = 200;
 
 /// The bytes of a result besides its commits.
 const OVERHEAD_BYTES: usize = 1_024;
@@ -67,13 +67,13 @@ pub(crate) struct Log {
 #[output]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Logged {
-    id: String,
+    pub(crate) id: String,
     /// The author's name and address.
-    author: String,
+    pub(crate) author: String,
     /// The time of the author's change, in ISO 8601.
     date: String,
     /// The first paragraph of the message.
-    subject: String,
+    pub(crate) subject: String,
     /// The ids of the parents of a merge.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     merges: Vec<String>,
@@ -148,7 +148,7 @@ fn log(repository: &Repository, start: Oid, range: &Range) -> Result<Log, GitErr
     Ok(Log { commits, note })
 }
 
-fn logged(id: &Oid, commit: &Commit) -> Logged {
+pub(crate) fn logged(id: &Oid, commit: &Commit) -> Logged {
     let subject = commit.subject();
     let kept = subject.get(..subject.floor_char_boundary(MAX_SUBJECT_BYTES));
     let is_merge = commit.parents.len() > 1;

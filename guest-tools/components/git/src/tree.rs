@@ -25,6 +25,11 @@ impl Entry {
     pub(crate) fn is_tree(&self) -> bool {
         self.mode == 0o40_000
     }
+
+    /// Whether it has content in this repository: a directory and a submodule have none.
+    pub(crate) fn is_file(&self) -> bool {
+        !self.is_tree() && self.mode != 0o160_000
+    }
 }
 
 /// A file that two trees do not have alike.

@@ -5,14 +5,14 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Compiled, Job, producer};
+use super::{Compiled, INSTALLED_SDK, Job, producer};
 use crate::{
     error::AuthorError,
     project::read_json,
     toolchain::{Program, Version, VersionReq, invocation},
 };
 use serde::Deserialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The minimum Node.js version of componentize-js.
 const NODE: Version = Version(20, 0);
@@ -43,9 +43,19 @@ pub(super) fn compile(job: &Job<'_>) -> Result<Compiled, AuthorError> {
         })
         .collect::<Result<Vec<_>, AuthorError>>()?;
     job.tell_compiling(&node);
-    let artifact = job.run_script(&node, "build.mjs", "to make a component of the project")?;
     let mut compilers = vec![producer(&node)];
     compilers.extend(packages);
+    let sdk = match installed(job.dir(), INSTALLED_SDK) {
+        Some(dir) => {
+            let Package { version } = read_json(&dir.join("package.json"))?;
+            job.tell_installed_sdk(&version);
+            compilers.push((INSTALLED_SDK.to_owned(), version));
+            dir
+        }
+        None => job.sdk.clone(),
+    };
+    let script = invocation([&sdk.join("build.mjs")]);
+    let artifact = job.run_script(&node, &script, "to make a component of the project")?;
     Ok((artifact, compilers))
 }
 
@@ -55,14 +65,19 @@ struct Package {
     version: String,
 }
 
-/// Returns the version of a package as Node.js resolves it: in `dir` or the nearest parent.
+/// Returns the directory of a package as Node.js resolves it: in `dir` or the nearest parent.
+fn installed(dir: &Path, name: &str) -> Option<PathBuf> {
+    dir.ancestors()
+        .map(|above| above.join("node_modules").join(name))
+        .find(|package| package.join("package.json").is_file())
+}
+
+/// Returns the version of an installed package.
 fn package(dir: &Path, name: &str, needed: Version) -> Result<String, AuthorError> {
-    let mut manifests = dir
-        .ancestors()
-        .map(|above| above.join("node_modules").join(name).join("package.json"));
-    let why = match manifests.find(|manifest| manifest.is_file()) {
+    let why = match installed(dir, name) {
         None => "it is not in node_modules".to_owned(),
-        Some(manifest) => {
+        Some(package) => {
+            let manifest = package.join("package.json");
             let Package { version } = read_json(&manifest)?;
             match Version::first_in(&version) {
                 Some((found, _)) if found == needed => return Ok(version),

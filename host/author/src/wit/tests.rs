@@ -1,10 +1,11 @@
 mod layouts;
 mod wasi;
 
-use super::{WORLD, contract, contract_text, full_world, unpack, write_contract};
+use super::{WORLD, contract, contract_package, contract_text, full_world, unpack, write_contract};
 use crate::{project::Language, wit_usage::HostImport};
 use pretty_assertions::assert_eq;
 use tempfile::TempDir;
+use wit_component::{DecodedWasm, WitPrinter};
 use wit_parser::{Resolve, WorldId};
 
 /// The interfaces of WASI that HTTP needs, in the order of a world's imports.
@@ -104,7 +105,7 @@ fn contract_text_is_the_whole_package() {
     let text = contract_text().unwrap();
     let mut resolve = Resolve::default();
     let package = resolve.push_str("agent-tool.wit", &text).unwrap();
-    let mut printer = wit_component::WitPrinter::default();
+    let mut printer = WitPrinter::default();
     printer.print(&resolve, package, &[]).unwrap();
     assert_eq!(String::from(printer.output), text);
     let names = |(resolve, package): &(Resolve, wit_parser::PackageId)| {
@@ -144,4 +145,36 @@ fn written_contract_is_never_over_another_file() {
     );
     assert_eq!(std::fs::read_to_string(&types).unwrap(), "mine");
     assert!(!target.join("tool.wit").exists());
+}
+
+#[test]
+fn package_decodes_to_the_printed_contract() {
+    let package = contract_package().unwrap();
+    let decoded = wit_component::decode(&package.component).unwrap();
+    let DecodedWasm::WitPackage(resolve, id) = decoded else {
+        panic!("it is a component");
+    };
+    let mut printer = WitPrinter::default();
+    printer.print(&resolve, id, &[]).unwrap();
+    assert_eq!(String::from(printer.output), contract_text().unwrap());
+    assert_eq!(package.version, "0.1.0");
+    let mut names = interfaces(&[
+        "artifacts",
+        "context",
+        "control",
+        "hook",
+        "hook-component",
+        "hook-host",
+        "hook-types",
+        "host",
+        "human",
+        "progress",
+        "state",
+        "tool",
+        "tool-component",
+        "tools",
+        "types",
+    ]);
+    names.sort();
+    assert_eq!(Vec::from_iter(package.exports), names);
 }

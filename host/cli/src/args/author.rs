@@ -109,6 +109,10 @@ pub(crate) struct WitArgs {
     /// Write its files to this directory, instead of all of it to standard output.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Write it in binary form to this directory, which is empty or absent: an image layout of OCI
+    /// that other programs copy to a registry.
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    pub(crate) oci: Option<PathBuf>,
 }
 
 /// `dev`.

@@ -16,6 +16,7 @@ async fn pushed_component_is_pulled_in_the_standard_layout() {
     assert_eq!(setup.pull().await.unwrap(), COMPONENT);
     let manifest: Value = serde_json::from_slice(&setup.server.manifest("1").unwrap()).unwrap();
     let config = json!({
+        "created": "1970-01-01T00:00:00Z",
         "architecture": "wasm",
         "os": "wasip2",
         "layerDigests": [Digest::of(COMPONENT)],

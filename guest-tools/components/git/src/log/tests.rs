@@ -80,7 +80,7 @@ impl Made {
         self.root().to_str().expect("UTF-8").to_owned()
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.root().join(name);
         fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
         fs::write(path, text).expect("a file");
@@ -97,7 +97,7 @@ impl Made {
         self.git_at(arguments, "1700035000 -0800")
     }
 
-    fn git_at(&self, arguments: &[&str], date: &str) -> String {
+    pub(crate) fn git_at(&self, arguments: &[&str], date: &str) -> String {
         let output = Command::new("git")
             .args([
                 "-c",
