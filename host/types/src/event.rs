@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 
 /// The version of the stored JSON form. Adding a field or a kind increments it, so that an older
 /// program refuses records that it would misread.
-pub const EVENT_VERSION: u32 = 6;
+pub const EVENT_VERSION: u32 = 7;
 
 /// An event with its position in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,6 +97,16 @@ pub enum Event {
         machine: String,
         /// The digests of what the host runs, by the part: components, grants, rules and the like.
         configuration: BTreeMap<String, Digest>,
+    },
+    /// The next turns run with another setup of the loop, or with other approvals from outside of
+    /// the session, than those before. Recorded before anything else of a turn, so that
+    /// `sessions replay` needs nothing but the journal.
+    LoopConfigured {
+        /// The setup as JSON: models, tools, agents, rules and settings, without keys and secrets.
+        setup: BlobRef,
+        /// The approvals that are remembered outside of the session.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        approvals: Vec<ApprovalRule>,
     },
     /// The user sent a message.
     InputReceived {

@@ -21,6 +21,7 @@ mod limits;
 mod middleware;
 mod modes;
 mod questions;
+mod replay;
 mod restarts;
 mod reviews;
 mod rules;

@@ -41,6 +41,7 @@ fn event_of_an_earlier_version_is_read() {
         (3, include_str!("golden_3.jsonl")),
         (4, include_str!("golden_4.jsonl")),
         (5, include_str!("golden_5.jsonl")),
+        (6, include_str!("golden_6.jsonl")),
     ];
     for (version, lines) in earlier {
         for line in lines.lines() {
