@@ -58,11 +58,11 @@ pub enum Unreplayable {
 /// the blobs of all.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    pub(super) root: SessionId,
-    pub(super) sessions: BTreeMap<SessionId, Vec<EventRecord>>,
-    pub(super) blobs: HashMap<Digest, Vec<u8>>,
+    pub(crate) root: SessionId,
+    pub(crate) sessions: BTreeMap<SessionId, Vec<EventRecord>>,
+    pub(crate) blobs: HashMap<Digest, Vec<u8>>,
     /// The setups that hold from an event on where none is recorded.
-    pub(super) assumed: BTreeMap<usize, (Blob, Vec<ApprovalRule>)>,
+    pub(crate) assumed: BTreeMap<usize, (Blob, Vec<ApprovalRule>)>,
 }
 
 impl Recording {
@@ -124,7 +124,7 @@ impl Recording {
     }
 
     /// Returns the records of all sessions.
-    pub(super) fn events(&self) -> impl Iterator<Item = &EventRecord> {
+    pub(crate) fn events(&self) -> impl Iterator<Item = &EventRecord> {
         self.sessions.values().flatten()
     }
 

@@ -332,6 +332,11 @@ impl TestJournal {
         appended.0[..self.durable.load(Ordering::SeqCst)].to_vec()
     }
 
+    /// The blobs of all records.
+    pub(super) fn blobs(&self) -> Vec<Blob> {
+        self.appended.lock().unwrap().1.clone()
+    }
+
     /// The kinds of the events, by call of `append`.
     pub(super) fn kinds_together(&self) -> Vec<Vec<String>> {
         let appended = self.appended.lock().unwrap();

@@ -1,10 +1,15 @@
 //! Sessions that are recorded here and replayed. Every turn of the other tests is, too.
 
+mod copies;
+mod differences;
+mod refusals;
+
 use super::harness::*;
 use crate::{
     journal::Journal,
     replay::{Recording, Unreplayable, replay},
 };
+use agent_host_types::event::EventRecord;
 use std::sync::Arc;
 
 /// Replays what a session has recorded so far, which has to come out equal. What hooks and modes of
