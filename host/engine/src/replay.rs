@@ -22,8 +22,6 @@ mod parts;
 mod policy;
 mod recording;
 mod tape;
-#[cfg(test)]
-mod tests;
 mod tools;
 mod trigger;
 

@@ -120,7 +120,7 @@ pub enum SetupError {
     Handlers(Vec<String>),
 }
 
-/// What the agents of a setup are made with.
+/// The parts from which the agents of a setup are made.
 pub(crate) struct Parts<'a> {
     pub(crate) model: &'a dyn Fn(&Provenance) -> Arc<dyn Model>,
     pub(crate) tools: &'a dyn Fn(Vec<ToolSetup>) -> Arc<dyn ToolRunner>,

@@ -4,7 +4,7 @@ use crate::{TestEnv, repository};
 use std::path::{Path, PathBuf};
 
 /// The largest session of the corpus, in bytes.
-const MAX_BYTES: u64 = 200 * 1024;
+const MAX_BYTES: usize = 200 * 1024;
 
 /// Returns the directory of the corpus.
 pub fn directory() -> PathBuf {
@@ -32,8 +32,12 @@ pub fn export(env: &TestEnv, directory: &Path) {
         let _ = std::fs::remove_file(&file);
         let path = file.display().to_string();
         let exported = env.run(&["sessions", "export", id, "--output", &path]);
-        let is_large = std::fs::metadata(&file).is_ok_and(|it| it.len() > MAX_BYTES);
-        if exported.code != Some(0) || is_large {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let has_turn = text.contains(r#""kind":"loop-configured""#);
+        let has_hooks = [r#""kind":"hook-decided""#, r#""kind":"call-reviewed""#];
+        let has_hooks = has_hooks.iter().any(|kind| text.contains(kind));
+        let fits = text.len() <= MAX_BYTES && has_turn && !has_hooks;
+        if exported.code != Some(0) || !fits {
             let _ = std::fs::remove_file(&file);
         }
     }

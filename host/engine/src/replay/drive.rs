@@ -24,7 +24,7 @@ use agent_host_types::{
     event::{Event, EventRecord},
     id::SessionId,
     output::Blob,
-    turn::{AgentInput, TurnEnd, TurnError},
+    turn::{AgentInput, TurnEnd, TurnError, TurnReport},
 };
 use std::{
     sync::{Arc, OnceLock},
@@ -120,7 +120,7 @@ impl<'r> Driver<'r> {
 
     /// Opens the session anew, from what was replayed.
     async fn resume(&mut self) -> Result<(), Unreplayable> {
-        self.session = Some(Session::resume(self.journal()).await.map_err(broken)?);
+        self.session = Some(Session::resume(self.journal()).await?);
         Ok(())
     }
 
@@ -225,11 +225,11 @@ impl<'r> Driver<'r> {
             } => session.place_run(&machine, &configuration),
             Event::ApprovalRevoked { rule } => {
                 let revoked = session.revoke_approval(&rule, &Unobserved).await;
-                revoked.map_err(broken)?;
+                revoked?;
             }
             Event::FilesRestored { paths, by } => {
                 let recorded = session.record_restored(paths, by, &Unobserved).await;
-                recorded.map_err(broken)?;
+                recorded?;
             }
             Event::ArtifactStored {
                 name,
@@ -275,31 +275,13 @@ impl<'r> Driver<'r> {
             return Err(Unreplayable::Empty);
         };
         let is_cut = turn.end.is_none();
-        let current = CurrentTurn {
-            end: turn.end.clone(),
-            has_halted: halts(self.recording, position, turn.behind),
-            ..CurrentTurn::default()
-        };
-        self.tape.begin_turn(current.clone());
-        self.tape.track(root, |track| {
-            track.life_end = match is_cut {
-                true => turn.behind,
-                false => track.records.len(),
-            };
-            track.is_over = false;
-        });
-        let is_cancelled = turn.end.as_ref().is_some_and(|end| {
-            matches!(&end.event, Event::TurnEnded { outcome, .. } if outcome.end == TurnEnd::Cancelled)
-        });
-        match self.tape.trigger() {
-            // Agents that waited were ended, and none of them went on.
-            None if is_cancelled && waits_for_agents && turn.input == AgentInput::Continue => {
-                current.cancel.cancel();
-            }
-            None => {}
-            Some(Trigger::Cancel) => current.cancel.cancel(),
-            Some(Trigger::Drain) => current.drain.cancel(),
-        }
+        let current = begin(
+            &self.tape,
+            self.recording,
+            position,
+            &turn,
+            waits_for_agents,
+        );
         let canceller = canceller(turn.end.as_ref());
         let observer = ReplayObserver {
             tape: &self.tape,
@@ -321,24 +303,67 @@ impl<'r> Driver<'r> {
             () = stalled(&self.tape, root, is_cut.then_some(turn.behind)) => None,
         };
         if self.tape.difference().is_none() && self.position() != turn.behind {
-            let reason = report.and_then(|report| match report.end {
-                TurnEnd::Error {
-                    error: error @ (TurnError::Input { .. } | TurnError::Journal { .. }),
-                } => Some(error.to_string()),
-                _ => None,
-            });
-            let reason = reason.or_else(|| {
-                let short = self.unreached()?;
-                let (session, seq) = (short.session, short.seq);
-                (session != root)
-                    .then(|| format!("session {session} of an agent got to event {seq}"))
-            });
+            let reason = report.and_then(refusal).or_else(|| self.short_agent());
             self.tape.differ(self.tape.missing(root, reason));
         }
         if is_cut && self.tape.difference().is_none() {
             self.resume().await?;
         }
         Ok(is_cut)
+    }
+
+    /// Names an agent that did not get to its last event.
+    fn short_agent(&self) -> Option<String> {
+        let Difference { session, seq, .. } = self.unreached()?;
+        let is_agent = session != self.root();
+        is_agent.then(|| format!("session {session} of an agent got to event {seq}"))
+    }
+}
+
+/// Begins a turn on the tape: up to where the program ended, and with what happened to it before it
+/// recorded anything.
+fn begin(
+    tape: &Tape,
+    recording: &Recording,
+    position: usize,
+    turn: &RecordedTurn,
+    waits_for_agents: bool,
+) -> CurrentTurn {
+    let current = CurrentTurn {
+        end: turn.end.clone(),
+        has_halted: halts(recording, position, turn.behind),
+        ..CurrentTurn::default()
+    };
+    tape.begin_turn(current.clone());
+    tape.track(recording.session(), |track| {
+        track.life_end = match turn.end {
+            None => turn.behind,
+            Some(_) => track.records.len(),
+        };
+        track.is_over = false;
+    });
+    let is_cancelled = turn.end.as_ref().is_some_and(|end| {
+        matches!(&end.event, Event::TurnEnded { outcome, .. } if outcome.end == TurnEnd::Cancelled)
+    });
+    match tape.trigger() {
+        // Agents that waited were ended, and none of them went on.
+        None if is_cancelled && waits_for_agents && turn.input == AgentInput::Continue => {
+            current.cancel.cancel();
+        }
+        None => {}
+        Some(Trigger::Cancel) => current.cancel.cancel(),
+        Some(Trigger::Drain) => current.drain.cancel(),
+    }
+    current
+}
+
+/// Returns why a turn recorded nothing.
+fn refusal(report: TurnReport) -> Option<String> {
+    match report.end {
+        TurnEnd::Error {
+            error: error @ (TurnError::Input { .. } | TurnError::Journal { .. }),
+        } => Some(error.to_string()),
+        _ => None,
     }
 }
 
@@ -357,8 +382,10 @@ fn canceller(end: Option<&EventRecord>) -> OnceLock<String> {
     }
 }
 
-fn broken(error: JournalError) -> Unreplayable {
-    Unreplayable::Journal(error.to_string())
+impl From<JournalError> for Unreplayable {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(error.to_string())
+    }
 }
 
 /// Returns when the replay differs or does not get on. `dies_at` is the position at which the program

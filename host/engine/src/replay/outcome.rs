@@ -19,7 +19,7 @@ use agent_host_types::{
 };
 use std::sync::Arc;
 
-/// What a run of a call does in a replay.
+/// The course of a run of a call in a replay.
 pub(super) enum Outcome {
     /// It ends.
     Ends(Box<RunEnd>),

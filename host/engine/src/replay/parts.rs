@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// The beginning of what the loop adds to the system prompt for an answer with a schema.
 const SCHEMA: &str = "Your final answer must be one JSON value that fits this JSON Schema";
 
-/// What is the same for all agents of a replay.
+/// The parts that all agents of a replay share.
 pub(super) struct Common {
     tape: Arc<Tape>,
     executables: Arc<Executables>,

@@ -29,9 +29,9 @@ pub struct CallDecision {
 pub enum Change {
     /// It is the same decision, perhaps by another rule.
     Same,
-    /// What ran without approval needs one now, or what could run is denied.
+    /// A call that ran without approval needs one now, or one that could run is denied.
     Stricter,
-    /// What needed approval runs without, or what was denied could run.
+    /// A call that needed approval runs without, or one that was denied could run.
     Looser,
 }
 
@@ -160,6 +160,7 @@ impl Reader<'_> {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Requested<'r> {
     session: SessionId,
     seq: u64,

@@ -8,7 +8,7 @@ use agent_host_types::{
     turn::TurnEnd,
 };
 
-/// What happened to a turn from outside.
+/// The end that a turn was given from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trigger {
     Cancel,

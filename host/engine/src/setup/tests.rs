@@ -68,7 +68,7 @@ fn settings_round_trip_with_every_field_set() {
     assert_eq!(read.into_settings(), settings);
 }
 
-/// What no setup has is refused, and nothing of it is guessed.
+/// JSON that is no setup is refused, and nothing of it is guessed.
 #[test]
 fn unreadable_setup_is_refused_with_the_reason() {
     let digest = Digest::of(b"");

@@ -47,11 +47,11 @@ impl Agent {
 #[derive(Clone)]
 pub struct ContinuationKey {
     bytes: [u8; 32],
-    /// What another key made, for the replay of a recorded session.
+    /// The values that another key made, for the replay of a recorded session.
     recorded: Option<Arc<RecordedKey>>,
 }
 
-/// What the key of a recorded session made. A replay has the recorded value for the same input, and
+/// The values that the key of a recorded session made. A replay has the recorded value for the same input, and
 /// that of its own key for any other.
 #[derive(Debug, Default)]
 pub(crate) struct RecordedKey {

@@ -1,5 +1,8 @@
 //! `sessions replay`: runs the loop again over a recorded session, or decides about its calls again.
 
+#[cfg(test)]
+mod tests;
+
 use super::super::configure;
 use crate::{
     args::ConfigArgs,

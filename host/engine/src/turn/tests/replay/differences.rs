@@ -1,4 +1,4 @@
-//! What the loop does otherwise is found: in each kind of event that it makes, at its position.
+//! Changes of the loop are found: in each kind of event that it makes, at its position.
 
 use super::{super::children::TestJournals, *};
 use crate::{
