@@ -574,7 +574,10 @@ impl Event {
     pub fn is_between_turns(&self) -> bool {
         matches!(
             self,
-            Self::ApprovalRevoked { .. } | Self::FilesRestored { .. } | Self::RunPlaced { .. }
+            Self::ApprovalRevoked { .. }
+                | Self::FilesRestored { .. }
+                | Self::RunPlaced { .. }
+                | Self::LoopConfigured { .. }
         )
     }
 
