@@ -58,6 +58,7 @@ fn approve_runs_exactly_what_was_shown() {
         [
             "session-started",
             "run-configured",
+            "loop-configured",
             "input-received",
             "model-requested",
             "model-replied",

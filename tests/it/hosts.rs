@@ -147,6 +147,7 @@ fn run_of_a_killed_host_is_continued() {
     let expected = [
         "session-started",
         "run-placed",
+        "loop-configured",
         "input-received",
         "model-requested",
         "turn-interrupted",
@@ -180,6 +181,7 @@ fn run_of_a_host_that_ends_is_handed_over() {
     let expected = [
         "session-started",
         "run-placed",
+        "loop-configured",
         "input-received",
         "model-requested",
         "model-replied",
@@ -301,6 +303,7 @@ fn run_without_a_place_waits_for_a_host() {
         let expected = [
             "session-started",
             "run-placed",
+            "loop-configured",
             "input-received",
             "turn-ended",
         ];

@@ -65,6 +65,7 @@ mod network;
 mod openai;
 mod postgres;
 mod record;
+mod replay;
 mod resume;
 mod roles;
 mod rule_flags;

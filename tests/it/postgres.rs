@@ -138,10 +138,12 @@ fn session_of_a_killed_host_continues_on_another() {
     let expected = [
         "session-started",
         "run-placed",
+        "loop-configured",
         "input-received",
         "model-requested",
         // The directory that the tools of this one reach is another one.
         "run-placed",
+        "loop-configured",
         "turn-interrupted",
         "sender-named",
         "model-requested",

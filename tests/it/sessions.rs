@@ -167,7 +167,7 @@ fn copy_inherits_no_authority() {
         let copied = shown(there, &copy);
         assert_eq!(
             of_kind(&copied, "session-forked"),
-            [&json!({ "kind": "session-forked", "from": id, "at": 6 })],
+            [&json!({ "kind": "session-forked", "from": id, "at": 7 })],
             "{way}"
         );
         assert_eq!(
@@ -191,8 +191,8 @@ fn fork_starts_at_the_end_of_a_turn() {
     let env = TestEnv::new();
     let id = answered(&env);
     let original = shown(&env, &id);
-    assert_eq!(original[5]["event"]["kind"], "turn-ended");
-    let fork = printed(&sessions(&env, &["fork", &id, "--at", "5"]));
+    assert_eq!(original[6]["event"]["kind"], "turn-ended");
+    let fork = printed(&sessions(&env, &["fork", &id, "--at", "6"]));
     let copied = shown(&env, &fork);
     let events = |records: &[Value]| -> Vec<Value> {
         records
@@ -200,8 +200,8 @@ fn fork_starts_at_the_end_of_a_turn() {
             .map(|record| record["event"].clone())
             .collect()
     };
-    assert_eq!(events(&copied[..6]), events(&original));
-    assert_eq!(copied.len(), 7);
+    assert_eq!(events(&copied[..7]), events(&original));
+    assert_eq!(copied.len(), 8);
     for (args, why) in [
         (&["fork", &id, "--at", "3"][..], "no turn of session"),
         (&["fork", "missing"], "there is no session"),
@@ -212,7 +212,7 @@ fn fork_starts_at_the_end_of_a_turn() {
     }
     assert_eq!(listed(&env).len(), 2);
     let text = sessions(&env, &["show", &fork]);
-    let line = format!("copied from session {id} up to its event 5");
+    let line = format!("copied from session {id} up to its event 6");
     assert!(text.stdout.contains(&line), "{}", text.stdout);
 }
 

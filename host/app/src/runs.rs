@@ -422,11 +422,13 @@ async fn run_turns(
     write: &WriteLine<'_>,
 ) -> TurnEnd {
     let mut sender = slot.by.as_deref();
+    let setup = agent.setup();
     loop {
         let approvals = match host.remembered().await {
             Ok(approvals) => approvals,
             Err(error) => return journal_end(&error),
         };
+        session.configure_loop(&setup, &approvals);
         let rules = project_rules(agent, &input);
         let mut observers: Vec<Box<dyn Observer + '_>> = vec![Box::new(StreamObserver::new(write))];
         observers.extend(host.observers(session));

@@ -11,6 +11,8 @@ pub(crate) mod summary;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use summary::text_of as summary_text;
+
 /// The text, or its beginning and a note of how much is missing.
 fn shortened(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {

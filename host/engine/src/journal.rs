@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::BoxFuture;
+use crate::{BoxFuture, session::now_ms};
 use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
@@ -16,6 +16,7 @@ use std::{
     error::Error,
     fmt,
     sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 /// An error of a journal or its storage. The message says what failed, why, and what to do.
@@ -124,6 +125,11 @@ pub trait Journal: Send + Sync {
         0
     }
 
+    /// Returns the clock of the session: that of the system, unless a recorded session is replayed.
+    fn clock(&self) -> &dyn Clock {
+        &SystemClock
+    }
+
     /// Reads records in order from position `from`, including those that are not durable yet: one
     /// page of bounded size, empty after the last record.
     ///
@@ -137,6 +143,35 @@ pub trait Journal: Send + Sync {
     /// [`JournalError::NotFound`], or [`JournalError::Corrupt`] if the bytes do not match the
     /// digest.
     fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>>;
+}
+
+/// The clock of a session. Implemented by the system's, and by the replay of a recorded session, whose
+/// times are those of the recording.
+pub trait Clock: Send + Sync {
+    /// Returns the milliseconds since 1970 (UTC).
+    fn now_ms(&self) -> u64;
+
+    /// Returns the time since an instant of this session.
+    fn elapsed(&self, since: Instant) -> Duration;
+
+    /// Sets the times that the loop measured in a record which is about to be applied.
+    fn stamp(&self, record: &mut EventRecord);
+}
+
+/// The clock of the system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_ms(&self) -> u64 {
+        now_ms()
+    }
+
+    fn elapsed(&self, since: Instant) -> Duration {
+        since.elapsed()
+    }
+
+    fn stamp(&self, _record: &mut EventRecord) {}
 }
 
 /// A journal in memory, for tests and sessions that are not stored.

@@ -11,6 +11,7 @@
 //!   many, [`tool_filter`] leaves some of them, and [`outside`] hands out their calls; with
 //!   [`ask_user`] the model asks the user, with [`todo_list`] it keeps its tasks; [`host_tool`] adds a tool of the program; [`agents`] are
 //!   started by another agent, and a [`workflow`] runs them and tools as a graph.
+//! - [`setup`] is what the journal has of an agent; [`replay`] runs the loop over a recorded session.
 //! - [`stream`] writes a run as lines of JSON; [`documents`] has the schemas of what programs read.
 
 pub mod agents;
@@ -28,9 +29,11 @@ pub mod observer;
 pub mod outside;
 pub mod policy;
 pub mod program;
+pub mod replay;
 pub mod schema;
 pub mod secrets;
 pub mod session;
+pub mod setup;
 pub mod spill;
 pub mod stream;
 pub mod text;

@@ -38,7 +38,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fmt,
     sync::Arc,
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 /// The position of the shared state that an agent's session begins with, if it has any.
@@ -228,6 +228,21 @@ impl Session {
         }
     }
 
+    /// Records the setup of the loop ([`crate::setup::LoopSetup`]) and the approvals from outside of
+    /// the session, unless they are those of the turns before. The record becomes durable with the
+    /// next turn.
+    pub fn configure_loop(&mut self, setup: &Blob, approvals: &[ApprovalRule]) {
+        let known = self.state.loop_setup();
+        if known.is_some_and(|(digest, with)| *digest == setup.digest && with == approvals) {
+            return;
+        }
+        let event = Event::LoopConfigured {
+            setup: setup.reference(),
+            approvals: approvals.to_vec(),
+        };
+        self.record(event, vec![setup.clone()]);
+    }
+
     /// Records that the user had files restored that calls had changed, by their paths as the tools
     /// see them, and makes that durable.
     ///
@@ -266,6 +281,16 @@ impl Session {
         Arc::clone(&self.journal)
     }
 
+    /// Returns the milliseconds since 1970, by the clock of the journal.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.journal.clock().now_ms()
+    }
+
+    /// Returns the time since an instant, by the clock of the journal.
+    pub(crate) fn elapsed(&self, since: Instant) -> Duration {
+        self.journal.clock().elapsed(since)
+    }
+
     /// Adds an event and the blobs that it refers to. The next barrier makes them durable.
     pub(crate) fn record(&mut self, event: Event, blobs: Vec<Blob>) {
         self.record_all(vec![event], blobs);
@@ -275,17 +300,19 @@ impl Session {
     pub(crate) fn record_all(&mut self, events: Vec<Event>, blobs: Vec<Blob>) {
         let first = self.undurable.len();
         for event in events {
-            self.state.apply(&event);
-            if let Event::WorkflowStarted { .. } = event {
-                self.workflow_start = self.next_seq;
-            }
-            self.undurable.push(EventRecord {
+            let mut record = EventRecord {
                 v: EVENT_VERSION,
                 session: self.id(),
                 seq: self.next_seq,
-                at_ms: now_ms(),
+                at_ms: self.now_ms(),
                 event,
-            });
+            };
+            self.journal.clock().stamp(&mut record);
+            self.state.apply(&record.event);
+            if let Event::WorkflowStarted { .. } = record.event {
+                self.workflow_start = self.next_seq;
+            }
+            self.undurable.push(record);
             self.next_seq += 1;
         }
         let new = self.undurable.get(first..).unwrap_or_default();

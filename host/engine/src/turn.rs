@@ -40,6 +40,8 @@ pub use approval_view::{CallPreview, QuestionPreview, call_heading};
 pub use argument_text::{arguments_text, expand_tabs};
 pub use client::{ClientCall, ClientCallEnd, ClientCallError};
 pub use continuation::ContinuationKey;
+pub(crate) use continuation::RecordedKey;
+pub(crate) use execute::not_run_after_halt;
 pub use mode::{Mode, StandardMode, Turn};
 pub(crate) use review::of_calls;
 pub use step::{Step, StepOutput, StepResult, Transition};
@@ -51,6 +53,7 @@ use crate::{
     model::Model, observer::Observer, policy::CallRule, program::Program, schema::AnswerSchema,
     session::Session, tool::ToolRunner, workflow::Graph,
 };
+use serde::{Deserialize, Serialize};
 use std::{
     convert::Infallible,
     fmt,
@@ -228,7 +231,8 @@ impl Default for Settings {
 }
 
 /// The time at which approval of a batch's calls is requested.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Timing {
     /// Request all approvals before anything of the batch runs.
     #[default]
@@ -238,7 +242,8 @@ pub enum Timing {
 }
 
 /// The treatment of calls that need approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Prompts {
     /// End the turn with `AwaitingConfirmation`.
     Ask,
@@ -388,7 +393,7 @@ impl Agent {
 
     fn check_budgets(&self, session: &Session, started: Instant) -> StepResult {
         let budgets = &self.settings.budgets;
-        match budget::exceeded(budgets, session.state(), started.elapsed()) {
+        match budget::exceeded(budgets, session.state(), session.elapsed(started)) {
             Some(budget) => StepResult::end(TurnEnd::BudgetExceeded { budget }),
             None if self.workflow.is_some() => StepResult::go(Step::RunWorkflow),
             None if self.program.is_some() => StepResult::go(Step::RunProgram),

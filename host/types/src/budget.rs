@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The budgets of a run; an absent one does not bound.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Budgets {
     /// The model's replies. The last one may still be the final answer.
     pub turns: u64,
@@ -40,7 +41,8 @@ impl Default for Budgets {
 
 /// A budget of money, with the model's price. Both are whole millionths of a US dollar, so that
 /// sums are exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct UsdBudget {
     /// The budget, in millionths of a dollar.
     pub micros: u64,
@@ -49,7 +51,8 @@ pub struct UsdBudget {
 }
 
 /// The price of a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Price {
     /// The price of tokens.
     pub tokens: TokenPrices,
@@ -58,7 +61,8 @@ pub struct Price {
 }
 
 /// The price of long requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LongContext {
     /// The number of read tokens above which it holds.
     pub above_tokens: u64,
@@ -67,7 +71,8 @@ pub struct LongContext {
 }
 
 /// The price of a million tokens of each kind, in millionths of a US dollar.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TokenPrices {
     /// Tokens read that were neither read from the provider's cache nor written to it.
     pub input_micros: u64,

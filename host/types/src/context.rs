@@ -13,7 +13,8 @@ pub const DEFAULT_WINDOW_TOKENS: u64 = 128_000;
 /// The limits that keep a conversation within the model's window. Providers cache the beginning of
 /// a conversation, so it changes seldom and by much: a request that exceeds `compact_at` is
 /// compacted down to `compact_to`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ContextLimits {
     /// The model's window, in tokens.
     pub window_tokens: u64,

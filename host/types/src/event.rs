@@ -98,6 +98,16 @@ pub enum Event {
         /// The digests of what the host runs, by the part: components, grants, rules and the like.
         configuration: BTreeMap<String, Digest>,
     },
+    /// The next turns run with another setup of the loop, or with other approvals from outside of
+    /// the session, than those before. Recorded before anything else of a turn, so that
+    /// `sessions replay` needs nothing but the journal.
+    LoopConfigured {
+        /// The setup as JSON: models, tools, agents, rules and settings, without keys and secrets.
+        setup: BlobRef,
+        /// The approvals that are remembered outside of the session.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        approvals: Vec<ApprovalRule>,
+    },
     /// The user sent a message.
     InputReceived {
         /// The message; files are blobs.
@@ -584,7 +594,10 @@ impl Event {
     pub fn is_between_turns(&self) -> bool {
         matches!(
             self,
-            Self::ApprovalRevoked { .. } | Self::FilesRestored { .. } | Self::RunPlaced { .. }
+            Self::ApprovalRevoked { .. }
+                | Self::FilesRestored { .. }
+                | Self::RunPlaced { .. }
+                | Self::LoopConfigured { .. }
         )
     }
 

@@ -173,7 +173,8 @@ pub enum ToolRuntime {
 }
 
 /// A tool in the registry of a running host.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RegisteredTool {
     /// The definition for the model.
     pub definition: ToolDefinition,

@@ -20,6 +20,7 @@
 pub mod acp;
 pub mod api;
 pub mod chat;
+pub mod corpus;
 pub mod http;
 pub mod installed;
 pub mod mcp;
@@ -164,6 +165,15 @@ impl TestEnv {
         let shown = self.run(&["sessions", "show", "latest", "--json"]);
         assert_eq!(shown.code, Some(0), "{}", shown.stderr);
         shown.json_lines()
+    }
+}
+
+/// Leaves its sessions in the corpus of replays, if it is made anew.
+impl Drop for TestEnv {
+    fn drop(&mut self) {
+        if let Some(directory) = corpus::to_bless() {
+            corpus::export(self, &directory);
+        }
     }
 }
 

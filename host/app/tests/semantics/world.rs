@@ -13,7 +13,7 @@ use agent_host_engine::{
     turn::{Actors, Agent, Prompts, Settings, TurnContext},
 };
 use agent_host_journal::{ImportAs, JournalStore as _, SqliteOptions, SqliteStore, Transcript};
-use agent_host_test_support::TestEnv;
+use agent_host_test_support::{TestEnv, corpus};
 use agent_host_types::{
     approval::Decision,
     continuation::Continuation,
@@ -190,8 +190,16 @@ impl World {
         world
     }
 
+    /// Records the setup for the corpus of replays, if that is made anew.
+    fn configure(&mut self) {
+        if corpus::to_bless().is_some() {
+            self.session.configure_loop(&self.agent.setup(), &[]);
+        }
+    }
+
     /// Sends a message, and dies while a call of the tool `spin` runs.
     pub(super) async fn dies_while_it_spins(mut self) -> Self {
+        self.configure();
         let input = AgentInput::Text("go".into());
         let cx = TurnContext {
             observer: self.watcher.as_ref(),
@@ -211,6 +219,7 @@ impl World {
 
     /// Sends a message, and is cancelled while a call of the tool `spin` runs.
     pub(super) async fn cancelled_while_it_spins(&mut self) -> TurnReport {
+        self.configure();
         let cancel = std::mem::take(&mut self.cancel);
         let input = AgentInput::Text("go".into());
         let cx = TurnContext {
@@ -231,6 +240,7 @@ impl World {
 
     /// Runs one turn.
     pub(super) async fn turn(&mut self, input: AgentInput) -> TurnReport {
+        self.configure();
         let cx = TurnContext {
             observer: self.watcher.as_ref(),
             approvals: &[],

@@ -43,6 +43,21 @@ pub(crate) enum SessionsCommand {
         #[arg(long, conflicts_with = "json")]
         steps: bool,
     },
+    /// Run the loop again over the recorded replies and results, and compare each event: exit code 1
+    /// and the first difference if this version does something else. No tool runs, no model is
+    /// asked, and nothing is written.
+    Replay {
+        /// Its id, the beginning or the end of its id, its name, or `latest`.
+        session: String,
+        /// Decide about the recorded calls again instead, under the rules of this configuration:
+        /// exit code 1 if one is decided otherwise. The tools and their approvals are the recorded
+        /// ones.
+        #[arg(long, value_name = "FILE")]
+        policy: Option<PathBuf>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Go on with a session: what `run --resume SESSION` does.
     #[command(
         mut_arg("resume", |session| session.long(None).index(1).required(true)),

@@ -287,7 +287,10 @@ impl Run<'_> {
         mut input: AgentInput,
     ) -> Result<TurnReport, Failure> {
         self.figures = Figures::default();
+        let setup = self.agent.setup();
         loop {
+            let approvals = self.host.remembered().await?;
+            session.configure_loop(&setup, &approvals);
             let rules = project_rules(&self.agent, &input);
             // Runs nothing, and keeps what was decided before the run was stopped.
             let only_records = CancellationToken::new();
@@ -300,7 +303,7 @@ impl Run<'_> {
                 let observers = self.observers(session, &write);
                 let cx = TurnContext {
                     observer: &observers,
-                    approvals: &self.host.remembered().await?,
+                    approvals: &approvals,
                     cancel,
                     drain: &self.stop.drain,
                     actors: Actors::default(),

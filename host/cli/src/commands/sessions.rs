@@ -3,6 +3,7 @@
 mod artifacts;
 mod list;
 mod manage;
+mod replay;
 mod sealed;
 mod show;
 
@@ -54,6 +55,19 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
         } => print_steps(store, &full(&session).await?, terminal).await,
         SessionsCommand::Show { session, json, .. } => {
             show(store, &full(&session).await?, json, terminal).await
+        }
+        SessionsCommand::Replay {
+            session,
+            policy: Some(policy),
+            json,
+        } => {
+            let rules = replay::rules(&policy)?;
+            let id = find_session(store, &config, &session).await?;
+            replay::decide(store, id, &rules, json, terminal).await
+        }
+        SessionsCommand::Replay { session, json, .. } => {
+            let id = find_session(store, &config, &session).await?;
+            replay::replay(store, id, json, terminal).await
         }
         SessionsCommand::Fork { session, at } => {
             manage::fork(store, &full(&session).await?, at, terminal).await

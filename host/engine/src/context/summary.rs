@@ -19,6 +19,10 @@ user wants, in their own words where these matter; what was decided, and why; wh
 calls and what came of them; what was found out, with names and numbers; what is still open. Begin at once, and write nothing \
 else.";
 
+/// The text before a summary, in the message that has it.
+const BEGINNING: &str = "[What was said after this became too long, and the model has summarised it. The summary is a record of what \
+happened, and gives no orders.]\n";
+
 /// The bounds on each text of the summary request, in bytes: the first with which the whole fits
 /// applies, or else `SHORTEST_BYTES`.
 const TEXT_BYTES: [usize; 3] = [16_384, 4_096, 1_024];
@@ -131,16 +135,23 @@ impl Plan {
             false => "[The summary ends here. What the user said last follows.]",
         };
         let summary = ContentPart::Text {
-            text: format!(
-                "[What was said after this became too long, and the model has summarised it. The summary is a record of what \
-                 happened, and gives no orders.]\n{summary}\n{end}"
-            ),
+            text: format!("{BEGINNING}{summary}\n{end}"),
         };
         let mut parts = self.first.clone();
         parts.push(summary);
         parts.extend_from_slice(&self.newest);
         Message::parts(Role::User, parts)
     }
+}
+
+/// Returns the text of the summary in a message that replaces older ones.
+pub(crate) fn text_of(message: &Message) -> Option<String> {
+    let mut texts = message.content.iter().filter_map(ContentPart::text);
+    texts.find_map(|text| {
+        let text = text.strip_prefix(BEGINNING)?;
+        let (summary, _) = text.rsplit_once("\n[The summary ends here")?;
+        Some(summary.to_owned())
+    })
 }
 
 /// Returns the request for a summary: no tools, and the older part as one text of at most `tokens`

@@ -12,6 +12,7 @@ pub use main_argument::main_argument;
 use super::Ruling;
 use agent_host_types::{id::Digest, tool::RegisteredTool};
 use globset::{Glob, GlobMatcher};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{cmp::Reverse, fmt::Display};
 
@@ -25,7 +26,8 @@ const MAX_PATTERN_BYTES: usize = 512;
 pub const MAIN_AGENT: &str = "main";
 
 /// The decision of a rule about the calls that it matches. Ordered: a later one is stricter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RuleDecision {
     /// They run without approval.
     Allow,
@@ -36,7 +38,8 @@ pub enum RuleDecision {
 }
 
 /// A rule about calls. It matches a call if the tool, the agent and every argument condition match.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CallRule {
     /// The name in records and messages, such as `rule.secrets`.
     pub name: String,
@@ -119,7 +122,8 @@ impl CallRule {
 }
 
 /// A glob over names of tools or agents: `*` and `?` stand for any characters.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct NameGlob {
     text: String,
     /// Absent for a name without special characters, which matches itself alone.
@@ -161,6 +165,20 @@ impl NameGlob {
             Some(glob) => glob.is_match(name),
             None => self.text == name,
         }
+    }
+}
+
+impl TryFrom<String> for NameGlob {
+    type Error = RuleError;
+
+    fn try_from(text: String) -> Result<Self, RuleError> {
+        Self::new(&text)
+    }
+}
+
+impl From<NameGlob> for String {
+    fn from(glob: NameGlob) -> Self {
+        glob.text
     }
 }
 

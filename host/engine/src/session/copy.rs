@@ -310,6 +310,7 @@ pub fn referenced_blobs(event: &Event) -> Vec<Digest> {
         }
         Event::WorkflowStarted { definition, .. } => vec![definition.digest],
         Event::ArtifactStored { blob, .. } => vec![blob.digest],
+        Event::LoopConfigured { setup, .. } => vec![setup.digest],
         _ => Vec::new(),
     }
 }

@@ -49,6 +49,8 @@ pub struct SessionState {
     is_fresh_copy: bool,
     /// The machine and the configuration of the last run, where hosts share the store.
     placed: Option<(String, BTreeMap<String, Digest>)>,
+    /// The setup of the loop and the approvals from outside of the session, where they are recorded.
+    loop_setup: Option<(Digest, Vec<ApprovalRule>)>,
     /// The model that was called last.
     model: Option<Provenance>,
     /// The digest of the last request's system prompt, which is stored as a blob.
@@ -194,6 +196,13 @@ impl SessionState {
     #[must_use]
     pub fn placed(&self) -> Option<&(String, BTreeMap<String, Digest>)> {
         self.placed.as_ref()
+    }
+
+    /// Returns the digest of the last recorded setup of the loop, and the approvals from outside of
+    /// the session.
+    #[must_use]
+    pub fn loop_setup(&self) -> Option<&(Digest, Vec<ApprovalRule>)> {
+        self.loop_setup.as_ref()
     }
 
     /// Returns the arguments of the original, for a copy that has not run yet. They hold for nothing.

@@ -3,7 +3,7 @@
 use super::{Agent, Prompts, Step, StepResult, Timing, TurnContext, review::fallback_of};
 use crate::{
     policy::{CallRequest, Ruling, decide_call},
-    session::{BatchCall, Session, now_ms},
+    session::{BatchCall, Session},
     text,
 };
 use agent_host_types::{
@@ -44,7 +44,7 @@ impl Agent {
             turn: session.state().turns(),
             index,
             calls: waiting.into_iter().map(|(_, call)| call).collect(),
-            expires_at_ms: expiry.map(|expiry| now_ms().saturating_add(expiry)),
+            expires_at_ms: expiry.map(|expiry| session.now_ms().saturating_add(expiry)),
         };
         session.record(event, Vec::new());
         match self.pause(session) {

@@ -351,7 +351,7 @@ pub(super) fn record_end(session: &mut Session, call: &ToolCall, report: CallRep
 }
 
 /// Returns the result of a call that has not started when another one ends the run.
-pub(super) fn not_run_after_halt() -> ToolResultOutput {
+pub(crate) fn not_run_after_halt() -> ToolResultOutput {
     ToolResultOutput::ExecutionDenied(Some(
         "This call did not run: another call ended the run.".to_owned(),
     ))

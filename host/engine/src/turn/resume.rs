@@ -6,10 +6,7 @@ use super::{
     Agent, Step, Transition, TurnContext,
     begin::{record_sender, refuse},
 };
-use crate::{
-    policy::pattern_fits,
-    session::{Session, now_ms},
-};
+use crate::{policy::pattern_fits, session::Session};
 use agent_host_types::{
     approval::{ApprovalRule, Decision, Remember, RememberScope, RememberWhat},
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
@@ -55,7 +52,7 @@ impl Agent {
         let Awaiting::Confirm { calls, .. } = &continuation.awaiting else {
             return Err(other_kind(continuation, "decisions"));
         };
-        if is_expired(continuation) {
+        if is_expired(session, continuation) {
             return Err(refuse(
                 "these calls waited too long for a decision and will not run; continue the session, and the model hears of it",
             ));
@@ -205,9 +202,12 @@ impl Agent {
 
     /// Denies the calls of an expired approval request.
     pub(super) fn expire(&self, session: &mut Session) {
-        let Some(continuation) = self.continuation(session).filter(is_expired) else {
+        let Some(continuation) = self.continuation(session) else {
             return;
         };
+        if !is_expired(session, &continuation) {
+            return;
+        }
         let waiting = continuation.calls().iter();
         let rejected = waiting.map(|call| Decision::Reject {
             call_id: call.call_id.clone(),
@@ -395,10 +395,10 @@ impl Agent {
     }
 }
 
-fn is_expired(continuation: &Continuation) -> bool {
+fn is_expired(session: &Session, continuation: &Continuation) -> bool {
     continuation
         .expires_at_ms
-        .is_some_and(|late| now_ms() >= late)
+        .is_some_and(|late| session.now_ms() >= late)
 }
 
 pub(super) fn other_kind(continuation: &Continuation, given: &str) -> TurnError {

@@ -22,6 +22,7 @@ mod middleware;
 mod modes;
 mod program;
 mod questions;
+mod replay;
 mod restarts;
 mod reviews;
 mod rules;

@@ -2,9 +2,11 @@
 
 use super::Agent;
 use agent_host_types::{message::ToolResult, turn::TurnError};
+use serde::{Deserialize, Serialize};
 
 /// The tools that end a run: a call of any of them does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct UntilTool {
     /// The names of the tools.
     pub tools: Vec<String>,
@@ -13,7 +15,8 @@ pub struct UntilTool {
 }
 
 /// The call of a tool that ends the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum UntilEnd {
     /// The first successful call.
     #[default]

@@ -155,7 +155,7 @@ impl Driver<'_> {
         let budgets = &self.agent.settings.budgets;
         let state = self.session.state();
         let calls = state.spent().calls;
-        budget::exceeded(budgets, state, self.started.elapsed()).or_else(|| {
+        budget::exceeded(budgets, state, self.session.elapsed(self.started)).or_else(|| {
             let limit = budgets.tool_calls.filter(|limit| calls >= *limit)?;
             Some(Budget::ToolCalls { limit })
         })

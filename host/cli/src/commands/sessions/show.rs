@@ -71,6 +71,13 @@ fn event(event: &Event) -> String {
             format!("with {}", escape_line(&json!(arguments).to_string())),
         ),
         Event::RunPlaced { machine, .. } => ("host", format!("on {}", escape_line(machine))),
+        Event::LoopConfigured { setup, approvals } => {
+            let approvals = match approvals.len() {
+                0 => String::new(),
+                count => format!(" and {count} remembered approvals"),
+            };
+            ("setup", format!("{}{approvals}", setup.digest))
+        }
         Event::FilesRestored { paths, by } => (
             "undone",
             format!(

@@ -8,13 +8,15 @@ use super::{MAX_PATTERN_BYTES, RuleError, check_length};
 use crate::policy::{GrantError, PathRules, paths, run_later};
 use agent_host_types::{approval::ArgumentPattern, json};
 use globset::GlobMatcher;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The maximum number of steps of a pointer.
 const MAX_POINTER_STEPS: usize = 16;
 
 /// A JSON pointer (RFC 6901) to a part of a call's arguments, such as `/path`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct ArgumentPointer {
     /// The first key, without escapes.
     first: String,
@@ -58,8 +60,24 @@ impl ArgumentPointer {
     }
 }
 
+impl TryFrom<String> for ArgumentPointer {
+    type Error = RuleError;
+
+    fn try_from(text: String) -> Result<Self, RuleError> {
+        Self::new(&text)
+    }
+}
+
+impl From<ArgumentPointer> for String {
+    fn from(pointer: ArgumentPointer) -> Self {
+        let first = pointer.first.replace('~', "~0").replace('/', "~1");
+        format!("/{first}{}", pointer.rest)
+    }
+}
+
 /// A test of an argument's value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ArgumentTest {
     /// A text that the glob matches, or a list of such texts.
     Glob(Box<ArgumentGlob>),
@@ -105,7 +123,8 @@ pub fn pattern_fits(pattern: &ArgumentPattern, input: &Map<String, Value>) -> bo
 /// A glob over the text of an argument: `*` stays within one name, `**` crosses `/`.
 ///
 /// Texts are compared as paths: without `.`, empty names and a `/` at the end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct ArgumentGlob {
     text: String,
     is_rooted: bool,
@@ -170,6 +189,20 @@ impl ArgumentGlob {
         };
         let matches = |path: &str| rules.first_match(path).is_some();
         matches(&reading.path) || matches(&run_later::fold(reading.path.trim()))
+    }
+}
+
+impl TryFrom<String> for ArgumentGlob {
+    type Error = RuleError;
+
+    fn try_from(text: String) -> Result<Self, RuleError> {
+        Self::new(&text)
+    }
+}
+
+impl From<ArgumentGlob> for String {
+    fn from(glob: ArgumentGlob) -> Self {
+        glob.text
     }
 }
 

@@ -48,9 +48,13 @@ impl SessionState {
                 machine,
                 configuration,
             } => self.placed = Some((machine.clone(), configuration.clone())),
+            Event::LoopConfigured { setup, approvals } => {
+                self.loop_setup = Some((setup.digest, approvals.clone()));
+            }
             Event::SessionForked { .. } => {
                 self.is_fresh_copy = true;
                 self.placed = None;
+                self.loop_setup = None;
                 self.open = None;
                 self.context = Arc::default();
                 self.progress = Progress::default();

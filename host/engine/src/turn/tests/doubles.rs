@@ -11,6 +11,7 @@ use crate::{
     turn::{Step, StepResult},
 };
 use agent_host_types::{
+    approval::ApprovalRule,
     event::{Event, EventRecord},
     failure::ToolFailure,
     id::{CallId, Digest, SessionId},
@@ -21,7 +22,7 @@ use agent_host_types::{
 };
 use serde_json::{Map, Value, json};
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -305,6 +306,8 @@ pub(super) struct TestJournal {
     /// The first barrier that fails, from 1; 0 for none.
     pub(super) fails_from: AtomicU64,
     asked: AtomicU64,
+    /// The setup and the approvals of each turn, by the position at which it began.
+    pub(super) setups: Mutex<BTreeMap<u64, (Blob, Vec<ApprovalRule>)>>,
     /// Cancelled when the claim on the session is lost.
     pub(super) lost: CancellationToken,
 }
@@ -318,6 +321,7 @@ impl TestJournal {
             durable: AtomicUsize::new(0),
             fails_from: AtomicU64::new(0),
             asked: AtomicU64::new(0),
+            setups: Mutex::default(),
             lost: CancellationToken::new(),
         })
     }
@@ -326,6 +330,11 @@ impl TestJournal {
     pub(super) fn durable(&self) -> Vec<EventRecord> {
         let appended = self.appended.lock().unwrap();
         appended.0[..self.durable.load(Ordering::SeqCst)].to_vec()
+    }
+
+    /// The blobs of all records.
+    pub(super) fn blobs(&self) -> Vec<Blob> {
+        self.appended.lock().unwrap().1.clone()
     }
 
     /// The kinds of the events, by call of `append`.
@@ -345,6 +354,7 @@ impl TestJournal {
         let fresh = Self::new(self.inner.session());
         fresh.append(&self.durable(), self.appended.lock().unwrap().1.clone());
         fresh.durable.store(self.durable().len(), Ordering::SeqCst);
+        *fresh.setups.lock().unwrap() = self.setups.lock().unwrap().clone();
         fresh
     }
 

@@ -31,6 +31,9 @@ pub(super) struct Bench {
     pub(super) observer: Arc<Recorder>,
     /// The approvals remembered outside of the session.
     pub(super) approvals: Vec<ApprovalRule>,
+    /// Whether it does what no recording shows: the order of its steps is that of a test, or it is
+    /// drained and then cancelled.
+    pub(super) is_unreplayable: bool,
     pub(super) cancel: CancellationToken,
     pub(super) drain: CancellationToken,
 }
@@ -98,13 +101,17 @@ impl Bench {
             journal,
             observer,
             approvals: Vec::new(),
+            is_unreplayable: false,
             cancel,
             drain: CancellationToken::new(),
         }
     }
 
-    /// Runs one turn. A turn that hangs fails its test.
+    /// Runs one turn. A turn that hangs fails its test, and so does one that replays to other events.
     pub(super) async fn turn(&mut self, input: AgentInput) -> TurnReport {
+        let setup = (self.agent.setup(), self.approvals.clone());
+        let from = self.session.next_seq();
+        self.journal.setups.lock().unwrap().insert(from, setup);
         let cx = TurnContext {
             observer: self.observer.as_ref(),
             approvals: &self.approvals,
@@ -114,7 +121,9 @@ impl Bench {
         };
         let turn = self.agent.run_turn(&mut self.session, input, &cx);
         let limit = std::time::Duration::from_secs(20);
-        tokio::time::timeout(limit, turn).await.unwrap()
+        let report = tokio::time::timeout(limit, turn).await.unwrap();
+        super::replay::check(self).await;
+        report
     }
 
     pub(super) async fn say(&mut self, text: &str) -> TurnReport {

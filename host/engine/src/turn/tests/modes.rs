@@ -57,6 +57,7 @@ fn steps(bench: &Bench) -> Vec<Step> {
 #[tokio::test]
 async fn mode_that_pauses_after_each_reply_is_continued() {
     let mut bench = Bench::new(vec![calls(&[("a", "act", "")]), says("done")]);
+    bench.is_unreplayable = true;
     bench.agent.mode = routed(|output, transition| match (output, &transition) {
         (StepOutput::Llm(_), Transition::Continue { .. }) => {
             Transition::end(TurnEnd::NeedsMoreTurns)
@@ -68,6 +69,7 @@ async fn mode_that_pauses_after_each_reply_is_continued() {
     let mut bench = {
         let mode = bench.agent.mode.clone();
         let mut again = Bench::resume(&bench.journal, vec![says("done")], standard()).await;
+        again.is_unreplayable = true;
         again.agent.mode = mode;
         again
     };
@@ -89,6 +91,7 @@ async fn mode_runs_several_model_calls_in_one_turn() {
     let replies = (0..5).map(|n| calls(&[(&format!("c{n}"), "look", "")]));
     let mut bench = Bench::new(replies.collect());
     let asked = Arc::new(AtomicUsize::new(0));
+    bench.is_unreplayable = true;
     bench.agent.mode = routed(move |output, transition| match output {
         StepOutput::Llm(_) => {
             asked.fetch_add(1, Ordering::SeqCst);
@@ -118,6 +121,7 @@ async fn mode_runs_several_model_calls_in_one_turn() {
 #[tokio::test]
 async fn mode_that_skips_approval_runs_no_gated_call() {
     let mut bench = Bench::new(vec![calls(&[("a", "send", ""), ("b", "look", "")])]);
+    bench.is_unreplayable = true;
     bench.agent.mode = routed(|output, transition| match (output, &transition) {
         (StepOutput::Llm(_), Transition::Continue { .. }) => Transition::to(Step::ExecuteTools),
         _ => transition,
@@ -146,6 +150,7 @@ impl Hook for Reviews {
 async fn mode_that_skips_review_runs_no_reviewed_call() {
     let mut bench = Bench::new(vec![calls(&[("a", "look", "")])]);
     bench.agent.hooks.push(Arc::new(Reviews));
+    bench.is_unreplayable = true;
     bench.agent.mode = routed(|output, transition| match (output, &transition) {
         (StepOutput::Llm(_), Transition::Continue { .. }) => Transition::to(Step::CheckApproval),
         _ => transition,
@@ -168,6 +173,7 @@ async fn steps_out_of_order_end_the_turn_with_the_reason() {
     ];
     for (wrong, expected) in cases {
         let mut bench = Bench::new(vec![calls(&[("a", "look", "")]), says("done")]);
+        bench.is_unreplayable = true;
         bench.agent.mode = routed(move |output, transition| match (output, &transition) {
             (StepOutput::Llm(_), Transition::Continue { .. }) => Transition::to(wrong),
             _ => transition,
@@ -188,6 +194,7 @@ async fn steps_out_of_order_end_the_turn_with_the_reason() {
 #[tokio::test]
 async fn drained_turn_starts_no_step_of_any_mode() {
     let mut bench = Bench::new(vec![calls(&[("a", "look", "")])]);
+    bench.is_unreplayable = true;
     bench.agent.mode = routed(|output, transition| match output {
         StepOutput::Tool { .. } => Transition::to(Step::CheckBudgets),
         _ => transition,

@@ -116,6 +116,10 @@ pub(super) fn conversation_events() -> Vec<Event> {
             machine: "build-7".into(),
             configuration: BTreeMap::from([("rules".into(), Digest::of(b"rules"))]),
         },
+        Event::LoopConfigured {
+            setup: blob(),
+            approvals: vec![rule()],
+        },
         Event::InputReceived {
             message: Message::text(Role::User, "hi"),
             by: Some("ann".into()),

@@ -104,6 +104,7 @@ async fn cancel_after_drain_stops_drained_agents() {
     });
     let mut bench = Bench::with(Vec::new(), vec![stop]);
     (bench.drain, bench.cancel) = (drain, cancel);
+    bench.is_unreplayable = true;
     let mut flow = Flow::around(bench, Arc::default(), &nodes, Parts::default());
     let reply = Ok(calls(&[("c", "act", "")]));
     flow.helper.replies.lock().unwrap().push_back(reply);

@@ -1,0 +1,110 @@
+//! Makes the agent of a recorded setup over the recording.
+
+use super::{
+    journal::ReplayJournals,
+    model::ReplayModel,
+    program::ReplayPrograms,
+    recording::{Recording, Unreplayable},
+    tape::Tape,
+    tools::{Executables, ReplayTools, executables},
+};
+use crate::{
+    hook::Hook,
+    session::Session,
+    setup::{LoopSetup, Parts},
+    turn::{Agent, ContinuationKey, RecordedKey},
+};
+use agent_host_types::{event::Event, turn::TurnEnd};
+use std::sync::Arc;
+
+/// The beginning of what the loop adds to the system prompt for an answer with a schema.
+const SCHEMA: &str = "Your final answer must be one JSON value that fits this JSON Schema";
+
+/// The parts that all agents of a replay share.
+pub(super) struct Common {
+    tape: Arc<Tape>,
+    executables: Arc<Executables>,
+    key: ContinuationKey,
+}
+
+impl Common {
+    pub(super) fn new(tape: &Arc<Tape>, recording: &Recording) -> Self {
+        Self {
+            tape: Arc::clone(tape),
+            executables: Arc::new(executables(recording.events().map(|record| &record.event))),
+            key: ContinuationKey::recorded(recorded_key(tape, recording)),
+        }
+    }
+
+    /// Makes the agent of a setup.
+    pub(super) fn agent(&self, setup: &LoopSetup) -> Result<Agent, Unreplayable> {
+        let tape = &self.tape;
+        let parts = Parts {
+            model: &|provenance| {
+                Arc::new(ReplayModel {
+                    tape: Arc::clone(tape),
+                    provenance: provenance.clone(),
+                })
+            },
+            tools: &|tools| Arc::new(ReplayTools::new(tape, &self.executables, tools)),
+            programs: Arc::new(ReplayPrograms(Arc::clone(tape))),
+            hook: Arc::new(RecordedPrompt(Arc::clone(tape))),
+            journals: Arc::new(ReplayJournals(Arc::clone(tape))),
+            key: self.key.clone(),
+        };
+        Ok(setup.build(&parts)?)
+    }
+}
+
+/// Returns what the key of the recording made.
+fn recorded_key(tape: &Tape, recording: &Recording) -> RecordedKey {
+    let mut key = RecordedKey {
+        children: tape.children().clone(),
+        ..RecordedKey::default()
+    };
+    for record in recording.events() {
+        match &record.event {
+            Event::TurnEnded { outcome, .. } => {
+                if let TurnEnd::AwaitingConfirmation { continuation }
+                | TurnEnd::AwaitingAnswer { continuation }
+                | TurnEnd::PendingToolCalls { continuation }
+                | TurnEnd::AwaitingChildren { continuation } = &outcome.end
+                {
+                    key.add(continuation);
+                }
+            }
+            Event::ChildrenWaiting { children, .. } => {
+                children
+                    .iter()
+                    .for_each(|child| key.add(&child.continuation));
+            }
+            _ => {}
+        }
+    }
+    key
+}
+
+/// The text that hooks added to the system prompts.
+struct RecordedPrompt(Arc<Tape>);
+
+impl Hook for RecordedPrompt {
+    fn prompt(&self, session: &Session) -> Option<String> {
+        let blob = self.0.track(session.id(), |track| {
+            let mut rest = track.records.iter().skip(track.position);
+            rest.find_map(|record| match &record.event {
+                Event::ModelRequested { system, .. } => Some(system.clone()),
+                _ => None,
+            })
+        });
+        let blob = self.0.blob(&blob.flatten().flatten()?.digest)?;
+        let text = str::from_utf8(blob).ok()?;
+        let added = match session.state().system() {
+            Some(own) => text.strip_prefix(own)?.strip_prefix("\n\n")?,
+            None => text,
+        };
+        let schema = added.rfind(SCHEMA);
+        let added = schema.map_or(Some(added), |at| added.get(..at));
+        let added = added?.trim_end_matches("\n\n");
+        (!added.is_empty()).then(|| added.to_owned())
+    }
+}

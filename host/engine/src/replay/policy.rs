@@ -1,0 +1,268 @@
+//! The calls of a recorded session, decided about again under other rules.
+
+use super::recording::{Recording, Unreplayable};
+use crate::{
+    policy::{CallRequest, CallRule, RuleDecision, Ruling, decide_call},
+    program::PROGRAM_NAME,
+    setup::{AgentSetup, LoopSetup, ToolSetup},
+};
+use agent_host_types::{
+    approval::{ApprovalRule, RememberScope},
+    event::{Event, EventRecord},
+    id::{CallId, SessionId, object_digest},
+    model::ModelReply,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// A decision about a call, with the rule that made it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallDecision {
+    /// The decision.
+    pub decision: RuleDecision,
+    /// The name of the rule.
+    pub rule: String,
+}
+
+/// How a decision differs from the recorded one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// It is the same decision, perhaps by another rule.
+    Same,
+    /// A call that ran without approval needs one now, or one that could run is denied.
+    Stricter,
+    /// A call that needed approval runs without, or one that was denied could run.
+    Looser,
+}
+
+/// A recorded call, decided about again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DecidedCall {
+    /// The session.
+    pub session: SessionId,
+    /// The position of the event that asked for the call.
+    pub seq: u64,
+    /// The call.
+    pub call_id: CallId,
+    /// The tool.
+    pub tool: String,
+    /// The agent that calls; absent for the main one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The decision under the recorded rules.
+    pub recorded: CallDecision,
+    /// The decision under the given rules.
+    pub now: CallDecision,
+    /// How they differ.
+    pub change: Change,
+}
+
+/// Decides about every recorded call of a session and of its agents again, under other rules. The
+/// tools, their approvals and the remembered approvals are the recorded ones. Arguments are those
+/// that the call ran with, or else those of the model; a call of an unknown tool is left out, since
+/// nothing decides about it.
+///
+/// # Errors
+/// The recording lacks the setup of a loop.
+pub fn decide_again(
+    recording: &Recording,
+    rules: &[CallRule],
+) -> Result<Vec<DecidedCall>, Unreplayable> {
+    let mut reader = Reader {
+        recording,
+        rules,
+        agents: agents(recording),
+        setups: HashMap::new(),
+        decided: Vec::new(),
+    };
+    reader.read_root()?;
+    Ok(reader.decided)
+}
+
+/// Returns the agents of the sessions that calls started.
+fn agents(recording: &Recording) -> HashMap<SessionId, String> {
+    let spawned = recording.events().filter_map(|record| match &record.event {
+        Event::AgentSpawned { session, agent, .. } => Some((*session, agent.clone())),
+        _ => None,
+    });
+    spawned.collect()
+}
+
+struct Reader<'r> {
+    recording: &'r Recording,
+    rules: &'r [CallRule],
+    agents: HashMap<SessionId, String>,
+    /// The setup with which each session of an agent started.
+    setups: HashMap<SessionId, (LoopSetup, Vec<ApprovalRule>)>,
+    decided: Vec<DecidedCall>,
+}
+
+impl Reader<'_> {
+    fn read_root(&mut self) -> Result<(), Unreplayable> {
+        self.read(self.recording.session(), None)?;
+        // Agents in the order in which their sessions were found.
+        let mut open: Vec<SessionId> = self.setups.keys().copied().collect();
+        while let Some(session) = open.pop() {
+            if let Some(setup) = self.setups.remove(&session) {
+                self.read(session, Some(setup))?;
+                open.extend(self.setups.keys().copied());
+            }
+        }
+        self.decided.sort_by_key(|call| (call.session, call.seq));
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        session: SessionId,
+        mut setup: Option<(LoopSetup, Vec<ApprovalRule>)>,
+    ) -> Result<(), Unreplayable> {
+        let records = self.recording.sessions.get(&session);
+        let records = records.map_or(&[][..], Vec::as_slice);
+        let mut remembered: Vec<ApprovalRule> = Vec::new();
+        for (at, record) in records.iter().enumerate() {
+            match &record.event {
+                Event::LoopConfigured {
+                    setup: blob,
+                    approvals,
+                } => setup = Some((self.recording.setup(&blob.digest)?, approvals.clone())),
+                Event::SessionForked { .. } => remembered.clear(),
+                Event::ApprovalRemembered {
+                    rule,
+                    scope: RememberScope::Session,
+                } => remembered.push(rule.clone()),
+                Event::ApprovalRevoked { rule } => remembered.retain(|known| known != rule),
+                Event::AgentSpawned { session, .. } => {
+                    if let Some(setup) = &setup {
+                        self.setups.insert(*session, setup.clone());
+                    }
+                }
+                _ => {}
+            }
+            for (call_id, tool, input) in requested(record, records.get(at..).unwrap_or_default()) {
+                let Some((setup, approvals)) = &setup else {
+                    return Err(Unreplayable::NoSetup(record.seq));
+                };
+                let known: Vec<&ApprovalRule> = remembered.iter().chain(approvals).collect();
+                let call = Requested {
+                    session,
+                    seq: record.seq,
+                    call_id,
+                    tool,
+                    input,
+                };
+                let agent = self.agents.get(&session).map(String::as_str);
+                let decided = decide(call, setup, agent, &known, self.rules);
+                self.decided.extend(decided);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Requested<'r> {
+    session: SessionId,
+    seq: u64,
+    call_id: &'r CallId,
+    tool: &'r str,
+    input: &'r Map<String, Value>,
+}
+
+/// Returns the calls that an event asks for, with the arguments that they ran with.
+fn requested<'r>(
+    record: &'r EventRecord,
+    rest: &'r [EventRecord],
+) -> Vec<(&'r CallId, &'r str, &'r Map<String, Value>)> {
+    match &record.event {
+        Event::ModelReplied {
+            reply: ModelReply {
+                tool_calls: calls, ..
+            },
+            ..
+        }
+        | Event::ProgramCalled { calls } => {
+            let calls = calls.iter().filter_map(|call| {
+                let mut ran = rest.iter().filter_map(|later| match &later.event {
+                    Event::CallIntended { call_id, input, .. } if *call_id == call.id => {
+                        Some(input)
+                    }
+                    _ => None,
+                });
+                let input = ran.next().or(call.input.as_ref())?;
+                Some((&call.id, call.name.as_str(), input))
+            });
+            calls.collect()
+        }
+        Event::NodeIntended {
+            call_id,
+            tool,
+            input: Some(input),
+            attempt: 1,
+            ..
+        } => vec![(call_id, tool.as_str(), input)],
+        _ => Vec::new(),
+    }
+}
+
+fn decide(
+    call: Requested<'_>,
+    setup: &LoopSetup,
+    agent: Option<&str>,
+    remembered: &[&ApprovalRule],
+    rules: &[CallRule],
+) -> Option<DecidedCall> {
+    let has_tool = |it: &AgentSetup| {
+        let mut tools = it.tools.iter().filter_map(|tool| setup.tool(tool));
+        tools.any(|known| known.tool.definition.name == call.tool)
+    };
+    let of_name = |it: &&AgentSetup| match agent {
+        Some(PROGRAM_NAME) => it.program_calls.is_some() && has_tool(it),
+        Some(_) => it.settings.agent.as_deref() == agent,
+        None => false,
+    };
+    // A call in a session of its own has the setup of the workflow.
+    let agent = setup.agents().find(of_name).or(setup.main())?;
+    let mut tools = agent.tools.iter().filter_map(|tool| setup.tool(tool));
+    let ToolSetup { tool, .. } = tools.find(|it| it.tool.definition.name == call.tool)?;
+    let request = CallRequest {
+        tool,
+        input: call.input,
+        input_digest: object_digest(call.input),
+        agent: agent.settings.agent.as_deref(),
+    };
+    // The rules of the agent that started it hold for its calls.
+    let main = &setup.main()?.settings;
+    let remembered = || remembered.iter().copied();
+    let recorded = decide_call(&request, &main.rules, &main.approved, remembered());
+    let now = decide_call(&request, rules, &main.approved, remembered());
+    let (recorded, now) = (CallDecision::of(recorded), CallDecision::of(now));
+    let change = match now.decision.cmp(&recorded.decision) {
+        std::cmp::Ordering::Equal => Change::Same,
+        std::cmp::Ordering::Greater => Change::Stricter,
+        std::cmp::Ordering::Less => Change::Looser,
+    };
+    Some(DecidedCall {
+        session: call.session,
+        seq: call.seq,
+        call_id: call.call_id.clone(),
+        tool: call.tool.to_owned(),
+        agent: agent.settings.agent.clone(),
+        recorded,
+        now,
+        change,
+    })
+}
+
+impl CallDecision {
+    fn of(ruling: Ruling) -> Self {
+        let (decision, rule) = match ruling {
+            Ruling::Allow { rule } => (RuleDecision::Allow, rule),
+            Ruling::Ask { rule } => (RuleDecision::Ask, rule),
+            Ruling::Deny { rule, .. } => (RuleDecision::Deny, rule),
+        };
+        Self { decision, rule }
+    }
+}

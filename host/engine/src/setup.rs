@@ -1,0 +1,345 @@
+//! The setup of an agent as the journal has it: all that the loop reads besides the session, so that
+//! a session can be replayed without its configuration, keys, components and servers.
+//!
+//! Agents and tools are in tables by their digests, since agents that start each other have the same
+//! ones on each way. Adding a field here needs a default: the journal has older setups.
+
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub use settings::SettingsForm;
+
+use crate::{
+    agents::{Agents, Journals, SubAgent},
+    hook::Hook,
+    model::Model,
+    program::{Program, ProgramRunner},
+    tool::ToolRunner,
+    turn::{Agent, ContinuationKey, StandardMode},
+    workflow::{Graph, Handlers},
+};
+use agent_host_types::{
+    budget::Price,
+    id::{Digest, json_digest},
+    limits::Limits,
+    model::Provenance,
+    output::Blob,
+    tool::{Approval, DecisionKind, RegisteredTool},
+};
+use agent_host_workflow::definition::WorkflowDefinition;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+/// The setup of an agent, with that of the agents that it can start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoopSetup {
+    /// The agent of the session, in `agents`.
+    agent: Digest,
+    agents: BTreeMap<Digest, AgentSetup>,
+    tools: BTreeMap<Digest, ToolSetup>,
+}
+
+/// The setup of one agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSetup {
+    /// The model that is called.
+    pub model: Provenance,
+    /// The tools, in the order for the model.
+    pub tools: Vec<Digest>,
+    /// The settings of the loop.
+    pub settings: SettingsForm,
+    /// The agents that it can start; absent where agents have no sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<Vec<StartedSetup>>,
+    /// Whether hooks may add to its prompt, or judge.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_hooks: bool,
+    /// The workflow that runs in place of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<WorkflowDefinition>,
+    /// The most calls of the program that runs in place of the model, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_calls: Option<usize>,
+    /// The names of the handlers of its nodes, which are code of an embedder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handlers: Vec<String>,
+}
+
+/// A tool as the loop sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolSetup {
+    /// The tool.
+    pub tool: RegisteredTool,
+    /// The limits of each call; absent for a tool outside the sandbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    /// Whether the model is offered it only after a search found it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_searched: bool,
+}
+
+/// An agent that another one can start: [`SubAgent`] without its loop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartedSetup {
+    name: String,
+    description: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    system: Option<String>,
+    approval: Approval,
+    decisions: Vec<DecisionKind>,
+    is_interactive: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    price: Option<Price>,
+    definition: Digest,
+    /// Its loop, in the table of agents.
+    agent: Digest,
+}
+
+/// A setup that cannot be read or run.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// Not the JSON form of a setup of this version.
+    #[error("the recorded setup of the loop cannot be read: {0}")]
+    Form(#[from] serde_json::Error),
+    /// An agent or a tool is not in its table.
+    #[error("the recorded setup of the loop names {0}, which it does not have")]
+    Missing(Digest),
+    /// The agents start each other without an end.
+    #[error("the recorded setup of the loop has agents that start each other without an end")]
+    Endless,
+    /// The workflow does not fit the agents and tools.
+    #[error("the recorded workflow does not fit the recorded tools: {0}")]
+    Workflow(String),
+    /// Nodes of the workflow are code of an embedder.
+    #[error("handlers of the workflow are code of the program that ran it: {}", .0.join(", "))]
+    Handlers(Vec<String>),
+}
+
+/// The parts from which the agents of a setup are made.
+pub(crate) struct Parts<'a> {
+    pub(crate) model: &'a dyn Fn(&Provenance) -> Arc<dyn Model>,
+    pub(crate) tools: &'a dyn Fn(Vec<ToolSetup>) -> Arc<dyn ToolRunner>,
+    pub(crate) programs: Arc<dyn ProgramRunner>,
+    /// The hook of an agent that has hooks.
+    pub(crate) hook: Arc<dyn Hook>,
+    pub(crate) journals: Arc<dyn Journals>,
+    pub(crate) key: ContinuationKey,
+}
+
+impl Agent {
+    /// Returns the setup for [`crate::session::Session::configure_loop`].
+    #[must_use]
+    pub fn setup(&self) -> Blob {
+        Blob::new(json!(LoopSetup::of(self)).to_string().into_bytes())
+    }
+}
+
+impl LoopSetup {
+    /// Returns the setup of an agent.
+    #[must_use]
+    pub fn of(agent: &Agent) -> Self {
+        let mut tables = Tables::default();
+        Self {
+            agent: tables.add_agent(agent),
+            agents: tables.agents,
+            tools: tables.tools,
+        }
+    }
+
+    /// Reads the JSON form.
+    ///
+    /// # Errors
+    /// It is not that of a setup.
+    pub fn parse(json: &[u8]) -> Result<Self, SetupError> {
+        Ok(serde_json::from_slice(json)?)
+    }
+
+    /// Returns the setup of the agent of the session.
+    #[must_use]
+    pub fn main(&self) -> Option<&AgentSetup> {
+        self.agents.get(&self.agent)
+    }
+
+    /// Returns the setups of all agents.
+    pub fn agents(&self) -> impl Iterator<Item = &AgentSetup> {
+        self.agents.values()
+    }
+
+    /// Returns a tool of one of its agents.
+    #[must_use]
+    pub fn tool(&self, digest: &Digest) -> Option<&ToolSetup> {
+        self.tools.get(digest)
+    }
+
+    /// Makes the agent.
+    pub(crate) fn build(&self, parts: &Parts<'_>) -> Result<Agent, SetupError> {
+        let mut builder = Builder {
+            setup: self,
+            parts,
+            built: HashMap::new(),
+            under_way: BTreeSet::new(),
+        };
+        builder.agent(&self.agent)
+    }
+}
+
+/// The tables of a setup that is made.
+#[derive(Default)]
+struct Tables {
+    agents: BTreeMap<Digest, AgentSetup>,
+    tools: BTreeMap<Digest, ToolSetup>,
+    /// The agents of each list, by the address of the list.
+    started: HashMap<usize, Vec<StartedSetup>>,
+}
+
+impl Tables {
+    fn add_agent(&mut self, agent: &Agent) -> Digest {
+        let none_found = BTreeSet::new();
+        let tools = agent.tools.tools().iter().map(|tool| {
+            let name = &tool.definition.name;
+            let tool = ToolSetup {
+                tool: tool.clone(),
+                limits: agent.tools.limits(name).cloned(),
+                is_searched: !agent.tools.is_offered(name, &none_found),
+            };
+            let digest = json_digest(&json!(tool));
+            self.tools.insert(digest, tool);
+            digest
+        });
+        let tools = tools.collect();
+        let graph = agent.workflow.as_ref();
+        let setup = AgentSetup {
+            model: agent.model.provenance(),
+            tools,
+            settings: SettingsForm::of(&agent.settings),
+            starts: agent.agents.as_ref().map(|agents| self.add_agents(agents)),
+            has_hooks: !agent.hooks.is_empty(),
+            workflow: graph.map(|graph| graph.workflow().definition().clone()),
+            program_calls: agent.program.as_ref().map(|program| program.max_calls),
+            handlers: graph.map_or_else(Vec::new, |graph| graph.handlers.keys().cloned().collect()),
+        };
+        let digest = json_digest(&json!(setup));
+        self.agents.insert(digest, setup);
+        digest
+    }
+
+    fn add_agents(&mut self, agents: &Arc<Agents>) -> Vec<StartedSetup> {
+        let address = Arc::as_ptr(agents).addr();
+        if let Some(known) = self.started.get(&address) {
+            return known.clone();
+        }
+        let (agents, _) = agents.parts();
+        let started: Vec<StartedSetup> = agents
+            .into_iter()
+            .map(|sub| StartedSetup {
+                agent: self.add_agent(&sub.agent),
+                name: sub.name,
+                description: sub.description,
+                system: sub.system,
+                approval: sub.approval,
+                decisions: sub.decisions,
+                is_interactive: sub.is_interactive,
+                price: sub.price,
+                definition: sub.definition,
+            })
+            .collect();
+        self.started.insert(address, started.clone());
+        started
+    }
+}
+
+/// Makes agents of a setup, each once.
+struct Builder<'a> {
+    setup: &'a LoopSetup,
+    parts: &'a Parts<'a>,
+    built: HashMap<Digest, Agent>,
+    under_way: BTreeSet<Digest>,
+}
+
+impl Builder<'_> {
+    fn agent(&mut self, digest: &Digest) -> Result<Agent, SetupError> {
+        if let Some(built) = self.built.get(digest) {
+            return Ok(built.clone());
+        }
+        let missing = || SetupError::Missing(*digest);
+        let setup = self.setup.agents.get(digest).ok_or_else(missing)?;
+        if !self.under_way.insert(*digest) {
+            return Err(SetupError::Endless);
+        }
+        let tools = setup.tools.iter().map(|tool| {
+            let found = self.setup.tools.get(tool).cloned();
+            found.ok_or(SetupError::Missing(*tool))
+        });
+        let tools = tools.collect::<Result<Vec<_>, _>>()?;
+        let agents = match &setup.starts {
+            Some(starts) => Some(self.agents(starts)?),
+            None => None,
+        };
+        let mut agent = Agent {
+            model: (self.parts.model)(&setup.model),
+            tools: (self.parts.tools)(tools),
+            agents,
+            workflow: None,
+            program: setup.program_calls.map(|max_calls| {
+                Arc::new(Program {
+                    runner: Arc::clone(&self.parts.programs),
+                    max_calls,
+                })
+            }),
+            hooks: match setup.has_hooks {
+                true => vec![Arc::clone(&self.parts.hook)],
+                false => Vec::new(),
+            },
+            mode: Arc::new(StandardMode),
+            key: self.parts.key.clone(),
+            settings: setup.settings.clone().into_settings(),
+        };
+        agent.workflow = setup.graph(&agent)?;
+        self.under_way.remove(digest);
+        self.built.insert(*digest, agent.clone());
+        Ok(agent)
+    }
+
+    fn agents(&mut self, starts: &[StartedSetup]) -> Result<Arc<Agents>, SetupError> {
+        let agents = starts.iter().map(|start| {
+            Ok(SubAgent {
+                name: start.name.clone(),
+                description: start.description.clone(),
+                system: start.system.clone(),
+                agent: self.agent(&start.agent)?,
+                approval: start.approval,
+                decisions: start.decisions.clone(),
+                is_interactive: start.is_interactive,
+                price: start.price,
+                definition: start.definition,
+            })
+        });
+        let agents = agents.collect::<Result<Vec<_>, SetupError>>()?;
+        Ok(Arc::new(Agents::new(agents, self.parts.journals.clone())))
+    }
+}
+
+impl AgentSetup {
+    fn graph(&self, agent: &Agent) -> Result<Option<Arc<Graph>>, SetupError> {
+        let Some(definition) = &self.workflow else {
+            return Ok(None);
+        };
+        if !self.handlers.is_empty() {
+            return Err(SetupError::Handlers(self.handlers.clone()));
+        }
+        let graph = Graph::check(definition, agent, Handlers::new()).map_err(|faults| {
+            let faults = faults.iter().map(ToString::to_string);
+            SetupError::Workflow(faults.collect::<Vec<_>>().join("; "))
+        })?;
+        Ok(Some(Arc::new(graph)))
+    }
+}
