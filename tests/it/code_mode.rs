@@ -284,6 +284,55 @@ fn agents_and_programs_start_each_other() {
     assert_eq!(of_clerk.unwrap()["content"], value(&json!(true)));
 }
 
+/// The tool that ends the run is the model's own.
+#[test]
+fn run_ends_through_a_tool_that_the_model_calls() {
+    let env = env();
+    let server = ChatServer::start(vec![
+        program("return await tools.read_file({ path: 'a.txt' })"),
+        Answer::calls(&[("read_file", json!({ "path": "b.txt" }))]),
+    ]);
+    let ran = ask(&env, &server, &["--until-tool", "read_file", "go"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "two\n"),
+        "{ran:?}"
+    );
+}
+
+/// Tools for which the declarations have no space are named, and described when they are asked for.
+#[test]
+fn many_tools_are_described_on_demand() {
+    let env = env();
+    let mut config = CONFIG.to_owned();
+    for n in 0..200 {
+        config += &format!(
+            "\n[[external-tool]]\nname = \"far_{n}\"\ndescription = \"{}\"\ninput-schema = {{ type = \"object\" }}\n",
+            format!("Does number {n}. ").repeat(12)
+        );
+    }
+    env.configure(config);
+    let server = ChatServer::start(vec![
+        Answer::calls(&[("describe_tools", json!({ "query": "far_199" }))]),
+        Answer::text("Done."),
+    ]);
+    done(&ask(&env, &server, &["go"]));
+    let requests = server.requests();
+    let offered = requests[0]["tools"].as_array().unwrap();
+    let names: Vec<&str> = offered
+        .iter()
+        .map(|tool| tool["function"]["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["run_javascript", "describe_tools"]);
+    let description = offered[0]["function"]["description"].as_str().unwrap();
+    assert!(description.contains("Not declared here") && description.contains("far_199"));
+    let told = &server.tool_results()[0];
+    assert!(
+        told.contains("  far_199(input: Record<string, unknown>): Promise<any>;"),
+        "{told}"
+    );
+}
+
 #[test]
 fn invalid_number_of_calls_is_refused() {
     let env = env();

@@ -15,7 +15,7 @@ use agent_host_engine::{
     ask_user::with_ask_user,
     journal::{Journal, JournalError},
     model::Model,
-    policy::Grants,
+    policy::{Grants, NameGlob},
     program::{Program, with_tool_descriptions},
     todo_list::TodoList,
     tool::ToolRunner,
@@ -285,7 +285,10 @@ impl Host {
                     runner: Arc::new(programs.clone()),
                     max_calls: self.config().code_calls,
                 };
-                let direct = own_tools(with_tool_descriptions(agent.tools.clone()));
+                // The run ends through them, and a program is no end.
+                let until = agent.settings.until_tool.iter().flat_map(|it| &it.tools);
+                let until: Vec<NameGlob> = until.filter_map(|it| NameGlob::new(it).ok()).collect();
+                let direct = own_tools(with_tool_descriptions(agent.tools.clone(), &until));
                 agent.with_programs(program, direct, self.journals())
             }
             None => agent,

@@ -44,9 +44,9 @@ pub const PROGRAM_NAME: &str = "JavaScript program";
 pub const DEFAULT_MAX_CALLS: usize = 256;
 
 /// The description of the tool, before the declarations.
-const DESCRIPTION: &str = "Runs a JavaScript program (ES2023) that calls tools. Write one program for everything that you know how to do, instead of one for each call: `const page = await tools.fetch({ url });`. Calls that do not depend on each other go together: `await Promise.all([...])`. A failed call throws an error whose `message` tells why and whose `value` has its JSON. `return` a value, `console.log` text; `output(file)` puts out a file or an image of a result. Files are handles, `{ mediaType, filename }`. The program has no other access to files, the network or the clock.";
+const DESCRIPTION: &str = "Runs a JavaScript program (ES2023) that calls tools. Write one program for everything that you know how to do, instead of one for each call: `const page = await tools.fetch({ url });`. Calls that do not depend on each other go together: `await Promise.all([...])`. A failed call throws an error whose `message` tells why and whose `value` has its JSON. `return` a value, `console.log` text; `output(file)` puts out a file or an image of a result. Files are handles, `{ mediaType, filename }`. The program reaches nothing else: no files, no network, and its clock stands still.";
 
-/// The most bytes of arguments in all calls of one program. They are recorded.
+/// The most bytes of names and arguments in all calls of one program. They are recorded.
 pub(crate) const MAX_INPUT_BYTES: usize = 4 * 1024 * 1024;
 
 /// Runs programs.
@@ -212,7 +212,8 @@ impl RunningProgram {
         };
         let before = self.calls;
         self.calls += batch.calls.len();
-        let sizes = batch.calls.iter().map(|call| call.input.len());
+        let sizes = batch.calls.iter();
+        let sizes = sizes.map(|call| call.name.len() + call.input.len());
         self.input_bytes = sizes.fold(self.input_bytes, usize::saturating_add);
         if self.calls > max_calls {
             return Progress::Ended(too_much(&format!(

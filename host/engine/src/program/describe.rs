@@ -5,6 +5,7 @@ use super::{MAX_DECLARATIONS_BYTES, declarations};
 use crate::{
     BoxFuture,
     host_tool::{HostTool, with_host_tool},
+    policy::NameGlob,
     tool::{Invocation, RunEnd, ToolRunner},
     tool_filter::filter_tools,
     tool_search::Index,
@@ -27,23 +28,27 @@ struct Described {
     index: Index,
 }
 
-/// Returns a runner for the model of an agent whose programs call `tools`: one tool that declares
-/// them, or none if all are declared with the tool that runs programs.
+/// Returns a runner for the model of an agent whose programs call `tools`: those that the model calls
+/// itself, by their names, and before them the tool that declares the others, if not all of them are
+/// declared with the tool that runs programs.
 #[must_use]
-pub fn with_tool_descriptions(tools: Arc<dyn ToolRunner>) -> Arc<dyn ToolRunner> {
+pub fn with_tool_descriptions(
+    tools: Arc<dyn ToolRunner>,
+    direct: &[NameGlob],
+) -> Arc<dyn ToolRunner> {
     let definitions = tools.tools().iter().map(|tool| tool.definition.clone());
     let described: Vec<ToolDefinition> = definitions.collect();
-    let none = filter_tools(tools, &[]);
+    let direct = filter_tools(tools, direct);
     let all: Vec<&ToolDefinition> = described.iter().collect();
     if declarations(&all, usize::MAX).len() <= MAX_DECLARATIONS_BYTES {
-        return none;
+        return direct;
     }
     let index = Index::new(described.iter());
     let own = Described {
         tools: described,
         index,
     };
-    with_host_tool(none, definition(), own)
+    with_host_tool(direct, definition(), own)
 }
 
 impl HostTool for Described {
