@@ -1,4 +1,4 @@
-//! What waits for the user inside of a program.
+//! Calls of programs that wait for the user.
 
 use super::*;
 use crate::turn::tests::children::{approve, children};
@@ -223,7 +223,7 @@ async fn program_that_diverges_is_stopped() {
     }
 }
 
-/// What the user allowed for the session in one program holds in the next.
+/// An approval for the session, given in one program, holds in the next.
 #[tokio::test]
 async fn approval_for_the_session_holds_in_the_next_program() {
     let mut coder =
