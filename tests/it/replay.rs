@@ -74,13 +74,13 @@ fn recorded() -> TestEnv {
     env.write(
         "script.toml",
         r#"
-        [[reply]]
-        calls = [
+        [[turn]]
+        call = [
             { tool = "read_file", input = { path = "note.txt" } },
             { tool = "write_file", input = { path = "out.txt", content = "x" } },
         ]
 
-        [[reply]]
+        [[turn]]
         text = "It says hello."
         "#,
     );

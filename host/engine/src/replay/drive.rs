@@ -74,7 +74,7 @@ pub fn replay(recording: &Recording) -> BoxFuture<'_, Result<Replayed, Unreplaya
         let mut driver = Driver::new(recording, start).await?;
         let difference = driver.drive().await?;
         Ok(Replayed {
-            events: before + driver.tape.replayed(start),
+            events: before + driver.tape.replayed(),
             difference,
         })
     })
@@ -418,12 +418,6 @@ async fn stalled(tape: &Tape, root: SessionId, dies_at: Option<usize>) {
 }
 
 impl Tape {
-    /// Returns the number of replayed events, without those before `start`.
-    fn replayed(&self, start: usize) -> u64 {
-        let positions = self.positions();
-        (positions - start) as u64
-    }
-
     /// Returns how long something may take now: the recorded time, where a workflow has retries and
     /// timeouts, and a little more.
     fn patience(&self, root: SessionId) -> Duration {
