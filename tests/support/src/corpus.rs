@@ -33,7 +33,8 @@ pub fn export(env: &TestEnv, directory: &Path) {
         let path = file.display().to_string();
         let exported = env.run(&["sessions", "export", id, "--trust", "--output", &path]);
         let text = std::fs::read_to_string(&file).unwrap_or_default();
-        let has_turn = text.contains(r#""kind":"loop-configured""#);
+        let needed = [r#""kind":"loop-configured""#, r#""kind":"turn-ended""#];
+        let has_turn = needed.iter().all(|kind| text.contains(kind));
         let has_hooks = [r#""kind":"hook-decided""#, r#""kind":"call-reviewed""#];
         let has_hooks = has_hooks.iter().any(|kind| text.contains(kind));
         let fits = text.len() <= MAX_BYTES && has_turn && !has_hooks;

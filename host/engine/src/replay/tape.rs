@@ -292,7 +292,10 @@ impl Tape {
         let inner = self.lock();
         let track = inner.tracks.get(&self.root)?;
         let of = self.kind(&inner, self.root);
-        Trigger::at(&track.records, track.position, of, &inner.turn)
+        let next = track.records.get(track.position);
+        let has_setup = next.is_some_and(|next| matches!(next.event, Event::LoopConfigured { .. }));
+        let start = track.position + usize::from(has_setup);
+        Trigger::at(&track.records, start, of, &inner.turn)
     }
 
     /// Waits until the agents beside one that ended the run are where that stopped them.
