@@ -11,12 +11,9 @@ use std::{collections::BTreeSet, fs};
 const KINDS: &[&str] = &[
     "agent-spawned",
     "answer-received",
-    "approval-remembered",
     "approval-requested",
-    "artifact-stored",
     "call-intended",
     "call-settled",
-    "calls-dispatched",
     "children-waiting",
     "decision-recorded",
     "input-received",
@@ -27,11 +24,11 @@ const KINDS: &[&str] = &[
     "node-settled",
     "node-skipped",
     "question-asked",
+    "repair-requested",
     "run-configured",
+    "session-forked",
     "session-started",
-    "state-merged",
     "turn-ended",
-    "turn-interrupted",
     "workflow-ended",
     "workflow-started",
 ];
@@ -74,13 +71,13 @@ fn recorded() -> TestEnv {
     env.write(
         "script.toml",
         r#"
-        [[reply]]
-        calls = [
+        [[turn]]
+        call = [
             { tool = "read_file", input = { path = "note.txt" } },
             { tool = "write_file", input = { path = "out.txt", content = "x" } },
         ]
 
-        [[reply]]
+        [[turn]]
         text = "It says hello."
         "#,
     );

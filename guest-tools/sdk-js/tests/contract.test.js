@@ -37,15 +37,20 @@ test("manifest gives the name without its scope, and the uses", async (t) => {
   const project = await mkdtemp(join(tmpdir(), "agent-tool-test-"));
   t.after(() => rm(project, { recursive: true }));
   const path = join(project, "package.json");
-  const named =
-    "the project's name has to be 1 to 64 letters, digits, _ and -, after its scope";
+  const named = "the project's name has to be 1 to 64 letters, digits, _ and -, after its scope";
   for (const [text, expected] of [
-    ['{"name": "@me/a-tool", "agent-host": {"uses": ["http"]}}', { name: "a-tool", uses: ["http"] }],
+    [
+      '{"name": "@me/a-tool", "agent-host": {"uses": ["http"]}}',
+      { name: "a-tool", uses: ["http"] },
+    ],
     ['{"name": "a"}', { name: "a", uses: [] }],
     ['{"name": "@me/"}', `PATH: ${named}`],
     ['{"name": ".."}', `PATH: ${named}`],
     ["null", `PATH: ${named}`],
-    ['{"name": "a", "agent-host": {"uses": "http"}}', 'PATH: "uses" of "agent-host" is not a list of names'],
+    [
+      '{"name": "a", "agent-host": {"uses": "http"}}',
+      'PATH: "uses" of "agent-host" is not a list of names',
+    ],
     ["{", "PATH is not the manifest of a tool project: MESSAGE"],
   ]) {
     await writeFile(path, text);

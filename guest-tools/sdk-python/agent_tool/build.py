@@ -83,8 +83,16 @@ def _manifest(project: Path) -> tuple[str, list[str]]:
         name = manifest["project"]["name"]
         uses = manifest.get("tool", {}).get("agent-host", {}).get("uses", [])
     except FileNotFoundError:
-        raise DefinitionError(f"{path} is missing, and it says what the project is called") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise DefinitionError(
+            f"{path} is missing, and it says what the project is called"
+        ) from None
+    except (
+        tomllib.TOMLDecodeError,
+        UnicodeDecodeError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ) as error:
         raise DefinitionError(f"{path} is not the manifest of a tool project: {error}") from None
     if not isinstance(name, str) or Path(name).name != name:
         raise DefinitionError(f"{path}: the project's name, {name!r}, cannot be that of a file")

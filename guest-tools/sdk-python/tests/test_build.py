@@ -43,8 +43,14 @@ class Manifest(unittest.TestCase):
             ('[project]\nname = "a"\n[tool.agent-host]\nuses = ["http"]', ("a", ["http"])),
             (None, "PATH is missing, and it says what the project is called"),
             ("[project]", "PATH is not the manifest of a tool project: 'name'"),
-            ("project = 1", "PATH is not the manifest of a tool project: 'int' object is not subscriptable"),
-            ('[project]\nname = "../a"', "PATH: the project's name, '../a', cannot be that of a file"),
+            (
+                "project = 1",
+                "PATH is not the manifest of a tool project: 'int' object is not subscriptable",
+            ),
+            (
+                '[project]\nname = "../a"',
+                "PATH: the project's name, '../a', cannot be that of a file",
+            ),
             ("[project]\nname = 1", "PATH: the project's name, 1, cannot be that of a file"),
             (
                 '[project]\nname = "a"\n[tool.agent-host]\nuses = "http"',

@@ -87,6 +87,9 @@ pub struct Session {
     started_ms: u64,
     /// The program that runs in place of the model; none before it started, and after a pause.
     pub(crate) program: Option<RunningProgram>,
+    /// The setup of the loop that is recorded before the next event, so that a refused input records
+    /// nothing.
+    new_setup: Option<(Event, Blob)>,
 }
 
 impl fmt::Debug for Session {
@@ -109,8 +112,9 @@ impl Session {
             undurable: Vec::new(),
             child_inputs: HashMap::new(),
             workflow_start: 0,
-            started_ms: now_ms(),
+            started_ms: 0,
             program: None,
+            new_setup: None,
         };
         let started = Event::SessionStarted {
             program: start.program,
@@ -120,6 +124,8 @@ impl Session {
             parent: start.parent,
         };
         session.record(started, Vec::new());
+        // The time of the record, which a resumed session reads again.
+        session.started_ms = session.undurable.first().map_or(0, |first| first.at_ms);
         session
     }
 
@@ -168,6 +174,7 @@ impl Session {
             workflow_start,
             started_ms,
             program: None,
+            new_setup: None,
         })
     }
 
@@ -228,19 +235,20 @@ impl Session {
         }
     }
 
-    /// Records the setup of the loop ([`crate::setup::LoopSetup`]) and the approvals from outside of
-    /// the session, unless they are those of the turns before. The record becomes durable with the
-    /// next turn.
+    /// Takes the setup of the loop ([`crate::setup::LoopSetup`]) and the approvals from outside of the
+    /// session for the next turns. They are recorded before the next event, unless they are those of
+    /// the turns before.
     pub fn configure_loop(&mut self, setup: &Blob, approvals: &[ApprovalRule]) {
         let known = self.state.loop_setup();
-        if known.is_some_and(|(digest, with)| *digest == setup.digest && with == approvals) {
-            return;
-        }
-        let event = Event::LoopConfigured {
-            setup: setup.reference(),
-            approvals: approvals.to_vec(),
-        };
-        self.record(event, vec![setup.clone()]);
+        let is_known =
+            known.is_some_and(|(digest, with)| *digest == setup.digest && with == approvals);
+        self.new_setup = (!is_known).then(|| {
+            let event = Event::LoopConfigured {
+                setup: setup.reference(),
+                approvals: approvals.to_vec(),
+            };
+            (event, setup.clone())
+        });
     }
 
     /// Records that the user had files restored that calls had changed, by their paths as the tools
@@ -297,7 +305,11 @@ impl Session {
     }
 
     /// Adds events that become durable together or not at all.
-    pub(crate) fn record_all(&mut self, events: Vec<Event>, blobs: Vec<Blob>) {
+    pub(crate) fn record_all(&mut self, mut events: Vec<Event>, mut blobs: Vec<Blob>) {
+        if let Some((event, setup)) = self.new_setup.take() {
+            events.insert(0, event);
+            blobs.push(setup);
+        }
         let first = self.undurable.len();
         for event in events {
             let mut record = EventRecord {
@@ -343,7 +355,7 @@ impl Session {
 
     /// Returns the position of the next record.
     pub(crate) fn next_seq(&self) -> u64 {
-        self.next_seq
+        self.next_seq + u64::from(self.new_setup.is_some())
     }
 
     /// Whether a record is not durable yet that has to be before anything runs: the use of a

@@ -21,19 +21,20 @@ pub fn to_bless() -> Option<PathBuf> {
 pub fn export(env: &TestEnv, directory: &Path) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("unnamed").replace("::", ".");
-    let listed = env.run(&["sessions", "list", "--json"]);
+    let listed = env.run(&["sessions", "list", "--json", "--trust"]);
     let sessions = listed.json_lines();
     let own = sessions.iter().rev().filter(|row| row["parent"].is_null());
     for (number, session) in own.enumerate() {
-        let Some(id) = session["id"].as_str() else {
+        let Some(id) = session["session"].as_str() else {
             continue;
         };
         let file = directory.join(format!("{test}.{number}.jsonl"));
         let _ = std::fs::remove_file(&file);
         let path = file.display().to_string();
-        let exported = env.run(&["sessions", "export", id, "--output", &path]);
+        let exported = env.run(&["sessions", "export", id, "--trust", "--output", &path]);
         let text = std::fs::read_to_string(&file).unwrap_or_default();
-        let has_turn = text.contains(r#""kind":"loop-configured""#);
+        let needed = [r#""kind":"loop-configured""#, r#""kind":"turn-ended""#];
+        let has_turn = needed.iter().all(|kind| text.contains(kind));
         let has_hooks = [r#""kind":"hook-decided""#, r#""kind":"call-reviewed""#];
         let has_hooks = has_hooks.iter().any(|kind| text.contains(kind));
         let fits = text.len() <= MAX_BYTES && has_turn && !has_hooks;

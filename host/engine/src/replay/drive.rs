@@ -74,7 +74,7 @@ pub fn replay(recording: &Recording) -> BoxFuture<'_, Result<Replayed, Unreplaya
         let mut driver = Driver::new(recording, start).await?;
         let difference = driver.drive().await?;
         Ok(Replayed {
-            events: before + driver.tape.replayed(start),
+            events: before + driver.tape.replayed(),
             difference,
         })
     })
@@ -134,7 +134,11 @@ impl<'r> Driver<'r> {
         let mut was_cut = false;
         loop {
             let position = self.position();
-            let Some(record) = records.get(position) else {
+            let start = position + usize::from(self.configure(position)?);
+            let Some(record) = records.get(start) else {
+                if start > position {
+                    return Ok(None);
+                }
                 if !was_cut && self.is_behind() {
                     self.turn(position).await?;
                 }
@@ -143,10 +147,10 @@ impl<'r> Driver<'r> {
                     false => self.tape.difference().or_else(|| self.unreached()),
                 });
             };
-            if is_outside(records, position) {
+            if is_outside(records, start) {
                 self.outside(record).await?;
             } else {
-                was_cut = self.turn(position).await?;
+                was_cut = self.turn(start).await?;
             }
             if let Some(difference) = self.tape.difference() {
                 return Ok(Some(difference));
@@ -181,6 +185,23 @@ impl<'r> Driver<'r> {
             .map(|session| self.tape.missing(*session, None))
     }
 
+    /// Takes the setup that is recorded at a position, if one is. The session records it before its
+    /// next event.
+    fn configure(&mut self, position: usize) -> Result<bool, Unreplayable> {
+        let record = self.recording.records().get(position);
+        let (Some(Event::LoopConfigured { setup, approvals }), Some(session)) =
+            (record.map(|record| &record.event), &mut self.session)
+        else {
+            return Ok(false);
+        };
+        let read = self.recording.setup(&setup.digest)?;
+        self.agent = Some(self.common.agent(&read)?);
+        self.approvals.clone_from(approvals);
+        let bytes = self.tape.blob(&setup.digest).cloned();
+        session.configure_loop(&Blob::new(bytes.unwrap_or_default()), approvals);
+        Ok(true)
+    }
+
     /// Has the session record what the program recorded between turns.
     async fn outside(&mut self, record: &EventRecord) -> Result<(), Unreplayable> {
         if let Event::SessionStarted {
@@ -201,19 +222,10 @@ impl<'r> Driver<'r> {
             self.session = Some(Session::start(self.journal(), start));
             return Ok(());
         }
-        if let Event::LoopConfigured { setup, approvals } = &record.event {
-            let setup = self.recording.setup(&setup.digest)?;
-            self.agent = Some(self.common.agent(&setup)?);
-            self.approvals.clone_from(approvals);
-        }
         let Some(session) = &mut self.session else {
             return Err(Unreplayable::Empty);
         };
         match record.event.clone() {
-            Event::LoopConfigured { setup, approvals } => {
-                let bytes = self.tape.blob(&setup.digest).cloned();
-                session.configure_loop(&Blob::new(bytes.unwrap_or_default()), &approvals);
-            }
             Event::ContextSet { context } => session.set_context(context),
             Event::RunConfigured { arguments } => {
                 let configured = session.configure_run(arguments);
@@ -418,12 +430,6 @@ async fn stalled(tape: &Tape, root: SessionId, dies_at: Option<usize>) {
 }
 
 impl Tape {
-    /// Returns the number of replayed events, without those before `start`.
-    fn replayed(&self, start: usize) -> u64 {
-        let positions = self.positions();
-        (positions - start) as u64
-    }
-
     /// Returns how long something may take now: the recorded time, where a workflow has retries and
     /// timeouts, and a little more.
     fn patience(&self, root: SessionId) -> Duration {

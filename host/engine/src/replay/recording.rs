@@ -7,7 +7,7 @@ use crate::{
 use agent_host_types::{
     approval::ApprovalRule,
     event::{Event, EventRecord},
-    id::{Digest, SessionId},
+    id::{CallId, Digest, SessionId},
     output::Blob,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -166,15 +166,27 @@ impl Recording {
                 return Err(Unreplayable::Hooks(record.seq));
             }
         }
+        let spawned = self.events().filter_map(|record| match &record.event {
+            Event::AgentSpawned {
+                call_id, session, ..
+            } => Some(((record.session, call_id), *session)),
+            _ => None,
+        });
+        let spawned: HashMap<(SessionId, &CallId), SessionId> = spawned.collect();
         let gone = self.events().find_map(|record| match &record.event {
             Event::CallSettled {
-                child: Some(child), ..
+                call_id,
+                child: Some(_),
+                ..
             }
             | Event::NodeSettled {
-                child: Some(child), ..
+                call_id,
+                child: Some(_),
+                ..
             } => {
-                let records = self.sessions.get(&child.session);
-                records.is_none_or(Vec::is_empty).then_some(child.session)
+                let session = spawned.get(&(record.session, call_id))?;
+                let records = self.sessions.get(session);
+                records.is_none_or(Vec::is_empty).then_some(*session)
             }
             _ => None,
         });

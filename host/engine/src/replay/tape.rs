@@ -63,6 +63,8 @@ pub(super) struct Tape {
     pub(super) moved: Notify,
     blobs: HashMap<Digest, Vec<u8>>,
     root: SessionId,
+    /// The number of events that were copied, and are replayed with the original.
+    copied: usize,
     /// The sessions of agents, by the call.
     children: HashMap<(SessionId, CallId), SessionId>,
 }
@@ -79,7 +81,14 @@ impl Tape {
             }
         }
         let tracks = recording.sessions.iter().map(|(id, records)| {
-            let position = if *id == recording.root { start } else { 0 };
+            let is_copy =
+                |record: &EventRecord| matches!(record.event, Event::SessionForked { .. });
+            let position = match *id == recording.root {
+                true => start,
+                // The sessions of agents are copied whole, and never continue.
+                false if start > 0 && records.iter().any(is_copy) => records.len(),
+                false => 0,
+            };
             let track = Track {
                 position,
                 life_end: records.len(),
@@ -89,8 +98,10 @@ impl Tape {
             };
             (*id, track)
         });
+        let tracks: HashMap<SessionId, Track> = tracks.collect();
+        let copied = tracks.values().map(|track| track.position).sum();
         let inner = Inner {
-            tracks: tracks.collect(),
+            tracks,
             ..Inner::default()
         };
         Arc::new(Self {
@@ -98,6 +109,7 @@ impl Tape {
             moved: Notify::new(),
             blobs: recording.blobs.clone(),
             root: recording.root,
+            copied,
             children,
         })
     }
@@ -127,13 +139,12 @@ impl Tape {
         &self.children
     }
 
-    /// Returns the number of replayed events of all sessions.
-    pub(super) fn positions(&self) -> usize {
-        self.lock()
-            .tracks
-            .values()
-            .map(|track| track.position)
-            .sum()
+    /// Returns the number of events that were replayed on this tape.
+    pub(super) fn replayed(&self) -> u64 {
+        let inner = self.lock();
+        let positions = inner.tracks.values().map(|track| track.position);
+        let all: usize = positions.sum();
+        all.saturating_sub(self.copied) as u64
     }
 
     /// Begins a turn of the replayed session.
@@ -281,7 +292,10 @@ impl Tape {
         let inner = self.lock();
         let track = inner.tracks.get(&self.root)?;
         let of = self.kind(&inner, self.root);
-        Trigger::at(&track.records, track.position, of, &inner.turn)
+        let next = track.records.get(track.position);
+        let has_setup = next.is_some_and(|next| matches!(next.event, Event::LoopConfigured { .. }));
+        let start = track.position + usize::from(has_setup);
+        Trigger::at(&track.records, start, of, &inner.turn)
     }
 
     /// Waits until the agents beside one that ended the run are where that stopped them.

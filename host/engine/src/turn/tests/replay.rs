@@ -1,6 +1,7 @@
 //! Sessions that are recorded here and replayed. Every turn of the other tests is, too.
 
 mod copies;
+mod corpus;
 mod differences;
 mod refusals;
 
