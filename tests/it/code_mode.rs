@@ -65,6 +65,8 @@ fn program_calls_tools_in_one_round_trip() {
     let ran = ask(&env, &server, &["go"]);
     done(&ran);
     assert!(ran.stderr.contains("the program runs"), "{}", ran.stderr);
+    let row = "code     programs of the model call the tools\nreach";
+    assert!(ran.stderr.contains(row), "{}", ran.stderr);
     let requests = server.requests();
     assert_eq!(requests.len(), 2);
     let offered = requests[0]["tools"].as_array().unwrap();
@@ -284,15 +286,18 @@ fn agents_and_programs_start_each_other() {
     assert_eq!(of_clerk.unwrap()["content"], value(&json!(true)));
 }
 
-/// The tool that ends the run is the model's own.
+/// The tool that ends the run of an agent is the model's own.
 #[test]
 fn run_ends_through_a_tool_that_the_model_calls() {
     let env = env();
+    env.configure(format!(
+        "{CONFIG}\n[[agent]]\nname = \"clerk\"\ndescription = \"Reads.\"\ncode = true\nuntil-tool = [\"read_file\"]\n"
+    ));
     let server = ChatServer::start(vec![
         program("return await tools.read_file({ path: 'a.txt' })"),
         Answer::calls(&[("read_file", json!({ "path": "b.txt" }))]),
     ]);
-    let ran = ask(&env, &server, &["--until-tool", "read_file", "go"]);
+    let ran = ask(&env, &server, &["--agent", "clerk", "go"]);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(0), "two\n"),

@@ -308,9 +308,9 @@ fn lost_events_are_reported_until_recovery() {
         let hint = format!("`agent-host sessions recover {first}`");
         assert!(ran.stderr.contains(&hint), "{args:?}: {}", ran.stderr);
     }
-    assert_eq!(shown(&env, &second).len(), 6);
+    assert_eq!(shown(&env, &second).len(), 7);
     assert_eq!(printed(&sessions(&env, &["recover", &first])), first);
-    assert_eq!(shown(&env, &first).len(), 6);
+    assert_eq!(shown(&env, &first).len(), 7);
     let ran = sessions(&env, &["list"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
 }

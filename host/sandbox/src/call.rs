@@ -12,12 +12,10 @@ use crate::{
     caps::{as_count, progress::Report, telemetry::Telemetry},
     component::{link::EntryPoint, tool::ToolComponent},
     gate::Gate,
-    instance::{
-        deadline::Deadline,
-        store::{CallContext, CallSetup},
-    },
+    instance::store::{CallContext, CallSetup},
     schedule::{
         admission::{RunPermit, admit_program},
+        deadline::Deadline,
         guest_runtime::Started,
     },
 };

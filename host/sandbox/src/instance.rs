@@ -2,7 +2,6 @@
 
 pub(crate) mod convert;
 mod crash;
-pub(crate) mod deadline;
 pub(crate) mod failure;
 pub(crate) mod limiter;
 pub(crate) mod linker;

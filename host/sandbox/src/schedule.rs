@@ -3,6 +3,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod blocking;
+pub(crate) mod deadline;
 pub(crate) mod fair_semaphore;
 pub(crate) mod guest_runtime;
 pub(crate) mod inline;

@@ -7,6 +7,7 @@ mod tests;
 use crate::{
     bindings::{HookHost, HookHostPre, hook_types, types as wit},
     call::to_json,
+    caps::tools::to_guest,
     component::tool::ToolComponent,
     instance::{
         convert, failure,
@@ -166,7 +167,7 @@ impl ToolComponent {
         let call = guest_call(hook, call)?;
         let mut output = output.clone();
         hook.secrets.output(&mut output);
-        let output = convert::to_guest(output);
+        let output = to_guest(output);
         let ask: Ask<_> = Box::new(move |store, hook| {
             Box::pin(async move {
                 let hook = hook.agent_tool_hook();

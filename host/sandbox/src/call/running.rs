@@ -9,8 +9,11 @@ use crate::{
     caps::{stdio, telemetry::Telemetry},
     component::tool::ToolComponent,
     gate::Gate,
-    instance::{deadline::Deadline, failure},
-    schedule::guest_runtime::{Started, TaskError, TaskHandle},
+    instance::failure,
+    schedule::{
+        deadline::Deadline,
+        guest_runtime::{Started, TaskError, TaskHandle},
+    },
 };
 use agent_host_engine::tool::{CallReport, RunEnd};
 use agent_host_types::{

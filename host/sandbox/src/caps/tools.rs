@@ -4,10 +4,10 @@
 use crate::{
     bindings::{tools, types as wit},
     caps::unwind::Unwind,
-    instance::{convert, deadline::Deadline},
-    schedule::admission::RunPermit,
+    schedule::{admission::RunPermit, deadline::Deadline},
 };
 use agent_host_engine::program::{NestedCall, ToolCaller};
+use agent_host_types::output::{ContentPart, FileData, ToolResultOutput};
 use std::sync::Arc;
 
 /// The reason for refusing a call of a component that runs no program.
@@ -64,6 +64,37 @@ impl tools::Host for ToolsCtx {
             let again = permit.acquire(self.deadline.left()).await;
             again.map_err(|_| Unwind::NoPermit)?;
         }
-        Ok(results.into_iter().map(convert::to_guest).collect())
+        Ok(results.into_iter().map(to_guest).collect())
+    }
+}
+
+/// Converts a result for a guest. A reference to stored bytes, which no result of a call has, becomes
+/// an empty text.
+pub(crate) fn to_guest(output: ToolResultOutput) -> wit::ToolResultOutput {
+    let data = |data| match data {
+        FileData::Bytes(bytes) => wit::FileData::Bytes(bytes),
+        FileData::Url(url) => wit::FileData::Url(url),
+        FileData::Text(text) => wit::FileData::Text(text),
+        FileData::Blob(_) => wit::FileData::Text(String::new()),
+    };
+    let part = |part| match part {
+        ContentPart::Text { text } => wit::ContentPart::Text(text),
+        ContentPart::File(file) => wit::ContentPart::File(wit::FilePart {
+            media_type: file.media_type,
+            data: data(file.data),
+            filename: file.filename,
+        }),
+    };
+    match output {
+        ToolResultOutput::Text(text) => wit::ToolResultOutput::Text(text),
+        ToolResultOutput::Json(json) => wit::ToolResultOutput::Json(json.as_str().to_owned()),
+        ToolResultOutput::Content(parts) => {
+            wit::ToolResultOutput::Content(parts.into_iter().map(part).collect())
+        }
+        ToolResultOutput::ErrorText(text) => wit::ToolResultOutput::ErrorText(text),
+        ToolResultOutput::ErrorJson(json) => {
+            wit::ToolResultOutput::ErrorJson(json.as_str().to_owned())
+        }
+        ToolResultOutput::ExecutionDenied(reason) => wit::ToolResultOutput::ExecutionDenied(reason),
     }
 }

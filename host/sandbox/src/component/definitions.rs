@@ -7,11 +7,10 @@ use crate::{
     component::{error::LoadError, shared::Shared},
     gate::Gate,
     instance::{
-        convert,
-        deadline::Deadline,
-        failure,
+        convert, failure,
         store::{CallContext, CallSetup, CallState, configure_store},
     },
+    schedule::deadline::Deadline,
     text,
 };
 use agent_host_engine::{definitions::RawDefinition, policy::Grants};

@@ -84,37 +84,6 @@ pub(crate) fn output(
     Ok(output)
 }
 
-/// Converts a result for a guest. A reference to stored bytes, which no result of a call has, becomes
-/// an empty text.
-pub(crate) fn to_guest(output: ToolResultOutput) -> wit::ToolResultOutput {
-    let data = |data| match data {
-        FileData::Bytes(bytes) => wit::FileData::Bytes(bytes),
-        FileData::Url(url) => wit::FileData::Url(url),
-        FileData::Text(text) => wit::FileData::Text(text),
-        FileData::Blob(_) => wit::FileData::Text(String::new()),
-    };
-    let part = |part| match part {
-        ContentPart::Text { text } => wit::ContentPart::Text(text),
-        ContentPart::File(file) => wit::ContentPart::File(wit::FilePart {
-            media_type: file.media_type,
-            data: data(file.data),
-            filename: file.filename,
-        }),
-    };
-    match output {
-        ToolResultOutput::Text(text) => wit::ToolResultOutput::Text(text),
-        ToolResultOutput::Json(json) => wit::ToolResultOutput::Json(json.as_str().to_owned()),
-        ToolResultOutput::Content(parts) => {
-            wit::ToolResultOutput::Content(parts.into_iter().map(part).collect())
-        }
-        ToolResultOutput::ErrorText(text) => wit::ToolResultOutput::ErrorText(text),
-        ToolResultOutput::ErrorJson(json) => {
-            wit::ToolResultOutput::ErrorJson(json.as_str().to_owned())
-        }
-        ToolResultOutput::ExecutionDenied(reason) => wit::ToolResultOutput::ExecutionDenied(reason),
-    }
-}
-
 /// Returns the bytes by which a result may grow.
 pub(crate) fn bytes_left(output: &wit::ToolResultOutput, limits: &Limits) -> u64 {
     limits.output_bytes.saturating_sub(size_bytes(output))

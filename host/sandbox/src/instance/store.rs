@@ -19,10 +19,11 @@ use crate::{
         wasi::LazyWasiCtx,
     },
     gate::Gate,
-    instance::{deadline::Deadline, limiter::Limiter},
+    instance::limiter::Limiter,
     schedule::{
         admission::{RunPermit, busy},
         blocking::ToolBlocking,
+        deadline::Deadline,
     },
     secrets::Redactors,
 };

@@ -6,7 +6,7 @@ use crate::{
     terminal::{BOLD, DIM, Terminal, YELLOW, escape_line},
 };
 use agent_host_app::{Host, reach};
-use agent_host_engine::{session::Session, turn::Agent};
+use agent_host_engine::{agents::SubAgent, session::Session, turn::Agent};
 
 /// The hint to instructions that are not read unless the user says so.
 pub(in crate::commands) const UNTOLD: &str = "the model is not told what is in AGENTS.md here; to tell it, write `instructions = [\"AGENTS.md\"]` into agent.toml";
@@ -17,10 +17,20 @@ pub(super) fn show(host: &Host, agent: &Agent, session: &Session, terminal: &Ter
         None => show_model(host, terminal),
     }
     row(terminal, "tools", &tool_names(host.registry()));
-    let started = agent.agents.iter().flat_map(|agents| agents.parts().0);
-    let started: Vec<String> = started.map(|agent| agent.name).collect();
-    if !started.is_empty() {
-        row(terminal, "agents", &started.join(", "));
+    let (programs, mut started): (Vec<SubAgent>, Vec<SubAgent>) = started_by(agent)
+        .into_iter()
+        .partition(|child| child.agent.program.is_some());
+    if !programs.is_empty() {
+        row(terminal, "code", "programs of the model call the tools");
+    }
+    started.extend(
+        programs
+            .iter()
+            .flat_map(|program| started_by(&program.agent)),
+    );
+    let names: Vec<&str> = started.iter().map(|child| child.name.as_str()).collect();
+    if !names.is_empty() {
+        row(terminal, "agents", &names.join(", "));
     }
     let skills = host.skills();
     if !skills.is_empty() {
@@ -35,6 +45,12 @@ pub(super) fn show(host: &Host, agent: &Agent, session: &Session, terminal: &Ter
     }
     row(terminal, "session", &session.id().to_string());
     terminal.note("");
+}
+
+/// Returns the agents that an agent can start, with its programs.
+fn started_by(agent: &Agent) -> Vec<SubAgent> {
+    let agents = agent.agents.iter();
+    agents.flat_map(|agents| agents.parts().0).collect()
 }
 
 fn show_model(host: &Host, terminal: &Terminal) {

@@ -59,6 +59,6 @@ fn decided_call_is_one_escaped_line() {
     };
     assert_eq!(
         line_of(&call),
-        "stricter  event 3 write_file c\\n1 of agent writer: ask (effect.effectful) -> deny (rule.no)"
+        "stricter  event 3 write_file c 1 of agent writer: ask (effect.effectful) -> deny (rule.no)"
     );
 }
