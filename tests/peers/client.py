@@ -73,7 +73,8 @@ class Server:
         self.next_id = 0
         self.buffer, self.searched = bytearray(), 0
         self.answers, self.sizes, self.sent_at, self.took = {}, {}, {}, {}
-        self.notified, self.garbage = [], []
+        # The notifications, and the number of lines that are no messages.
+        self.notified, self.garbage = [], 0
         self.bytes_read, self.peak_bytes, self.is_over = 0, 0, False
         # Reading /proc takes processor time, which a measurement of speed has to itself.
         self.watcher = threading.Thread(target=self._watch if is_watched else lambda: None, daemon=True)
@@ -134,7 +135,7 @@ class Server:
         except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            self.garbage.append((printable(line[:80].decode(errors="replace")), len(line)))
+            self.garbage += 1
         elif "method" in message and "id" in message:
             self.send({"id": message["id"], "error": {"code": -32601, "message": "not supported"}})
         elif "method" in message:
@@ -192,6 +193,15 @@ class Server:
 
     def resident_bytes(self):
         return session_memory(self.process.pid)
+
+    def peak(self):
+        """Returns the most memory so far in bytes: of all processes as sampled, or of the first one as the kernel counts it."""
+        try:
+            status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        except OSError:
+            status = ""
+        kernel = [int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:")]
+        return max([self.peak_bytes, *kernel])
 
     def _ended(self):
         if self.is_over:

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import secrets
+import shlex
 import shutil
 import socket
 import threading
@@ -30,8 +31,13 @@ class Description:
         path = HERE / "servers" / f"{name}.toml"
         if not path.is_file() and program is None:
             raise ValueError(f"no {path.relative_to(HERE)}; add it, or give a command as {name}=COMMAND")
-        given = tomllib.loads(path.read_text()) if path.is_file() else {"command": program}
-        self.program = shutil.which(program or given.get("program", "")) or program or ""
+        given = tomllib.loads(path.read_text()) if path.is_file() else {"command": shlex.split(program)}
+        self.program = given.get("program", "") if program is None else program
+        if path.is_file():
+            found = shutil.which(self.program)
+            if found is None:
+                raise ValueError(f"no program `{self.program}`; name it with {name}=PROGRAM")
+            self.program = os.path.abspath(found)
         self.component = HERE / given.get("component", "tools.wasm")
         self.command = given["command"]
         self.files = given.get("files", {})
@@ -39,7 +45,6 @@ class Description:
         self.tools = given.get("tools", {})
         self.deadline_seconds = given.get("deadline-seconds", 5)
         self.authorization = given.get("authorization")
-        self.has_grants = given.get("grants", path.is_file())
 
     def tool(self, name):
         return self.tools.get(name, name)
@@ -124,10 +129,8 @@ class Surroundings:
             "PEERS_SECRET": self.secret, "PEERS_GRANTED": "granted value",
         }
         environment |= {name: self.fill(value) for name, value in self.description.environment.items()}
-        command = self.description.command
-        if isinstance(command, str):
-            command = command.split()
-        return Server([self.fill(part) for part in command], self.work, environment, self.mode == "safety")
+        command = [self.fill(part) for part in self.description.command]
+        return Server(command, self.work, environment, self.mode == "safety")
 
     def replace_component(self, data):
         """Replaces the component as an update does: by a new file of its name."""

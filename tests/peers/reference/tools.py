@@ -32,7 +32,7 @@ def flood(mib: int):
 
 
 def print(mib: int):
-    return f"{sys.stdout.write('x' * (mib * MIB))} bytes"
+    return f"{sys.stdout.write(('x' * 1023 + chr(10)) * (mib * 1024))} bytes"
 
 
 def recurse():

@@ -45,11 +45,11 @@ impl Guest for Tools {
 
     fn print(mib: u32) -> Result<String, String> {
         let stream = stdout::get_stdout();
-        let chunk = [b'x'; MAX_STREAM_WRITE];
+        let chunk = format!("{}\n", "x".repeat(MAX_STREAM_WRITE - 1));
         let mut written = 0;
         while written < mib as usize * MIB {
             stream
-                .blocking_write_and_flush(&chunk)
+                .blocking_write_and_flush(chunk.as_bytes())
                 .map_err(|error| format!("{error:?} after {written} bytes"))?;
             written += chunk.len();
         }

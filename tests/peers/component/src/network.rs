@@ -20,8 +20,8 @@ pub(crate) fn connect(address: &str) -> Result<String, String> {
         port: v4.port(),
         address: (a, b, c, d),
     });
-    let socket =
-        create_tcp_socket(IpAddressFamily::Ipv4).map_err(|code| format!("create: {}", code.name()))?;
+    let socket = create_tcp_socket(IpAddressFamily::Ipv4)
+        .map_err(|code| format!("create: {}", code.name()))?;
     socket
         .start_connect(&instance_network(), address)
         .map_err(|code| format!("connect: {}", code.name()))?;
