@@ -51,8 +51,8 @@ class Answer:
         self.ok = "error" not in message and not result.get("isError", False)
         error = message.get("error")
         error = error if isinstance(error, dict) else {"message": error}
-        parts = result.get("content", [])
-        parts = [str(part.get("text", "")) for part in parts if isinstance(part, dict)]
+        parts = result.get("content")
+        parts = [str(part.get("text", "")) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
         self.text = " ".join(parts) if "result" in message else str(error.get("message"))
 
     def evidence(self):
@@ -185,7 +185,7 @@ class Server:
             listed = self.wait(self.request("tools/list", {}), START_SECONDS)
             result = listed.message.get("result")
             tools = result.get("tools") if isinstance(result, dict) else None
-            if not isinstance(tools, list) or not all(isinstance(tool, dict) and "name" in tool for tool in tools):
+            if not isinstance(tools, list) or not all(isinstance(tool, dict) and isinstance(tool.get("name"), str) for tool in tools):
                 raise Failed(f"`tools/list` returned no tools: {printable(listed.text)}")
             if tools or time.monotonic() > until:
                 return {tool["name"]: tool for tool in tools}

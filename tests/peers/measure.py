@@ -12,9 +12,13 @@ Exit code: 0; 1 when a safety row has not the status of --require; 2 for a wrong
 """
 
 import argparse
+import hashlib
 import json
+import os
 import pathlib
+import platform
 import sys
+import time
 
 import safety
 import speed
@@ -34,6 +38,17 @@ def judge_all(descriptions):
             found[one.name][title] = safety.judge(one, check)
             progress(f"{one.name}: {title}: {found[one.name][title]['status']}")
     return found
+
+
+def about(descriptions):
+    """What a reader needs to judge and repeat the run."""
+    servers = {}
+    for one in descriptions:
+        files = {"component": one.component} | ({"program": pathlib.Path(one.program)} if os.path.isfile(one.program) else {})
+        digests = {key: hashlib.sha256(path.read_bytes()).hexdigest() for key, path in files.items()}
+        servers[one.name] = {"command": one.command, "program": one.program, "sha256": digests}
+    machine = {"system": platform.platform(), "processors": os.cpu_count(), "load": os.getloadavg()}
+    return {"began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "machine": machine, "servers": servers}
 
 
 def table(names, measured, judged):
@@ -78,11 +93,12 @@ def arguments():
 def main():
     given = arguments()
     names = [one.name for one in given.descriptions]
+    run = about(given.descriptions)
     measured = speed.measure(given.descriptions, given.runs, progress) if given.only != "safety" else {}
     judged = judge_all(given.descriptions) if given.only != "speed" else {}
     print("\n".join(table(names, measured, judged)))
     if given.json:
-        given.json.write_text(json.dumps({"speed": measured, "safety": judged}, indent=2) + "\n")
+        given.json.write_text(json.dumps({**run, "speed": measured, "safety": judged}, indent=2) + "\n")
     if not given.require:
         return 0
     required = given.require.replace("-", " ")

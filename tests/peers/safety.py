@@ -51,16 +51,18 @@ class Trial:
         self.server = self.around.start()
         self.tools = self.server.initialize()
 
-    def start_elsewhere(self):
-        """Starts the server once in surroundings of its own, and stops it."""
+    def control_elsewhere(self, component, expected):
+        """Makes sure that a server that never saw another component serves this one."""
         around = Surroundings(self.description, self.around.root / "elsewhere", "safety")
-        server = around.start()
+        around.replace_component(component)
+        elsewhere = Trial(around)
         try:
-            server.initialize()
+            elsewhere.serve()
+            elsewhere.control("echo", expected, text="elsewhere")
         except Failed as failure:
             raise NotOffered(f"it does not start: {failure}") from failure
         finally:
-            server.stop()
+            elsewhere.stop()
             around.close()
 
     def stop(self):
@@ -240,6 +242,7 @@ def secret(trial):
 
 
 def changed_while_served(trial):
+    trial.control_elsewhere(trial.around.next_version(), NEXT_VERSION)
     trial.start()
     trial.around.replace_component(trial.around.next_version())
     until = time.monotonic() + CHANGE_SECONDS
@@ -248,17 +251,21 @@ def changed_while_served(trial):
         if VERSION not in answer.text:
             break
         trial.server.read_for(POLL_SECONDS)
+    is_listed_anew = trial.server.tools() != trial.tools
     trial.evidence["answers"] = [answer.evidence()]
+    trial.evidence["definitions-changed"] = is_listed_anew
     trial.evidence["notifications"] = sorted(set(trial.server.notified))
     told = "notifications/tools/list_changed" in trial.server.notified
-    return NEXT_VERSION not in answer.text or told
+    return told or not (is_listed_anew or NEXT_VERSION in answer.text)
 
 
 def changed_between_starts(trial):
+    trial.control_elsewhere(trial.around.next_version(), NEXT_VERSION)
     # The second start shows that a start with the same code works.
     for _ in range(2):
         trial.start()
         trial.stop()
+    before = trial.tools
     trial.around.replace_component(trial.around.next_version())
     try:
         trial.serve()
@@ -268,13 +275,14 @@ def changed_between_starts(trial):
     if trial.description.tool("echo") not in trial.tools:
         trial.evidence["refused"] = "the tool is not listed"
         return True
-    return NEXT_VERSION not in trial.attempt("echo", text="changed").text
+    trial.evidence["definitions-changed"] = trial.tools != before
+    return trial.tools == before and NEXT_VERSION not in trial.attempt("echo", text="changed").text
 
 
 def hostile_description(trial):
-    # A refusal counts if the same component without that text is served; elsewhere, since a change may be refused, too.
-    trial.start_elsewhere()
-    trial.around.replace_component(trial.around.described())
+    # A refusal counts if the same component without that text is served.
+    trial.control_elsewhere(trial.around.original, VERSION)
+    trial.around.replace_component(trial.around.hostile())
     try:
         trial.serve()
     except Ended as ended:

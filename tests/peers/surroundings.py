@@ -27,7 +27,9 @@ class Description:
     """A server under test: one file of `servers/`, and the program that the command line names for it."""
 
     def __init__(self, name, program):
-        self.name, self.program = name, program
+        if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
+            raise ValueError(f"`{name}` is no name of a server: letters, digits, `.`, `_` and `-`")
+        self.name = name
         path = HERE / "servers" / f"{name}.toml"
         if not path.is_file() and program is None:
             raise ValueError(f"no {path.relative_to(HERE)}; add it, or give a command as {name}=COMMAND")
@@ -139,20 +141,26 @@ class Surroundings:
         new.rename(self.component)
 
     def next_version(self):
-        """Returns the component with another behaviour of `echo` and the same definitions."""
-        assert VERSION.encode() in self.original
-        return self.original.replace(VERSION.encode(), NEXT_VERSION.encode())
+        """Returns the component with another behaviour and another description of `echo`."""
+        if VERSION.encode() not in self.original:
+            raise ValueError(f"{self.component.name} has no `{VERSION}` that could be replaced")
+        return described(self.original.replace(VERSION.encode(), NEXT_VERSION.encode()), "Returns something else.")
 
-    def described(self):
+    def hostile(self):
         """Returns the component with a hostile description of `echo`."""
-        if not self.original.startswith(b"\0asm"):
-            return self.original + f"\nDESCRIPTIONS['echo'] = {HOSTILE_TEXT!r}\n".encode()
-        docs = {"worlds": {"root": {"func_exports": {"echo": {"docs": HOSTILE_TEXT}}}}}
-        return self.original + custom_section(b"package-docs", b"\x01" + json.dumps(docs).encode())
+        return described(self.original, HOSTILE_TEXT)
 
     def close(self):
         self.open.close()
         self.closed.close()
+
+
+def described(component, text):
+    """Returns a component, or a file of tools in Python, with this description of `echo`."""
+    if not component.startswith(b"\0asm"):
+        return component + f"\nDESCRIPTIONS['echo'] = {text!r}\n".encode()
+    docs = {"worlds": {"root": {"func_exports": {"echo": {"docs": text}}}}}
+    return component + custom_section(b"package-docs", b"\x01" + json.dumps(docs).encode())
 
 
 def custom_section(name, content):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A server of MCP over standard input and output without a sandbox: `server.py TOOLS.py DIRECTORY`.
 
-The tools are functions of a file that is loaded again before each call, as servers with hot reload do. Each runs in this
+The tools are functions of a file that is loaded again when it changed, as servers with hot reload do. Each runs in this
 process, one after the other. It is what the suite compares with, and shows that each of its checks can fail.
 """
 
@@ -11,12 +11,21 @@ import os
 import sys
 
 
+# What was loaded, by the identity of the file.
+loaded = {}
+
+
 def load(path):
-    """Runs the file, and returns its public functions by name, and its descriptions."""
-    names = {"__name__": "tools"}
-    with open(path) as file:
-        exec(compile(file.read(), path, "exec"), names)
-    return {name.replace("_", "-"): names[name] for name in names["TOOLS"]}, names["DESCRIPTIONS"]
+    """Runs the file where it is a new one, and returns its tools by name, and their descriptions."""
+    found = os.stat(path)
+    identity = (found.st_ino, found.st_mtime_ns)
+    if identity not in loaded:
+        names = {"__name__": "tools"}
+        with open(path) as file:
+            exec(compile(file.read(), path, "exec"), names)
+        loaded.clear()
+        loaded[identity] = {name.replace("_", "-"): names[name] for name in names["TOOLS"]}, names["DESCRIPTIONS"]
+    return loaded[identity]
 
 
 def definitions(path):
