@@ -253,7 +253,9 @@ impl Tape {
             let end = inner.turn.end.as_ref().map_or(0, |end| end.at_ms);
             let runs = |(id, track): (&SessionId, &Track)| {
                 let next = track.records.get(track.position);
-                *id != self.root && next.is_some_and(|next| next.at_ms <= end)
+                *id != self.root
+                    && next.is_some_and(|next| next.at_ms <= end)
+                    && (track.position > 0 || is_spawned(inner, *id))
             };
             return match inner.tracks.iter().any(runs) {
                 true => Of::Busy,
@@ -333,4 +335,16 @@ impl Tape {
             moved.await;
         }
     }
+}
+
+/// Whether a replayed event starts the session of an agent. One that starts in a later turn may have
+/// its first events in the millisecond in which this turn ended.
+fn is_spawned(inner: &Inner, child: SessionId) -> bool {
+    let replayed = |track: &Track| {
+        let records = track.records.get(..track.position).unwrap_or_default();
+        records.iter().rev().any(|record| {
+            matches!(record.event, Event::AgentSpawned { session, .. } if session == child)
+        })
+    };
+    inner.tracks.values().any(replayed)
 }
