@@ -207,6 +207,10 @@ pub(super) fn every_event(session: SessionId, blob: &Blob) -> Vec<Event> {
             turn: 1,
             calls: vec![pending(&call_id)],
         },
+        Event::LoopConfigured {
+            setup: blob.reference(),
+            approvals: Vec::new(),
+        },
         Event::ProgramCalled { calls: Vec::new() },
         Event::ProgramEnded {
             output: ToolResultOutput::Text("done".to_owned()),
