@@ -5,10 +5,19 @@ use agent_host_test_support::{
     Ran, TestEnv,
     chat::{Answer, ChatServer},
     has_python, repository,
+    running::Running,
 };
 use pretty_assertions::assert_eq;
+use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::{fs, path::Path, process::Command, thread};
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
 
 /// Reads a.txt and repeats it.
 const READER: &str = r#"
@@ -123,7 +132,7 @@ fn eval_with_met_expectations_reports_each_run() {
             "run": number, "status": "passed", "failures": [], "exit": 0,
             "answer": "It says alpha.",
             "calls": [{
-                "tool": "read_file", "input": "{\"path\":\"a.txt\"}", "outcome": "json",
+                "tool": "read_file", "input": "{\"path\":\"a.txt\"}", "outcome": "text",
                 "result": result,
             }],
             "figures": figures(1),
@@ -270,8 +279,8 @@ fn eval_counts_shares_per_model() {
     assert_eq!(
         ran.stdout.lines().take(2).collect::<Vec<_>>(),
         [
-            "CASE  MODEL                      PASSED  TURNS  CALLS  TOKENS      COST",
-            "a     script:suite/reader.toml   1 of 1      2      1       0  0.00 USD",
+            "CASE  MODEL                     PASSED  TURNS  CALLS  TOKENS      COST",
+            "a     script:suite/reader.toml  1 of 1      2      1       0  0.00 USD",
         ]
     );
 }
@@ -435,13 +444,29 @@ fn eval_runs_write_only_in_their_own_directory() {
     );
     // Files of a case are no configuration.
     env.write("suite/data/agent.toml", "permission-prompts = 7");
-    let ran = eval(&env, &["--json", "--write", "--grant", "dir:below"]);
-    let expected = "the call of write_file";
-    assert!(
-        ran.code == Some(0) || ran.stdout.contains(expected),
-        "{ran:?}"
+    env.write(
+        "suite/allow.toml",
+        "[[rule]]\nname = \"write\"\ntool = \"write_file\"\ndecision = \"allow\"\n",
     );
-    for path in ["out.txt", "suite/out.txt", "suite/data/out.txt"] {
+    let config = ["--json", "--config", "suite/allow.toml"];
+    // A directory of `--grant` is one of the run's directory.
+    for grant in [&["--write"][..], &["--grant", "dir:below:read-write"]] {
+        let ran = eval(&env, &[&config[..], grant].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(outcomes(&ran), vec![json!(["passed", []]); 2]);
+    }
+    let refused = eval(
+        &env,
+        &[&config[..], &["--grant", "dir:../..:read-write"]].concat(),
+    );
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("would share"), "{}", refused.stderr);
+    for path in [
+        "out.txt",
+        "suite/out.txt",
+        "suite/data/out.txt",
+        "suite/data/below/out.txt",
+    ] {
         assert!(!env.work().join(path).exists(), "{path}");
     }
 }
@@ -460,6 +485,49 @@ fn eval_stops_a_run_that_hangs() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let failure = "it did not end within 1 seconds and was stopped";
     assert_eq!(outcomes(&ran), [json!(["failed", [failure]])]);
+}
+
+/// Returns whether a process works below the directory.
+fn is_in_use(directory: &Path) -> bool {
+    let processes = fs::read_dir("/proc").unwrap();
+    processes.filter_map(Result::ok).any(|process| {
+        let cwd = fs::read_link(process.path().join("cwd"));
+        cwd.is_ok_and(|cwd| cwd.starts_with(directory))
+    })
+}
+
+/// A signal ends the process of a run, too, and removes its directory.
+#[test]
+fn eval_that_is_stopped_leaves_nothing() {
+    let env = environment(
+        "models = [\"openai-compat:m\"]\n[[case]]\nname = \"a\"\nprompt = \"go\"\nexpect.exit = 0",
+    );
+    let temporary = env.outside().canonicalize().unwrap().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let (sender, asked) = mpsc::channel();
+    let server = ChatServer::watched(vec![Answer::text("late")], move |_| {
+        sender.send(()).unwrap();
+        loop {
+            thread::park();
+        }
+    });
+    let mut command = env.command(&["eval", "suite/eval.toml"]);
+    command
+        .env("OPENAI_COMPAT_BASE_URL", &server.base_url)
+        .env("TMPDIR", &temporary);
+    let running = Running::start_without_input(&mut command);
+    asked.recv().unwrap();
+    assert!(is_in_use(&temporary));
+    running.signal(Signal::TERM);
+    let ran = running.end();
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(130), ""), "{ran:?}");
+    // The kernel may take a moment to end the process.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while is_in_use(&temporary) && Instant::now() < deadline {
+        thread::yield_now();
+    }
+    assert!(!is_in_use(&temporary));
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
 }
 
 #[test]
@@ -502,8 +570,16 @@ fn eval_that_was_recorded_replays_offline() {
         read(),
         Answer::text("It says beta."),
     ]);
-    let ran = eval_with(&env, &server, &["--json", "--record", "tapes"]);
+    env.write(
+        "suite/prices.toml",
+        "[prices.\"openai-compat:org/m\"]\ninput = 100\noutput = 1000\n",
+    );
+    let args = ["--json", "--config", "suite/prices.toml"];
+    let ran = eval_with(&env, &server, &[&args[..], &["--record", "tapes"]].concat());
     assert_eq!(ran.code, Some(1), "{ran:?}");
+    // 11 tokens in and 7 out, four times.
+    let cost = &ran.json()["totals"]["figures"]["cost_micros"];
+    assert_eq!(*cost, json!(4 * (11 * 100 + 7 * 1000)));
     assert_eq!(server.requests().len(), 4);
     let mut tapes: Vec<String> = fs::read_dir(env.work().join("tapes"))
         .unwrap()
@@ -517,7 +593,7 @@ fn eval_that_was_recorded_replays_offline() {
             "read-openai-compat-org-m-2.jsonl"
         ]
     );
-    let again = eval(&env, &["--json", "--replay", "tapes"]);
+    let again = eval(&env, &[&args[..], &["--replay", "tapes"]].concat());
     assert_eq!(again.code, Some(1), "{again:?}");
     assert_eq!(report(&again), report(&ran));
     let taken = eval_with(&env, &server, &["--record", "tapes"]);

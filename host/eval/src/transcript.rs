@@ -6,9 +6,10 @@ mod tests;
 
 use agent_host_types::{
     accounting::{AuditEntry, AuditVerdict},
+    budget::Price,
     event::Event,
     id::{CallId, SessionId},
-    model::Usage,
+    model::{Provenance, Usage},
     output::{ContentPart, ToolResultOutput},
     tool::ToolCall,
     turn::{TurnEnd, TurnReport},
@@ -55,7 +56,12 @@ pub struct Transcript {
     pub problem: Option<String>,
     /// The figures.
     pub figures: Figures,
-    pub(crate) usage: Usage,
+    /// The replies without a cost, each with its model.
+    pub(crate) unpriced: Vec<(Provenance, Usage)>,
+    /// The cost of the other replies, in millionths of a US dollar.
+    pub(crate) priced_micros: u64,
+    /// The model that was asked last in each session.
+    pub(crate) models: HashMap<SessionId, Provenance>,
     /// The arguments of calls that have not settled.
     pub(crate) open: HashMap<(SessionId, CallId), Map<String, Value>>,
     pub(crate) kept_bytes: usize,
@@ -159,14 +165,26 @@ impl Transcript {
         is_top: bool,
     ) -> Result<(), TranscriptError> {
         match event {
+            Event::ModelRequested { provenance, .. } => {
+                self.models.insert(session, provenance);
+            }
             Event::ModelReplied {
                 reply, discarded, ..
             } => {
-                self.model_call(reply.usage);
-                self.usage(discarded);
+                let asked = self.models.get(&session);
+                if let Some(model) = reply.provenance.as_ref().or(asked).cloned() {
+                    self.usage(&model, reply.usage)?;
+                    self.usage(&model, discarded)?;
+                }
+                self.figures.turns += 1;
                 self.open(session, reply.tool_calls)?;
             }
-            Event::HistorySummarised { usage, .. } => self.model_call(usage),
+            Event::HistorySummarised {
+                provenance, usage, ..
+            } => {
+                self.figures.turns += 1;
+                self.usage(&provenance, usage)?;
+            }
             Event::ProgramCalled { calls } => self.open(session, calls)?,
             // The arguments that the call ran with.
             Event::CallIntended { call_id, input, .. } => self.insert(session, call_id, input)?,
@@ -183,19 +201,39 @@ impl Transcript {
         Ok(())
     }
 
-    fn model_call(&mut self, usage: Usage) {
-        self.figures.turns += 1;
-        self.usage(usage);
+    fn usage(&mut self, model: &Provenance, usage: Usage) -> Result<(), TranscriptError> {
+        let figures = &mut self.figures;
+        figures.input_tokens = figures.input_tokens.saturating_add(usage.input_tokens);
+        figures.output_tokens = figures.output_tokens.saturating_add(usage.output_tokens);
+        match usage.cost_micros {
+            Some(cost) => self.priced_micros = self.priced_micros.saturating_add(cost),
+            None if usage.is_none() => {}
+            None if self.unpriced.len() >= MAX_CALLS => return Err(TranscriptError::TooMuch),
+            None => self.unpriced.push((model.clone(), usage)),
+        }
+        self.sum_costs();
+        Ok(())
     }
 
-    fn usage(&mut self, usage: Usage) {
-        self.usage += usage;
-        self.figures.input_tokens = self.usage.input_tokens;
-        self.figures.output_tokens = self.usage.output_tokens;
-        self.figures.cost_micros = match self.usage.is_none() {
-            true => Some(0),
-            false => self.usage.cost_micros,
-        };
+    fn sum_costs(&mut self) {
+        let is_known = self.unpriced.is_empty();
+        self.figures.cost_micros = is_known.then_some(self.priced_micros);
+    }
+
+    /// Prices the replies that have no cost, as far as `price_of` knows their models: a recording
+    /// has no prices.
+    pub fn price(&mut self, price_of: impl Fn(&Provenance) -> Option<Price>) {
+        let mut micros = self.priced_micros;
+        self.unpriced
+            .retain(|(model, usage)| match price_of(model) {
+                Some(price) => {
+                    micros = micros.saturating_add(price.micros(*usage));
+                    false
+                }
+                None => true,
+            });
+        self.priced_micros = micros;
+        self.sum_costs();
     }
 
     /// Keeps the arguments of calls until they settle.

@@ -52,10 +52,9 @@ pub(super) async fn eval(args: EvalArgs, terminal: &Terminal) -> Result<Exit, Fa
     plan.check(&launcher)?;
     let stop = Stop::listen(terminal);
     let plan = Arc::new(plan);
-    let reports = tokio::select! {
-        biased;
-        () = stop.requested() => return Ok(stop.exit()),
-        reports = run_all(&plan, Arc::new(launcher), args.jobs, terminal) => reports?,
+    let ran = run_all(&plan, Arc::new(launcher), &args, (&stop, terminal)).await?;
+    let Some(reports) = ran else {
+        return Ok(stop.exit());
     };
     let report = report(&plan, reports);
     for (file, text) in [
@@ -98,26 +97,35 @@ fn read(file: &Path, terminal: &Terminal) -> Result<Evaluation, Failure> {
     })
 }
 
-/// Runs all tasks, at most `jobs` at once, and returns their reports in the order of the tasks.
+/// Runs all tasks, at most `--jobs` at once, and returns their reports in the order of the tasks;
+/// `None` if it was stopped.
 async fn run_all(
     plan: &Arc<Plan>,
     launcher: Arc<Launcher>,
-    jobs: usize,
-    terminal: &Terminal,
-) -> Result<Vec<RunReport>, Failure> {
+    args: &EvalArgs,
+    (stop, terminal): (&Stop, &Terminal),
+) -> Result<Option<Vec<RunReport>>, Failure> {
     let mut reports: Vec<Option<RunReport>> = plan.tasks.iter().map(|_| None).collect();
     let mut waiting = plan.tasks.iter().enumerate();
-    // Dropping it ends the runs.
     let mut running = JoinSet::new();
     loop {
-        while running.len() < jobs
+        while running.len() < args.jobs
             && let Some((index, task)) = waiting.next()
         {
             let (plan, launcher, task) = (Arc::clone(plan), Arc::clone(&launcher), task.clone());
             running.spawn(async move { (index, one(&plan, &launcher, index, &task).await) });
         }
-        let Some(ended) = running.join_next().await else {
-            break;
+        let ended = tokio::select! {
+            biased;
+            () = stop.requested() => {
+                // Each process ends when its task is dropped.
+                running.shutdown().await;
+                return Ok(None);
+            }
+            ended = running.join_next() => ended,
+        };
+        let Some(ended) = ended else {
+            return Ok(Some(reports.into_iter().flatten().collect()));
         };
         let (index, report) = ended.map_err(Failure::failed)?;
         if let Some(task) = plan.tasks.get(index) {
@@ -127,7 +135,6 @@ async fn run_all(
             *place = Some(report);
         }
     }
-    Ok(reports.into_iter().flatten().collect())
 }
 
 async fn one(plan: &Plan, launcher: &Launcher, index: usize, task: &Task) -> RunReport {

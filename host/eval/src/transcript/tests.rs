@@ -11,7 +11,10 @@ fn record(event: &Value) -> Value {
 fn replied(calls: &Value, usage: &Value) -> Value {
     record(&json!({
         "kind": "model-replied", "turn": 1, "duration_ms": 1,
-        "reply": { "text": "", "tool_calls": calls, "usage": usage },
+        "reply": {
+            "text": "", "tool_calls": calls, "usage": usage,
+            "provenance": { "provider": "p", "model": "m" },
+        },
     }))
 }
 
@@ -143,6 +146,26 @@ fn cost_is_unknown_where_a_price_is() {
             "{usages:?}"
         );
     }
+}
+
+#[test]
+fn replies_without_a_cost_are_priced_later() {
+    let usage = json!({ "input_tokens": 1_000_000, "output_tokens": 0 });
+    let mut transcript = read(&[replied(&json!([]), &usage)]).unwrap();
+    assert_eq!(transcript.figures.cost_micros, None);
+    transcript.price(|_| None);
+    assert_eq!(transcript.figures.cost_micros, None);
+    let price: Price = serde_json::from_value(json!({
+        "tokens": {
+            "input_micros": 2_000_000, "cached_input_micros": 0, "cache_write_micros": 0,
+            "output_micros": 3_000_000,
+        },
+        "long_context": null,
+    }))
+    .unwrap();
+    let of = |model: &Provenance| (model.model == "m").then_some(price);
+    transcript.price(of);
+    assert_eq!(transcript.figures.cost_micros, Some(2_000_000));
 }
 
 #[test]

@@ -47,7 +47,10 @@ impl Files {
         let mut bytes = 0_u64;
         let mut unread = vec![PathBuf::new()];
         while let Some(directory) = unread.pop() {
-            let path = root.join(&directory);
+            let path = match directory.as_os_str().is_empty() {
+                true => root.to_owned(),
+                false => root.join(&directory),
+            };
             let fault = |source| FilesError::Io {
                 path: path.clone(),
                 source,

@@ -168,7 +168,7 @@ impl Plan {
             if !checked.insert(task.model) {
                 continue;
             }
-            let config = launcher.configuration(task.model_argument.as_deref())?;
+            let config = launcher.check(task)?;
             let mut models = config.models.all();
             if task.record.is_some()
                 && !models.any(|model| matches!(model, ModelConfig::Served { .. }))

@@ -1,11 +1,12 @@
 //! The process of a run: this program, with `run`, in directories of its own.
 
-use super::plan::Task;
+use super::{files::Files, plan::Task};
 use crate::{args::EvalArgs, exit::Failure, self_exec};
 use agent_host_app::{Config, Environment, Overrides};
 use agent_host_engine::policy::{DirMode, Grants};
 use agent_host_eval::{Case, Observed, RunEnd, Transcript};
 use agent_host_process::{Child, ChildKind, Line, LineDecoder};
+use agent_host_types::{budget::Price, model::Provenance};
 use futures_util::StreamExt as _;
 use std::{
     fs::{self, File},
@@ -44,19 +45,16 @@ impl Launcher {
     /// Prepares runs with a configuration, whose trust was decided. A directory of files never
     /// brings one along.
     pub(super) fn new(root: &Path, args: &EvalArgs, config: &Config) -> Result<Self, Failure> {
-        let prepare = || {
-            // An example of the directory of a run, for the check of the configuration.
-            fs::create_dir(root.join(WORK))?;
-            match &config.file {
-                Some(file) => Ok(config.working_dir.join(file)),
-                None => {
-                    let empty = root.join("agent.toml");
-                    fs::write(&empty, "").map(|()| empty)
-                }
+        let config = match &config.file {
+            Some(file) => config.working_dir.join(file),
+            None => {
+                let empty = root.join("agent.toml");
+                fs::write(&empty, "").map_err(Failure::failed)?;
+                empty
             }
         };
         Ok(Self {
-            config: prepare().map_err(Failure::failed)?,
+            config,
             root: root.to_owned(),
             grants: args.config.grants.clone(),
             write: args.config.write,
@@ -64,10 +62,20 @@ impl Launcher {
         })
     }
 
-    /// Loads the configuration as a run does, and refuses one that would let runs change what other
-    /// runs or the user see.
-    pub(super) fn configuration(&self, model: Option<&str>) -> Result<Config, Failure> {
-        let work = self.root.join(WORK);
+    /// Checks the configuration as a run has it.
+    pub(super) fn check(&self, task: &Task) -> Result<Config, Failure> {
+        let directory = self.root.join("check");
+        let checked = prepare(&directory, &task.files)
+            .map_err(|error| Failure::usage(format!("cannot prepare a run: {error}")))
+            .and_then(|work| self.configuration(&work, task.model_argument.as_deref()));
+        // What is left is removed with the directory of the evaluation.
+        let _ = fs::remove_dir_all(&directory);
+        checked
+    }
+
+    /// Loads the configuration as a run in `work` does, and refuses one that would let runs change
+    /// what other runs or the user see.
+    fn configuration(&self, work: &Path, model: Option<&str>) -> Result<Config, Failure> {
         let work = work.canonicalize().map_err(Failure::failed)?;
         let overrides = Overrides {
             model: model.map(str::to_owned),
@@ -100,11 +108,12 @@ impl Launcher {
         let started = Instant::now();
         let directory = self.root.join(index.to_string());
         let (end, transcript) = match self.start(&directory, case, task).await {
-            Ok((mut child, output)) => {
+            Ok((config, mut child, output)) => {
                 let seconds = case.expect.max_seconds.unwrap_or(DEFAULT_SECONDS);
                 let mut transcript = Transcript::default();
                 let read = follow(&mut child, output, &mut transcript);
                 let end = tokio::time::timeout(Duration::from_secs(seconds), read).await;
+                transcript.price(|model| price(&config, model));
                 (end.unwrap_or(RunEnd::TimedOut(seconds)), transcript)
             }
             Err(error) => {
@@ -129,12 +138,15 @@ impl Launcher {
         directory: &Path,
         case: &Case,
         task: &Task,
-    ) -> io::Result<(Child, tokio::net::unix::pipe::Receiver)> {
-        let work = directory.join(WORK);
-        fs::create_dir_all(&work)?;
-        let (files, target) = (task.files.clone(), work.clone());
-        let copied = tokio::task::spawn_blocking(move || files.copy_to(&target));
-        copied.await.map_err(io::Error::other)??;
+    ) -> io::Result<(Config, Child, tokio::net::unix::pipe::Receiver)> {
+        let (files, target) = (task.files.clone(), directory.to_owned());
+        let prepared = tokio::task::spawn_blocking(move || prepare(&target, &files));
+        let work = prepared.await.map_err(io::Error::other)??;
+        // A directory of `--grant` may be one of the files of the case.
+        let checked = self.configuration(&work, task.model_argument.as_deref());
+        let config = checked.map_err(|failure| {
+            io::Error::other(anstream::adapter::strip_str(failure.text()).to_string())
+        })?;
         let stderr = File::create(directory.join("stderr"))?;
         let mut command = self_exec::command();
         self.arguments(&mut command, directory, task);
@@ -149,7 +161,7 @@ impl Launcher {
         let output = pipes
             .output
             .ok_or_else(|| io::Error::other("it has no stdout"))?;
-        Ok((child, output))
+        Ok((config, child, output))
     }
 
     fn arguments(&self, command: &mut Command, directory: &Path, task: &Task) {
@@ -174,6 +186,14 @@ impl Launcher {
     }
 }
 
+/// Creates the directory in which a run works, with the files of its case.
+fn prepare(directory: &Path, files: &Files) -> io::Result<PathBuf> {
+    let work = directory.join(WORK);
+    fs::create_dir_all(&work)?;
+    files.copy_to(&work)?;
+    Ok(work)
+}
+
 /// Refuses grants to write outside of the directory of a run.
 fn check_apart(grants: &Grants, work: &Path) -> Result<(), Failure> {
     let mut dirs = grants.dirs.iter();
@@ -186,6 +206,13 @@ fn check_apart(grants: &Grants, work: &Path) -> Result<(), Failure> {
             dir.host.display()
         ))),
     }
+}
+
+/// Returns the price of a model by a configuration; a recorded run has none of its own.
+fn price(config: &Config, model: &Provenance) -> Option<Price> {
+    let mut providers = config.models.providers.iter();
+    let provider = providers.find(|provider| provider.name == model.provider)?;
+    config.known_model(provider, &model.model).1
 }
 
 /// Reads the lines of a run until its end.

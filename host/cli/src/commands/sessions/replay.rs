@@ -72,11 +72,11 @@ fn text_of(difference: &Difference) -> String {
     } = difference;
     let shown = |value: &Option<Value>| match value {
         None => "nothing".to_owned(),
-        Some(value) => escape_line(&sanitize(&value.to_string(), SHOWN_BYTES)).into_owned(),
+        Some(value) => escape_line(&sanitize(&value.to_string(), SHOWN_BYTES)),
     };
     let field = match field.as_str() {
         "" => "the whole event".to_owned(),
-        field => escape_line(field).into_owned(),
+        field => escape_line(field),
     };
     let reason = reason.as_ref().map_or_else(String::new, |reason| {
         format!("\nreason    {}", escape_line(reason))
