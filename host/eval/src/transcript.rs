@@ -194,7 +194,7 @@ impl Transcript {
                 output,
                 audit,
                 ..
-            } => self.settled((session, call_id), tool, &output, &audit)?,
+            } => self.settled(&(session, call_id), tool, &output, &audit)?,
             Event::TurnEnded { outcome, .. } if is_top => self.ended(outcome)?,
             _ => {}
         }
@@ -262,12 +262,12 @@ impl Transcript {
 
     fn settled(
         &mut self,
-        call: (SessionId, CallId),
+        call: &(SessionId, CallId),
         tool: String,
         output: &ToolResultOutput,
         audit: &[AuditEntry],
     ) -> Result<(), TranscriptError> {
-        let input = self.open.remove(&call).unwrap_or_default();
+        let input = self.open.remove(call).unwrap_or_default();
         let result = text_of(output);
         self.keep(tool.len() + result.len())?;
         if matches!(output, ToolResultOutput::ExecutionDenied(_)) {

@@ -39,6 +39,8 @@ pub(super) async fn eval(args: EvalArgs, terminal: &Terminal) -> Result<Exit, Fa
         ..args.config.clone()
     };
     let config = configure(own, Overrides::default())?;
+    // From now on a signal does not exit at once, so that the directory is removed.
+    let stop = Stop::listen(terminal);
     let root = tempfile::Builder::new()
         .prefix("agent-host-eval-")
         .tempdir();
@@ -50,7 +52,6 @@ pub(super) async fn eval(args: EvalArgs, terminal: &Terminal) -> Result<Exit, Fa
     let plan = Plan::new(evaluation, &args, &config)?;
     let launcher = Launcher::new(root.path(), &args, &config)?;
     plan.check(&launcher)?;
-    let stop = Stop::listen(terminal);
     let plan = Arc::new(plan);
     let ran = run_all(&plan, Arc::new(launcher), &args, (&stop, terminal)).await?;
     let Some(reports) = ran else {
