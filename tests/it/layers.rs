@@ -5,10 +5,11 @@ use crate::docs::{ROOT, files};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// The crates below `host/`; each depends only on crates of earlier rows.
-const CRATES: [&[&str]; 10] = [
+const CRATES: [&[&str]; 11] = [
     &["types", "http", "process", "cache-dir"],
     &["workflow", "undo"],
     &["engine"],
+    &["eval"],
     &["http-client"],
     &["sandbox", "models", "journal", "mcp-client", "registry"],
     &["telemetry"],

@@ -39,6 +39,7 @@ mod deploy;
 mod dev;
 mod dist;
 mod docs;
+mod eval;
 mod explain;
 mod external;
 mod first_minutes;

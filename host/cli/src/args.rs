@@ -3,6 +3,7 @@
 
 mod acp;
 mod author;
+mod eval;
 mod mcp;
 mod registry;
 mod run;
@@ -16,6 +17,7 @@ mod workflow;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use author::{BuildArgs, DevArgs, NewArgs, TestArgs, WitArgs};
+pub(crate) use eval::EvalArgs;
 pub(crate) use mcp::{McpArgs, McpClient, McpCommand};
 pub(crate) use registry::{
     AddArgs, LoginArgs, OutdatedArgs, PullArgs, PushArgs, RemoveArgs, SearchArgs, UpdateArgs,
@@ -94,6 +96,8 @@ pub(crate) enum Command {
     /// Show what a session's calls asked, what hooks decided, what was denied, and the smallest grant
     /// for each denial.
     Explain(ExplainArgs),
+    /// Run the prompts of a file, compare what the agent does with what is expected, and report it.
+    Eval(Box<EvalArgs>),
     /// Restore the files that the last answer of a session changed, and list what cannot be undone.
     Undo(UndoArgs),
     /// List, check or draw the workflows of the configuration.

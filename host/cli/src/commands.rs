@@ -9,6 +9,7 @@ mod call;
 mod config;
 mod dev;
 mod doctor;
+mod eval;
 mod explain;
 mod init;
 mod inspect;
@@ -76,6 +77,7 @@ pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Ex
         Command::Store(args) => store::store(args, terminal).await,
         Command::Stats(args) => stats::stats(args, terminal).await,
         Command::Explain(args) => explain::explain(args, terminal).await,
+        Command::Eval(args) => eval::eval(*args, terminal).await,
         Command::Undo(args) => undo::undo(args, terminal).await,
         Command::Workflow(args) => workflow::workflow(args, terminal).await,
         Command::Trust(args) => trust::trust(&args, terminal),

@@ -1,0 +1,42 @@
+//! Arguments of `eval`.
+
+use super::ConfigArgs;
+use agent_host_eval::MAX_RUNS;
+use clap::{Args as ClapArgs, builder::RangedU64ValueParser, value_parser};
+use std::path::PathBuf;
+
+/// `eval`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct EvalArgs {
+    /// The evaluation, a TOML file.
+    pub(crate) file: PathBuf,
+    /// Run each case this number of times with each model, from 1 to 100, instead of what the file
+    /// says.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(MAX_RUNS)))]
+    pub(crate) runs: Option<u32>,
+    /// A model, as for `run`, instead of those of the file. Repeatable.
+    #[arg(long = "model", value_name = "PROVIDER:NAME")]
+    pub(crate) models: Vec<String>,
+    /// Print the report as one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the report as JUnit XML to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write the report as one HTML page to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Record each run to a new file `CASE-MODEL-RUN.jsonl` of this directory.
+    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
+    pub(crate) record: Option<PathBuf>,
+    /// Play the recordings of this directory, and ask no model.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) replay: Option<PathBuf>,
+    /// The most runs at the same time, from 1 to 64.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
+    pub(crate) jobs: usize,
+    /// The configuration of the runs. Directories of `--grant` begin at the directory of the run.
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
