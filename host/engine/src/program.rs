@@ -151,7 +151,7 @@ pub(crate) enum Progress {
     /// It made calls and waits for their results.
     Called(Vec<ToolCall>),
     /// It ended.
-    Ended(CallReport),
+    Ended(Box<CallReport>),
 }
 
 impl RunningProgram {
@@ -207,7 +207,8 @@ impl RunningProgram {
             biased;
             Some(batch) = self.batches.recv() => batch,
             ended = &mut self.run => {
-                return Progress::Ended(self.checked(ended.unwrap_or_else(|_| stopped())));
+                let report = self.checked(ended.unwrap_or_else(|_| stopped()));
+                return Progress::Ended(Box::new(report));
             }
         };
         let before = self.calls;
@@ -257,11 +258,12 @@ fn stopped() -> CallReport {
     CallReport::of(ToolFailure::new(ToolErrorCode::ToolUnavailable, message).into())
 }
 
-fn too_much(what: &str) -> CallReport {
+fn too_much(what: &str) -> Box<CallReport> {
     let message = format!(
         "The program was stopped: it made {what}. Its calls so far took effect. Do less in one program."
     );
-    CallReport::of(ToolFailure::new(ToolErrorCode::ResourceLimit, message).into())
+    let failure = ToolFailure::new(ToolErrorCode::ResourceLimit, message);
+    Box::new(CallReport::of(failure.into()))
 }
 
 /// Returns the report of a program that did something else when it ran again.
@@ -277,7 +279,7 @@ pub(crate) fn diverged() -> CallReport {
 impl Agent {
     /// Returns the loop of the programs that this one's model writes: it has the same tools, agents,
     /// rules and hooks of calls.
-    fn as_program(self, program: Program) -> Self {
+    fn into_program(self, program: Program) -> Self {
         Self {
             program: Some(Arc::new(program)),
             workflow: None,
@@ -312,7 +314,7 @@ impl Agent {
             name: PROGRAM_NAME.to_owned(),
             description: text,
             system: None,
-            agent: self.as_program(program),
+            agent: self.into_program(program),
             approval: Approval::Never,
             decisions: DecisionKind::ALL.to_vec(),
             is_interactive: true,

@@ -67,7 +67,7 @@ impl Agent {
                     running.answer(whole(session, results).await?);
                 }
                 (_, Some(_)) => return Ok(ended(session, diverged())),
-                (Progress::Ended(report), None) => return Ok(ended(session, report)),
+                (Progress::Ended(report), None) => return Ok(ended(session, *report)),
                 (Progress::Called(calls), None) => {
                     let called = Event::ProgramCalled {
                         calls: calls.clone(),
