@@ -43,6 +43,7 @@ fn embedded_contract_has_every_import() {
         "context",
         "control",
         "artifacts",
+        "tools",
     ];
     let expected = [HTTP.map(str::to_owned).to_vec(), interfaces(&expected)].concat();
     assert_eq!(imports(&resolve, world), expected);

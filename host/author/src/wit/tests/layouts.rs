@@ -98,7 +98,9 @@ fn go_imports(text: &str) -> BTreeMap<String, Vec<WasmType>> {
 fn go_imports_have_the_signatures_of_the_contract() {
     let (resolve, world) = full_world().unwrap();
     let mut expected = BTreeMap::new();
-    for (name, interface) in imported(&resolve, world) {
+    let imports = imported(&resolve, world).into_iter();
+    // No SDK but that of Rust has the calls of programs.
+    for (name, interface) in imports.filter(|(name, _)| *name != "tools") {
         for function in interface.functions.values() {
             let signature = resolve.wasm_signature(AbiVariant::GuestImport, function);
             assert_eq!(signature.results, [], "{name} {}", function.name);
