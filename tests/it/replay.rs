@@ -23,6 +23,8 @@ const KINDS: &[&str] = &[
     "node-intended",
     "node-settled",
     "node-skipped",
+    "program-called",
+    "program-ended",
     "question-asked",
     "repair-requested",
     "run-configured",
