@@ -337,11 +337,12 @@ impl Tape {
     }
 }
 
-/// Whether a replayed event starts the session of an agent. One that starts in a later turn may have
-/// its first events in the millisecond in which this turn ended.
+/// Whether a replayed event, or the one that is replayed now, starts the session of an agent. One
+/// that starts in a later turn may have its first events in the millisecond in which this turn ended.
 fn is_spawned(inner: &Inner, child: SessionId) -> bool {
     let replayed = |track: &Track| {
-        let records = track.records.get(..track.position).unwrap_or_default();
+        let end = (track.position + 1).min(track.records.len());
+        let records = track.records.get(..end).unwrap_or_default();
         records.iter().rev().any(|record| {
             matches!(record.event, Event::AgentSpawned { session, .. } if session == child)
         })
