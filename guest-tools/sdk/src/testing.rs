@@ -143,7 +143,7 @@ pub(crate) mod tools {
                 Some((_, run)) => run(call),
                 None => NestedOutput::Denied(None),
             };
-            calls.iter().map(run).collect()
+            calls.into_iter().map(|call| run(&call)).collect()
         })
     }
 }
