@@ -13,10 +13,9 @@ use crate::{
     BoxFuture,
     agents::{Agents, Journals, SubAgent},
     tool::{CallReport, ToolRunner},
-    turn::{Agent, Settings, StandardMode, of_calls},
+    turn::{Agent, StandardMode, of_calls},
 };
 use agent_host_types::{
-    budget::Budgets,
     failure::{ToolErrorCode, ToolFailure},
     id::{CallId, Digest, SessionId, json_digest},
     json,
@@ -285,13 +284,7 @@ impl Agent {
             workflow: None,
             hooks: of_calls(&self.hooks),
             mode: Arc::new(StandardMode),
-            settings: Settings {
-                budgets: Budgets::default(),
-                until_tool: None,
-                output_schema: None,
-                context: None,
-                ..self.settings
-            },
+            settings: self.settings.without_model(),
             ..self
         }
     }

@@ -156,6 +156,10 @@ impl fmt::Debug for Agent {
     }
 }
 
+/// The most records that are not durable. A long `foreach` and a program, both over read-only calls,
+/// have no other barrier.
+const MAX_UNDURABLE: usize = 1_024;
+
 /// The settings of the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -202,6 +206,20 @@ pub struct Settings {
     pub accepts_changed_workflow: bool,
     /// The limits of the model's window; `None` for an unlimited one, such as a script's.
     pub context: Option<ContextLimits>,
+}
+
+impl Settings {
+    /// Returns the settings of a loop that has something else in the place of its model: those of
+    /// calls, without those of replies. Its budgets are what its caller leaves it.
+    pub(crate) fn without_model(self) -> Self {
+        Self {
+            budgets: Budgets::default(),
+            until_tool: None,
+            output_schema: None,
+            context: None,
+            ..self
+        }
+    }
 }
 
 impl Default for Settings {

@@ -5,7 +5,7 @@
 //! crash, runs again from its start: the recorded batches answer its calls, and have to be equal to
 //! them.
 
-use super::{Agent, StepOutput, StepResult, Transition, TurnContext, begin::refuse};
+use super::{Agent, MAX_UNDURABLE, StepOutput, StepResult, Transition, TurnContext, begin::refuse};
 use crate::{
     artifact::result_name,
     program::{Program, Progress, RunningProgram, diverged},
@@ -22,9 +22,6 @@ use agent_host_types::{
     turn::{TurnEnd, TurnError},
 };
 use std::collections::VecDeque;
-
-/// The most records that are not durable. A program over read-only calls has no other barrier.
-const MAX_UNDURABLE: usize = 1_024;
 
 /// The name of the program's result.
 const PROGRAM: &str = "program";

@@ -31,10 +31,6 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The most records that are not durable. A long `foreach` over read-only calls has no other
-/// barrier.
-const MAX_UNDURABLE: usize = 1_024;
-
 /// A run of a workflow that is under way.
 struct Driver<'a> {
     agent: &'a Agent,

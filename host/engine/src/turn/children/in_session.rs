@@ -9,14 +9,13 @@ use crate::{
     session::Session,
     tool::CallReport,
     turn::{
-        Agent, Settings, TurnContext, TurnError,
+        Agent, TurnContext, TurnError,
         budget::Share,
         execute::{Caller, Run, checked},
         review::of_calls,
     },
 };
 use agent_host_types::{
-    budget::Budgets,
     failure::ToolFailure,
     id::{CallId, Digest},
     message::Role,
@@ -95,13 +94,7 @@ impl Agent {
             workflow: None,
             program: None,
             hooks: of_calls(&self.hooks),
-            settings: Settings {
-                budgets: Budgets::default(),
-                until_tool: None,
-                output_schema: None,
-                context: None,
-                ..self.settings.clone()
-            },
+            settings: self.settings.clone().without_model(),
             ..self.clone()
         };
         SubAgent {

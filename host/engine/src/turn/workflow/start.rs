@@ -8,7 +8,7 @@ use crate::{
     agents::TOOL_PREFIX,
     session::{BatchCall, OpenNode, Session},
     turn::{
-        Prompts, Settings, TurnError, budget,
+        MAX_UNDURABLE, Prompts, Settings, TurnError, budget,
         children::{SESSION_RULE, in_session},
         execute::{Caller, Plan, Run as PlannedCall},
         review::reviewed,
@@ -314,7 +314,7 @@ impl Driver<'_> {
                 || (is_first && !start.node.is_entry())
                 || self.agent.settings.durability == Durability::Strict
                 || self.session.must_be_durable_to_run()
-                || undurable >= super::MAX_UNDURABLE)
+                || undurable >= MAX_UNDURABLE)
     }
 
     /// Returns an even share of what is left of the budgets, for one of the agents that run or may.
