@@ -2,16 +2,16 @@
 //! in memory, the built-in component `code`, and the loop. Fails if the median of sequential calls
 //! exceeds the bound. The figures are in host/BENCHMARKS.md.
 
+use agent_host_benches::doubles;
 use agent_host_engine::{
     BoxFuture,
-    agents::Journals,
-    journal::{Journal, JournalError, MemoryJournal},
+    journal::MemoryJournal,
     model::{DeltaSink, Model},
     observer::Unobserved,
     policy::Grants,
     program::{Program, ProgramRun, ProgramRunner, RUN_PROGRAM},
     session::{Session, SessionStart},
-    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
+    tool::CallReport,
     tool_filter::filter_tools,
     turn::{Actors, Agent, ContinuationKey, Settings, StandardMode, TurnContext},
 };
@@ -19,12 +19,11 @@ use agent_host_sandbox::{
     Call, CallContext, ProgramContext, Sandbox, SandboxConfig, ToolComponent,
 };
 use agent_host_types::{
-    failure::ToolFailure,
     id::{CallId, SessionId},
     limits::Limits,
     model::{ModelError, ModelReply, ModelRequest, Provenance, StopReason},
     output::ToolResultOutput,
-    tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolCall, ToolDefinition, ToolRuntime},
+    tool::{Effect, ToolCall},
     turn::{AgentInput, TurnEnd},
 };
 use serde_json::{Map, Value, json};
@@ -74,54 +73,6 @@ impl Model for Writes {
     }
 }
 
-/// A read-only tool that returns at once.
-struct Look(Vec<RegisteredTool>);
-
-impl Look {
-    fn new() -> Self {
-        let definition = ToolDefinition {
-            name: "look".into(),
-            title: None,
-            description: "Looks.".into(),
-            input_schema: json!({"type": "object", "properties": {"n": {"type": "integer"}}}),
-            output_schema: None,
-            effect: Effect::ReadOnly,
-        };
-        Self(vec![RegisteredTool {
-            effect: definition.effect,
-            approval: Approval::Never,
-            decisions: DecisionKind::ALL.into(),
-            runtime: ToolRuntime::Host,
-            component: None,
-            definition,
-        }])
-    }
-}
-
-impl ToolRunner for Look {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.0
-    }
-
-    fn validate(&self, _: &str, _: &Map<String, Value>) -> Result<(), ToolFailure> {
-        Ok(())
-    }
-
-    fn run<'a>(&'a self, _: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
-        let report = CallReport::of(ToolResultOutput::Text("seen".into()));
-        Box::pin(ready(report.into()))
-    }
-}
-
-struct InMemory;
-
-impl Journals for InMemory {
-    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Arc<dyn Journal>, JournalError>> {
-        let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new(session));
-        Box::pin(ready(Ok(journal)))
-    }
-}
-
 struct Programs(ToolComponent);
 
 impl ProgramRunner for Programs {
@@ -159,7 +110,13 @@ async fn median(component: &ToolComponent, code: &str) -> Duration {
     for _ in 0..PROGRAMS {
         let agent = Agent {
             model: Arc::new(Writes(Mutex::new(code.to_owned()))),
-            tools: Arc::new(Look::new()),
+            tools: Arc::new(doubles::InstantTool::new(
+                "look",
+                "Looks.",
+                Effect::ReadOnly,
+                json!({"type": "object", "properties": {"n": {"type": "integer"}}}),
+                "seen",
+            )),
             agents: None,
             hooks: Vec::new(),
             mode: Arc::new(StandardMode),
@@ -173,7 +130,7 @@ async fn median(component: &ToolComponent, code: &str) -> Duration {
             max_calls: 10_000,
         };
         let none = filter_tools(agent.tools.clone(), &[]);
-        let agent = agent.with_programs(program, none, Arc::new(InMemory));
+        let agent = agent.with_programs(program, none, Arc::new(doubles::InMemory));
         let journal = Arc::new(MemoryJournal::new(SessionId::new()));
         let mut session = Session::start(journal, SessionStart::default());
         let cx = TurnContext {

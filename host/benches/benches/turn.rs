@@ -2,28 +2,26 @@
 //! once. Prints the median and the 99th percentile of each kind of turn, with a new session and
 //! with long ones, and fails if a median exceeds the bound. The figures are in host/BENCHMARKS.md.
 
+use agent_host_benches::doubles;
 use agent_host_engine::{
     BoxFuture,
-    agents::{Agents, Journals, SubAgent},
-    journal::{Journal, JournalError, MemoryJournal},
+    agents::{Agents, SubAgent},
+    journal::MemoryJournal,
     model::{DeltaSink, Model},
     observer::Unobserved,
     session::{Session, SessionStart},
-    tool::{CallReport, Invocation, ProgressSink, RunEnd, ToolRunner},
     turn::{Actors, Agent, ContinuationKey, Settings, StandardMode, TurnContext},
 };
 use agent_host_types::{
     budget::Budgets,
     context::ContextLimits,
-    failure::ToolFailure,
     id::{CallId, Digest, SessionId},
     message::Message,
     model::{ModelError, ModelReply, ModelRequest, Provenance, StopReason},
-    output::ToolResultOutput,
-    tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolCall, ToolDefinition, ToolRuntime},
+    tool::{Approval, DecisionKind, Effect, ToolCall},
     turn::{AgentInput, TurnEnd, TurnReport},
 };
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use std::{
     future::ready,
     sync::Arc,
@@ -83,55 +81,6 @@ impl Model for Prompt {
     }
 }
 
-/// A tool that returns a paragraph at once.
-struct Read(Vec<RegisteredTool>);
-
-impl Read {
-    fn new() -> Self {
-        let definition = ToolDefinition {
-            name: "read".into(),
-            title: None,
-            description: WORDS.into(),
-            input_schema: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
-            output_schema: None,
-            effect: Effect::Effectful,
-        };
-        Self(vec![RegisteredTool {
-            effect: definition.effect,
-            approval: Approval::Never,
-            decisions: DecisionKind::ALL.into(),
-            runtime: ToolRuntime::Host,
-            component: None,
-            definition,
-        }])
-    }
-}
-
-impl ToolRunner for Read {
-    fn tools(&self) -> &[RegisteredTool] {
-        &self.0
-    }
-
-    fn validate(&self, _: &str, _: &Map<String, Value>) -> Result<(), ToolFailure> {
-        Ok(())
-    }
-
-    fn run<'a>(&'a self, _: Invocation, _: ProgressSink<'a>) -> BoxFuture<'a, RunEnd> {
-        let report = CallReport::of(ToolResultOutput::Text(WORDS.repeat(4)));
-        Box::pin(ready(report.into()))
-    }
-}
-
-/// Journals of agents in memory.
-struct InMemory;
-
-impl Journals for InMemory {
-    fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Arc<dyn Journal>, JournalError>> {
-        let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new(session));
-        Box::pin(ready(Ok(journal)))
-    }
-}
-
 /// A loop over one session.
 struct Loop {
     agent: Agent,
@@ -143,7 +92,13 @@ impl Loop {
     fn new(context: Option<ContextLimits>) -> Self {
         let mut agent = Agent {
             model: Arc::new(Prompt),
-            tools: Arc::new(Read::new()),
+            tools: Arc::new(doubles::InstantTool::new(
+                "read",
+                WORDS,
+                Effect::Effectful,
+                json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+                &WORDS.repeat(4),
+            )),
             agents: None,
             hooks: Vec::new(),
             mode: Arc::new(StandardMode),
@@ -170,7 +125,7 @@ impl Loop {
             price: None,
             definition: Digest::of(b"helper"),
         };
-        let agents = Agents::new(vec![helper], Arc::new(InMemory));
+        let agents = Agents::new(vec![helper], Arc::new(doubles::InMemory));
         agent.tools = agents.with_tools(agent.tools);
         agent.agents = Some(Arc::new(agents));
         let journal = Arc::new(MemoryJournal::new(SessionId::new()));

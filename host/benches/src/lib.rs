@@ -2,6 +2,7 @@
 //! wasmtime, and the program. Figures are in host/BENCHMARKS.md.
 
 pub mod bare;
+pub mod doubles;
 
 use agent_host_engine::{
     policy::{DirGrant, DirMode, DirQuota, Grants, PathRules},
