@@ -38,10 +38,10 @@ use tokio_util::sync::CancellationToken;
 const BOUND: Duration = Duration::from_micros(30);
 
 /// The calls of one program.
-const CALLS: u32 = 1_000;
+const CALLS: u32 = 256;
 
 /// The number of measured programs of each kind.
-const PROGRAMS: usize = 20;
+const PROGRAMS: usize = 50;
 
 /// Writes one program.
 struct Writes(Mutex<String>);

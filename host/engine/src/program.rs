@@ -24,11 +24,15 @@ use agent_host_types::{
 };
 pub use declarations::{MAX_DECLARATIONS_BYTES, declarations};
 pub use describe::{DESCRIBE_TOOLS, with_tool_descriptions};
+use futures_util::FutureExt as _;
 use handle::{KnownFiles, handles_to_files, with_handles};
 use serde_json::json;
-use std::sync::Arc;
+use std::{
+    fmt,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+};
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::task::AbortOnDropHandle;
 
 /// The tool that runs programs.
 pub const RUN_PROGRAM: &str = "run_javascript";
@@ -81,8 +85,8 @@ pub struct Program {
     pub max_calls: usize,
 }
 
-impl std::fmt::Debug for Program {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Program")
             .field("max_calls", &self.max_calls)
             .finish_non_exhaustive()
@@ -132,9 +136,12 @@ impl ToolCaller {
 }
 
 /// A program that runs, in the memory of its session. Dropping it stops the program.
-#[derive(Debug)]
+///
+/// It runs in [`Self::next`], so on the task of its loop: a task of its own would cost two wake-ups of
+/// threads for each batch of calls, which take longer than the loop takes for a batch.
 pub(crate) struct RunningProgram {
-    run: AbortOnDropHandle<CallReport>,
+    /// Never locked: a session is shared by reference, and a future alone is not.
+    run: Mutex<BoxFuture<'static, CallReport>>,
     batches: mpsc::Receiver<Batch>,
     /// Receives the results of its last calls.
     waits: Option<oneshot::Sender<Vec<ToolResultOutput>>>,
@@ -143,6 +150,14 @@ pub(crate) struct RunningProgram {
     input_bytes: usize,
     /// The files of their results.
     files: KnownFiles,
+}
+
+impl fmt::Debug for RunningProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunningProgram")
+            .field("calls", &self.calls)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How far a program came.
@@ -173,8 +188,11 @@ impl RunningProgram {
                 batches: sender,
             },
         });
+        let run = AssertUnwindSafe(run).catch_unwind();
         Self {
-            run: AbortOnDropHandle::new(tokio::spawn(run)),
+            run: Mutex::new(Box::pin(
+                async move { run.await.unwrap_or_else(|_| stopped()) },
+            )),
             batches,
             waits: None,
             calls: 0,
@@ -202,13 +220,11 @@ impl RunningProgram {
     /// Runs it to its next calls or its end. One with more than `max_calls` calls, or too large
     /// arguments, ends with a failure. Cancel safe.
     pub(crate) async fn next(&mut self, max_calls: usize) -> Progress {
+        let run = self.run.get_mut().unwrap_or_else(PoisonError::into_inner);
         let batch = tokio::select! {
             biased;
+            ended = run => return Progress::Ended(Box::new(self.checked(ended))),
             Some(batch) = self.batches.recv() => batch,
-            ended = &mut self.run => {
-                let report = self.checked(ended.unwrap_or_else(|_| stopped()));
-                return Progress::Ended(Box::new(report));
-            }
         };
         let before = self.calls;
         self.calls += batch.calls.len();

@@ -119,7 +119,7 @@ impl ToolComponent {
                 call.context.clone(),
             )
             .await?;
-        let mounts_dirs = setup.dirs.is_some();
+        let (mounts_dirs, is_program) = (setup.dirs.is_some(), call.context.program.is_some());
         let work = guest::run(Box::new(GuestJob {
             setup,
             target,
@@ -128,7 +128,12 @@ impl ToolComponent {
             permit,
         }));
         Ok(RunningCall {
-            task: self.launch(mounts_dirs, work),
+            task: if is_program {
+                let guests = &self.loaded.shared.guests;
+                Started::Pending(guests.attach(&self.handle.schedule, work))
+            } else {
+                self.launch(mounts_dirs, work)
+            },
             started,
             deadline,
             gate,

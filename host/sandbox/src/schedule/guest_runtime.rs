@@ -7,10 +7,12 @@
 //! many calls each of them has. A guest that waits in a host call holds neither a thread nor a
 //! permit.
 //!
-//! There is one exception: the first slice of a call may run inline, on its caller's thread, if the
-//! caller allows it and the tool's history does (`inline.rs`). It saves two wake-ups, which cost
-//! more than a short call. A tool that then overruns delays its caller's thread by one slice, once:
-//! its guest moves to the guest threads and its history starts anew.
+//! There are two exceptions, on the caller's thread. Each saves two wake-ups, which cost more than a
+//! short call. The first slice of a call may run inline if the caller allows it and the tool's history
+//! does (`inline.rs`). A tool that then overruns delays its caller's thread by one slice, once: its
+//! guest moves to the guest threads and its history starts anew. A program runs attached to its
+//! caller, the loop that runs its calls, since one of the two always waits for the other; it moves to
+//! the long threads as any guest does, once it has computed for longer than a slice.
 
 #[cfg(test)]
 mod tests;
@@ -22,6 +24,7 @@ use crate::schedule::{
     threads::start_runtime,
     ticker::TICK,
 };
+use futures_util::FutureExt as _;
 use std::{
     future::poll_fn,
     io,
@@ -29,6 +32,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, Waker, ready},
+    thread,
     time::{Duration, Instant},
 };
 use tokio::{
@@ -152,9 +156,23 @@ impl GuestRuntime {
         }
     }
 
+    /// Prepares a tool's work to run on the thread of its caller, which waits in
+    /// [`TaskHandle::join`], until it has computed for longer than a slice. The work must not block.
+    pub(crate) fn attach<T: Send + 'static>(
+        &self,
+        schedule: &Arc<ToolSchedule>,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> TaskHandle<T> {
+        let stage = AssertUnwindSafe(GuestTask::new(schedule, work).run_short()).catch_unwind();
+        TaskHandle {
+            place: Place::Caller(Box::pin(stage)),
+            long: self.long.handle.clone(),
+        }
+    }
+
     fn spawn_task<T: Send + 'static>(&self, task: GuestTask<T>) -> TaskHandle<T> {
         TaskHandle {
-            stage: self.short.handle.spawn(task.run_short()),
+            place: Place::Threads(self.short.handle.spawn(task.run_short())),
             long: self.long.handle.clone(),
         }
     }
@@ -277,20 +295,28 @@ impl<T: Send + 'static> GuestTask<T> {
     }
 }
 
-/// A task on the guest threads. Dropping it cancels the task.
+/// A task of a guest. Dropping it cancels the task.
 pub(crate) struct TaskHandle<T> {
-    stage: JoinHandle<Stage<T>>,
+    place: Place<T>,
     long: Handle,
+}
+
+/// Where a task runs.
+enum Place<T> {
+    /// On the thread that joins it.
+    Caller(Pin<Box<dyn Future<Output = thread::Result<Stage<T>>> + Send>>),
+    Threads(JoinHandle<Stage<T>>),
 }
 
 impl<T: Send + 'static> TaskHandle<T> {
     /// Waits for the task and moves it between the threads. Cancel safe.
     pub(crate) async fn join(&mut self) -> Result<T, TaskError> {
         loop {
-            match (&mut self.stage).await {
-                Ok(Stage::Finished(result)) => return Ok(result),
-                Ok(Stage::Preempted(task)) => self.stage = self.long.spawn(task.run_long()),
-                Err(error) => return Err(TaskError::from_join(error)),
+            match self.place.ended().await? {
+                Stage::Finished(result) => return Ok(result),
+                Stage::Preempted(task) => {
+                    self.place = Place::Threads(self.long.spawn(task.run_long()));
+                }
             }
         }
     }
@@ -298,18 +324,33 @@ impl<T: Send + 'static> TaskHandle<T> {
     /// Cancels the task at the end of its slice and waits until it is dropped. A task that finishes
     /// first returns its result.
     pub(crate) async fn cancel(mut self) -> Result<T, TaskError> {
-        self.stage.abort();
-        match (&mut self.stage).await {
-            Ok(Stage::Finished(result)) => Ok(result),
-            Ok(Stage::Preempted(_)) => Err(TaskError::Cancelled),
-            Err(error) => Err(TaskError::from_join(error)),
+        if let Place::Threads(task) = &self.place {
+            task.abort();
+            if let Stage::Finished(result) = self.place.ended().await? {
+                return Ok(result);
+            }
+        }
+        Err(TaskError::Cancelled)
+    }
+}
+
+impl<T> Place<T> {
+    /// Waits until the task ends or has to move. Cancel safe.
+    async fn ended(&mut self) -> Result<Stage<T>, TaskError> {
+        match self {
+            Self::Caller(task) => task
+                .await
+                .map_err(|payload| TaskError::Panicked(panic_text(payload.as_ref()))),
+            Self::Threads(task) => task.await.map_err(TaskError::from_join),
         }
     }
 }
 
 impl<T> Drop for TaskHandle<T> {
     fn drop(&mut self) {
-        self.stage.abort();
+        if let Place::Threads(task) = &self.place {
+            task.abort();
+        }
     }
 }
 
