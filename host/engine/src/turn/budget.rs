@@ -1,10 +1,7 @@
 //! Checks the budgets against the usage of a session.
 
-use crate::session::{SessionState, Spent};
-use agent_host_types::{
-    budget::{Budget, Budgets, Price, UsdBudget},
-    id::Digest,
-};
+use crate::session::SessionState;
+use agent_host_types::budget::{Budget, Budgets, Price, UsdBudget};
 use std::time::Duration;
 
 /// Returns the budget that is used up, so that no model is called. `elapsed` is the duration of the
@@ -125,26 +122,17 @@ impl Share {
     }
 }
 
-/// Returns the budget that a call would exceed, after the `admitted` calls of the same batch.
-pub(super) fn refusing(
-    budgets: &Budgets,
-    spent: &Spent,
-    call: &(String, Digest),
-    admitted: &[(String, Digest)],
-) -> Option<Budget> {
-    let further = admitted.len() as u64;
-    if let Some(limit) = budgets
-        .tool_calls
-        .filter(|limit| spent.calls + further >= *limit)
-    {
+/// Returns the budget that one more call of a tool would exceed, after so many `calls`, of which
+/// `repeats` were of the tool with the same arguments.
+pub(super) fn refusing(budgets: &Budgets, calls: u64, tool: &str, repeats: u64) -> Option<Budget> {
+    if let Some(limit) = budgets.tool_calls.filter(|limit| calls >= *limit) {
         return Some(Budget::ToolCalls { limit });
     }
-    let same = admitted.iter().filter(|other| *other == call).count() as u64;
     budgets
         .repeats
-        .filter(|limit| spent.repeats(call) + same >= *limit)
+        .filter(|limit| repeats >= *limit)
         .map(|limit| Budget::Repeats {
-            tool: call.0.clone(),
+            tool: tool.to_owned(),
             limit,
         })
 }

@@ -53,8 +53,8 @@ impl Agent {
                 let asked = self.run_group(session, group, cx).await?;
                 return Ok(asked.unwrap_or_else(|| StepResult::go(Step::CheckApproval)));
             }
-            let plan =
-                allowance.admit(&self.settings.budgets, entry, self.plan(session, entry, cx));
+            let plan = self.plan(session, entry, cx);
+            let plan = allowance.admit(&self.settings.budgets, session, entry, plan);
             let next = match plan {
                 Plan::Run(run) if run.runtime == ToolRuntime::External => {
                     external.push(*run);

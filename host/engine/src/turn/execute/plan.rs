@@ -2,7 +2,7 @@
 
 use crate::{
     policy::{Ruling, denied_call},
-    session::{BatchCall, Session, Spent},
+    session::{BatchCall, Session},
     turn::{
         Agent, Prompts, TurnContext, budget,
         review::{fallback_of, idempotency_key, is_hook_rule, unreviewed},
@@ -17,6 +17,7 @@ use agent_host_types::{
     tool::{Effect, ToolRuntime},
 };
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 
 /// The plan for one call.
 pub(in crate::turn) enum Plan {
@@ -54,11 +55,12 @@ impl Run {
     }
 }
 
-/// The rest of the budgets in this batch. The session counts a call when it starts, and a group is
-/// planned before its first call starts.
+/// What is used of the budgets for calls, with the calls of this batch. The session counts a call
+/// when it starts, and a group is planned before its first call starts.
 pub(super) struct Allowance {
-    spent: Spent,
-    admitted: Vec<(String, Digest)>,
+    calls: u64,
+    /// The runs of each tool with each arguments that the batch has.
+    repeats: HashMap<(String, Digest), u64>,
     /// The first budget that refused a call.
     pub(super) used_up: Option<Budget>,
 }
@@ -66,28 +68,39 @@ pub(super) struct Allowance {
 impl Allowance {
     pub(super) fn new(session: &Session) -> Self {
         Self {
-            spent: session.state().spent().clone(),
-            admitted: Vec::new(),
+            calls: session.state().spent().calls,
+            repeats: HashMap::new(),
             used_up: None,
         }
     }
 
     /// Replaces the run of a call that a budget refuses by an answer. A repetition after a crash
     /// was admitted before.
-    pub(super) fn admit(&mut self, budgets: &Budgets, entry: &BatchCall, plan: Plan) -> Plan {
+    pub(super) fn admit(
+        &mut self,
+        budgets: &Budgets,
+        session: &Session,
+        entry: &BatchCall,
+        plan: Plan,
+    ) -> Plan {
         let Plan::Run(run) = plan else {
             return plan;
         };
         if entry.intended.is_some() {
             return Plan::Run(run);
         }
+        // No equal call of the batch has started when the first one is planned.
+        let before = |call: &(_, _)| session.state().spent().repeats(call);
         let call = (run.entry.call.name.clone(), run.input_digest);
-        if let Some(budget) = budget::refusing(budgets, &self.spent, &call, &self.admitted) {
+        let repeats = self.repeats.entry(call).or_insert_with_key(before);
+        let tool = &run.entry.call.name;
+        if let Some(budget) = budget::refusing(budgets, self.calls, tool, *repeats) {
             let refusal = ToolResultOutput::ExecutionDenied(Some(budget::refusal(&budget)));
             self.used_up.get_or_insert(budget);
             return Plan::Answer(refusal);
         }
-        self.admitted.push(call);
+        self.calls += 1;
+        *repeats += 1;
         Plan::Run(run)
     }
 }
