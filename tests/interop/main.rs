@@ -14,6 +14,7 @@ mod conformance;
 mod crashes;
 mod deploy;
 mod editors;
+mod eval;
 mod examples;
 mod hosts;
 mod json_schema;

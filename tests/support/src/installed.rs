@@ -121,6 +121,12 @@ pub fn standard_webhooks() -> Option<PathBuf> {
     usable(&found, "Python's standardwebhooks").map(|directory| directory.join("bin/python"))
 }
 
+/// A Python with parsers of JUnit XML and HTML.
+pub fn report_parsers() -> Option<PathBuf> {
+    let found = python_environment("eval", &here("interop/eval/requirements.txt"));
+    usable(&found, "Python's junitparser").map(|directory| directory.join("bin/python"))
+}
+
 /// The Python with the newest official SDK of the Model Context Protocol.
 pub fn mcp_sdk() -> Option<PathBuf> {
     mcp_python("sdk-2")
