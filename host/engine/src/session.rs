@@ -21,6 +21,7 @@ use agent_host_types::{
     turn::{AgentInput, TurnError},
 };
 pub use client::ClientSession;
+pub(crate) use copy::ended_children;
 pub use copy::{CopiedSession, SessionCopy, referenced_blobs};
 pub use spent::Spent;
 pub(crate) use state::Snapshot;

@@ -2,11 +2,10 @@
 //! was copied.
 
 use super::{difference::Difference, recording::Recording};
-use crate::session::SessionCopy;
+use crate::session::{SessionCopy, ended_children};
 use agent_host_types::{
     event::{Event, EventRecord},
     id::SessionId,
-    turn::ChildSummary,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -97,20 +96,15 @@ fn restored(
             *id = *original;
         }
     };
-    let restore_all = |children: &mut dyn Iterator<Item = &mut ChildSummary>| {
-        children.for_each(|child| restore(&mut child.session));
-    };
     match &mut record.event {
         Event::SessionStarted {
             parent: Some(parent),
             ..
         } => restore(&mut parent.session),
         Event::AgentSpawned { session, .. } => restore(session),
-        Event::CallSettled { child, .. } => restore_all(&mut child.iter_mut()),
-        Event::TurnEnded { outcome, .. } => {
-            restore_all(&mut outcome.summary.children.iter_mut());
-        }
+        Event::TurnEnded { outcome, .. } => outcome.summary.session = session,
         _ => {}
     }
+    ended_children(&mut record.event).for_each(|child| restore(&mut child.session));
     Some(record)
 }

@@ -149,14 +149,10 @@ impl SessionCopy {
                 }
                 self.agents.insert(original, *session);
             }
-            Event::CallSettled { child, .. } => self.rename_all(child),
-            Event::TurnEnded { outcome, .. } => self.rename_all(&mut outcome.summary.children),
+            Event::TurnEnded { outcome, .. } => outcome.summary.session = self.into,
             _ => {}
         }
-    }
-
-    fn rename_all<'s>(&self, children: impl IntoIterator<Item = &'s mut ChildSummary>) {
-        for child in children {
+        for child in ended_children(event) {
             if let Some(copy) = self.agents.get(&child.session) {
                 child.session = *copy;
             }
@@ -289,6 +285,18 @@ impl SessionCopy {
             false => Err("summarises messages that do not end before one of the model"),
         }
     }
+}
+
+/// Returns the figures of the agents' sessions that ended with an event.
+pub(crate) fn ended_children(event: &mut Event) -> impl Iterator<Item = &mut ChildSummary> {
+    let (one, all): (_, &mut [ChildSummary]) = match event {
+        Event::CallSettled { child, .. }
+        | Event::NodeSettled { child, .. }
+        | Event::NodeRetried { child, .. } => (child.as_mut(), &mut []),
+        Event::TurnEnded { outcome, .. } => (None, &mut outcome.summary.children),
+        _ => (None, &mut []),
+    };
+    one.into_iter().chain(all)
 }
 
 /// Returns the blobs to which an event refers: its file parts, and the results that it replaced by

@@ -1,7 +1,7 @@
 //! The corpus of recorded sessions (`tests/corpus`): each replays equal, and so does an import of it.
 
 use super::*;
-use crate::session::SessionCopy;
+use crate::session::{SessionCopy, ended_children};
 use agent_host_types::{
     event::{EVENT_VERSION, Event},
     id::{Digest, SessionId},
@@ -84,6 +84,21 @@ fn imported(recording: &Recording) -> Recording {
     }
 }
 
+/// Returns the sessions of agents, and of reports, that the events of a copy name and that are not
+/// sessions of the copy.
+fn foreign(copy: &Recording) -> Vec<SessionId> {
+    let mut foreign = Vec::new();
+    for record in copy.sessions.values().flatten() {
+        let mut event = record.event.clone();
+        let children = ended_children(&mut event).map(|child| child.session);
+        foreign.extend(children.filter(|id| !copy.sessions.contains_key(id)));
+        if let Event::TurnEnded { outcome, .. } = &event {
+            foreign.extend(Some(outcome.summary.session).filter(|id| *id != record.session));
+        }
+    }
+    foreign
+}
+
 #[tokio::test]
 async fn corpus_replays_equal_as_recorded_and_as_imported() {
     let files = files();
@@ -99,7 +114,9 @@ async fn corpus_replays_equal_as_recorded_and_as_imported() {
             false => recording.events().count() as u64,
         };
         assert_eq!(replayed.events, count, "{}", file.display());
-        let copy = replay(&imported(&recording)).await.unwrap();
+        let imported = imported(&recording);
+        assert_eq!(foreign(&imported), [], "{}", file.display());
+        let copy = replay(&imported).await.unwrap();
         assert_eq!(copy.difference, None, "import of {}", file.display());
         assert_eq!(copy.events, count, "import of {}", file.display());
     }
