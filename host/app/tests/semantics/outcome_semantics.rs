@@ -73,6 +73,7 @@ async fn t08_calls_that_run_outside_come_out_at_once() {
     assert_eq!(world.ran(), Vec::<String>::new());
     let kinds = [
         "session-started",
+        "loop-configured",
         "input-received",
         "model-requested",
         "model-replied",

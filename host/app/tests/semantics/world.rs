@@ -13,7 +13,7 @@ use agent_host_engine::{
     turn::{Actors, Agent, Prompts, Settings, TurnContext},
 };
 use agent_host_journal::{ImportAs, JournalStore as _, SqliteOptions, SqliteStore, Transcript};
-use agent_host_test_support::{TestEnv, corpus};
+use agent_host_test_support::TestEnv;
 use agent_host_types::{
     approval::Decision,
     continuation::Continuation,
@@ -190,11 +190,9 @@ impl World {
         world
     }
 
-    /// Records the setup for the corpus of replays, if that is made anew.
+    /// Has the session record the setup of its loop, as the program does.
     fn configure(&mut self) {
-        if corpus::to_bless().is_some() {
-            self.session.configure_loop(&self.agent.setup(), &[]);
-        }
+        self.session.configure_loop(&self.agent.setup(), &[]);
     }
 
     /// Sends a message, and dies while a call of the tool `spin` runs.

@@ -11,8 +11,9 @@
 //! short call. The first slice of a call may run inline if the caller allows it and the tool's history
 //! does (`inline.rs`). A tool that then overruns delays its caller's thread by one slice, once: its
 //! guest moves to the guest threads and its history starts anew. A program runs attached to its
-//! caller, the loop that runs its calls, since one of the two always waits for the other; it moves to
-//! the long threads as any guest does, once it has computed for longer than a slice.
+//! caller, the loop that runs its calls, since one of the two always waits for the other. It moves to
+//! the long threads, too, after a few slices (256 calls, and its start, fit into two) or before work
+//! that cannot be interrupted.
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use crate::schedule::{
 };
 use futures_util::FutureExt as _;
 use std::{
+    cell::Cell,
     future::poll_fn,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -47,6 +49,14 @@ const MAX_BLOCKING_THREADS: usize = 16;
 /// The nice value that the long threads add to their process's (`setpriority(2)`). At 10 a thread
 /// gets a tenth of a contended processor, and a thread that wakes preempts it at once.
 const NICE: i32 = 10;
+
+/// The time that a program may compute on its caller's thread.
+const ATTACHED: Duration = TICK.saturating_mul(4);
+
+thread_local! {
+    /// Whether the work that was polled here last ended its slice for what follows.
+    static YIELDED: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Owns the threads. Dropping it does not wait, so it may be dropped in async code.
 pub(crate) struct GuestRuntime {
@@ -157,13 +167,18 @@ impl GuestRuntime {
     }
 
     /// Prepares a tool's work to run on the thread of its caller, which waits in
-    /// [`TaskHandle::join`], until it has computed for longer than a slice. The work must not block.
+    /// [`TaskHandle::join`], until it has computed for longer than [`ATTACHED`]. The work must not
+    /// block.
     pub(crate) fn attach<T: Send + 'static>(
         &self,
         schedule: &Arc<ToolSchedule>,
         work: impl Future<Output = T> + Send + 'static,
     ) -> TaskHandle<T> {
-        let stage = AssertUnwindSafe(GuestTask::new(schedule, work).run_short()).catch_unwind();
+        let task = GuestTask {
+            is_attached: true,
+            ..GuestTask::new(schedule, work)
+        };
+        let stage = AssertUnwindSafe(task.run_short()).catch_unwind();
         TaskHandle {
             place: Place::Caller(Box::pin(stage)),
             long: self.long.handle.clone(),
@@ -202,6 +217,7 @@ pub(crate) async fn yield_slice() {
             return Poll::Ready(());
         }
         yielded = true;
+        YIELDED.set(true);
         context.waker().wake_by_ref();
         Poll::Pending
     })
@@ -215,6 +231,7 @@ struct GuestTask<T> {
     /// The time in which it held a thread.
     computed: Duration,
     yields: u32,
+    is_attached: bool,
 }
 
 /// How a task left the short threads.
@@ -231,10 +248,12 @@ impl<T: Send + 'static> GuestTask<T> {
             schedule: Arc::clone(schedule),
             computed: Duration::ZERO,
             yields: 0,
+            is_attached: false,
         }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<T> {
+        YIELDED.set(false);
         let started = Instant::now();
         let polled = self.work.as_mut().poll(context);
         self.computed += started.elapsed();
@@ -250,7 +269,12 @@ impl<T: Send + 'static> GuestTask<T> {
     /// A guest yields after one to two ticks, so one that does not end has computed for at least
     /// one.
     fn is_long(&self) -> bool {
-        self.computed >= TICK
+        self.computed >= if self.is_attached { ATTACHED } else { TICK }
+    }
+
+    /// True if it moves to the long threads, after a poll.
+    fn moves(&self) -> bool {
+        self.is_long() || self.is_attached && YIELDED.get()
     }
 
     async fn run_short(mut self) -> Stage<T> {
@@ -261,7 +285,7 @@ impl<T: Send + 'static> GuestTask<T> {
         }
         let finished = poll_fn(|context| match self.poll(context) {
             Poll::Ready(result) => Poll::Ready(Some(result)),
-            Poll::Pending if self.is_long() => Poll::Ready(None),
+            Poll::Pending if self.moves() => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         });
         match finished.await {

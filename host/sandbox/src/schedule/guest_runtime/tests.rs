@@ -6,13 +6,26 @@ use std::{
     thread::{self, ThreadId},
 };
 
-/// Computes for a slice and yields, as a guest does.
+/// Computes for a slice and is polled again, as a guest is.
 async fn compute_a_slice() {
     let started = Instant::now();
     while started.elapsed() < TICK {
         std::hint::spin_loop();
     }
-    yield_slice().await;
+    wait().await;
+}
+
+/// Waits for something that has happened when it is polled again.
+async fn wait() {
+    let mut waited = false;
+    poll_fn(|context| {
+        context.waker().wake_by_ref();
+        match std::mem::replace(&mut waited, true) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
 }
 
 fn thread_name() -> String {
@@ -167,4 +180,63 @@ async fn cancelled_work_releases_its_thread_and_permit() {
     assert_eq!(Arc::strong_count(&held), 1);
     let ended = guests.spawn(&schedule, async { 7 }).join().await;
     assert_eq!(ended.unwrap(), 7);
+}
+
+#[tokio::test]
+async fn attached_work_stays_with_its_caller_for_a_few_slices() {
+    let guests = GuestRuntime::new(1).unwrap();
+    let schedule = guests.schedule();
+    let caller = thread_name();
+    let waiting = || async {
+        wait().await;
+        thread_name()
+    };
+    let ended = guests.attach(&schedule, waiting()).join().await;
+    assert_eq!(ended.unwrap(), caller);
+    let uninterrupted = async {
+        yield_slice().await;
+        thread_name()
+    };
+    let ended = guests.attach(&schedule, uninterrupted).join().await;
+    assert_eq!(ended.unwrap(), "guest-long");
+    let long = async {
+        let started = Instant::now();
+        while thread_name() != "guest-long" {
+            assert!(started.elapsed() < ATTACHED * 100);
+            compute_a_slice().await;
+        }
+        started.elapsed()
+    };
+    let computed = guests.attach(&schedule, long).join().await.unwrap();
+    assert!(computed >= ATTACHED, "{computed:?}");
+    // As for any tool, the next call starts there, too.
+    for expected in ["guest-long", &caller] {
+        let ended = guests.attach(&schedule, waiting()).join().await;
+        assert_eq!(ended.unwrap(), expected);
+    }
+}
+
+#[tokio::test]
+async fn attached_work_ends_without_its_caller() {
+    let guests = GuestRuntime::new(1).unwrap();
+    let schedule = guests.schedule();
+    let faulty = async { panic!("a fault") };
+    let Err(TaskError::Panicked(text)) = guests.attach::<()>(&schedule, faulty).join().await else {
+        panic!("the work must fail");
+    };
+    assert_eq!(text, "a fault");
+    let held = Arc::new(());
+    let holds = Arc::clone(&held);
+    let endless = async move {
+        std::future::pending::<()>().await;
+        drop(holds);
+    };
+    let mut task = guests.attach(&schedule, endless);
+    tokio::select! {
+        biased;
+        _ = task.join() => unreachable!("it waits"),
+        () = tokio::task::yield_now() => {}
+    }
+    assert!(matches!(task.cancel().await, Err(TaskError::Cancelled)));
+    assert_eq!(Arc::strong_count(&held), 1);
 }
