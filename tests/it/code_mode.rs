@@ -187,6 +187,26 @@ fn denial_inside_a_program_is_an_exception() {
     assert!(!env.work().join("x").exists());
 }
 
+/// The model is told of a denial that its program does not wait for.
+#[test]
+fn denial_that_nothing_awaits_is_a_note() {
+    let env = env();
+    let code = "tools.write_file({ path: 'x', content: 'x' }); return 1";
+    let server = ChatServer::start(vec![program(code), Answer::text("Done.")]);
+    let ran = ask(&env, &server, &["--permission-prompts", "later", "go"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let reject = "call_0/call-1=reject:not now";
+    done(&ask(
+        &env,
+        &server,
+        &["--resume", "latest", "--decide", reject],
+    ));
+    let result = &server.tool_results()[0];
+    let note = "a promise was rejected, and nothing awaited it: ToolError: not now";
+    assert!(result.contains(note), "{result}");
+    assert!(!env.work().join("x").exists());
+}
+
 /// The user sees the program before the call that it makes.
 #[test]
 fn program_is_shown_before_an_approval() {

@@ -7,9 +7,10 @@ use agent_tool::{Output, Part};
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Opt;
 use rquickjs::promise::PromiseState;
+use rquickjs::runtime::RejectionTracker;
 use rquickjs::{
     CatchResultExt as _, CaughtError, Coerced, Context, Ctx, Error, Exception, FromJs, Function,
-    Object, Promise, Runtime, TypedArray, Value,
+    Object, Persistent, Promise, Runtime, TypedArray, Value,
 };
 
 use crate::report::Report;
@@ -26,6 +27,18 @@ const MAX_TIMERS: usize = 100_000;
 
 /// The report of a script, which its functions write to while it runs.
 pub(crate) type Shared = Rc<RefCell<Report>>;
+
+/// The most rejections that are noted each.
+const MAX_REJECTIONS: usize = 8;
+
+/// A promise that was rejected. Kept here, where no script can change what is kept.
+struct Rejection {
+    promise: Persistent<Value<'static>>,
+    reason: Persistent<Value<'static>>,
+}
+
+/// The rejections that nothing has handled.
+type Unhandled = Rc<RefCell<Vec<Rejection>>>;
 
 /// The functions of `prelude.js` that the host calls.
 struct Prelude<'js> {
@@ -59,14 +72,22 @@ fn evaluate(
 ) -> Result<Option<serde_json::Value>, String> {
     let outside = |error: Error| format!("the engine cannot start: {error}");
     let runtime = Runtime::new().map_err(outside)?;
+    let unhandled = Unhandled::default();
+    runtime.set_host_promise_rejection_tracker(Some(tracker(&unhandled)));
     let context = Context::full(&runtime).map_err(outside)?;
     context.with(|ctx| {
         let prelude = prelude(&ctx, input, shared)
             .catch(&ctx)
             .map_err(|error| format!("the engine cannot start: {error}"))?;
-        let value = script(&ctx, code, &prelude)
+        let value = script(&ctx, code, &prelude);
+        // They must not outlive the engine.
+        let unhandled = unhandled.take();
+        let value = value
             .catch(&ctx)
             .map_err(|error| prelude.describe(&error))?;
+        for note in prelude.notes_of(&ctx, unhandled) {
+            shared.borrow_mut().note(note);
+        }
         let json: Option<String> = prelude
             .value_of
             .call((value,))
@@ -76,6 +97,26 @@ fn evaluate(
         parsed
             .transpose()
             .map_err(|_| "the value is nested too deeply; return less of it".to_owned())
+    })
+}
+
+/// Returns what keeps the rejections that nothing has handled so far; the script may still do so.
+fn tracker(unhandled: &Unhandled) -> RejectionTracker {
+    let unhandled = Rc::clone(unhandled);
+    Box::new(move |ctx, promise, reason, is_handled| {
+        let mut unhandled = unhandled.borrow_mut();
+        let saved = |value| Persistent::save(&ctx, value);
+        if is_handled {
+            unhandled.retain(|known| {
+                let known = known.promise.clone().restore(&ctx);
+                known.is_ok_and(|known| known != promise)
+            });
+        } else {
+            unhandled.push(Rejection {
+                promise: saved(promise),
+                reason: saved(reason),
+            });
+        }
     })
 }
 
@@ -186,8 +227,30 @@ impl<'js> Prelude<'js> {
             CaughtError::Error(error) => return error.to_string(),
         };
         // Without memory there is none for a description, too.
+        self.describe_value(value)
+    }
+
+    fn describe_value(&self, value: Value<'js>) -> String {
         let described: Result<String, Error> = self.describe.call((value,));
         described.unwrap_or_else(|_| "the code failed, and its exception cannot be shown".into())
+    }
+
+    /// Returns the notes about rejections, of which nothing else tells.
+    fn notes_of(&self, ctx: &Ctx<'js>, unhandled: Vec<Rejection>) -> Vec<String> {
+        let more = unhandled.len().saturating_sub(MAX_REJECTIONS);
+        let mut notes = Vec::new();
+        for rejection in unhandled.into_iter().take(MAX_REJECTIONS) {
+            let reason = rejection.reason.restore(ctx);
+            let reason = reason.map(|reason| self.describe_value(reason));
+            let reason = reason.unwrap_or_default();
+            notes.push(format!(
+                "a promise was rejected, and nothing awaited it: {reason}"
+            ));
+        }
+        if more > 0 {
+            notes.push(format!("{more} more promises were rejected"));
+        }
+        notes
     }
 }
 
