@@ -122,8 +122,8 @@ impl Share {
     }
 }
 
-/// Returns the budget that one more call of a tool would exceed, after so many `calls`, of which
-/// `repeats` were of the tool with the same arguments.
+/// Returns the budget that one more call of a tool would exceed, after `calls` calls, `repeats` of
+/// them of this tool with the same arguments.
 pub(super) fn refusing(budgets: &Budgets, calls: u64, tool: &str, repeats: u64) -> Option<Budget> {
     if let Some(limit) = budgets.tool_calls.filter(|limit| calls >= *limit) {
         return Some(Budget::ToolCalls { limit });
