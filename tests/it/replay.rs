@@ -14,6 +14,7 @@ const KINDS: &[&str] = &[
     "approval-requested",
     "call-intended",
     "call-settled",
+    "calls-dispatched",
     "children-waiting",
     "decision-recorded",
     "input-received",
@@ -30,7 +31,9 @@ const KINDS: &[&str] = &[
     "run-configured",
     "session-forked",
     "session-started",
+    "state-merged",
     "turn-ended",
+    "turn-interrupted",
     "workflow-ended",
     "workflow-started",
 ];

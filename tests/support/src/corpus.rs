@@ -4,7 +4,7 @@ use crate::{TestEnv, repository};
 use std::path::{Path, PathBuf};
 
 /// The largest session of the corpus, in bytes.
-const MAX_BYTES: u64 = 200 * 1024;
+const MAX_BYTES: usize = 200 * 1024;
 
 /// The exit code of `sessions replay` for a session that it refuses, such as one with hooks.
 const CANNOT_REPLAY: i32 = 2;
@@ -36,7 +36,8 @@ pub fn export(env: &TestEnv, directory: &Path) {
         let path = file.display().to_string();
         let exported = env.run(&["sessions", "export", id, "--trust", "--output", &path]);
         let replayed = env.run(&["sessions", "replay", id, "--trust"]);
-        let fits = std::fs::metadata(&file).is_ok_and(|file| file.len() <= MAX_BYTES);
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let fits = text.len() <= MAX_BYTES && text.contains(r#""kind":"turn-ended""#);
         if exported.code != Some(0) || replayed.code == Some(CANNOT_REPLAY) || !fits {
             let _ = std::fs::remove_file(&file);
         }
