@@ -2,8 +2,8 @@
 //!
 //! A call of the tool that runs programs is a child session in which the program takes the place of
 //! the model. What it calls at once is a batch, decided about and recorded as the calls of a reply
-//! are. A program has no effects of its own, so its instance need not outlive a pause or a crash: it
-//! runs again from its start, with the recorded results, up to the first call without one.
+//! are. A program has no effects of its own, so its instance need not outlive a pause or a crash:
+//! it runs again from its start, with the recorded results, up to the first call without one.
 
 mod declarations;
 mod describe;
@@ -40,7 +40,8 @@ pub const RUN_PROGRAM: &str = "run_javascript";
 /// The most characters of a program, which is recorded with each of its calls that waits.
 pub(crate) const MAX_CODE_CHARACTERS: usize = 65_536;
 
-/// The name of a program where agents have theirs; no agent has it, since the name of one has no space.
+/// The name of a program where agents have theirs; no agent has it, since the name of one has no
+/// space.
 pub const PROGRAM_NAME: &str = "JavaScript program";
 
 /// The default of the most calls of one program.
@@ -137,8 +138,8 @@ impl ToolCaller {
 
 /// A program that runs, in the memory of its session. Dropping it stops the program.
 ///
-/// It runs in [`Self::next`], so on the task of its loop: a task of its own would cost two wake-ups of
-/// threads for each batch of calls, which take longer than the loop takes for a batch.
+/// It runs in [`Self::next`], so on the task of its loop: a task of its own would cost two wake-ups
+/// of threads for each batch of calls, which take longer than the loop takes for a batch.
 pub(crate) struct RunningProgram {
     /// Never locked: a session is shared by reference, and a future alone is not.
     run: Mutex<BoxFuture<'static, CallReport>>,
@@ -252,8 +253,8 @@ impl RunningProgram {
         Progress::Called(calls.collect())
     }
 
-    /// Replaces a result that cannot be recorded. A program has no effects, so it changes nothing of
-    /// its session.
+    /// Replaces a result that cannot be recorded. A program has no effects, so it changes nothing
+    /// of its session.
     fn checked(&self, mut report: CallReport) -> CallReport {
         report.changes.clear();
         let valid = report.output.validate();
@@ -292,8 +293,8 @@ pub(crate) fn diverged() -> CallReport {
 }
 
 impl Agent {
-    /// Returns the loop of the programs that this one's model writes: it has the same tools, agents,
-    /// rules and hooks of calls.
+    /// Returns the loop of the programs that this one's model writes: it has the same tools,
+    /// agents, rules and hooks of calls.
     fn into_program(self, program: Program) -> Self {
         Self {
             program: Some(Arc::new(program)),
@@ -345,7 +346,8 @@ impl Agent {
     }
 }
 
-/// Returns the description of the tool that runs programs, with the declarations of an agent's tools.
+/// Returns the description of the tool that runs programs, with the declarations of an agent's
+/// tools.
 fn description(agent: &Agent) -> String {
     let tools: Vec<&ToolDefinition> = agent
         .tools

@@ -7,13 +7,13 @@
 //! many calls each of them has. A guest that waits in a host call holds neither a thread nor a
 //! permit.
 //!
-//! There are two exceptions, on the caller's thread. Each saves two wake-ups, which cost more than a
-//! short call. The first slice of a call may run inline if the caller allows it and the tool's history
-//! does (`inline.rs`). A tool that then overruns delays its caller's thread by one slice, once: its
-//! guest moves to the guest threads and its history starts anew. A program runs attached to its
-//! caller, the loop that runs its calls, since one of the two always waits for the other. It moves to
-//! the long threads, too, after a few slices (256 calls, and its start, fit into two) or before work
-//! that cannot be interrupted.
+//! There are two exceptions, on the caller's thread. Each saves two wake-ups, which cost more than
+//! a short call. The first slice of a call may run inline if the caller allows it and the tool's
+//! history does (`inline.rs`). A tool that then overruns delays its caller's thread by one slice,
+//! once: its guest moves to the guest threads and its history starts anew. A program runs attached
+//! to its caller, the loop that runs its calls, since one of the two always waits for the other. It
+//! moves to the long threads, too, after a few slices (256 calls, and its start, fit into two) or
+//! before work that cannot be interrupted.
 
 #[cfg(test)]
 mod tests;
@@ -85,7 +85,7 @@ pub(crate) enum TaskError {
 /// How far a task came on its caller's thread.
 pub(crate) enum Started<T> {
     Ready(Result<T, TaskError>),
-    /// It continues on the guest threads.
+    /// It continues, mostly on the guest threads.
     Pending(TaskHandle<T>),
 }
 
