@@ -1,5 +1,5 @@
-//! The official TypeScript client of the Agent Client Protocol drives `agent-host acp`. Every line of
-//! the wire is held to the protocol's JSON Schema, which comes with that client.
+//! The official TypeScript client of the Agent Client Protocol drives `agent-host acp`. Every line
+//! of the wire is held to the protocol's JSON Schema, which comes with that client.
 
 use agent_host_test_support::{
     TestEnv,
@@ -293,8 +293,8 @@ fn acpx_cases() {
     );
 }
 
-/// A client names a server of the configuration by its exact command; any other is refused, and what
-/// the client would start it with is not used.
+/// A client names a server of the configuration by its exact command; any other is refused, and
+/// what the client would start it with is not used.
 #[test]
 fn mcp_servers() {
     let Some(client) = Client::find() else {

@@ -1,4 +1,5 @@
-//! The files of `deploy/`, by Kubernetes' schemas, the form of compose files, and Prometheus' program.
+//! The files of `deploy/`, by Kubernetes' schemas, the form of compose files, and Prometheus'
+//! program.
 
 use agent_host_test_support::{
     TestEnv,
@@ -11,7 +12,8 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
-/// Prints what is wrong with a compose file: its form, and secrets or configs that it does not define.
+/// Prints what is wrong with a compose file: its form, and secrets or configs that it does not
+/// define.
 const COMPOSE: &str = "
 import sys
 from compose_spec import PyOptions

@@ -1,5 +1,5 @@
-//! Several hosts of one database that are killed, paused, cut off and left without a server, judged by a
-//! program of its own: the short form of `tests/hosts/nemesis.py`.
+//! Several hosts of one database that are killed, paused, cut off and left without a server, judged
+//! by a program of its own: the short form of `tests/hosts/nemesis.py`.
 
 use agent_host_test_support::{has_python, program, repository, skip};
 use pretty_assertions::assert_eq;

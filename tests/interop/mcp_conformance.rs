@@ -96,7 +96,8 @@ fn expected_failures(name: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// Runs the suite and returns its output, as an error if a scenario failed that was not expected to.
+/// Runs the suite and returns its output, as an error if a scenario failed that was not expected
+/// to.
 fn run_suite(command: &mut Command) -> Result<(), String> {
     let output = command.output().unwrap();
     // A suite reports on stdout, a single scenario on stderr.

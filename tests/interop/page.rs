@@ -85,8 +85,8 @@ const HOSTILE: &str = "# Done <img src=x onerror=alert(1)>\n\n<script>alert(2)</
     [a](javascript:alert(3)) [b](https://example.com/b) ![c](https://example.com/c.png) \
     \u{202e}reversed\u{200b}\u{7}\n\n| a | b |\n|---|---|\n| <b>x</b> | `y` |\n";
 
-/// A message is sent, the answer streams, a lost connection loses nothing, its Markdown is elements and nothing of it runs, and the
-/// page has no serious fault of accessibility in either theme.
+/// A message is sent, the answer streams, a lost connection loses nothing, its Markdown is elements
+/// and nothing of it runs, and the page has no serious fault of accessibility in either theme.
 #[test]
 fn conversation() {
     let Some(browser) = Browser::find() else {
@@ -233,8 +233,8 @@ fn undo() {
     assert_eq!(of_kind(&env.events(), "files-restored").len(), 1);
 }
 
-/// The files that calls returned, and what was denied, by which rule, with the grant that would allow
-/// it.
+/// The files that calls returned, and what was denied, by which rule, with the grant that would
+/// allow it.
 #[test]
 fn files_and_access() {
     let Some(browser) = Browser::find() else {
@@ -331,7 +331,8 @@ fn roles() {
     browser.run(&server, "roles", &argument.to_string());
 }
 
-/// An agent's session is nested in its call, and its approval is in that of the one that started it.
+/// An agent's session is nested in its call, and its approval is in that of the one that started
+/// it.
 #[test]
 fn agents() {
     let Some(browser) = Browser::find() else {

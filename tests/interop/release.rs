@@ -1,5 +1,5 @@
-//! The papers of a release: the list of its parts, by the validator of CycloneDX, and signatures, by
-//! openssl.
+//! The papers of a release: the list of its parts, by the validator of CycloneDX, and signatures,
+//! by openssl.
 
 use agent_host_test_support::{dist, installed::cyclonedx, repository, skip};
 use pretty_assertions::assert_eq;

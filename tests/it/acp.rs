@@ -180,8 +180,8 @@ fn second_prompt_of_a_session_is_refused() {
     assert_eq!(refused, (-32002, json!({"code": "not-found"})));
 }
 
-/// Questions of the model are asked by a form where the client has them; otherwise by their choices,
-/// and a free text is declined.
+/// Questions of the model are asked by a form where the client has them; otherwise by their
+/// choices, and a free text is declined.
 #[test]
 fn questions_are_asked_as_the_client_can() {
     let questions = json!({"questions": [{"question": "Which?", "choices": ["red", "green"]}]});
@@ -228,7 +228,8 @@ fn questions_are_asked_as_the_client_can() {
     }
 }
 
-/// Text of a model is passed on as it is, inside of JSON; a title has nothing that a terminal obeys.
+/// Text of a model is passed on as it is, inside of JSON; a title has nothing that a terminal
+/// obeys.
 #[test]
 fn hostile_text_is_data() {
     let env = TestEnv::new();

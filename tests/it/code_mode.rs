@@ -128,8 +128,8 @@ fn program_has_no_effect_of_its_own() {
     assert_eq!(plain.json()["value"], json!({ "value": "undefined" }));
 }
 
-/// A call inside waits for the user; another process brings the decision and runs the program again,
-/// which makes the same calls though they depend on the clock and on random numbers.
+/// A call inside waits for the user; another process brings the decision and runs the program
+/// again, which makes the same calls though they depend on the clock and on random numbers.
 #[test]
 fn approval_inside_a_program_is_decided_elsewhere() {
     let env = env();

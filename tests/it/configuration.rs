@@ -1,5 +1,5 @@
-//! Layers of configuration through the program: the machine's file, the user's, that of the project,
-//! and variables.
+//! Layers of configuration through the program: the machine's file, the user's, that of the
+//! project, and variables.
 
 use agent_host_test_support::{Ran, TestEnv};
 use pretty_assertions::assert_eq;

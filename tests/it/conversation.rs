@@ -1,5 +1,5 @@
-//! A conversation on a terminal: the composer as a terminal emulator shows it, and what stays when an
-//! answer fails or is stopped.
+//! A conversation on a terminal: the composer as a terminal emulator shows it, and what stays when
+//! an answer fails or is stopped.
 
 use agent_host_test_support::{
     TestEnv,
@@ -164,8 +164,8 @@ fn large_paste_is_one_message() {
     }
 }
 
-/// Alt-Enter and a backslash begin a line, and Enter sends all of them. A line may be longer than the
-/// 4,095 bytes that a terminal's own editor keeps.
+/// Alt-Enter and a backslash begin a line, and Enter sends all of them. A line may be longer than
+/// the 4,095 bytes that a terminal's own editor keeps.
 #[test]
 fn message_of_several_and_long_lines_is_sent_whole() {
     for columns in WIDTHS {

@@ -119,8 +119,8 @@ fn session_of(env: &TestEnv) -> String {
     env.events()[0]["session"].as_str().unwrap().to_owned()
 }
 
-/// `/resume` continues a session with the model of its last run and shows its end; one that was given
-/// more than this conversation is left to the command that gives it.
+/// `/resume` continues a session with the model of its last run and shows its end; one that was
+/// given more than this conversation is left to the command that gives it.
 #[test]
 fn resume_takes_over_what_a_session_was_run_with() {
     let env = TestEnv::new();

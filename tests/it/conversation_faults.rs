@@ -198,8 +198,8 @@ fn large_paste_outlives_the_terminal() {
     }
 }
 
-/// The answer ends with the terminal; its message is in the session, and what was typed meanwhile in
-/// the history.
+/// The answer ends with the terminal; its message is in the session, and what was typed meanwhile
+/// in the history.
 #[test]
 fn terminal_that_vanishes_during_an_answer_loses_nothing() {
     for columns in WIDTHS {

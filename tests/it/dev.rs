@@ -1,4 +1,5 @@
-//! Tests `dev`: builds and cases after changes, a build that fails, tools that are served meanwhile.
+//! Tests `dev`: builds and cases after changes, a build that fails, tools that are served
+//! meanwhile.
 
 use super::author::install;
 use agent_host_test_guests::{Body, Definition, Guest};

@@ -279,8 +279,8 @@ fn outcome(ran: &Ran) -> Value {
     ran.json()["outcome"].clone()
 }
 
-/// With `--tool-runtime external` the calls of components are handed out: once they are approved, all
-/// of a turn at once, and after the session is resumed, too. Nothing of them runs here.
+/// With `--tool-runtime external` the calls of components are handed out: once they are approved,
+/// all of a turn at once, and after the session is resumed, too. Nothing of them runs here.
 #[test]
 fn calls_of_components_are_handed_out() {
     let env = TestEnv::new();

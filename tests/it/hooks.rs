@@ -72,8 +72,8 @@ const LATER: [&str; 5] = [
     "go",
 ];
 
-/// The arguments that a hook left are those that the rules see, and that run; the model's are beside
-/// them in the journal.
+/// The arguments that a hook left are those that the rules see, and that run; the model's are
+/// beside them in the journal.
 #[test]
 fn hook_changes_what_is_ruled_and_run() {
     let env = env(

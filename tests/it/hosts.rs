@@ -70,8 +70,8 @@ impl Asked {
         }
     }
 
-    /// Kills the host, and ends its claims, as time does. Returns the session, and the model with the
-    /// other answers.
+    /// Kills the host, and ends its claims, as time does. Returns the session, and the model with
+    /// the other answers.
     fn kill(self, url: &str) -> (String, ChatServer) {
         self.server.running.signal(Signal::KILL);
         self.release.send(()).unwrap();
@@ -289,7 +289,8 @@ fn run_is_cancelled_and_drained_at_another_host() {
     assert_eq!(first.end().code, Some(0));
 }
 
-/// A host whose places are taken accepts a message, which a worker runs; what waits can be cancelled.
+/// A host whose places are taken accepts a message, which a worker runs; what waits can be
+/// cancelled.
 #[test]
 fn run_without_a_place_waits_for_a_host() {
     let Some(url) = database() else { return };

@@ -1,5 +1,5 @@
-//! Checks that crates depend only on lower layers (`host/ARCHITECTURE.md`), and likewise the modules
-//! of `host/sandbox` and `host/models`.
+//! Checks that crates depend only on lower layers (`host/ARCHITECTURE.md`), and likewise the
+//! modules of `host/sandbox` and `host/models`.
 
 use crate::docs::{ROOT, files};
 use std::{collections::BTreeSet, fs, path::Path};

@@ -1,5 +1,5 @@
-//! Tests the resources and prompts of MCP servers as tools, and calls before which a server wants an
-//! address opened.
+//! Tests the resources and prompts of MCP servers as tools, and calls before which a server wants
+//! an address opened.
 
 use agent_host_test_support::{
     Ran, TestEnv,

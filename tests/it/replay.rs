@@ -38,8 +38,8 @@ const KINDS: &[&str] = &[
     "workflow-started",
 ];
 
-/// A change of the engine that does something else in a recorded session fails here. If it is meant,
-/// the corpus is made anew (`tests/corpus/README.md`).
+/// A change of the engine that does something else in a recorded session fails here. If it is
+/// meant, the corpus is made anew (`tests/corpus/README.md`).
 #[test]
 fn corpus_of_recorded_sessions_replays_equal() {
     let env = TestEnv::new();

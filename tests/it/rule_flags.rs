@@ -1,5 +1,5 @@
-//! Tests `--allow`, `--allow-tool` and `--deny`: the calls that they decide about, their place among
-//! other rules, the records, and the end of a run that lacked an approval.
+//! Tests `--allow`, `--allow-tool` and `--deny`: the calls that they decide about, their place
+//! among other rules, the records, and the end of a run that lacked an approval.
 
 use agent_host_test_support::{
     Ran, TestEnv,
@@ -179,8 +179,8 @@ fn flag_answers_where_approval_is_needed() {
     }
 }
 
-/// A run that lacked an approval ends with its own exit code and the flag of the call; a denial of a
-/// rule does not.
+/// A run that lacked an approval ends with its own exit code and the flag of the call; a denial of
+/// a rule does not.
 #[test]
 fn run_that_lacked_an_approval_names_the_flag() {
     let denying = format!("{FILES}[[rule]]\ndecision = \"deny\"\ntool = \"write_file\"\n");

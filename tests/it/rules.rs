@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 const FILES: &str = "[[tool]]\nname = \"files\"\ncomponent = \"builtin:files\"\n\
                      [[grants.dir]]\nhost = \".\"\nmode = \"read-write\"\n";
 
-/// Secrets are not written, notes are written without asking, and plans are not read without asking.
+/// Secrets are not written, notes are written without asking, and plans are not read without
+/// asking.
 const RULES: &str = r#"
 [[rule]]
 name = "secrets"
@@ -82,8 +83,8 @@ fn shows(text: &str, parts: &[&str]) {
     }
 }
 
-/// Nothing runs before the user decided about the call that no rule is about. The arguments that the
-/// user writes are ruled, too.
+/// Nothing runs before the user decided about the call that no rule is about. The arguments that
+/// the user writes are ruled, too.
 #[test]
 fn calls_of_a_run_are_ruled_and_recorded() {
     let env = env(RULES);

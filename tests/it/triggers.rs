@@ -1,4 +1,5 @@
-//! `[[schedule]]` and `[[webhook]]`: `agent-host serve` starts sessions by itself, at most once each.
+//! `[[schedule]]` and `[[webhook]]`: `agent-host serve` starts sessions by itself, at most once
+//! each.
 
 mod hosts;
 mod notify;

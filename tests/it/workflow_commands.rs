@@ -1,5 +1,5 @@
-//! Tests `workflow list`, `workflow check` and `workflow graph`: all faults at once, drawings in each
-//! notation, and hostile names on a terminal.
+//! Tests `workflow list`, `workflow check` and `workflow graph`: all faults at once, drawings in
+//! each notation, and hostile names on a terminal.
 
 use agent_host_test_support::{TestEnv, program, repository, running::Running};
 use pretty_assertions::assert_eq;

@@ -1,4 +1,5 @@
-//! Tests `run --workflow`: the answer, failures, approvals, and a definition that changes meanwhile.
+//! Tests `run --workflow`: the answer, failures, approvals, and a definition that changes
+//! meanwhile.
 
 use agent_host_test_support::{
     TestEnv,

@@ -1,5 +1,5 @@
-//! Attacks by a script on `builtin:code`: the model writes it, perhaps as a page or a file told it to.
-//! Each row is a script and the whole end of its call.
+//! Attacks by a script on `builtin:code`: the model writes it, perhaps as a page or a file told it
+//! to. Each row is a script and the whole end of its call.
 
 mod globals;
 mod promises;

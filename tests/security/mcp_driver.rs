@@ -189,8 +189,8 @@ fn made() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Writes every guest to the directory that `tests/security/hostile/README.md` names, and returns it with
-/// their names.
+/// Writes every guest to the directory that `tests/security/hostile/README.md` names, and returns
+/// it with their names.
 fn write_guests() -> (PathBuf, Vec<String>) {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plain-guests");
     fs::create_dir_all(&directory).unwrap();

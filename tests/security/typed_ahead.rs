@@ -233,8 +233,8 @@ fn keys_after_an_interrupt_approve_nothing() {
     assert_eq!(of_kind(&env.events(), "decision-recorded").len(), 0);
 }
 
-/// Each way to end a run at a prompt restores the terminal. With `asking` in `agent.toml` the prompt
-/// is the one for trust, before the run begins.
+/// Each way to end a run at a prompt restores the terminal. With `asking` in `agent.toml` the
+/// prompt is the one for trust, before the run begins.
 #[test]
 fn terminal_modes_are_restored() {
     let exe = program();

@@ -253,8 +253,9 @@ pub(crate) struct OpenSession {
     pub(crate) session_id: String,
 }
 
-/// An MCP server that a client wants to be used: a command, or an address. The name, the environment
-/// and the header fields that the client gives it are not read: the configuration has them.
+/// An MCP server that a client wants to be used: a command, or an address. The name, the
+/// environment and the header fields that the client gives it are not read: the configuration has
+/// them.
 #[derive(Debug, Deserialize)]
 pub(crate) struct OfferedServer {
     pub(crate) name: String,

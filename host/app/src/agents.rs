@@ -33,9 +33,9 @@ use std::{
 /// The models of the agents that have their own, by the agents' names.
 pub(crate) type AgentModels = BTreeMap<String, Arc<dyn Model>>;
 
-/// The agents that were created, by name, depth, whether the user can be asked, and the model and the
-/// grants of the one that starts it: agents that start each other would otherwise be created again on
-/// each way to them.
+/// The agents that were created, by name, depth, whether the user can be asked, and the model and
+/// the grants of the one that starts it: agents that start each other would otherwise be created
+/// again on each way to them.
 type Created = HashMap<(String, u8, bool, usize, Option<usize>), SubAgent>;
 
 /// The model and the grants of the one that starts an agent.
@@ -241,8 +241,9 @@ impl Host {
         self.assemble(tools, model, settings, agents, agent.code)
     }
 
-    /// Puts the tools of the program and those that start agents before `tools`. If the model writes
-    /// programs, those call `tools` and the agents, and the model itself calls the program's tools.
+    /// Puts the tools of the program and those that start agents before `tools`. If the model
+    /// writes programs, those call `tools` and the agents, and the model itself calls the program's
+    /// tools.
     pub(crate) fn assemble(
         &self,
         tools: Arc<dyn ToolRunner>,

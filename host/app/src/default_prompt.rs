@@ -1,6 +1,6 @@
-//! The system prompt of an agent whose configuration has no `system`: the day, the directory, what is
-//! granted, the meaning of a denial, and when to ask. Equal configurations have equal prompts on one
-//! day, so that providers can cache them.
+//! The system prompt of an agent whose configuration has no `system`: the day, the directory, what
+//! is granted, the meaning of a denial, and when to ask. Equal configurations have equal prompts on
+//! one day, so that providers can cache them.
 
 use agent_host_engine::text::escape_line;
 

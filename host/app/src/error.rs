@@ -20,7 +20,8 @@ use agent_host_types::{id::SessionId, model::ModelError};
 use agent_host_workflow::check::Fault;
 use std::{io, path::PathBuf};
 
-/// The maximum length of a workflow's fault in a message, in bytes: a name in it may have any length.
+/// The maximum length of a workflow's fault in a message, in bytes: a name in it may have any
+/// length.
 const MAX_FAULT_BYTES: usize = 1_000;
 
 /// Why a host, a session or a component cannot be used. The text says what, why and what to do.

@@ -1,5 +1,6 @@
-//! Explains the requests of a session's calls to the gate, what hooks decided about the calls, and the
-//! denied calls, from the journal, and suggests grants for the denied requests. Nothing is granted here: the operator copies the suggestions.
+//! Explains the requests of a session's calls to the gate, what hooks decided about the calls, and
+//! the denied calls, from the journal, and suggests grants for the denied requests. Nothing is
+//! granted here: the operator copies the suggestions.
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The requests of a session's calls to the gate, and the grants that would have allowed the denied ones.
+/// The requests of a session's calls to the gate, and the grants that would have allowed the denied
+/// ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Explanation {
     /// Every call that settled in this session, in order; of a fork, those after it was created.

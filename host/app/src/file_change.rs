@@ -1,8 +1,9 @@
 //! The change of a text file that a waiting call of `builtin:files` would make, for the user who
 //! decides about the call.
 //!
-//! The file is read by `read_file` of the same component, in the sandbox and with the same grants: what
-//! they mask, deny or leave out is not shown, and a link leads nowhere that the tool could not go.
+//! The file is read by `read_file` of the same component, in the sandbox and with the same grants:
+//! what they mask, deny or leave out is not shown, and a link leads nowhere that the tool could not
+//! go.
 
 use crate::{ComponentSource, Registry};
 use agent_host_engine::tool::{Invocation, RunEnd, ToolRunner as _};

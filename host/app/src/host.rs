@@ -213,8 +213,8 @@ impl Host {
         &self.metrics
     }
 
-    /// Sends the traces and metrics that are left, within 2 s. Returns a sentence about what was not sent, if
-    /// anything was not.
+    /// Sends the traces and metrics that are left, within 2 s. Returns a sentence about what was
+    /// not sent, if anything was not.
     pub async fn flush_telemetry(&self) -> Option<String> {
         match self.telemetry.as_ref()? {
             Ok(telemetry) => telemetry.flush().await,

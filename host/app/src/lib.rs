@@ -92,6 +92,7 @@ pub use undo::{Done, LeftPath, OutsideCall, RestoredPath, UndoneAnswer, undo_ans
 pub use updates::{RegistryStatus, Version, outdated, registry_components, version_of};
 pub use workflows::{CheckedWorkflow, WorkflowDrawing, workflow_drawings};
 
-/// The target of the spans that tell of a message of the log which session and which call it belongs
-/// to. They are below the level of every filter by default, and a log for programs wants them.
+/// The target of the spans that tell of a message of the log which session and which call it
+/// belongs to. They are below the level of every filter by default, and a log for programs wants
+/// them.
 pub const LOG_CONTEXT: &str = "agent_host::context";

@@ -51,8 +51,8 @@ fn is_short(text: &str) -> bool {
 }
 
 /// Compares two texts, each in pieces, such as lines. Returns the differences with the equal pieces
-/// around them, each piece with its sign (`-`, `+` or a space), and `None` for omitted equal pieces.
-/// Entries that are not matched within `timeout` count as removed and added.
+/// around them, each piece with its sign (`-`, `+` or a space), and `None` for omitted equal
+/// pieces. Entries that are not matched within `timeout` count as removed and added.
 #[must_use]
 pub fn compare<'t>(
     before: &[&'t str],

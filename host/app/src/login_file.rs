@@ -1,5 +1,5 @@
-//! The file with the login of one MCP server: `oauth/DIGEST.json` in the state directory, by the digest
-//! of the server's address, which only its owner may read.
+//! The file with the login of one MCP server: `oauth/DIGEST.json` in the state directory, by the
+//! digest of the server's address, which only its owner may read.
 
 use crate::trusted_file::{read_secret, replace};
 use agent_host_mcp_client::LoginStore;

@@ -1,4 +1,5 @@
-//! Lists the models of the configured providers, with their windows and prices where they are known.
+//! Lists the models of the configured providers, with their windows and prices where they are
+//! known.
 
 use crate::config::{Config, ProviderConfig};
 use agent_host_engine::BoxFuture;

@@ -1,5 +1,5 @@
-//! Components of registries and addresses: pulled through the cache, accepted by their publisher's key or by the
-//! user, and pinned in `agent.lock`, so that a tag that moves changes nothing.
+//! Components of registries and addresses: pulled through the cache, accepted by their publisher's
+//! key or by the user, and pinned in `agent.lock`, so that a tag that moves changes nothing.
 
 use crate::{
     config::{Accepts, Config, ConfigError},

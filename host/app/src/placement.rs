@@ -1,5 +1,5 @@
-//! The hosts that may continue the runs of this one: those that run the same components with the same
-//! grants, rules, agents and servers, on a machine with the directories that they reach.
+//! The hosts that may continue the runs of this one: those that run the same components with the
+//! same grants, rules, agents and servers, on a machine with the directories that they reach.
 
 use crate::{
     components::ComponentEntry, config::Config, reach::grant_lines, registry::Registry,

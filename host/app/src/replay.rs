@@ -4,8 +4,8 @@ use agent_host_engine::{journal::JournalError, replay::Recording};
 use agent_host_journal::JournalStore;
 use agent_host_types::{event::EventRecord, id::SessionId};
 
-/// Reads a session as far as it is durable, the sessions of its agents, and the blobs of all. What is
-/// gone is left out, and the replay says so. A session that is in use can be read.
+/// Reads a session as far as it is durable, the sessions of its agents, and the blobs of all. What
+/// is gone is left out, and the replay says so. A session that is in use can be read.
 ///
 /// # Errors
 /// There is no such session, or the store cannot be read.

@@ -172,8 +172,8 @@ impl Runs {
         }
     }
 
-    /// Takes the place for the run of a session, as [`Self::reserve`] does, for something that runs no
-    /// turn and needs none of the places.
+    /// Takes the place for the run of a session, as [`Self::reserve`] does, for something that runs
+    /// no turn and needs none of the places.
     pub async fn hold(
         self: &Arc<Self>,
         session: SessionId,
@@ -222,8 +222,8 @@ impl Runs {
         lock(&self.runs).keys().copied().collect()
     }
 
-    /// Cancels the run of a session, and returns whether there is one. `by` is who asks, as the front
-    /// end names them.
+    /// Cancels the run of a session, and returns whether there is one. `by` is who asks, as the
+    /// front end names them.
     pub fn cancel(&self, session: SessionId, by: Option<String>) -> bool {
         let Some(run) = lock(&self.runs).get(&session).cloned() else {
             return false;
@@ -377,8 +377,8 @@ pub fn run(
     })
 }
 
-/// Runs turns of a session, which is listed meanwhile if hosts share their runs. Where this host has
-/// no place, the input is recorded, and another one continues from there.
+/// Runs turns of a session, which is listed meanwhile if hosts share their runs. Where this host
+/// has no place, the input is recorded, and another one continues from there.
 async fn run_listed(
     mut slot: Slot,
     host: &Host,

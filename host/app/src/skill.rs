@@ -1,6 +1,6 @@
-//! Agent skills: directories of instructions for a kind of task, which the model reads when it needs
-//! them (<https://agentskills.io/specification>). A skill is text: nothing in it runs, and nothing
-//! that it says grants anything.
+//! Agent skills: directories of instructions for a kind of task, which the model reads when it
+//! needs them (<https://agentskills.io/specification>). A skill is text: nothing in it runs, and
+//! nothing that it says grants anything.
 
 mod archive;
 mod files;

@@ -11,7 +11,8 @@ use agent_host_journal::{
 use secrecy::{ExposeSecret as _, SecretString};
 use std::sync::Arc;
 
-/// Opens the store of a configuration. Sessions that exceed the retention are pruned in the background.
+/// Opens the store of a configuration. Sessions that exceed the retention are pruned in the
+/// background.
 ///
 /// # Errors
 /// As [`SqliteStore::open`] or [`PostgresStore::open`], or the address of the database, its key or its
@@ -135,13 +136,14 @@ pub fn parse_key(key: &SecretString) -> Result<SealKey, ConfigError> {
     })
 }
 
-/// Returns the name under which approvals are remembered for the project of a configuration: its file, or
-/// its directory if it has none. Another configuration of the same directory is another project, since it
-/// may grant more.
+/// Returns the name under which approvals are remembered for the project of a configuration: its
+/// file, or its directory if it has none. Another configuration of the same directory is another
+/// project, since it may grant more.
 #[must_use]
 pub fn project(config: &Config) -> String {
     let path = config.file.as_deref().unwrap_or(&config.working_dir);
-    // The quoted form of a path that is not UTF-8 is unique, and no absolute path begins with a quote.
+    // The quoted form of a path that is not UTF-8 is unique, and no absolute path begins with a
+    // quote.
     path.to_str()
         .map_or_else(|| format!("{path:?}"), str::to_owned)
 }

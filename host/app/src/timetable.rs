@@ -101,8 +101,8 @@ impl Timetable {
         &self.zone_name
     }
 
-    /// Returns the first instant after another, both in milliseconds since 1970 (UTC); none if there
-    /// is no further one.
+    /// Returns the first instant after another, both in milliseconds since 1970 (UTC); none if
+    /// there is no further one.
     #[must_use]
     pub fn next(&self, after_ms: u64) -> Option<u64> {
         let after = Timestamp::from_millisecond(i64::try_from(after_ms).ok()?).ok()?;

@@ -1,5 +1,5 @@
-//! Adds a `[[tool]]` to the text of an `agent.toml`, or removes one. The rest of the text stays as the
-//! user wrote it; an edit that changed anything else is refused.
+//! Adds a `[[tool]]` to the text of an `agent.toml`, or removes one. The rest of the text stays as
+//! the user wrote it; an edit that changed anything else is refused.
 
 #[cfg(test)]
 mod tests;
@@ -173,8 +173,8 @@ fn is_content(line: &str) -> bool {
     !line.is_empty() && !line.starts_with('#')
 }
 
-/// Returns the lines of a tool that is granted nothing, with the form of each grant that its imports
-/// ask for.
+/// Returns the lines of a tool that is granted nothing, with the form of each grant that its
+/// imports ask for.
 fn block(tool: &NewTool<'_>, builtins: &[&str]) -> String {
     let mut text = String::new();
     for name in builtins {

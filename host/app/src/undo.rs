@@ -63,8 +63,8 @@ pub(crate) async fn end_entry(undo: Arc<UndoWriter>) {
 /// The undoing of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UndoneAnswer {
-    /// The user's message that it answers; absent in the session of a client with its own loop, where
-    /// one call is undone.
+    /// The user's message that it answers; absent in the session of a client with its own loop,
+    /// where one call is undone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The files and directories that are as they were before it.
@@ -114,9 +114,9 @@ pub struct OutsideCall {
     pub hosts: Vec<String>,
 }
 
-/// Undoes the newest answer of a session that has changed files and was not undone, with the calls of
-/// its agents, and records that in the session. `None` if there is no such answer. With `force`, files
-/// that were changed since are restored, too. `by` is who asks, as the front end names them.
+/// Undoes the newest answer of a session that has changed files and was not undone, with the calls
+/// of its agents, and records that in the session. `None` if there is no such answer. With `force`,
+/// files that were changed since are restored, too. `by` is who asks, as the front end names them.
 ///
 /// # Errors
 /// The journal or the undo log cannot be read or written.

@@ -30,8 +30,8 @@ pub struct CheckedWorkflow {
 }
 
 impl Host {
-    /// Creates the loop that runs a workflow, as `run --workflow` does. Approvals are asked for only
-    /// where both the caller and the configuration allow it.
+    /// Creates the loop that runs a workflow, as `run --workflow` does. Approvals are asked for
+    /// only where both the caller and the configuration allow it.
     ///
     /// # Errors
     /// There is no workflow with this name, or all faults of its definition.

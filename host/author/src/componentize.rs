@@ -1,5 +1,6 @@
-//! Converts a core module of a compiler, such as that of C or Go, into a component: embeds the types of the contract
-//! and adapts WASI 0.1 calls to WASI 0.2. The component imports only what the module calls.
+//! Converts a core module of a compiler, such as that of C or Go, into a component: embeds the
+//! types of the contract and adapts WASI 0.1 calls to WASI 0.2. The component imports only what the
+//! module calls.
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
-//! The files that a build may have read: all of a project but build outputs, dependencies, tests and
-//! prose. A build records their names, so that a file that came later and is no source does not make
-//! it stale.
+//! The files that a build may have read: all of a project but build outputs, dependencies, tests
+//! and prose. A build records their names, so that a file that came later and is no source does not
+//! make it stale.
 
 #[cfg(test)]
 mod tests;
@@ -167,8 +167,8 @@ fn collect(project: &Path, dir: &Path, depth: usize, found: &mut Vec<Input>) -> 
         if name.starts_with('.') || NON_INPUTS.contains(&name.as_ref()) || is_prose {
             continue;
         }
-        // Links are not followed: their targets are not part of the project. Editors make files that
-        // are gone a moment later.
+        // Links are not followed: their targets are not part of the project. Editors make files
+        // that are gone a moment later.
         let metadata = match entry.metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             metadata => metadata?,

@@ -65,8 +65,9 @@ impl PackageInfo {
 }
 
 /// Returns the annotations by
-/// [the image specification](https://github.com/opencontainers/image-spec/blob/main/annotations.md),
-/// from the custom sections that wasm-tools writes. Those of parts inside are of others.
+/// [the image
+/// specification](https://github.com/opencontainers/image-spec/blob/main/annotations.md), from the
+/// custom sections that wasm-tools writes. Those of parts inside are of others.
 fn annotations(component: &[u8]) -> Result<BTreeMap<String, String>, BinaryReaderError> {
     let mut found = BTreeMap::new();
     let mut depth = 0_usize;

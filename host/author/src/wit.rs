@@ -1,5 +1,5 @@
-//! The embedded contract: parsed, for componentization, and as files, for tools that read WIT. With it
-//! are the parts of WASI that SDKs call themselves (`guest-tools/sdk-wit`).
+//! The embedded contract: parsed, for componentization, and as files, for tools that read WIT. With
+//! it are the parts of WASI that SDKs call themselves (`guest-tools/sdk-wit`).
 
 #[cfg(test)]
 mod tests;

@@ -34,8 +34,8 @@ pub(crate) enum HostImport {
 }
 
 impl HostImport {
-    /// Returns the interface that the project's world imports. For HTTP in TypeScript and JavaScript
-    /// it imports none: componentize-js brings that of WASI.
+    /// Returns the interface that the project's world imports. For HTTP in TypeScript and
+    /// JavaScript it imports none: componentize-js brings that of WASI.
     pub(crate) fn interface(self, language: Language) -> Option<&'static str> {
         match self {
             Self::Progress => Some("progress"),

@@ -1,8 +1,8 @@
 //! The time of a call: a fresh instance and an echo with every limit on, beside bare wasmtime in
 //! the same process with the same allocator. Figures: `host/BENCHMARKS.md`.
 //!
-//! `AGENT_HOST_BENCH_CALLS='FILE TOOL JSON' cargo bench -p agent-host-benches --bench call` measures calls into other
-//! components, one for each line.
+//! `AGENT_HOST_BENCH_CALLS='FILE TOOL JSON' cargo bench -p agent-host-benches --bench call`
+//! measures calls into other components, one for each line.
 
 use agent_host_benches::{
     Work,

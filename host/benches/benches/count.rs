@@ -2,7 +2,8 @@
 //! without a pool and on one thread. The difference of two runs is the cost of the calls:
 //!
 //! `valgrind --tool=callgrind BENCH ours 1000` and `... ours 3000`, then with `bare`;
-//! `cargo bench -p agent-host-benches --bench count --no-run` prints BENCH. Figures: `host/BENCHMARKS.md`.
+//! `cargo bench -p agent-host-benches --bench count --no-run` prints BENCH. Figures:
+//! `host/BENCHMARKS.md`.
 
 use agent_host_benches::{
     Work,

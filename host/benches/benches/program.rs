@@ -1,6 +1,6 @@
-//! Measures the calls of a program: the cost of one beside the tool, which returns at once. A journal
-//! in memory, the built-in component `code`, and the loop. Fails if the median of sequential calls
-//! exceeds the bound. The figures are in host/BENCHMARKS.md.
+//! Measures the calls of a program: the cost of one beside the tool, which returns at once. A
+//! journal in memory, the built-in component `code`, and the loop. Fails if the median of
+//! sequential calls exceeds the bound. The figures are in host/BENCHMARKS.md.
 
 use agent_host_benches::doubles;
 use agent_host_engine::{

@@ -38,8 +38,8 @@ const TURNS: usize = 200;
 /// A paragraph of the length of a typical message.
 const WORDS: &str = "The quick brown fox jumps over the lazy dog, and no one knows why. ";
 
-/// Calls the tool if the last message is `call`, starts the agent if it is `delegate`, and otherwise
-/// replies with a paragraph.
+/// Calls the tool if the last message is `call`, starts the agent if it is `delegate`, and
+/// otherwise replies with a paragraph.
 struct Prompt;
 
 impl Model for Prompt {
@@ -168,8 +168,8 @@ fn percentiles(mut times: Vec<Duration>) -> (Duration, Duration) {
     (at(50).unwrap(), at(99).unwrap())
 }
 
-/// Measures turns of text alone, with one effectful call, and with one agent, after `history` messages, of
-/// which the model is shown all or the part that fits its window.
+/// Measures turns of text alone, with one effectful call, and with one agent, after `history`
+/// messages, of which the model is shown all or the part that fits its window.
 async fn measure(
     history: usize,
     context: Option<ContextLimits>,

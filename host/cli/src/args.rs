@@ -46,8 +46,8 @@ pub(crate) struct Args {
     /// Log filter for stderr, such as `debug` or `agent_host_sandbox=trace`.
     #[arg(long, global = true, env = "AGENT_HOST_LOG", value_name = "FILTER")]
     pub(crate) log: Option<String>,
-    /// Threads for the program's own tasks, from 1 to 256 [default: one per processor, at least 2; 1
-    /// for `mcp` on standard streams].
+    /// Threads for the program's own tasks, from 1 to 256 [default: one per processor, at least 2;
+    /// 1 for `mcp` on standard streams].
     ///
     /// The threads of tools are `guest-threads` in `agent.toml`.
     #[arg(long, global = true, env = "AGENT_HOST_THREADS", value_name = "N",
@@ -93,8 +93,8 @@ pub(crate) enum Command {
     Store(StoreArgs),
     /// Show what all sessions used: tokens, cost and calls, by day, model, tool or agent.
     Stats(StatsArgs),
-    /// Show what a session's calls asked, what hooks decided, what was denied, and the smallest grant
-    /// for each denial.
+    /// Show what a session's calls asked, what hooks decided, what was denied, and the smallest
+    /// grant for each denial.
     Explain(ExplainArgs),
     /// Run the prompts of a file, compare what the agent does with what is expected, and report it.
     Eval(Box<EvalArgs>),
@@ -115,7 +115,8 @@ pub(crate) enum Command {
     Lock(LockArgs),
     /// Search an index of components, in a registry or a directory.
     Search(SearchArgs),
-    /// Add a component of a registry or an address to agent.toml, granted nothing, and pin it in agent.lock.
+    /// Add a component of a registry or an address to agent.toml, granted nothing, and pin it in
+    /// agent.lock.
     Add(AddArgs),
     /// Remove a component from agent.toml and agent.lock.
     Remove(RemoveArgs),
@@ -127,8 +128,8 @@ pub(crate) enum Command {
     Pull(PullArgs),
     /// Push a component to a registry, and sign it.
     Push(PushArgs),
-    /// Check the credentials for a registry, and show where they are from. They are kept by Docker's
-    /// configuration, its helpers or a variable; nothing is stored here.
+    /// Check the credentials for a registry, and show where they are from. They are kept by
+    /// Docker's configuration, its helpers or a variable; nothing is stored here.
     Login(LoginArgs),
     /// List the compiled components on disk, or remove some.
     Cache(CacheArgs),
@@ -187,8 +188,8 @@ pub(crate) struct CallArgs {
     pub(crate) component: String,
     /// The tool in it; without one, its tools are listed.
     pub(crate) tool: Option<String>,
-    /// The arguments: `KEY=VALUE` for each, which the tool's schema gives a type; or one JSON object,
-    /// or `-` for one on standard input.
+    /// The arguments: `KEY=VALUE` for each, which the tool's schema gives a type; or one JSON
+    /// object, or `-` for one on standard input.
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
     /// The configuration.
@@ -256,8 +257,8 @@ pub(crate) struct ExplainArgs {
 /// `undo`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct UndoArgs {
-    /// The session: its id, the beginning or the end of its id, its name, or `latest`. Undoing again
-    /// goes to the answer before.
+    /// The session: its id, the beginning or the end of its id, its name, or `latest`. Undoing
+    /// again goes to the answer before.
     pub(crate) session: String,
     /// Restore files that were changed since, too.
     #[arg(long)]
@@ -354,8 +355,8 @@ pub(crate) enum CacheCommand {
         /// Remove everything.
         #[arg(long, conflicts_with = "max_bytes")]
         all: bool,
-        /// Remove those that were not used for longest, too, until the rest has at most this size: a
-        /// number of bytes, or with a unit, such as `512MiB`.
+        /// Remove those that were not used for longest, too, until the rest has at most this size:
+        /// a number of bytes, or with a unit, such as `512MiB`.
         #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
         max_bytes: Option<u64>,
     },

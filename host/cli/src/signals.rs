@@ -6,8 +6,8 @@
 //! before.
 //!
 //! In a conversation, the first SIGINT ends the answer that runs, the second ends the conversation,
-//! and the third exits at once. Ctrl-C and Escape are the same, by [`interrupt`]: the terminal sends
-//! no signal for them there.
+//! and the third exits at once. Ctrl-C and Escape are the same, by [`interrupt`]: the terminal
+//! sends no signal for them there.
 //!
 //! SIGXFSZ is caught, too: by default it kills a process that writes beyond `ulimit -f`.
 

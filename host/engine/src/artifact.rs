@@ -1,9 +1,10 @@
 //! The artifacts of a session, by name: the files that its calls returned, and the results that are
-//! too large for the conversation, and what calls stored under a name. They are a view of its events.
-//! Tools choose the names of files, which are checked; the export of an artifact chooses the
-//! directory.
+//! too large for the conversation, and what calls stored under a name. They are a view of its
+//! events. Tools choose the names of files, which are checked; the export of an artifact chooses
+//! the directory.
 //!
-//! The journal keeps what was replaced or deleted, so that neither gives anything of the quota back.
+//! The journal keeps what was replaced or deleted, so that neither gives anything of the quota
+//! back.
 
 mod new;
 mod reader;
@@ -106,10 +107,10 @@ impl Artifacts {
         kept.map(|(name, artifact)| ArtifactRow { name, artifact })
     }
 
-    /// Adds the artifacts of the session's next event: one that was stored, a result that is kept as
-    /// a whole, and the files with bytes and a name in the result of a call or a node, in a copy
-    /// also those that it took over.
-    /// A file that a tool gives as text is part of what the model reads, and is none.
+    /// Adds the artifacts of the session's next event: one that was stored, a result that is kept
+    /// as a whole, and the files with bytes and a name in the result of a call or a node, in a copy
+    /// also those that it took over. A file that a tool gives as text is part of what the model
+    /// reads, and is none.
     pub fn add(&mut self, event: &Event) {
         match event {
             Event::CallSettled {

@@ -1,4 +1,5 @@
-//! A runner with one more tool, which the program itself runs: it is read-only and needs no approval.
+//! A runner with one more tool, which the program itself runs: it is read-only and needs no
+//! approval.
 
 use crate::{
     BoxFuture,

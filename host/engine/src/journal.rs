@@ -114,8 +114,8 @@ pub trait Journal: Send + Sync {
         true
     }
 
-    /// Waits until the claim on the session is lost, so that nothing more can be recorded. A journal
-    /// whose claim lasts as long as it does waits forever.
+    /// Waits until the claim on the session is lost, so that nothing more can be recorded. A
+    /// journal whose claim lasts as long as it does waits forever.
     fn given_up(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
@@ -145,8 +145,8 @@ pub trait Journal: Send + Sync {
     fn blob(&self, digest: Digest) -> BoxFuture<'_, Result<Vec<u8>, JournalError>>;
 }
 
-/// The clock of a session. Implemented by the system's, and by the replay of a recorded session, whose
-/// times are those of the recording.
+/// The clock of a session. Implemented by the system's, and by the replay of a recorded session,
+/// whose times are those of the recording.
 pub trait Clock: Send + Sync {
     /// Returns the milliseconds since 1970 (UTC).
     fn now_ms(&self) -> u64;

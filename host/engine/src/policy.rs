@@ -1,6 +1,6 @@
-//! The policy: pure decisions over the operator's grants and rules. Every effect of a tool, through whichever
-//! interface, is decided here and nowhere else; nothing here reads a clock, a file or a name
-//! server.
+//! The policy: pure decisions over the operator's grants and rules. Every effect of a tool, through
+//! whichever interface, is decided here and nowhere else; nothing here reads a clock, a file or a
+//! name server.
 //!
 //! A request that no grant covers is denied. No tool, model or result widens a grant; the effect
 //! class of the tool narrows it, and so do the grants of the agent that calls it.

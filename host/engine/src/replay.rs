@@ -7,8 +7,8 @@
 //!
 //! Not compared, because a replay takes them from the recording: the times (`at_ms`, `duration_ms`,
 //! `wall_us`, `used_ms`, `expires_at_ms`), and what a key made of equal input (signatures of
-//! continuations, ids of the sessions of agents). Text that hooks added to the system prompt is taken
-//! from the recording as well.
+//! continuations, ids of the sessions of agents). Text that hooks added to the system prompt is
+//! taken from the recording as well.
 
 mod copied;
 mod difference;

@@ -72,8 +72,8 @@ pub enum ValueError {
     ),
 }
 
-/// A compiled schema. Its references lead to its own parts, patterns run in linear time, and the cost
-/// of a check is counted before the check runs.
+/// A compiled schema. Its references lead to its own parts, patterns run in linear time, and the
+/// cost of a check is counted before the check runs.
 #[derive(Debug)]
 struct Schema {
     /// The schema as it is checked: with local references only.

@@ -88,8 +88,8 @@ pub struct Session {
     started_ms: u64,
     /// The program that runs in place of the model; none before it started, and after a pause.
     pub(crate) program: Option<RunningProgram>,
-    /// The setup of the loop that is recorded before the next event, so that a refused input records
-    /// nothing.
+    /// The setup of the loop that is recorded before the next event, so that a refused input
+    /// records nothing.
     new_setup: Option<(Event, Blob)>,
 }
 
@@ -223,8 +223,8 @@ impl Session {
         Ok(())
     }
 
-    /// Records the machine and the configuration of a run, unless they are those of the last one. The
-    /// record becomes durable with the first turn.
+    /// Records the machine and the configuration of a run, unless they are those of the last one.
+    /// The record becomes durable with the first turn.
     pub fn place_run(&mut self, machine: &str, configuration: &BTreeMap<String, Digest>) {
         let known = self.state.placed();
         if known.is_none_or(|(at, with)| at != machine || with != configuration) {
@@ -236,9 +236,9 @@ impl Session {
         }
     }
 
-    /// Takes the setup of the loop ([`crate::setup::LoopSetup`]) and the approvals from outside of the
-    /// session for the next turns. They are recorded before the next event, unless they are those of
-    /// the turns before.
+    /// Takes the setup of the loop ([`crate::setup::LoopSetup`]) and the approvals from outside of
+    /// the session for the next turns. They are recorded before the next event, unless they are
+    /// those of the turns before.
     pub fn configure_loop(&mut self, setup: &Blob, approvals: &[ApprovalRule]) {
         let known = self.state.loop_setup();
         let is_known =

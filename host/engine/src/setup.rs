@@ -1,8 +1,8 @@
-//! The setup of an agent as the journal has it: all that the loop reads besides the session, so that
-//! a session can be replayed without its configuration, keys, components and servers.
+//! The setup of an agent as the journal has it: all that the loop reads besides the session, so
+//! that a session can be replayed without its configuration, keys, components and servers.
 //!
-//! Agents and tools are in tables by their digests, since agents that start each other have the same
-//! ones on each way. Adding a field here needs a default: the journal has older setups.
+//! Agents and tools are in tables by their digests, since agents that start each other have the
+//! same ones on each way. Adding a field here needs a default: the journal has older setups.
 
 mod settings;
 #[cfg(test)]

@@ -234,8 +234,8 @@ fn as_text_if_long(part: ContentPart) -> ContentPart {
     }
 }
 
-/// Returns the name of the artifact of a user's file: the file's own, in a directory that no file of
-/// another content has.
+/// Returns the name of the artifact of a user's file: the file's own, in a directory that no file
+/// of another content has.
 fn artifact_of_file(filename: Option<&str>, digest: Digest) -> ArtifactName {
     let directory: String = digest.hex().chars().take(8).collect();
     let named = filename.map(|name| format!("{FILES}{directory}/{name}").parse());

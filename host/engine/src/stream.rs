@@ -27,8 +27,8 @@ pub struct StreamLine<'a> {
     /// The content.
     #[serde(flatten)]
     pub content: StreamContent<'a>,
-    /// The calls that started the agent which the line is about, outermost first; absent for the one
-    /// that the user talks to.
+    /// The calls that started the agent which the line is about, outermost first; absent for the
+    /// one that the user talks to.
     #[serde(skip_serializing_if = "<[CallId]>::is_empty")]
     pub path: &'a [CallId],
 }

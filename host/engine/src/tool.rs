@@ -44,8 +44,8 @@ pub struct Invocation {
     /// The number of agents, each started by the one before, that the call is below; 0 for a call
     /// of no agent.
     pub agent_depth: u8,
-    /// The [traceparent](https://www.w3.org/TR/trace-context/#traceparent-header) of the call, for an
-    /// MCP server; `None` where nothing is traced. No guest and none of its requests gets it.
+    /// The [traceparent](https://www.w3.org/TR/trace-context/#traceparent-header) of the call, for
+    /// an MCP server; `None` where nothing is traced. No guest and none of its requests gets it.
     pub traceparent: Option<String>,
     /// Whether the user can be asked. If not, questions are answered with `unavailable`.
     pub can_ask: bool,

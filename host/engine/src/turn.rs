@@ -156,8 +156,8 @@ impl fmt::Debug for Agent {
     }
 }
 
-/// The most records that are not durable. A long `foreach` and a program, both over read-only calls,
-/// have no other barrier.
+/// The most records that are not durable. A long `foreach` and a program, both over read-only
+/// calls, have no other barrier.
 const MAX_UNDURABLE: usize = 1_024;
 
 /// The settings of the loop.
@@ -175,15 +175,15 @@ pub struct Settings {
     pub approved: Arc<[CallRule]>,
     /// The name of the agent, by which rules match it; `None` for the one that the user talks to.
     pub agent: Option<String>,
-    /// The depth of the agent: 1 for one that a user talks to, one more than that of the agent which
-    /// started it, and 0 for the calls of a client.
+    /// The depth of the agent: 1 for one that a user talks to, one more than that of the agent
+    /// which started it, and 0 for the calls of a client.
     pub agent_depth: u8,
     /// The maximum depth of an agent that this one starts, agents of other hosts counted.
     pub max_agent_depth: u8,
     /// The treatment of calls that need approval.
     pub prompts: Prompts,
-    /// Whether decisions about the first of the waiting calls are taken without the others, which wait
-    /// on; otherwise each input has one decision for each call.
+    /// Whether decisions about the first of the waiting calls are taken without the others, which
+    /// wait on; otherwise each input has one decision for each call.
     pub takes_some_decisions: bool,
     /// When approval is requested.
     pub timing: Timing,
@@ -192,8 +192,8 @@ pub struct Settings {
     /// How often a turn is resumed after a crash without a reply or a result in between: what ended
     /// the program may be the turn itself, and each time the model may be paid for nothing.
     pub resumes_without_progress: u64,
-    /// The lifetime of an approval request, in milliseconds; `None` for no limit. An expired one is a
-    /// denial.
+    /// The lifetime of an approval request, in milliseconds; `None` for no limit. An expired one is
+    /// a denial.
     pub approval_expiry_ms: Option<u64>,
     /// The maximum number of read-only calls that run concurrently.
     pub parallel_calls: usize,
@@ -323,8 +323,8 @@ impl Agent {
     /// After a failure of the journal itself, nothing more runs; when the claim on the session is
     /// lost, running calls are stopped, too.
     ///
-    /// When `cx.drain` is cancelled, a model call that waits for its reply and a batch of calls that
-    /// runs end first. Then the turn ends as [`TurnEnd::NeedsMoreTurns`], and
+    /// When `cx.drain` is cancelled, a model call that waits for its reply and a batch of calls
+    /// that runs end first. Then the turn ends as [`TurnEnd::NeedsMoreTurns`], and
     /// [`AgentInput::Continue`] resumes it. Agents and workflows stop likewise: their calls and
     /// nodes stay open.
     pub fn run_turn<'a>(

@@ -25,7 +25,8 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// Escapes text for an attribute: line breaks and tabs become spaces, as a reader of XML makes them.
+/// Escapes text for an attribute: line breaks and tabs become spaces, as a reader of XML makes
+/// them.
 pub(crate) fn escape_attribute(text: &str) -> String {
     escape(text).replace(['\n', '\t'], " ")
 }

@@ -1,5 +1,5 @@
-//! The lines of `run --output-format stream-json`, reduced to what expectations are about. Memory is
-//! bounded whatever a run prints.
+//! The lines of `run --output-format stream-json`, reduced to what expectations are about. Memory
+//! is bounded whatever a run prints.
 
 #[cfg(test)]
 mod tests;

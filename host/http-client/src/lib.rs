@@ -1,6 +1,6 @@
 //! The settings that all HTTP clients of the host share: requests to models, to MCP servers, and of
-//! tools. Each caller adds its own timeouts, redirects and proxy. Where a server may lead a client is
-//! decided in one place, [`Reachable`].
+//! tools. Each caller adds its own timeouts, redirects and proxy. Where a server may lead a client
+//! is decided in one place, [`Reachable`].
 //!
 //! ```
 //! use agent_host_http_client::{builder, same_origin_redirects, tls_config};

@@ -1,6 +1,6 @@
-//! The addresses that a client may connect to at the word of a server: public ones, and those of the
-//! network in which that server is. Redirections, issuers of tokens and discovered addresses come
-//! from a server, which could otherwise use this machine to reach what only it reaches.
+//! The addresses that a client may connect to at the word of a server: public ones, and those of
+//! the network in which that server is. Redirections, issuers of tokens and discovered addresses
+//! come from a server, which could otherwise use this machine to reach what only it reaches.
 
 use crate::{ProxySetting, is_loopback};
 use agent_host_engine::policy::{AddressClass, classify};

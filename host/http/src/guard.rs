@@ -85,7 +85,8 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Puts the checks around the routes of a router, and those of the source alone around the open ones.
+/// Puts the checks around the routes of a router, and those of the source alone around the open
+/// ones.
 pub(crate) fn protect(router: Router, open: Router, options: HttpOptions) -> Router {
     let options = Arc::new(options);
     // The layer that is added last runs first. Layers of routes run after the path is matched: a

@@ -10,7 +10,8 @@
 //! 4. The bearer token is one of the server's ([`Access`]). CORS preflight requests carry none.
 //! 5. The body is complete in time and not too long ([`HttpLimits`]).
 //!
-//! Open routes ([`HttpServer::with_open_routes`]) do without 4 and 5: they check both by themselves.
+//! Open routes ([`HttpServer::with_open_routes`]) do without 4 and 5: they check both by
+//! themselves.
 //!
 //! ```
 //! use agent_host_http::{HttpOptions, HttpServer, Token};

@@ -1,8 +1,8 @@
 //! Measures the time and the memory of resuming a long session.
 //!
-//! `long_session make DIRECTORY` makes a session of a million events in a state directory; `long_session
-//! resume DIRECTORY` opens it again. Two processes, so that the second one's memory is that of resuming
-//! alone.
+//! `long_session make DIRECTORY` makes a session of a million events in a state directory;
+//! `long_session resume DIRECTORY` opens it again. Two processes, so that the second one's memory
+//! is that of resuming alone.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use agent_host_engine::session::Session;
@@ -94,8 +94,8 @@ fn peak_kib() -> Result<u64, Box<dyn Error>> {
     Ok(number.ok_or("there is no VmHWM")?.parse()?)
 }
 
-/// Returns the events of a question that is answered with the help of a tool: two turns, as the loop
-/// journals them.
+/// Returns the events of a question that is answered with the help of a tool: two turns, as the
+/// loop journals them.
 fn answered(session: SessionId, question: u64) -> Vec<Event> {
     let turn = question * 2 - 1;
     let provenance = Provenance {

@@ -1,5 +1,6 @@
-//! Measures barriers on PostgreSQL: each of a number of sessions appends two events and waits, again
-//! and again. `DATABASE_URL=... cargo run --release -p agent-host-journal --example postgres_barriers
+//! Measures barriers on PostgreSQL: each of a number of sessions appends two events and waits,
+//! again and again. `DATABASE_URL=... cargo run --release -p agent-host-journal --example
+//! postgres_barriers
 //! -- WRITERS SECONDS`; the same statement by `pgbench` is in `host/BENCHMARKS.md`.
 
 use agent_host_journal::{JournalStore as _, PostgresOptions, PostgresStore};

@@ -1,5 +1,5 @@
-//! Measures a store on PostgreSQL with many sessions: pages of the list, searches, finding by a prefix,
-//! and claims of runs that wait, by one host and by several.
+//! Measures a store on PostgreSQL with many sessions: pages of the list, searches, finding by a
+//! prefix, and claims of runs that wait, by one host and by several.
 //!
 //! `postgres_scale URL SESSIONS` fills the database, which must be empty, and takes a minute for a
 //! million.

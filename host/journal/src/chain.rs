@@ -1,6 +1,6 @@
-//! The digest chain of a session: each event's digest covers its columns and the digest of the event
-//! before it, so a changed, missing or moved event is found where it is. The chain finds damage; it is
-//! no signature, since every process that may write to the file can compute it anew.
+//! The digest chain of a session: each event's digest covers its columns and the digest of the
+//! event before it, so a changed, missing or moved event is found where it is. The chain finds
+//! damage; it is no signature, since every process that may write to the file can compute it anew.
 
 use crate::{
     error::{Damage, Location, StoreError},
@@ -18,9 +18,9 @@ impl Link {
         Self(*blake3::hash(session.to_string().as_bytes()).as_bytes())
     }
 
-    /// Returns the digest of the event that follows, over its columns as they are stored; the numbers
-    /// are `[seq, at_ms, v]`. Numbers and
-    /// lengths have a fixed size, so no two rows give the same bytes.
+    /// Returns the digest of the event that follows, over its columns as they are stored; the
+    /// numbers are `[seq, at_ms, v]`. Numbers and lengths have a fixed size, so no two rows give
+    /// the same bytes.
     pub(crate) fn next(self, numbers: [i64; 3], kind: &[u8], json: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.0);

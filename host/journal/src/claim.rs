@@ -16,8 +16,8 @@ pub(crate) fn this_process() -> SessionOwner {
 /// Parts the name of a host from the store to which it moves a session.
 const MOVES: &str = ", which moves it to ";
 
-/// Returns this process as the one that moves a session to another store. It owns the session until the
-/// move is complete, even if it ends before.
+/// Returns this process as the one that moves a session to another store. It owns the session until
+/// the move is complete, even if it ends before.
 pub(crate) fn mover_to(store: &str) -> SessionOwner {
     let process = this_process();
     let host = format!("{}{MOVES}{store}", process.host);

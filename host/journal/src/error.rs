@@ -227,7 +227,8 @@ pub enum StoreError {
         "cannot write the journal: its writer has stopped; end this program and resume the session"
     )]
     WriterStopped,
-    /// The batch belongs to an attempt before the last [`agent_host_engine::journal::Journal::retry`].
+    /// The batch belongs to an attempt before the last
+    /// [`agent_host_engine::journal::Journal::retry`].
     #[error("cannot write the journal: an earlier write has failed; try again")]
     Superseded,
     /// An open database file was removed or replaced.

@@ -39,7 +39,8 @@ impl<'a> Wanted<'a> {
         if self.is_latest() { 1 } else { MAX_NAMED + 1 }
     }
 
-    /// Returns the only one of the matches, which are ordered from the one that was written to last.
+    /// Returns the only one of the matches, which are ordered from the one that was written to
+    /// last.
     pub(crate) fn only(&self, mut matches: Vec<SessionId>) -> Result<SessionId, StoreError> {
         match matches.as_slice() {
             [one] => Ok(*one),

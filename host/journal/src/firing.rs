@@ -24,8 +24,8 @@ pub struct Firing {
     pub state: FiringState,
     /// The message for the session; absent once the session has it.
     pub message: Option<String>,
-    /// The time from which any host may work on it, in milliseconds since 1970 (UTC); absent for one
-    /// that is closed.
+    /// The time from which any host may work on it, in milliseconds since 1970 (UTC); absent for
+    /// one that is closed.
     pub due_ms: Option<u64>,
     /// The event of the session up to which its receiver was notified.
     pub notified: Option<u64>,

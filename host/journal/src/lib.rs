@@ -1,8 +1,9 @@
-//! The journals of all sessions: events, blobs, and the claim that lets one process write to a session.
+//! The journals of all sessions: events, blobs, and the claim that lets one process write to a
+//! session.
 //!
-//! [`JournalStore`] is the trait of all stores; [`SqliteStore`] and [`MemoryStore`] implement it. A store
-//! never interprets a session beyond what [`SessionInfo`] lists, never changes an event, removes sessions
-//! only as a whole, and never runs anything.
+//! [`JournalStore`] is the trait of all stores; [`SqliteStore`] and [`MemoryStore`] implement it. A
+//! store never interprets a session beyond what [`SessionInfo`] lists, never changes an event,
+//! removes sessions only as a whole, and never runs anything.
 
 mod chain;
 mod claim;

@@ -17,9 +17,9 @@ pub trait Maintenance: JournalStore {
     /// Returns the rows that belong to nothing, as sentences.
     fn orphans(&self) -> StoreFuture<'_, Vec<String>>;
 
-    /// Claims a session and those of its agents for the move to the store with the identity `to`, and
-    /// returns them, the first one first. The claim outlives this process: nothing else may claim
-    /// them until they are removed or released. One that is held for the same move stays so.
+    /// Claims a session and those of its agents for the move to the store with the identity `to`,
+    /// and returns them, the first one first. The claim outlives this process: nothing else may
+    /// claim them until they are removed or released. One that is held for the same move stays so.
     ///
     /// # Errors
     /// [`JournalError::Locked`](agent_host_engine::journal::JournalError::Locked), or an unfinished

@@ -62,11 +62,11 @@ pub struct PostgresOptions {
     pub lease: Duration,
     /// The sessions that are kept; the others are pruned in the background.
     pub retention: Retention,
-    /// The authorities that may sign the certificate of a server. The default has none, so that only
-    /// servers on this machine can be used.
+    /// The authorities that may sign the certificate of a server. The default has none, so that
+    /// only servers on this machine can be used.
     pub authorities: Arc<RootCertStore>,
-    /// The key that seals the secrets in the database; without one, they are stored as they are, and
-    /// only a server on this machine can be used.
+    /// The key that seals the secrets in the database; without one, they are stored as they are,
+    /// and only a server on this machine can be used.
     pub seal: Option<SealKey>,
 }
 

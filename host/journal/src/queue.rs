@@ -1,9 +1,9 @@
 //! The queue of a claimed session: what was appended and is not known to be stored.
 //!
-//! After a failed write nothing later of the session is written, so that its stored events have no gap,
-//! until [`Queue::retry`]: then the next batch has everything again that is not known to be stored. The
-//! store checks that it is the next part of the session, so an attempt that was stored although it was
-//! reported as failed is detected.
+//! After a failed write nothing later of the session is written, so that its stored events have no
+//! gap, until [`Queue::retry`]: then the next batch has everything again that is not known to be
+//! stored. The store checks that it is the next part of the session, so an attempt that was stored
+//! although it was reported as failed is detected.
 
 use crate::{error::StoreError, row::Row};
 use agent_host_engine::journal::JournalError;
@@ -59,7 +59,8 @@ pub(crate) struct Queue {
 impl Queue {
     /// Adds to the queue.
     pub(crate) fn append(&mut self, records: &[EventRecord], blobs: Vec<Blob>) {
-        // Nothing is written after a final failure, so nothing is queued either; the next barrier fails.
+        // Nothing is written after a final failure, so nothing is queued either; the next barrier
+        // fails.
         if self
             .failure
             .as_ref()
@@ -116,7 +117,8 @@ impl Queue {
         self.failure.get_or_insert(error.into());
     }
 
-    /// Has everything written again that is not known to be stored. Returns false if that cannot succeed.
+    /// Has everything written again that is not known to be stored. Returns false if that cannot
+    /// succeed.
     pub(crate) fn retry(&mut self) -> bool {
         match &self.failure {
             None => true,

@@ -153,7 +153,8 @@ fn title(message: &Message) -> Option<String> {
     texts.find_map(one_line)
 }
 
-/// Returns a text on one line of at most [`MAX_TITLE_CHARS`] characters, or `None` for an empty one.
+/// Returns a text on one line of at most [`MAX_TITLE_CHARS`] characters, or `None` for an empty
+/// one.
 fn one_line(text: &str) -> Option<String> {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line = line.join(" ");

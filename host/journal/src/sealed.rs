@@ -1,6 +1,6 @@
-//! Sealed sessions: an exported session, encrypted and authenticated with a key that the hosts of one
-//! operator share. A host without a journal of its own keeps a session in it between two turns, and
-//! any other host with the key continues it.
+//! Sealed sessions: an exported session, encrypted and authenticated with a key that the hosts of
+//! one operator share. A host without a journal of its own keeps a session in it between two turns,
+//! and any other host with the key continues it.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,8 @@ use std::{
 /// The beginning of a sealed session, which also authenticates the version of the form.
 const PREFIX: &str = "agent-host-session.1.";
 
-/// The beginning of a sealed secret of a database, which also authenticates the version of the form.
+/// The beginning of a sealed secret of a database, which also authenticates the version of the
+/// form.
 const SECRET_PREFIX: &[u8] = b"agent-host-secret.1.";
 
 /// The largest exported session that is sealed, in bytes: it is held in memory several times, and
@@ -60,8 +61,9 @@ pub enum SealError {
 }
 
 impl dyn JournalStore + '_ {
-    /// Exports a session sealed, with what waits in it and was approved in it. Where it is imported,
-    /// it continues; here it must not be continued meanwhile, since neither host knows of the other.
+    /// Exports a session sealed, with what waits in it and was approved in it. Where it is
+    /// imported, it continues; here it must not be continued meanwhile, since neither host knows of
+    /// the other.
     ///
     /// # Errors
     /// [`SealError::TooLarge`], those of [`JournalStore::export`], or the session waits for something

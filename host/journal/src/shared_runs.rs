@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt::Debug, sync::Arc};
 use tokio::sync::broadcast;
 
-/// The claims of a run in a row in which its session got no new event, after which no host continues
-/// it by itself: what ended those hosts may be the run. As many as the engine resumes a turn without
-/// progress.
+/// The claims of a run in a row in which its session got no new event, after which no host
+/// continues it by itself: what ended those hosts may be the run. As many as the engine resumes a
+/// turn without progress.
 pub const CLAIMS_WITHOUT_PROGRESS: u8 = 5;
 
 /// The part of a store that several hosts share. A run is listed while a host runs it; if the host
@@ -31,7 +31,8 @@ pub trait SharedRuns: Debug + Send + Sync {
     fn end_run(&self, run: RunClaim) -> StoreFuture<'_, ()>;
 
     /// Has another host continue a run, unless one has it already. One that has begun is continued
-    /// before those that have only been accepted. The journal of its session must have been dropped.
+    /// before those that have only been accepted. The journal of its session must have been
+    /// dropped.
     fn hand_over(&self, run: RunClaim, has_begun: bool) -> StoreFuture<'_, ()>;
 
     /// Ends the attempts to continue a run; its session can be resumed by the user. `reason` is a
@@ -49,8 +50,8 @@ pub trait SharedRuns: Debug + Send + Sync {
     /// Returns the number of runs that wait to begin or to be continued, counted up to `most`.
     fn waiting_runs(&self, most: u32) -> StoreFuture<'_, u32>;
 
-    /// Asks the host that has claimed a session to do something, and returns whether there is one. It
-    /// learns of it at once, or when it next renews its claim.
+    /// Asks the host that has claimed a session to do something, and returns whether there is one.
+    /// It learns of it at once, or when it next renews its claim.
     fn ask_host(&self, session: SessionId, request: RunRequest) -> StoreFuture<'_, bool>;
 
     /// Returns what other hosts ask for the sessions that this one has claimed; each once.
@@ -94,8 +95,8 @@ pub struct RunListing {
 pub struct Placement {
     /// The digest of what the host must run: components, grants, rules and agents.
     pub configuration: Digest,
-    /// The name of the machine with the directories that the run may reach; absent if it reaches none
-    /// that only one machine has.
+    /// The name of the machine with the directories that the run may reach; absent if it reaches
+    /// none that only one machine has.
     pub machine: Option<String>,
 }
 
@@ -213,7 +214,8 @@ pub struct HostReport {
     pub status: HostStatus,
 }
 
-/// A message from one host to others. One that is not understood is of a newer version, and ignored.
+/// A message from one host to others. One that is not understood is of a newer version, and
+/// ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum HostMessage {

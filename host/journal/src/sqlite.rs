@@ -63,8 +63,8 @@ impl Default for SqliteOptions {
     }
 }
 
-/// The [`JournalStore`] on SQLite. Clones share one store; the last clone or journal that is dropped
-/// waits for the last write and closes the file.
+/// The [`JournalStore`] on SQLite. Clones share one store; the last clone or journal that is
+/// dropped waits for the last write and closes the file.
 ///
 /// ```
 /// use agent_host_engine::session::{Session, SessionStart};

@@ -60,8 +60,8 @@ pub trait JournalStore: Debug + Send + Sync {
     /// Lists all sessions, the one that was written to last first.
     fn list(&self) -> StoreFuture<'_, Vec<SessionInfo>>;
 
-    /// Lists a part of the sessions, the one that was written to last first. Those of agents are left
-    /// out.
+    /// Lists a part of the sessions, the one that was written to last first. Those of agents are
+    /// left out.
     fn list_page(&self, page: ListPage) -> StoreFuture<'_, Vec<SessionInfo>> {
         let sessions = self.list();
         Box::pin(async move {
@@ -101,8 +101,8 @@ pub trait JournalStore: Debug + Send + Sync {
         })
     }
 
-    /// Reads the next durable records of a session in order from number `from` on: one page of about
-    /// 1 MiB, and an empty one behind the last record.
+    /// Reads the next durable records of a session in order from number `from` on: one page of
+    /// about 1 MiB, and an empty one behind the last record.
     ///
     /// # Errors
     /// [`JournalError::NotFound`].
@@ -115,23 +115,23 @@ pub trait JournalStore: Debug + Send + Sync {
     fn read_blob(&self, digest: Digest) -> StoreFuture<'_, Vec<u8>>;
 
     /// Returns the session whose name is `prefix`, or whose id begins with it or ends with it (at
-    /// least [`SHORT_ID_CHARS`] characters); for `latest` the one that was written to last, whatever
-    /// the clock said, and that is no agent's.
+    /// least [`SHORT_ID_CHARS`] characters); for `latest` the one that was written to last,
+    /// whatever the clock said, and that is no agent's.
     ///
     /// # Errors
     /// [`JournalError::NotFound`], also if several sessions match; the text names them.
     fn find<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, SessionId>;
 
-    /// Names a session. Of the sessions of one directory, only one has a name. The name is not part of
-    /// the session: copies and exports have none.
+    /// Names a session. Of the sessions of one directory, only one has a name. The name is not part
+    /// of the session: copies and exports have none.
     ///
     /// # Errors
     /// [`JournalError::NotFound`], also if another session of the directory has the name.
     fn name_session(&self, session: SessionId, name: SessionName) -> StoreFuture<'_, ()>;
 
     /// Copies a session into a new one, without its authority (see
-    /// [`SessionCopy`](agent_host_engine::session::SessionCopy)): up to event `at`, which must end a
-    /// turn, or all of it. The sessions of its agents are copied along. `by` is who asks, as the
+    /// [`SessionCopy`](agent_host_engine::session::SessionCopy)): up to event `at`, which must end
+    /// a turn, or all of it. The sessions of its agents are copied along. `by` is who asks, as the
     /// front end names them.
     ///
     /// # Errors
@@ -150,9 +150,9 @@ pub trait JournalStore: Debug + Send + Sync {
     /// [`JournalError::NotFound`].
     fn export(&self, session: SessionId, out: Box<dyn Write + Send>) -> StoreFuture<'_, ()>;
 
-    /// Stores the session of an exported file with those of its agents, and returns its id here. The
-    /// file may come from an untrusted source, unless it is [`ImportAs::Moved`]: the session is a
-    /// copy without authority, and nothing is stored unless every line is valid.
+    /// Stores the session of an exported file with those of its agents, and returns its id here.
+    /// The file may come from an untrusted source, unless it is [`ImportAs::Moved`]: the session is
+    /// a copy without authority, and nothing is stored unless every line is valid.
     ///
     /// # Errors
     /// [`JournalError::Corrupt`] names the invalid line; [`JournalError::Exists`],
@@ -166,9 +166,9 @@ pub trait JournalStore: Debug + Send + Sync {
     /// without which its call would run again.
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()>;
 
-    /// Removes the oldest sessions that exceed the retention, and returns their space. A session that
-    /// is claimed or awaits a decision, an answer or a result stays; those of agents stay or go with
-    /// the one that started them.
+    /// Removes the oldest sessions that exceed the retention, and returns their space. A session
+    /// that is claimed or awaits a decision, an answer or a result stays; those of agents stay or
+    /// go with the one that started them.
     fn prune(&self, retention: Retention) -> StoreFuture<'_, Pruned>;
 
     /// Returns the sessions of which the store has fewer events than were durable, as far as it can
@@ -181,8 +181,8 @@ pub trait JournalStore: Debug + Send + Sync {
     /// [`JournalError::Locked`].
     fn recover(&self, session: SessionId) -> StoreFuture<'_, u64>;
 
-    /// Returns the approvals that are remembered for projects, the oldest first. Another process may
-    /// revoke one at any time, so they are read for each turn.
+    /// Returns the approvals that are remembered for projects, the oldest first. Another process
+    /// may revoke one at any time, so they are read for each turn.
     fn approvals(&self) -> StoreFuture<'_, Vec<ProjectApproval>>;
 
     /// Remembers approvals; one that is remembered for its project stays as it is.
@@ -196,8 +196,8 @@ pub trait JournalStore: Debug + Send + Sync {
     /// [`MAX_FIRINGS`](crate::MAX_FIRINGS) are removed.
     fn record_firing(&self, firing: Firing) -> StoreFuture<'_, Option<Firing>>;
 
-    /// Takes over the open firings of these triggers that are due, the oldest first, at most 64. They
-    /// are due again at `until_ms`, so that of several hosts one has each until then.
+    /// Takes over the open firings of these triggers that are due, the oldest first, at most 64.
+    /// They are due again at `until_ms`, so that of several hosts one has each until then.
     fn take_firings(
         &self,
         triggers: Vec<String>,
@@ -205,15 +205,15 @@ pub trait JournalStore: Debug + Send + Sync {
         until_ms: u64,
     ) -> StoreFuture<'_, Vec<Firing>>;
 
-    /// Replaces a firing by `to`, if it is still due when `taken` was, and returns whether it was: one
-    /// that another host has taken over stays as it is.
+    /// Replaces a firing by `to`, if it is still due when `taken` was, and returns whether it was:
+    /// one that another host has taken over stays as it is.
     fn update_firing(&self, taken: Firing, to: Firing) -> StoreFuture<'_, bool>;
 
     /// Returns firings of a trigger without their messages, the newest first, at most `limit`.
     fn firings(&self, trigger: String, limit: u32) -> StoreFuture<'_, Vec<Firing>>;
 
-    /// Returns the directory for files that belong to a session on this machine, and are removed with
-    /// it; none in a store that is not on a disk. It may not exist.
+    /// Returns the directory for files that belong to a session on this machine, and are removed
+    /// with it; none in a store that is not on a disk. It may not exist.
     fn files_dir(&self, session: SessionId) -> Option<PathBuf> {
         let _ = session;
         None
@@ -305,8 +305,8 @@ pub struct ListPage {
     pub offset: usize,
     /// The most sessions to return.
     pub limit: usize,
-    /// A text: each of its words begins a word of the title or the name of a session. Upper and lower
-    /// case are the same, and what is neither letter nor digit separates words.
+    /// A text: each of its words begins a word of the title or the name of a session. Upper and
+    /// lower case are the same, and what is neither letter nor digit separates words.
     pub search: Option<String>,
 }
 
@@ -351,7 +351,8 @@ pub struct SessionInfo {
     pub name: Option<String>,
     /// The provider and the model that its last turn asked, as `provider:model`.
     pub model: Option<String>,
-    /// The cost of its turns in millionths of a US dollar; absent if the price of some is not known.
+    /// The cost of its turns in millionths of a US dollar; absent if the price of some is not
+    /// known.
     pub cost_micros: Option<u64>,
 }
 

@@ -1,9 +1,10 @@
-//! An exported session: one self-contained file of JSON lines with a header, the events, the blobs, the
-//! same of the sessions of its agents, and the digest of all that.
+//! An exported session: one self-contained file of JSON lines with a header, the events, the blobs,
+//! the same of the sessions of its agents, and the digest of all that.
 //!
-//! An import may come from an untrusted source. It is a copy (see [`SessionCopy`]), so nothing in it is
-//! approved or pending here; and it is stored only if every line of it is valid. A session that moves
-//! between hosts of one operator keeps both; its file is sealed (see [`crate::SealKey`]).
+//! An import may come from an untrusted source. It is a copy (see [`SessionCopy`]), so nothing in
+//! it is approved or pending here; and it is stored only if every line of it is valid. A session
+//! that moves between hosts of one operator keeps both; its file is sealed (see
+//! [`crate::SealKey`]).
 
 use crate::{
     copy::{Copies, SessionSink, SessionSource, records},
@@ -73,8 +74,9 @@ pub enum ImportAs {
     /// As it is, with what waits in it and was approved in it: for a file from a host that the
     /// operator trusts, on which the session does not continue.
     Moved,
-    /// As it is, with all that it waits for: as [`Self::Moved`], and the key that signs continuations
-    /// moves along, without which a host does not find the sessions of agents that run.
+    /// As it is, with all that it waits for: as [`Self::Moved`], and the key that signs
+    /// continuations moves along, without which a host does not find the sessions of agents that
+    /// run.
     MovedWithKey,
 }
 
@@ -153,8 +155,8 @@ impl<'a> Exported<'a> {
     }
 }
 
-/// Writes a session with its blobs, and those of its agents. Nothing is written if a blob is missing
-/// or damaged.
+/// Writes a session with its blobs, and those of its agents. Nothing is written if a blob is
+/// missing or damaged.
 pub(crate) fn export(source: &dyn SessionSource, out: &mut dyn Write) -> Result<(), JournalError> {
     let agents = source.agents()?;
     let all = std::iter::once(source).chain(agents.iter().map(AsRef::as_ref));
@@ -202,8 +204,8 @@ fn check_complete(
     .into())
 }
 
-/// Reads an exported session with those of its agents, and checks that the file is complete. Returns
-/// the id under which the session is stored.
+/// Reads an exported session with those of its agents, and checks that the file is complete.
+/// Returns the id under which the session is stored.
 pub(crate) fn import(
     file: &mut dyn BufRead,
     how: ImportAs,

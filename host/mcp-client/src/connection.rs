@@ -247,8 +247,8 @@ impl Connection {
         }
     }
 
-    /// Makes the request of a tool call. Dropping the future cancels it at the server. The answer is
-    /// in the form of the result of a tool, redacted except for base64 in it.
+    /// Makes the request of a tool call. Dropping the future cancels it at the server. The answer
+    /// is in the form of the result of a tool, redacted except for base64 in it.
     pub(crate) async fn call(
         &self,
         mut request: ToolRequest,
@@ -383,7 +383,8 @@ impl Connection {
         }
     }
 
-    /// Notes the scopes that the server wants for the next login, and says what the operator can do.
+    /// Notes the scopes that the server wants for the next login, and says what the operator can
+    /// do.
     fn wants_login(&self, challenge: Challenge) -> String {
         let name = &self.config.name;
         let Reach::Http(endpoint) = &self.config.reach else {

@@ -1,5 +1,5 @@
-//! Resources and prompts of a server: how many it has, and the tools of this host that list and read
-//! them. The definitions are this host's own, so nothing of a server is in them.
+//! Resources and prompts of a server: how many it has, and the tools of this host that list and
+//! read them. The definitions are this host's own, so nothing of a server is in them.
 
 use crate::{config::ServerConfig, names::offered_name};
 use agent_host_engine::definitions::RawDefinition;

@@ -103,7 +103,8 @@ impl ConnState {
     }
 }
 
-/// Connects and lists the tools within the connect timeout. Resources and prompts are counted unless
+/// Connects and lists the tools within the connect timeout. Resources and prompts are counted
+/// unless
 /// `features` are known, so that the tools for them stay the same.
 pub(crate) async fn connect(config: Arc<ServerConfig>, features: Option<Features>) -> Connected {
     let began = Instant::now();

@@ -426,7 +426,8 @@ fn not_stored(cause: &dyn Display) -> ErrorData {
     )
 }
 
-/// Sends an elicitation, for an agent or the call itself, and waits for the reply. A failure counts as no reply.
+/// Sends an elicitation, for an agent or the call itself, and waits for the reply. A failure counts
+/// as no reply.
 pub(crate) async fn elicit(
     prompt: &Prompt,
     agent: Option<&str>,

@@ -20,8 +20,8 @@ use tokio::sync::Notify;
 /// Bytes of the arguments of all calls in flight, at which no further call is admitted.
 pub(crate) const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// The error code of a request other than a call that is refused because too much runs; of the range
-/// that JSON-RPC leaves to servers.
+/// The error code of a request other than a call that is refused because too much runs; of the
+/// range that JSON-RPC leaves to servers.
 pub(crate) const BUSY: ErrorCode = ErrorCode(-32000);
 
 /// The calls in flight.

@@ -60,8 +60,8 @@ pub(crate) struct Reloader<'a> {
 }
 
 impl Reloader<'_> {
-    /// Polls the files of the components, the skills and the lock, for ever. Calls `report` for each
-    /// change.
+    /// Polls the files of the components, the skills and the lock, for ever. Calls `report` for
+    /// each change.
     pub(crate) async fn watch(self, report: impl Fn(Reloaded)) -> Infallible {
         // The files may have changed between loading and the first poll, so that one counts as a
         // change.
@@ -81,8 +81,8 @@ impl Reloader<'_> {
         }
     }
 
-    /// Loads the components and skills again, and serves them if they are accepted and differ from those that
-    /// are served.
+    /// Loads the components and skills again, and serves them if they are accepted and differ from
+    /// those that are served.
     async fn reload(self) -> Option<Reloaded> {
         let current = self.catalog.get();
         let registry = match current.registry.reopen(self.host.config()).await {

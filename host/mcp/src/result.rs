@@ -39,13 +39,14 @@ pub(crate) enum Structured {
 pub(crate) enum StructuredAs {
     /// The value, as a tree.
     Value,
-    /// `null`, in whose place the transport writes [`structured_text`]: a tree takes up to 100 times
-    /// the memory of its text.
+    /// `null`, in whose place the transport writes [`structured_text`]: a tree takes up to 100
+    /// times the memory of its text.
     Placeholder,
 }
 
 impl Structured {
-    /// Returns what a version of the protocol allows. An unknown one counts as one with a handshake.
+    /// Returns what a version of the protocol allows. An unknown one counts as one with a
+    /// handshake.
     pub(crate) fn of(version: Option<&ProtocolVersion>) -> Self {
         match version {
             Some(version) if !version.has_initialize() => Self::Any,

@@ -38,8 +38,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::num::NonZeroU32;
 
-/// The content that a server and its model accept beyond text. Each server can be configured, since compatible
-/// ones differ.
+/// The content that a server and its model accept beyond text. Each server can be configured, since
+/// compatible ones differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
     /// Images. Without it, a note takes the place of each.
@@ -141,8 +141,8 @@ pub(crate) struct Wire {
     pub(crate) framing: Framing,
     /// Encodes a request to this model.
     pub(crate) encode: fn(model: &str, &ModelRequest, Capabilities) -> Encoded,
-    /// Sets the fields of settings in a request to this model. It destructures the settings, so that
-    /// a new one does not compile before every wire says what becomes of it.
+    /// Sets the fields of settings in a request to this model. It destructures the settings, so
+    /// that a new one does not compile before every wire says what becomes of it.
     pub(crate) settings: fn(model: &str, &ModelSettings, &mut Mapping<'_>),
     /// Returns the fields that make this model write an answer of a form; none if it cannot, or not
     /// beside tools.
@@ -255,7 +255,8 @@ fn metadata(provider: &str, stored: Value) -> Map<String, Value> {
     Map::from_iter([(provider.to_owned(), stored)])
 }
 
-/// Replaces the token counts that a server's `usage` has, each by its JSON pointer; the others stay.
+/// Replaces the token counts that a server's `usage` has, each by its JSON pointer; the others
+/// stay.
 fn update_counts<const N: usize>(counts: &mut [u64; N], pointers: [&str; N], usage: &Value) {
     for (count, pointer) in counts.iter_mut().zip(pointers) {
         let newer = usage.pointer(pointer).and_then(Value::as_u64);

@@ -22,8 +22,8 @@ pub enum Line {
 /// Splits the input at each `\n`. The last line may lack it.
 ///
 /// Unlike `tokio_util`'s own line codecs it searches with `memchr`, keeps invalid UTF-8 for the
-/// caller's error response, reports an oversized line as soon as it is one, and frees the buffer of a
-/// long line.
+/// caller's error response, reports an oversized line as soon as it is one, and frees the buffer of
+/// a long line.
 #[derive(Debug)]
 pub struct LineDecoder {
     max_bytes: usize,
@@ -47,7 +47,8 @@ impl LineDecoder {
         }
     }
 
-    /// Takes a line of `length` bytes out of the buffer; none if it is the rest of an oversized one.
+    /// Takes a line of `length` bytes out of the buffer; none if it is the rest of an oversized
+    /// one.
     fn take(&mut self, buffer: &mut BytesMut, length: usize) -> Option<Line> {
         self.searched = 0;
         let line = buffer.split_to(length).freeze();

@@ -32,7 +32,8 @@ pub struct Reference {
     digest: Option<Digest>,
 }
 
-/// Why a text is not a reference. The texts are the ends of sentences that begin with the reference.
+/// Why a text is not a reference. The texts are the ends of sentences that begin with the
+/// reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
     /// It does not begin with `oci://`.

@@ -1,5 +1,5 @@
-//! Signatures of cosign by a key: a Sigstore bundle with a DSSE envelope, which cosign 3 writes, and
-//! the older simple-signing payload. Both say which manifest they are of; a valid signature of
+//! Signatures of cosign by a key: a Sigstore bundle with a DSSE envelope, which cosign 3 writes,
+//! and the older simple-signing payload. Both say which manifest they are of; a valid signature of
 //! something else, such as an attested list of parts, is none of the artifact.
 
 #[cfg(test)]

@@ -102,7 +102,8 @@ impl Gate {
         self.dirty.load(Ordering::Relaxed)
     }
 
-    /// Returns whether a grant may ever be changed: for the flags of a descriptor, not for decisions.
+    /// Returns whether a grant may ever be changed: for the flags of a descriptor, not for
+    /// decisions.
     pub(crate) fn is_writable(&self, grant: usize) -> bool {
         self.effect != Effect::ReadOnly
             && self
@@ -144,8 +145,9 @@ impl Gate {
         self.enforce(request.trim_end(), ruling)
     }
 
-    /// Runs an operation that adds to a directory, if its growth is within the quotas of the call and of
-    /// the directory; one that fails is not counted. Every way to write and to create passes here.
+    /// Runs an operation that adds to a directory, if its growth is within the quotas of the call
+    /// and of the directory; one that fails is not counted. Every way to write and to create passes
+    /// here.
     /// `path` is relative to the grant.
     ///
     /// # Errors
@@ -165,7 +167,8 @@ impl Gate {
         act().inspect_err(|_| self.quotas.give_back(grant, growth))
     }
 
-    /// Refuses a path that leaves its granted directory. `request` is such as `read /workspace/../x`.
+    /// Refuses a path that leaves its granted directory. `request` is such as `read
+    /// /workspace/../x`.
     pub(crate) fn refuse_escape(&self, request: &str) -> Refused {
         self.refuse(request, DEFAULT_DENY, "it leaves the granted directory")
     }
@@ -191,7 +194,8 @@ impl Gate {
         Ok(())
     }
 
-    /// Checks a secret that is to be put into an allowed request. `url` is its URL for the audit log.
+    /// Checks a secret that is to be put into an allowed request. `url` is its URL for the audit
+    /// log.
     pub(crate) fn check_secret(
         &self,
         name: &str,
@@ -203,9 +207,9 @@ impl Gate {
         self.enforce(&text, decide_secret(&self.grants, name, place, request))
     }
 
-    /// Returns those addresses that a request may connect to; each comes with whether it is one of this
-    /// machine. Only an empty rest is a refusal: a name may have good and bad addresses, of which the
-    /// good ones are used.
+    /// Returns those addresses that a request may connect to; each comes with whether it is one of
+    /// this machine. Only an empty rest is a refusal: a name may have good and bad addresses, of
+    /// which the good ones are used.
     pub(crate) fn allowed_addresses(
         &self,
         request: &HttpRequest<'_>,

@@ -166,8 +166,8 @@ pub(crate) async fn check_role(
     response
 }
 
-/// The tokens of a server: its own, which has the role of an operator, and those of a file, which is
-/// read for each request.
+/// The tokens of a server: its own, which has the role of an operator, and those of a file, which
+/// is read for each request.
 #[derive(Debug)]
 pub struct ServerAccess {
     own: Token,

@@ -42,8 +42,8 @@ pub(crate) struct CreateBody {
     agent: Option<String>,
     /// The workflow to run in place of a model.
     workflow: Option<String>,
-    /// Whether the client runs the tools of components and MCP servers: their calls become requests,
-    /// once policy and user allow them.
+    /// Whether the client runs the tools of components and MCP servers: their calls become
+    /// requests, once policy and user allow them.
     #[serde(default)]
     runs_tools_outside: bool,
 }

@@ -30,7 +30,8 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventsQuery {
-    /// The number of the first event to send [default: 0]. The header `Last-Event-ID` has precedence.
+    /// The number of the first event to send [default: 0]. The header `Last-Event-ID` has
+    /// precedence.
     #[serde(default)]
     from: u64,
 }
@@ -38,8 +39,8 @@ pub(crate) struct EventsQuery {
 /// Streams the events of a session.
 ///
 /// An event of the journal is the event `record`, and its `id` is its number, with which a reader
-/// resumes. What is not in this session's journal (text as it arrives, progress, what its agents do)
-/// is the event `live`; the event `heartbeat` follows every 15 s.
+/// resumes. What is not in this session's journal (text as it arrives, progress, what its agents
+/// do) is the event `live`; the event `heartbeat` follows every 15 s.
 pub(crate) async fn events(
     State(service): State<Service>,
     caller: Caller,

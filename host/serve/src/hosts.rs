@@ -25,8 +25,8 @@ pub(crate) async fn hosts(State(service): State<Service>) -> Result<Json<Hosts>,
 }
 
 impl Service {
-    /// Returns the runs of sessions that hosts share. One that waits, and that no host may continue,
-    /// says why.
+    /// Returns the runs of sessions that hosts share. One that waits, and that no host may
+    /// continue, says why.
     pub(crate) async fn shared_runs(
         &self,
         sessions: Vec<SessionId>,

@@ -1,7 +1,7 @@
 //! The HTTP API of the host: sessions, messages, events as they happen, and answers to what waits
 //! for the user. Every route reads the journal, or submits an input that the engine takes; none has
-//! logic of a turn. [`API`] is the path of the routes, and `GET /api/v1/openapi.json` describes them.
-//! Those below `/v1` are OpenAI's, for any client of that.
+//! logic of a turn. [`API`] is the path of the routes, and `GET /api/v1/openapi.json` describes
+//! them. Those below `/v1` are OpenAI's, for any client of that.
 //!
 //! - [`Service`] holds the sessions that run here. One runs at a time for each session, since the
 //!   journal has one writer.
@@ -93,8 +93,8 @@ impl Service {
     }
 
     /// Serves the API until `shutdown` is cancelled. Runs are drained then: what runs ends, nothing
-    /// else starts, and each can be resumed. After 60 s they are cancelled, or left to another host if
-    /// hosts share the store.
+    /// else starts, and each can be resumed. After 60 s they are cancelled, or left to another host
+    /// if hosts share the store.
     pub fn serve(
         mut self,
         server: HttpServer,
@@ -118,8 +118,8 @@ impl Service {
         })
     }
 
-    /// Runs the sessions that wait for a host or whose host has ended, until `shutdown` is cancelled,
-    /// and then ends as [`Self::serve`] does. The store must be one that hosts share.
+    /// Runs the sessions that wait for a host or whose host has ended, until `shutdown` is
+    /// cancelled, and then ends as [`Self::serve`] does. The store must be one that hosts share.
     pub fn work(self, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             let runs = Arc::clone(&self.runs);

@@ -79,7 +79,8 @@ async fn repeat(
     Ok((StatusCode::ACCEPTED, Json(Accepted { session, seq })))
 }
 
-/// Returns the message that was sent under a key, and whether the last turn of the session has ended.
+/// Returns the message that was sent under a key, and whether the last turn of the session has
+/// ended.
 async fn find(
     service: &Service,
     session: SessionId,

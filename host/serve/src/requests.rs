@@ -69,8 +69,8 @@ pub(crate) async fn list(
     }))
 }
 
-/// Shows what the waiting calls would change, also those of agents. A file is read as the tool would
-/// read it.
+/// Shows what the waiting calls would change, also those of agents. A file is read as the tool
+/// would read it.
 pub(crate) async fn changes(
     State(service): State<Service>,
     caller: Caller,

@@ -1,6 +1,6 @@
 //! The tokens that an operator gave out: `serve-tokens.json` in the state directory, with a name, a
-//! role and a hash for each. One process changes it at a time, and a reader sees the old list or the
-//! new one.
+//! role and a hash for each. One process changes it at a time, and a reader sees the old list or
+//! the new one.
 
 use crate::access::AccessRole;
 use agent_host_app::trusted_file::{self, FileError};

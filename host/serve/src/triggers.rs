@@ -71,8 +71,8 @@ struct Trigger {
     /// The sender of its messages, for the journal.
     by: String,
     run: TriggerRun,
-    /// The treatment of a firing while the one before it runs; absent for those that do not wait for
-    /// each other.
+    /// The treatment of a firing while the one before it runs; absent for those that do not wait
+    /// for each other.
     overlap: Option<Overlap>,
     receiver: Option<Receiver>,
     kind: Kind,
@@ -108,8 +108,8 @@ impl Trigger {
             Some(notify) => Some(Receiver::open(notify, &by).await?),
             None => None,
         };
-        // The projects of a machine have one state directory; the hosts of a database have one set of
-        // triggers, wherever their files are.
+        // The projects of a machine have one state directory; the hosts of a database have one set
+        // of triggers, wherever their files are.
         let id = match &config.store.database {
             Some(_) => by.clone(),
             None => format!("{by} of {}", project(config)),

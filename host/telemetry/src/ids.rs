@@ -18,8 +18,8 @@ pub struct RemoteParent {
 }
 
 impl RemoteParent {
-    /// Parses a [traceparent](https://www.w3.org/TR/trace-context/#traceparent-header); `None` for an
-    /// invalid one, which is to be ignored.
+    /// Parses a [traceparent](https://www.w3.org/TR/trace-context/#traceparent-header); `None` for
+    /// an invalid one, which is to be ignored.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.trim().split('-');

@@ -17,9 +17,9 @@ pub(crate) struct LossLog {
 }
 
 impl LossLog {
-    /// Returns a line about what was lost since the last one, at most one each minute. `lost` is the
-    /// number of spans that were not sent so far, and `dropped` that of notes that the full queue
-    /// refused.
+    /// Returns a line about what was lost since the last one, at most one each minute. `lost` is
+    /// the number of spans that were not sent so far, and `dropped` that of notes that the full
+    /// queue refused.
     pub(crate) fn line(
         &mut self,
         lost: u64,

@@ -53,7 +53,8 @@ impl Pusher {
     }
 }
 
-/// Sends metrics at each interval, and when it is asked. `logged` is the server as the log names it.
+/// Sends metrics at each interval, and when it is asked. `logged` is the server as the log names
+/// it.
 async fn push(
     sender: MetricSender,
     metrics: Metrics,

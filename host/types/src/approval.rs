@@ -117,8 +117,8 @@ pub enum RememberWhat {
     Pattern(ArgumentPattern),
 }
 
-/// A condition on an argument, as in a `[[rule]]`. The policy reads both parts, and one that it cannot
-/// read matches nothing.
+/// A condition on an argument, as in a `[[rule]]`. The policy reads both parts, and one that it
+/// cannot read matches nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArgumentPattern {

@@ -75,7 +75,8 @@ pub enum Event {
         from: SessionId,
         /// The position of the last copied event.
         at: u64,
-        /// The one who had it copied, as the front end names it; absent for the user of the session.
+        /// The one who had it copied, as the front end names it; absent for the user of the
+        /// session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
@@ -448,8 +449,8 @@ pub enum Event {
         /// The definition as JSON. Its digest is that of the definition.
         definition: BlobRef,
     },
-    /// A node of a workflow, or an iteration of its `foreach`, is about to run. One whose agent gets
-    /// a session has `AgentSpawned` next.
+    /// A node of a workflow, or an iteration of its `foreach`, is about to run. One whose agent
+    /// gets a session has `AgentSpawned` next.
     NodeIntended {
         /// The call of the node, whose name no other node of the session has.
         call_id: CallId,

@@ -1,5 +1,6 @@
 //! JSON as text, and the bound for the nesting of JSON from outside. The bound applies to
-//! every value that enters the journal: a parser refuses 128 levels, and a session whose records cannot be parsed is lost.
+//! every value that enters the journal: a parser refuses 128 levels, and a session whose records
+//! cannot be parsed is lost.
 
 #[cfg(test)]
 mod tests;

@@ -193,8 +193,8 @@ impl Aspect {
     }
 }
 
-/// The compared values of an entry: by the tool, if it is of one, the aspect, and the import, if it is
-/// one.
+/// The compared values of an entry: by the tool, if it is of one, the aspect, and the import, if it
+/// is one.
 type Facts = BTreeMap<(Option<String>, Aspect, String), String>;
 
 impl Lock {
@@ -265,7 +265,8 @@ impl LockEntry {
 }
 
 impl LockedSkill {
-    /// Returns the digest of the skill: of its files' paths and digests, a line of `sha256sum` each.
+    /// Returns the digest of the skill: of its files' paths and digests, a line of `sha256sum`
+    /// each.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let files = self.files.iter();

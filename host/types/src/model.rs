@@ -54,7 +54,8 @@ impl ModelRequest {
 pub struct ModelReply {
     /// The text, possibly empty.
     pub text: String,
-    /// The reasoning that the provider shows, for readers of the journal; no model is shown it again.
+    /// The reasoning that the provider shows, for readers of the journal; no model is shown it
+    /// again.
     /// `metadata` has the values that a provider requires back.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning: String,

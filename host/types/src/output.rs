@@ -232,8 +232,9 @@ impl ToolResultOutput {
         }
     }
 
-    /// Checks the bounds that the type does not express: the depth of JSON ([`MAX_DEPTH`](crate::json::MAX_DEPTH)),
-    /// the number of parts ([`MAX_PARTS`]), and each part ([`ContentPart::validate`]).
+    /// Checks the bounds that the type does not express: the depth of JSON
+    /// ([`MAX_DEPTH`](crate::json::MAX_DEPTH)), the number of parts ([`MAX_PARTS`]), and each part
+    /// ([`ContentPart::validate`]).
     ///
     /// # Errors
     /// `invalid-output`, naming the part.

@@ -27,8 +27,8 @@ pub struct Question {
     /// Whether the answer may be several of the choices.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub multiple: bool,
-    /// The fields to fill in; a question with a form has no choices. Absent in requests of version 3
-    /// and older.
+    /// The fields to fill in; a question with a form has no choices. Absent in requests of version
+    /// 3 and older.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
 }

@@ -8,8 +8,8 @@ pub const MAX_RUN_ARGUMENTS_BYTES: usize = 64 * 1024;
 
 /// The arguments of a run that its session depends on. Values of variables are not recorded.
 ///
-/// Authority (a configuration file, tools, grants, trust, allowed calls) comes from the user of that
-/// run alone. A copy of a session has none: see
+/// Authority (a configuration file, tools, grants, trust, allowed calls) comes from the user of
+/// that run alone. A copy of a session has none: see
 /// [`Event::SessionForked`](crate::event::Event::SessionForked).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]

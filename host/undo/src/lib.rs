@@ -3,8 +3,9 @@
 //! An [`UndoLog`] is a directory of one session. Each run of a call that changes files has an entry
 //! in it, written by an [`UndoWriter`]: the state of every path before its first change, and after
 //! the call has ended. Contents are stored under their SHA-256 digest. [`undo`] reads the
-//! entries from the newest to the oldest and puts back what was there, where no one else has changed
-//! it since. Times, and permissions of what stayed, are not restored: no tool can change the latter.
+//! entries from the newest to the oldest and puts back what was there, where no one else has
+//! changed it since. Times, and permissions of what stayed, are not restored: no tool can change
+//! the latter.
 //!
 //! A crate of its own, because the sandbox writes the log and `app` reads it.
 //!

@@ -201,8 +201,8 @@ impl Run {
         let mut is_whole = true;
         let mut ordered: Vec<_> = changes.iter().collect();
         // A directory that was removed is made before what was in it. What was created goes before
-        // the rest is written, since it may be a second name of a file, and a directory after what is
-        // in it.
+        // the rest is written, since it may be a second name of a file, and a directory after what
+        // is in it.
         ordered.sort_by_key(|(path, (before, after))| match (before, after) {
             (PathState::Dir { .. }, _) => (0, path.depth()),
             (PathState::Absent, Some(PathState::Dir { .. })) => (2, usize::MAX - path.depth()),

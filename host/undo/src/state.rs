@@ -79,8 +79,8 @@ impl PathState {
         }
     }
 
-    /// Reads the present state. The content of a file of at most [`MAX_FILE_BYTES`] goes to `store`,
-    /// if there is one, which may refuse it; without one, files of any size are digested.
+    /// Reads the present state. The content of a file of at most [`MAX_FILE_BYTES`] goes to
+    /// `store`, if there is one, which may refuse it; without one, files of any size are digested.
     ///
     /// # Errors
     /// When the path cannot be looked up, or the content not be stored.

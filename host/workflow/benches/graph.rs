@@ -1,6 +1,6 @@
 //! Measures what a run costs besides its nodes, which return at once: graphs of 1,000 nodes, and
-//! loops over 10,000 items. Prints the median and the maximum of each, and fails if a median exceeds
-//! the bound. `cargo bench -p agent-host-workflow`.
+//! loops over 10,000 items. Prints the median and the maximum of each, and fails if a median
+//! exceeds the bound. `cargo bench -p agent-host-workflow`.
 #![expect(clippy::print_stdout, reason = "figures are the output of a benchmark")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run panics")]
 
@@ -185,8 +185,8 @@ fn resident() -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Prints the memory of a loop whose 10,000 results have 1,000 bytes each: before its last iteration,
-/// and with the output of the node.
+/// Prints the memory of a loop whose 10,000 results have 1,000 bytes each: before its last
+/// iteration, and with the output of the node.
 fn print_memory(workflow: &Arc<Workflow>, items: &ToolResultOutput) {
     let mut run = Run::new(Arc::clone(workflow), "hello", Vec::new());
     let first = run.ready().remove(0);

@@ -1,5 +1,5 @@
-//! The check of a definition: all faults at once, before anything runs or is recorded. Agents, tools
-//! and handlers are looked up through [`Catalog`].
+//! The check of a definition: all faults at once, before anything runs or is recorded. Agents,
+//! tools and handlers are looked up through [`Catalog`].
 
 mod cycle;
 mod expressions;

@@ -1,6 +1,6 @@
-//! Drawings of a workflow, with the state of each node of a run: indented text, Mermaid and DOT, and
-//! the layers of one that others draw.
-//! Names and conditions are escaped in each notation, so that no label can add a node or an edge.
+//! Drawings of a workflow, with the state of each node of a run: indented text, Mermaid and DOT,
+//! and the layers of one that others draw. Names and conditions are escaped in each notation, so
+//! that no label can add a node or an edge.
 
 mod dot;
 mod escape;

@@ -1,5 +1,6 @@
-//! The state machine of a run. It says which nodes may start, with which input, and is told how they
-//! ended; the driver runs them, asks the user, writes the journal and enforces timeouts and budgets.
+//! The state machine of a run. It says which nodes may start, with which input, and is told how
+//! they ended; the driver runs them, asks the user, writes the journal and enforces timeouts and
+//! budgets.
 //!
 //! A step costs what it changes: a settlement looks at the edges of its node only, and an iteration
 //! copies nothing but its own text.
@@ -229,8 +230,8 @@ impl Run {
         Ok(())
     }
 
-    /// Records that the user decided. [`Self::ready`] returns the run of the node again, as resumed,
-    /// once it may continue.
+    /// Records that the user decided. [`Self::ready`] returns the run of the node again, as
+    /// resumed, once it may continue.
     ///
     /// # Errors
     /// If it does not wait.

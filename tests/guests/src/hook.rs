@@ -53,7 +53,8 @@ pub struct HookGuest<'a> {
     pub before_model: HookVerdict<'a>,
     /// The verdict about a reply: 0 pass, 1 modify, 2 retry, 3 block, 4 fallback.
     pub after_model: HookVerdict<'a>,
-    /// The verdict about a call: 0 pass, 1 modify, 2 ask, 3 block, 4 fallback. Code has `$input` and
+    /// The verdict about a call: 0 pass, 1 modify, 2 ask, 3 block, 4 fallback. Code has `$input`
+    /// and
     /// `$input-len`.
     pub before_tool: HookVerdict<'a>,
     /// The verdict about a result: 0 pass, 1 modify, 2 retry, 3 block.

@@ -148,7 +148,8 @@ fn theme_and_first_paint() {
     browser.run(&server, "first-paint", "");
 }
 
-/// The timeline has the used share of limits, the deciding rules, and a denied call its smallest grant.
+/// The timeline has the used share of limits, the deciding rules, and a denied call its smallest
+/// grant.
 #[test]
 fn steps() {
     let Some(browser) = Browser::find() else {

@@ -171,7 +171,8 @@ fn user_decides_about_calls_of_an_agent() {
     }
 }
 
-/// Without a user to ask, in either lifecycle, calls that need one are denied, and the agent continues.
+/// Without a user to ask, in either lifecycle, calls that need one are denied, and the agent
+/// continues.
 #[test]
 fn agent_without_a_user_goes_on() {
     for is_stateless in [false, true] {

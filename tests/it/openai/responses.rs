@@ -118,7 +118,8 @@ fn conversation_continues_behind_its_last_response() {
     );
 }
 
-/// A conversation is the server's: each token whose role allows it continues it, under its own name.
+/// A conversation is the server's: each token whose role allows it continues it, under its own
+/// name.
 #[test]
 fn conversation_is_continued_with_another_token() {
     let env = TestEnv::new();

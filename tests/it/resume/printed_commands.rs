@@ -3,8 +3,8 @@
 use super::*;
 use pretty_assertions::assert_eq;
 
-/// The ends of runs: arguments, configuration, the model's answers, the exit code, and the exit code
-/// of each printed command, in order.
+/// The ends of runs: arguments, configuration, the model's answers, the exit code, and the exit
+/// code of each printed command, in order.
 #[test]
 fn printed_commands_can_be_pasted() {
     type End = (

@@ -1,6 +1,6 @@
 //! Requests of attackers, byte by byte: each has exactly these responses, and what a request hides
-//! in its body, its fields or its address is answered by none. Hosts, origins and slow clients of the
-//! same front are in `mcp/src/http/tests`.
+//! in its body, its fields or its address is answered by none. Hosts, origins and slow clients of
+//! the same front are in `mcp/src/http/tests`.
 
 use agent_host_test_support::{
     TestEnv,
@@ -182,8 +182,9 @@ fn path_is_taken_as_it_is_written() {
     check(&rows);
 }
 
-/// A page of another origin can neither send what has no token nor read an answer, whatever a browser
-/// lets it send without asking; and a page whose name leads to this machine is refused by it.
+/// A page of another origin can neither send what has no token nor read an answer, whatever a
+/// browser lets it send without asking; and a page whose name leads to this machine is refused by
+/// it.
 #[test]
 fn foreign_page_is_refused() {
     let body = r#"{"message": "hi"}"#;

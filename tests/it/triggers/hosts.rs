@@ -1,5 +1,5 @@
-//! Hosts of one database share their schedules: each instant fires on one of them, and what one began
-//! another completes.
+//! Hosts of one database share their schedules: each instant fires on one of them, and what one
+//! began another completes.
 
 use super::{inputs, last, model, past};
 use agent_host_test_support::{TestEnv, api::ApiServer, postgres::database};

@@ -88,8 +88,8 @@ fn message(server: &ApiServer, kind: &str, outcome: &str, answer: &Value, body: 
     })
 }
 
-/// The receiver refuses the first attempt; then the server is killed. The next server sends it again,
-/// under the same id, and no further one.
+/// The receiver refuses the first attempt; then the server is killed. The next server sends it
+/// again, under the same id, and no further one.
 #[test]
 fn notification_is_sent_again_after_a_kill() {
     let env = TestEnv::new();
@@ -167,8 +167,8 @@ fn waiting_run_is_told_and_then_its_end() {
     assert_eq!(body, ended);
 }
 
-/// Only the user chooses a receiver, and still: none without TLS but on this machine, and none at an
-/// address that is no server's.
+/// Only the user chooses a receiver, and still: none without TLS but on this machine, and none at
+/// an address that is no server's.
 #[test]
 fn receiver_that_may_not_be_reached_is_refused() {
     let env = TestEnv::new();

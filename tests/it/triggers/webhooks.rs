@@ -123,8 +123,8 @@ fn delivery_of_github_is_taken_once() {
     assert_eq!(model.requests().len(), 2);
 }
 
-/// Whatever is wrong, a sender without the key gets one answer, byte for byte, also where there is no
-/// webhook.
+/// Whatever is wrong, a sender without the key gets one answer, byte for byte, also where there is
+/// no webhook.
 #[test]
 fn unsigned_delivery_learns_nothing() {
     let env = environment(&webhook("w", "max-body-bytes = 1000\n"));

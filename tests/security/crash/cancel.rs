@@ -305,8 +305,8 @@ fn signal_without_turn_exits_130() {
 }
 
 /// Another program holds the journal's file, so that the barrier behind a stopped call waits. The
-/// signal that cancels waits for the barrier. The next does not: the call has no result then, and the
-/// next run settles it.
+/// signal that cancels waits for the barrier. The next does not: the call has no result then, and
+/// the next run settles it.
 #[test]
 fn cancel_waits_for_barrier_until_next_signal() {
     let unknown = "The host stopped while `act` ran. Whether the call took effect is not known, and it was not repeated. Check before you call it again.";

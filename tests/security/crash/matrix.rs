@@ -61,8 +61,8 @@ fn kill_at_every_point_with_decisions_resumes() {
     assert_eq!(kinds, every_kind.map(str::to_owned).into());
 }
 
-/// Kills the process at every point of a parent and of the agent that it starts, which waits for the
-/// user in between.
+/// Kills the process at every point of a parent and of the agent that it starts, which waits for
+/// the user in between.
 #[test]
 fn kill_at_every_point_of_parent_and_agent_resumes() {
     if child::serve() {

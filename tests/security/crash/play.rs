@@ -31,7 +31,8 @@ pub(crate) struct Play {
     is_decided_apart: bool,
 }
 
-/// A workflow with a node of each kind. Three of them run side by side: an agent, the iterations of a
+/// A workflow with a node of each kind. Three of them run side by side: an agent, the iterations of
+/// a
 /// `foreach`, and a call that waits for the user. The last node succeeds whatever is in doubt.
 const WORKFLOW: &str = r#"
 [[workflow]]
@@ -83,8 +84,8 @@ tool = "look"
 input = { to = "'127.0.0.1:{port}'" }
 "#;
 
-/// A program with calls of each effect, alone and side by side, of which the user decides about some,
-/// answers one and runs one outside. It continues whatever is in doubt.
+/// A program with calls of each effect, alone and side by side, of which the user decides about
+/// some, answers one and runs one outside. It continues whatever is in doubt.
 const PROGRAM: &str = r#"
 const to = "127.0.0.1:{port}";
 const post = (path, body) => tools.http_post({ url: `http://${to}${path}`, body });

@@ -90,7 +90,8 @@ fn stdout_on_full_disk_stops_before_first_call() {
 
     let events = journaled(&env);
     assert_eq!(outcome(&events), "cancelled");
-    // The first events fail before the model is asked; a scripted one may answer before the run stops.
+    // The first events fail before the model is asked; a scripted one may answer before the run
+    // stops.
     let results = results(&events);
     assert!(
         results.iter().all(|result| *result == not_begun()),

@@ -80,8 +80,8 @@ impl Theatre {
         points
     }
 
-    /// Plays with a fault at a point, which is counted over all processes. Returns the report of the
-    /// process that reached it, or `None` if it was killed.
+    /// Plays with a fault at a point, which is counted over all processes. Returns the report of
+    /// the process that reached it, or `None` if it was killed.
     fn faulty(&self, env: &TestEnv, (number, fault): (usize, Fault)) -> Option<Report> {
         let mut ahead = number;
         let mut last = None;
@@ -198,9 +198,9 @@ pub(crate) fn killed_everywhere(test: &'static str, play: Play) -> BTreeSet<Stri
     whole.story.kinds
 }
 
-/// Kills the process of a long play of `calls` calls again and again, all along its way: where it is
-/// ahead of the kills, the next process dies before it makes progress. A generator with a fixed seed
-/// chooses the points, so that a failure is reproducible.
+/// Kills the process of a long play of `calls` calls again and again, all along its way: where it
+/// is ahead of the kills, the next process dies before it makes progress. A generator with a fixed
+/// seed chooses the points, so that a failure is reproducible.
 pub(crate) fn killed_again_and_again(
     test: &'static str,
     play: Play,

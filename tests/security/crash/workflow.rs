@@ -15,8 +15,8 @@ use agent_host_test_support::{TestEnv, running::Running};
 use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 
-/// Kills the process at every point of a workflow with an agent, a `foreach` of effectful calls and a
-/// call that waits for the user, who decides in another process.
+/// Kills the process at every point of a workflow with an agent, a `foreach` of effectful calls and
+/// a call that waits for the user, who decides in another process.
 #[test]
 fn kill_at_every_point_of_workflow_resumes() {
     if child::serve() {

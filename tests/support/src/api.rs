@@ -111,8 +111,8 @@ impl ApiServer {
         stream
     }
 
-    /// Sends a request, such as `GET /sessions`, below the path of the API. An empty token stands for
-    /// none.
+    /// Sends a request, such as `GET /sessions`, below the path of the API. An empty token stands
+    /// for none.
     pub fn request(&self, token: &str, request: &str, body: Option<&str>) -> Response {
         self.request_with(token, request, "", body)
     }

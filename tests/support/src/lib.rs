@@ -44,8 +44,8 @@ use std::{
     thread,
 };
 
-/// Returns the program under test. cargo builds it before the integration tests of its package, into
-/// the directory above theirs.
+/// Returns the program under test. cargo builds it before the integration tests of its package,
+/// into the directory above theirs.
 pub fn program() -> &'static str {
     static PROGRAM: LazyLock<String> = LazyLock::new(|| {
         let program = profile_directory().join("agent-host");
@@ -192,8 +192,8 @@ impl Ran {
     }
 }
 
-/// Says that this test is skipped, and why, past the test harness, which hides the output of passing
-/// tests. With `AGENT_HOST_INTEROP=1`, which CI sets, the test fails instead.
+/// Says that this test is skipped, and why, past the test harness, which hides the output of
+/// passing tests. With `AGENT_HOST_INTEROP=1`, which CI sets, the test fails instead.
 pub fn skip(why: &str) {
     let required = std::env::var_os("AGENT_HOST_INTEROP").is_some_and(|set| set == "1");
     assert!(!required, "AGENT_HOST_INTEROP=1: {why}");

@@ -46,8 +46,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Makes a database, and returns its address on the server's socket, which has the number of the
-    /// port.
+    /// Makes a database, and returns its address on the server's socket, which has the number of
+    /// the port.
     pub fn database(&self, name: &str, port: u16) -> String {
         create(&self.directory, name, port);
         let directory = self.directory.display();
@@ -67,7 +67,8 @@ pub fn server_user() -> Option<u32> {
     rustix::process::getuid().is_root().then_some(NOBODY)
 }
 
-/// Starts a server with these settings beside the usual ones; `None` where PostgreSQL is not installed.
+/// Starts a server with these settings beside the usual ones; `None` where PostgreSQL is not
+/// installed.
 pub fn start(settings: &[String]) -> Option<Server> {
     let Some(programs) = programs() else {
         let why = "there is no PostgreSQL; `apt-get install postgresql`";

@@ -33,8 +33,8 @@ impl HeaderText {
     }
 }
 
-/// Resolves headers. `of` names what sends them; `check_name` says why it cannot send one. Errors do
-/// not repeat a value, which may be a secret.
+/// Resolves headers. `of` names what sends them; `check_name` says why it cannot send one. Errors
+/// do not repeat a value, which may be a secret.
 pub(super) fn resolve(
     raw: &BTreeMap<String, String>,
     of: &str,

@@ -49,8 +49,8 @@ pub(super) struct RawHook {
     pub(super) secrets: Option<Vec<String>>,
 }
 
-/// The treatment of a hook that gives no verdict: it traps, takes too long, or returns something that
-/// cannot be used.
+/// The treatment of a hook that gives no verdict: it traps, takes too long, or returns something
+/// that cannot be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnHookError {

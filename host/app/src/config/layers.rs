@@ -169,8 +169,8 @@ impl Merged {
         self.layers.0.iter()
     }
 
-    /// Puts the problems at the places of their keys, in the layer that each key is from. A key that
-    /// is in no layer is looked for in the file of the project.
+    /// Puts the problems at the places of their keys, in the layer that each key is from. A key
+    /// that is in no layer is looked for in the file of the project.
     pub(super) fn place(&self, error: ConfigError) -> ConfigError {
         error.placed(|key| {
             let found = key.and_then(|key| self.origins.of(key));

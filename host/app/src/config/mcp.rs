@@ -161,8 +161,8 @@ impl McpConfig {
 }
 
 /// Returns the secrets that a server is given: its token, its headers from a source, and the values
-/// of its environment that are secrets by their names, or are passwords in addresses. Other variables, such as paths and
-/// regions, are what results are about.
+/// of its environment that are secrets by their names, or are passwords in addresses. Other
+/// variables, such as paths and regions, are what results are about.
 fn given_secrets(server: &str, reach: &Reach, is_literal: impl Fn(&str) -> bool) -> Secrets {
     let given: Vec<(&str, SecretString)> = match reach {
         Reach::Http(endpoint) => {

@@ -155,9 +155,9 @@ impl ConfigError {
         self
     }
 
-    /// Puts the problems at the places that `find` returns for their keys: an origin, its text if it
-    /// is a file, and the key there. Problems that have a place already, or are of the command line,
-    /// stay as they are.
+    /// Puts the problems at the places that `find` returns for their keys: an origin, its text if
+    /// it is a file, and the key there. Problems that have a place already, or are of the command
+    /// line, stay as they are.
     pub(super) fn placed<'a>(
         mut self,
         find: impl Fn(Option<&str>) -> Option<(&'a Origin, Option<&'a str>, Option<String>)>,

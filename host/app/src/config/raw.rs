@@ -307,8 +307,8 @@ impl RawConfig {
     }
 }
 
-/// `[anthropic]`, `[openai]`, `[openai-compat]`, `[gemini]` and `[ollama]`, which have no `name` and
-/// no `kind`, and `[[provider]]`, which has both. Absent keys have the default of the service.
+/// `[anthropic]`, `[openai]`, `[openai-compat]`, `[gemini]` and `[ollama]`, which have no `name`
+/// and no `kind`, and `[[provider]]`, which has both. Absent keys have the default of the service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawProvider {

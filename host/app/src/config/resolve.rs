@@ -318,7 +318,8 @@ const DEFAULT_AGENT_DEPTH: u8 = 2;
 /// The greatest depth: each agent is created once for each depth at which others can start it.
 const MAX_AGENT_DEPTH: u8 = 16;
 
-/// The greatest number of calls of one program: all of its results are in memory when it runs again.
+/// The greatest number of calls of one program: all of its results are in memory when it runs
+/// again.
 const MAX_CODE_CALLS: usize = 10_000;
 
 fn code_calls(calls: Option<usize>) -> Result<usize, ConfigError> {

@@ -108,8 +108,8 @@ pub struct Config {
     pub agents: Vec<String>,
     /// The maximum depth of agents that start agents.
     pub agent_depth: u8,
-    /// The workflows. Their names differ, and [`Host::workflow`](crate::Host::workflow) checks their
-    /// nodes.
+    /// The workflows. Their names differ, and [`Host::workflow`](crate::Host::workflow) checks
+    /// their nodes.
     pub workflows: Vec<Arc<WorkflowDefinition>>,
     /// The hooks, in the order in which they run. Their names differ, also from those of components
     /// and servers.
@@ -151,7 +151,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the files that it was read from, the highest layer first; empty if the defaults hold.
+    /// Returns the files that it was read from, the highest layer first; empty if the defaults
+    /// hold.
     #[must_use]
     pub fn files(&self) -> Vec<PathBuf> {
         let below = self.layer_paths.iter().map(|path| match path.is_dir() {
@@ -231,8 +232,8 @@ impl Config {
         receivers.chain(self.webhooks.iter().filter_map(WebhookConfig::file))
     }
 
-    /// Returns the `AGENTS.md` beside the configuration or in the working directory that the model is
-    /// not told, because `instructions` does not name it.
+    /// Returns the `AGENTS.md` beside the configuration or in the working directory that the model
+    /// is not told, because `instructions` does not name it.
     #[must_use]
     pub fn untold_agents_file(&self) -> Option<PathBuf> {
         let file_dir = self.file.as_deref().and_then(Path::parent);

@@ -78,7 +78,8 @@ pub struct ScheduleConfig {
     pub catch_up_ms: u64,
 }
 
-/// Resolves the schedules, in the order of the file. `agents` are the names of those that there are.
+/// Resolves the schedules, in the order of the file. `agents` are the names of those that there
+/// are.
 ///
 /// # Errors
 /// The schedules that cannot be used as they are configured.

@@ -198,7 +198,8 @@ impl Source {
         }
         let status = child.status();
         if status.is_some_and(|status| status.signal().is_some()) {
-            // Ctrl-C reaches the command and this process: the caller that stops for it comes first.
+            // Ctrl-C reaches the command and this process: the caller that stops for it comes
+            // first.
             tokio::time::sleep(SIGNAL_GRACE).await;
         }
         match status {

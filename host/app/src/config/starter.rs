@@ -49,7 +49,8 @@ pub struct Setup {
     pub preset: Preset,
     /// The address of its server; absent for the service's own.
     pub base_url: Option<String>,
-    /// The source of the key: `env:NAME`, `file:PATH` or `cmd:COMMAND`; absent for a server without.
+    /// The source of the key: `env:NAME`, `file:PATH` or `cmd:COMMAND`; absent for a server
+    /// without.
     pub key: Option<String>,
     /// The model's name there; absent as long as it is not chosen.
     pub model: Option<String>,

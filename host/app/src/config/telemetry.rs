@@ -26,7 +26,8 @@ const SERVICE: &str = "agent-host";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(super) struct RawTelemetry {
-    /// The address of the collector, to which traces of sessions and metrics are sent over OTLP/HTTP;
+    /// The address of the collector, to which traces of sessions and metrics are sent over
+    /// OTLP/HTTP;
     /// `OTEL_EXPORTER_OTLP_ENDPOINT` goes before.
     pub(super) endpoint: Option<String>,
     /// Whether messages, arguments and results are sent, too.

@@ -85,7 +85,8 @@ impl Tree {
         Config::load(Some(&file), overrides, &self.environment)
     }
 
-    /// The text of the error that loading has to end in, with `ROOT` for the directory of this tree.
+    /// The text of the error that loading has to end in, with `ROOT` for the directory of this
+    /// tree.
     fn refusal(&self, toml: &str, overrides: &Overrides) -> String {
         match self.load(toml, overrides) {
             Ok(config) => panic!("{toml}: {config:?}"),

@@ -271,8 +271,8 @@ pub(super) fn limits(
 }
 
 impl Config {
-    /// Resolves a component of the command line, with the general grants and limits: `builtin:NAME`,
-    /// a file, or a remote one by its digest.
+    /// Resolves a component of the command line, with the general grants and limits:
+    /// `builtin:NAME`, a file, or a remote one by its digest.
     ///
     /// # Errors
     /// There is no such file, and it is not the name of a built-in component; or a reference has no

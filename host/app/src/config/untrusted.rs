@@ -64,7 +64,8 @@ pub struct Untrusted {
     /// and escaped.
     pub demands: Vec<String>,
     /// The skills inside the directory, each with the count of its files. Like its other texts they
-    /// need no trust, and the digest does not cover them: `agent.lock` pins them at their first use.
+    /// need no trust, and the digest does not cover them: `agent.lock` pins them at their first
+    /// use.
     pub skills: Vec<(String, usize)>,
 }
 

@@ -198,8 +198,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Checks the components from files, the servers and the skills of the configuration against the
-    /// accepted ones.
+    /// Checks the components from files, the servers and the skills of the configuration against
+    /// the accepted ones.
     fn check_lock(&self, config: &Config, skills: &[Arc<Skill>]) -> Result<(), HostError> {
         let Some(mut lock) = LockFile::open(config)? else {
             return Ok(());

@@ -51,8 +51,8 @@ impl Shared {
         self.runs.list_run(session, listing).await
     }
 
-    /// Writes down how a run has ended, whose claim is still held. Returns whether another host is to
-    /// continue it once the claim is given up.
+    /// Writes down how a run has ended, whose claim is still held. Returns whether another host is
+    /// to continue it once the claim is given up.
     pub(super) async fn settle(&self, claim: RunClaim, end: &TurnEnd, is_closed: bool) -> bool {
         let settled = match end {
             TurnEnd::NeedsMoreTurns if is_closed => return true,
@@ -214,7 +214,8 @@ impl Slot {
         }
     }
 
-    /// Lists the run of a claimed session unless it is one of another host, and records where it runs.
+    /// Lists the run of a claimed session unless it is one of another host, and records where it
+    /// runs.
     pub(super) async fn list(
         &mut self,
         shared: &Shared,

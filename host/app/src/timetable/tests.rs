@@ -122,12 +122,13 @@ fn instants_follow_the_clocks_of_their_zone() {
     }
 }
 
-/// No instant comes twice, and none is lost, over two years of hours in which clocks change: 27 times
-/// on each day, but for those that a change leaves out, which are one instant.
+/// No instant comes twice, and none is lost, over two years of hours in which clocks change: 27
+/// times on each day, but for those that a change leaves out, which are one instant.
 #[test]
 fn instants_are_each_one_and_in_order() {
     for (zone, expected) in [
-        // The first one is the time of the beginning, which is not after itself. 03:00 is the change.
+        // The first one is the time of the beginning, which is not after itself. 03:00 is the
+        // change.
         ("Europe/Berlin", vec![26, 18, 18]),
         ("America/New_York", vec![18, 18]),
         // From 02:00 to 02:30.

@@ -19,7 +19,8 @@ const VERSION_ARGS: [&str; 2] = [
     "from importlib.metadata import version; print(version('componentize-py'))",
 ];
 
-/// Prints the version of an installed SDK. With `-P` a directory of the project is not taken for it.
+/// Prints the version of an installed SDK. With `-P` a directory of the project is not taken for
+/// it.
 const SDK_VERSION_ARGS: [&str; 3] = [
     "-P",
     "-c",

@@ -163,8 +163,8 @@ fn context(table: toml::Table) -> Result<CustomContext, ConfigError> {
         .map_err(|why| case_error!("`context` cannot be used: {why}", "make it smaller"))
 }
 
-/// Parses an answer: a string, the index of a choice, indexes of several, `{ fields = { ... } }` for
-/// a form, or `{ cancelled = true }`.
+/// Parses an answer: a string, the index of a choice, indexes of several, `{ fields = { ... } }`
+/// for a form, or `{ cancelled = true }`.
 fn answer(given: &toml::Value) -> Result<Answer, ConfigError> {
     let parsed = match given {
         toml::Value::String(text) => Some(Answer::Text { text: text.clone() }),

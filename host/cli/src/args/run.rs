@@ -30,8 +30,8 @@ pub(crate) enum RuntimeOfTools {
 /// `run`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
-    /// The prompt; `-` for standard input. Without it: standard input, or a conversation when that is
-    /// a terminal. With it, what is on standard input follows as a block.
+    /// The prompt; `-` for standard input. Without it: standard input, or a conversation when that
+    /// is a terminal. With it, what is on standard input follows as a block.
     pub(crate) prompt: Option<String>,
     /// The configuration.
     #[command(flatten)]
@@ -59,8 +59,8 @@ pub(crate) struct RunArgs {
     /// A PNG, JPEG, GIF or WebP file that the model sees with the prompt. Repeatable.
     #[arg(long = "image", value_name = "FILE", conflicts_with_all = ["decide", "submit"])]
     pub(crate) images: Vec<PathBuf>,
-    /// A PDF, an image, a WAV or MP3 recording or UTF-8 text that goes to the model with the prompt;
-    /// a PDF or a recording only to a model that takes it. Repeatable.
+    /// A PDF, an image, a WAV or MP3 recording or UTF-8 text that goes to the model with the
+    /// prompt; a PDF or a recording only to a model that takes it. Repeatable.
     #[arg(long = "file", value_name = "FILE", conflicts_with_all = ["decide", "submit"])]
     pub(crate) files: Vec<PathBuf>,
     /// A component to use besides the configured ones. Repeatable.
@@ -201,8 +201,8 @@ impl RunArgs {
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct RuleArgs {
     /// Run a call without asking: `TOOL`, `TOOL(GLOB)` by its main argument, such as
-    /// `write_file(src/**)`, or `TOOL(/POINTER=GLOB)` by another one. It answers for calls that need
-    /// approval, widens no grant, and a denial wins. Repeatable.
+    /// `write_file(src/**)`, or `TOOL(/POINTER=GLOB)` by another one. It answers for calls that
+    /// need approval, widens no grant, and a denial wins. Repeatable.
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
     /// Run the calls of a tool without asking, whatever their arguments. Repeatable.

@@ -23,12 +23,12 @@ pub(crate) struct ServeArgs {
     /// The model, as for `run`.
     #[arg(long, short, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// The address to listen at; with port 0, at any port that is free. A socket that systemd passes
-    /// has precedence.
+    /// The address to listen at; with port 0, at any port that is free. A socket that systemd
+    /// passes has precedence.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8420")]
     pub(crate) http: SocketAddr,
-    /// Serve nothing: run the sessions that other hosts of the store accepted and have no place for,
-    /// and continue those of hosts that ended. Needs `url` in `[store]`.
+    /// Serve nothing: run the sessions that other hosts of the store accepted and have no place
+    /// for, and continue those of hosts that ended. Needs `url` in `[store]`.
     #[arg(long, conflicts_with_all = ["http", "token_file", "tls_cert", "allowed_origins"])]
     pub(crate) worker: bool,
     /// A file with the operator's token, which only its owner may read [default: the variable

@@ -39,12 +39,13 @@ pub(crate) enum SessionsCommand {
         /// Print its events as JSON, one a line.
         #[arg(long)]
         json: bool,
-        /// Print the steps of its turns as JSON, one a line: what each returned, and which followed.
+        /// Print the steps of its turns as JSON, one a line: what each returned, and which
+        /// followed.
         #[arg(long, conflicts_with = "json")]
         steps: bool,
     },
-    /// Run the loop again over the recorded replies and results, and compare each event: exit code 1
-    /// and the first difference if this version does something else. No tool runs, no model is
+    /// Run the loop again over the recorded replies and results, and compare each event: exit code
+    /// 1 and the first difference if this version does something else. No tool runs, no model is
     /// asked, and nothing is written.
     Replay {
         /// Its id, the beginning or the end of its id, its name, or `latest`.

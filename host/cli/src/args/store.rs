@@ -17,11 +17,11 @@ pub(crate) struct StoreArgs {
 /// `store ...`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
-    /// Make the tables in the database of `[store]`, or update them to this version. Run it as their
-    /// owner, which hosts need not be; no host of an older version may run.
+    /// Make the tables in the database of `[store]`, or update them to this version. Run it as
+    /// their owner, which hosts need not be; no host of an older version may run.
     Migrate,
-    /// Print the statements that give a role of the database what a host needs, and no more: it reads
-    /// and writes rows, and makes no tables.
+    /// Print the statements that give a role of the database what a host needs, and no more: it
+    /// reads and writes rows, and makes no tables.
     Grants {
         /// The role.
         role: String,
@@ -33,21 +33,22 @@ pub(crate) enum StoreCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Move all sessions to another store, with their names, agents, approvals and all that they wait
-    /// for. Sessions in use stay. If it does not end, run it again; until then, no host may continue
-    /// the session that it was at.
+    /// Move all sessions to another store, with their names, agents, approvals and all that they
+    /// wait for. Sessions in use stay. If it does not end, run it again; until then, no host may
+    /// continue the session that it was at.
     Move {
-        /// The other store: `state-dir`, or a database as `url` in `[store]`: `env:NAME`, `file:PATH`,
-        /// `cmd:COMMAND`, or an address without a password. `ca` and `key` of `[store]` hold for it,
-        /// too.
+        /// The other store: `state-dir`, or a database as `url` in `[store]`: `env:NAME`,
+        /// `file:PATH`,
+        /// `cmd:COMMAND`, or an address without a password. `ca` and `key` of `[store]` hold for
+        /// it, too.
         #[arg(long, value_name = "STORE")]
         to: String,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Seal the secrets in the database of `[store]` with its `key`; hosts that run go on, and start
-    /// anew only with that key.
+    /// Seal the secrets in the database of `[store]` with its `key`; hosts that run go on, and
+    /// start anew only with that key.
     Rekey {
         /// The key that they are sealed with: `env:NAME`, `file:PATH` or `cmd:COMMAND` [default:
         /// none; they are not sealed yet].

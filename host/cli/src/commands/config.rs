@@ -1,5 +1,5 @@
-//! `agent-host config`: shows the configuration with the origin of each value, begins one, and prints
-//! its schema and its paths.
+//! `agent-host config`: shows the configuration with the origin of each value, begins one, and
+//! prints its schema and its paths.
 
 use crate::{
     args::{ConfigArgs, ConfigCommand, ConfigCommandArgs, ConfigLayer},

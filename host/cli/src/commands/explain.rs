@@ -1,5 +1,6 @@
-//! `agent-host explain`: prints what the calls of a session requested, what hooks decided about them,
-//! the rules that denied calls, and the smallest grant that would have allowed each denied request.
+//! `agent-host explain`: prints what the calls of a session requested, what hooks decided about
+//! them, the rules that denied calls, and the smallest grant that would have allowed each denied
+//! request.
 
 use super::{configure, find_session, open_journal};
 use crate::{

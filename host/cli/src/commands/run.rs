@@ -143,8 +143,8 @@ pub(super) async fn run(mut args: RunArgs, terminal: &Terminal) -> Result<Exit, 
     ran
 }
 
-/// Opens the loop of a run and its session, and returns whether the same run began before, under its
-/// key. A session of a workflow continues it.
+/// Opens the loop of a run and its session, and returns whether the same run began before, under
+/// its key. A session of a workflow continues it.
 async fn open(
     args: &RunArgs,
     host: &Host,
@@ -222,8 +222,8 @@ impl Run<'_> {
         }
     }
 
-    /// Gives the session what the command line answers. A session that is behind its agents, because
-    /// the program ended meanwhile, is continued first.
+    /// Gives the session what the command line answers. A session that is behind its agents,
+    /// because the program ended meanwhile, is continued first.
     async fn reply(&mut self, session: &mut Session, args: &RunArgs) -> Result<Exit, Failure> {
         let is_behind = self.agent.is_behind_children(session).await;
         let is_behind = is_behind.map_err(Failure::failed)?;

@@ -1,5 +1,5 @@
-//! Lists of the tools of a component or server: one row each, with the effect and the first sentence
-//! of the description.
+//! Lists of the tools of a component or server: one row each, with the effect and the first
+//! sentence of the description.
 
 use crate::terminal::{BOLD, DIM, escape_line, one_line};
 use agent_host_engine::policy::CallRule;

@@ -33,7 +33,8 @@ pub(super) async fn undo(args: UndoArgs, terminal: &Terminal) -> Result<Exit, Fa
     })
 }
 
-/// Describes what was undone, with paths below a directory relative to it. `force` restores the rest.
+/// Describes what was undone, with paths below a directory relative to it. `force` restores the
+/// rest.
 pub(super) fn report(undone: Option<&UndoneAnswer>, here: &Path, force: &str) -> String {
     let Some(undone) = undone else {
         return "No answer of this session has changed files that are kept for undoing.".to_owned();

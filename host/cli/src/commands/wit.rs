@@ -1,5 +1,5 @@
-//! `agent-host wit`: prints the contract that a component implements, or writes it as files or as an
-//! artifact for registries.
+//! `agent-host wit`: prints the contract that a component implements, or writes it as files or as
+//! an artifact for registries.
 
 use super::explain::shell_quoted;
 use crate::{

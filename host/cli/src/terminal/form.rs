@@ -1,5 +1,5 @@
-//! Fills in a form, one field after the other: of a tool's question, and of an MCP server. Its texts
-//! are the asker's, so they stand in frames; it is sent only after it was shown filled in.
+//! Fills in a form, one field after the other: of a tool's question, and of an MCP server. Its
+//! texts are the asker's, so they stand in frames; it is sent only after it was shown filled in.
 
 use super::{BOLD, Terminal, answer as read_answer, escape_line};
 use agent_host_engine::text::framed;

@@ -168,8 +168,8 @@ pub(crate) fn is_terminal() -> bool {
     io::stdin().is_terminal()
 }
 
-/// Keeps the terminal's modes of a prompt between prompts, until it is dropped. Nothing that is typed
-/// meanwhile is shown or lost.
+/// Keeps the terminal's modes of a prompt between prompts, until it is dropped. Nothing that is
+/// typed meanwhile is shown or lost.
 #[derive(Debug)]
 pub(crate) struct KeptModes(bool);
 

@@ -148,8 +148,8 @@ impl LiveView {
         }
     }
 
-    /// True if the answer is streamed and must not be printed again at the end. That of a workflow is
-    /// what its last nodes returned, and the texts of its agents are not.
+    /// True if the answer is streamed and must not be printed again at the end. That of a workflow
+    /// is what its last nodes returned, and the texts of its agents are not.
     pub(crate) fn streams_text(&self) -> bool {
         let is_answer = self.path.is_empty() && !self.has_nodes;
         self.format == OutputFormat::Text && self.terminal.stdout && is_answer
@@ -260,8 +260,8 @@ impl LiveView {
         }
     }
 
-    /// Shows or updates the spinner, where stderr is a terminal. Behind the message is the time since
-    /// it appeared, or the time until `until`.
+    /// Shows or updates the spinner, where stderr is a terminal. Behind the message is the time
+    /// since it appeared, or the time until `until`.
     fn show_spinner(&self, message: String, until: Option<Instant>) {
         if !self.terminal.stderr || self.quiet || self.line_open.load(Ordering::Relaxed) {
             return;

@@ -41,8 +41,8 @@ pub(crate) fn fitted(line: &str, columns: usize) -> String {
     format!("{out}…{}", " ".repeat(columns.saturating_sub(used + 1)))
 }
 
-/// Joins parts into rows of at most `columns` columns, each part whole; one that is longer has a row of
-/// its own, or several of the terminal's.
+/// Joins parts into rows of at most `columns` columns, each part whole; one that is longer has a
+/// row of its own, or several of the terminal's.
 pub(crate) fn packed<'p>(
     parts: impl IntoIterator<Item = &'p str>,
     separator: &str,
@@ -188,7 +188,8 @@ pub(crate) fn audit_line(entry: &AuditEntry) -> String {
     )
 }
 
-/// Returns a line with the hook, the point, the verdict, and at most `max` characters of its reason.
+/// Returns a line with the hook, the point, the verdict, and at most `max` characters of its
+/// reason.
 pub(crate) fn verdict_line(of_hook: &HookVerdict, max: usize) -> String {
     let HookVerdict {
         hook,

@@ -1,5 +1,5 @@
-//! Selects the usable definitions of a list: one tool that cannot be used, or a part of it, does not
-//! disable the others.
+//! Selects the usable definitions of a list: one tool that cannot be used, or a part of it, does
+//! not disable the others.
 
 use super::{
     DefinitionError, Definitions, DefinitionsError, MAX_ALL_PATTERNS, MAX_ALL_SCHEMAS_BYTES,

@@ -13,8 +13,9 @@ use agent_host_types::{
 /// Decides whether a call runs, needs approval, or is denied: by the rule about it, or else by the
 /// approval and the effect of its tool. Grants and limits apply during the call in any case.
 ///
-/// `approved` are rules that approve calls in the place of the user, and `remembered` the remembered
-/// approvals of the user. They only answer where the user would be asked, and may approve.
+/// `approved` are rules that approve calls in the place of the user, and `remembered` the
+/// remembered approvals of the user. They only answer where the user would be asked, and may
+/// approve.
 #[must_use]
 pub fn decide_call<'a>(
     call: &CallRequest<'_>,

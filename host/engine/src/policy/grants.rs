@@ -34,8 +34,8 @@ pub enum ArtifactAccess {
 }
 
 impl Grants {
-    /// Returns whether a call with these grants can change anything outside itself. A request of any
-    /// method counts as one that can, since servers act on `GET`, too.
+    /// Returns whether a call with these grants can change anything outside itself. A request of
+    /// any method counts as one that can, since servers act on `GET`, too.
     #[must_use]
     pub fn may_change(&self) -> bool {
         let is_writable = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;

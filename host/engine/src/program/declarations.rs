@@ -22,8 +22,8 @@ const MAX_MEMBERS: usize = 64;
 /// Declares `tools`, an object with a function for each tool. Those beyond `max_bytes` are named
 /// alone.
 ///
-/// Everything in a definition may come from an untrusted component or server: names are quoted where
-/// they are no identifiers, and descriptions cannot end the comment that they are in.
+/// Everything in a definition may come from an untrusted component or server: names are quoted
+/// where they are no identifiers, and descriptions cannot end the comment that they are in.
 #[must_use]
 pub fn declarations(tools: &[&ToolDefinition], max_bytes: usize) -> String {
     let mut text = "declare const tools: {\n".to_owned();

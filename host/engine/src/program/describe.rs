@@ -1,5 +1,5 @@
-//! The tool that declares those of an agent's tools for which the description of its programs has no
-//! space.
+//! The tool that declares those of an agent's tools for which the description of its programs has
+//! no space.
 
 use super::{MAX_DECLARATIONS_BYTES, declarations};
 use crate::{
@@ -28,9 +28,9 @@ struct Described {
     index: Index,
 }
 
-/// Returns a runner for the model of an agent whose programs call `tools`: those that the model calls
-/// itself, by their names, and before them the tool that declares the others, if not all of them are
-/// declared with the tool that runs programs.
+/// Returns a runner for the model of an agent whose programs call `tools`: those that the model
+/// calls itself, by their names, and before them the tool that declares the others, if not all of
+/// them are declared with the tool that runs programs.
 #[must_use]
 pub fn with_tool_descriptions(
     tools: Arc<dyn ToolRunner>,

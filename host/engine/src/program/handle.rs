@@ -1,5 +1,5 @@
-//! Files of results as a program sees them: handles, which it can put into its own result. The bytes
-//! stay with the host.
+//! Files of results as a program sees them: handles, which it can put into its own result. The
+//! bytes stay with the host.
 
 use agent_host_types::{
     failure::ToolFailure,

@@ -1,5 +1,5 @@
-//! Copies of sessions: the part that was copied is the recording of the original, which ends where it
-//! was copied.
+//! Copies of sessions: the part that was copied is the recording of the original, which ends where
+//! it was copied.
 
 use super::{difference::Difference, recording::Recording};
 use crate::session::{SessionCopy, ended_children};
@@ -16,8 +16,8 @@ pub(super) struct Copied {
     pub(super) original: Recording,
     /// The position of the first event of the copy itself.
     pub(super) start: usize,
-    /// The first difference between the events with which the copy begins and those that a copy made
-    /// now would begin with.
+    /// The first difference between the events with which the copy begins and those that a copy
+    /// made now would begin with.
     pub(super) difference: Option<Difference>,
 }
 

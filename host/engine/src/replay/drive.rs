@@ -32,8 +32,8 @@ use std::{
 };
 use tokio::{task::yield_now, time::sleep};
 
-/// How often a replay that does not get on is polled before it counts as waiting: more than any chain
-/// of tasks that wake each other is long.
+/// How often a replay that does not get on is polled before it counts as waiting: more than any
+/// chain of tasks that wake each other is long.
 const POLLS: u32 = 256;
 
 /// How long a replay waits beside the recorded time for something that takes time: the end of a
@@ -49,8 +49,8 @@ pub struct Replayed {
     pub difference: Option<Difference>,
 }
 
-/// Replays a recorded session. One that is unfinished is replayed as far as its records go, and of a
-/// copy the original first.
+/// Replays a recorded session. One that is unfinished is replayed as far as its records go, and of
+/// a copy the original first.
 ///
 /// # Errors
 /// It cannot be replayed at all.
@@ -161,8 +161,8 @@ impl<'r> Driver<'r> {
         }
     }
 
-    /// Whether the session waits for agents that are further than it knows: the program ended before
-    /// it recorded anything of its last turn.
+    /// Whether the session waits for agents that are further than it knows: the program ended
+    /// before it recorded anything of its last turn.
     fn is_behind(&self) -> bool {
         let (Some(agent), Some(session)) = (&self.agent, &self.session) else {
             return false;
@@ -400,8 +400,8 @@ impl From<JournalError> for Unreplayable {
     }
 }
 
-/// Returns when the replay differs or does not get on. `dies_at` is the position at which the program
-/// ended in this turn.
+/// Returns when the replay differs or does not get on. `dies_at` is the position at which the
+/// program ended in this turn.
 async fn stalled(tape: &Tape, root: SessionId, dies_at: Option<usize>) {
     let (mut steps, mut polls) = (tape.steps(), 0);
     loop {

@@ -194,8 +194,8 @@ fn submitted(
     settled.collect()
 }
 
-/// Returns the inputs of agents that wait. One whose request is still open at the end of the turn got
-/// none.
+/// Returns the inputs of agents that wait. One whose request is still open at the end of the turn
+/// got none.
 fn children_input(
     tape: &Tape,
     session: SessionId,

@@ -36,8 +36,8 @@ impl Journal for ReplayJournal {
         self.tape.append(self.session, records);
     }
 
-    /// A session that is as far as the program that recorded it does not get on. One that was a node
-    /// of a workflow ends when it did among the others.
+    /// A session that is as far as the program that recorded it does not get on. One that was a
+    /// node of a workflow ends when it did among the others.
     fn barrier(&self) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async move {
             let is_over = self.tape.track(self.session, |track| track.is_over);
@@ -75,8 +75,8 @@ impl Journal for ReplayJournal {
 }
 
 impl ReplayJournal {
-    /// Returns the call of the session that started this one, and whether this one ended the run, if
-    /// it has just ended.
+    /// Returns the call of the session that started this one, and whether this one ended the run,
+    /// if it has just ended.
     fn ended_for(&self) -> Option<(SessionId, CallId, bool)> {
         let found = self.tape.track(self.session, |track| {
             let Event::SessionStarted {
@@ -121,8 +121,8 @@ impl Clock for ReplayJournal {
         next.unwrap_or_default()
     }
 
-    /// Returns the time that used up the budget of a turn which ended so, once nothing else starts in
-    /// it; otherwise zero.
+    /// Returns the time that used up the budget of a turn which ended so, once nothing else starts
+    /// in it; otherwise zero.
     fn elapsed(&self, _since: Instant) -> Duration {
         let used = self.tape.track(self.session, |track| {
             let rest = track.records.get(track.position..).unwrap_or_default();

@@ -95,8 +95,8 @@ fn recorded_reply(track: &mut Track) -> Option<Result<ModelReply, ModelError>> {
     }
 }
 
-/// Returns the first answer to a request that was made again after compaction: a reply without space
-/// for it, whose tokens count, or an error.
+/// Returns the first answer to a request that was made again after compaction: a reply without
+/// space for it, whose tokens count, or an error.
 fn refused(rest: &[EventRecord]) -> Result<ModelReply, ModelError> {
     let discarded = rest.iter().find_map(|record| match &record.event {
         Event::ModelReplied { discarded, .. } => Some(*discarded),

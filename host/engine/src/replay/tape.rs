@@ -1,4 +1,5 @@
-//! The state that all parts of a replay share: how far each session is, and what stopped the replay.
+//! The state that all parts of a replay share: how far each session is, and what stopped the
+//! replay.
 
 use super::{
     difference::Difference,
@@ -338,7 +339,8 @@ impl Tape {
 }
 
 /// Whether a replayed event, or the one that is replayed now, starts the session of an agent. One
-/// that starts in a later turn may have its first events in the millisecond in which this turn ended.
+/// that starts in a later turn may have its first events in the millisecond in which this turn
+/// ended.
 fn is_spawned(inner: &Inner, child: SessionId) -> bool {
     let replayed = |track: &Track| {
         let end = (track.position + 1).min(track.records.len());

@@ -23,8 +23,8 @@ pub(super) fn engine() -> PatternOptions<jsonschema::Regex> {
     PatternOptions::regex().size_limit(MAX_PATTERN_BYTES)
 }
 
-/// Counts the patterns in a schema, and data that looks like one. The parser bounds the recursion at
-/// 128 levels.
+/// Counts the patterns in a schema, and data that looks like one. The parser bounds the recursion
+/// at 128 levels.
 pub(super) fn count(schema: &Value) -> usize {
     match schema {
         Value::Array(items) => items.iter().map(count).sum(),

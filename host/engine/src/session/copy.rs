@@ -41,7 +41,8 @@ pub struct SessionCopy {
     /// The copy of the session that started this one; none for a session that is found by no call.
     below: Option<CopiedSession>,
     keeps_authority: bool,
-    /// Whether the host finds the sessions of agents that it waits for, which it names with its key.
+    /// Whether the host finds the sessions of agents that it waits for, which it names with its
+    /// key.
     has_key: bool,
     state: SessionState,
     next_seq: u64,
@@ -105,8 +106,8 @@ impl SessionCopy {
         }
     }
 
-    /// Keeps what waits for agents and nodes as well. The key that signs continuations must move with
-    /// the session: their ids are made with it.
+    /// Keeps what waits for agents and nodes as well. The key that signs continuations must move
+    /// with the session: their ids are made with it.
     #[must_use]
     pub fn with_key(self) -> Self {
         Self {

@@ -49,7 +49,8 @@ pub struct SessionState {
     is_fresh_copy: bool,
     /// The machine and the configuration of the last run, where hosts share the store.
     placed: Option<(String, BTreeMap<String, Digest>)>,
-    /// The setup of the loop and the approvals from outside of the session, where they are recorded.
+    /// The setup of the loop and the approvals from outside of the session, where they are
+    /// recorded.
     loop_setup: Option<(Digest, Vec<ApprovalRule>)>,
     /// The model that was called last.
     model: Option<Provenance>,
@@ -205,7 +206,8 @@ impl SessionState {
         self.loop_setup.as_ref()
     }
 
-    /// Returns the arguments of the original, for a copy that has not run yet. They hold for nothing.
+    /// Returns the arguments of the original, for a copy that has not run yet. They hold for
+    /// nothing.
     #[must_use]
     pub fn original_arguments(&self) -> Option<&RunArguments> {
         self.is_fresh_copy.then_some(&self.run)
@@ -242,8 +244,8 @@ impl SessionState {
         &self.artifacts
     }
 
-    /// Returns the tools that are offered since something in the session called for them: those that
-    /// searches found (see [`crate::tool_search`]), and the reader of artifacts.
+    /// Returns the tools that are offered since something in the session called for them: those
+    /// that searches found (see [`crate::tool_search`]), and the reader of artifacts.
     pub(crate) fn found_tools(&self) -> &BTreeSet<String> {
         &self.found_tools
     }
@@ -337,7 +339,8 @@ impl SessionState {
         self.progress.is_open
     }
 
-    /// Whether a run of it was broken off: its last turn has not ended, or another one was to follow.
+    /// Whether a run of it was broken off: its last turn has not ended, or another one was to
+    /// follow.
     #[must_use]
     pub fn is_broken_off(&self) -> bool {
         let last = self.last_report.as_ref().map(|report| &report.end);

@@ -274,8 +274,8 @@ impl Agent {
         Ok(ChildEnd::Settled(report, summary))
     }
 
-    /// Returns the loop of an agent. It signs with the same key, and the rules about the calls of the
-    /// one that starts it hold for its calls.
+    /// Returns the loop of an agent. It signs with the same key, and the rules about the calls of
+    /// the one that starts it hold for its calls.
     pub(super) fn loop_of(&self, child: &SubAgent) -> Agent {
         let mut agent = child.agent.clone();
         agent.key = self.key.clone();

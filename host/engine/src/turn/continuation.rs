@@ -51,8 +51,8 @@ pub struct ContinuationKey {
     recorded: Option<Arc<RecordedKey>>,
 }
 
-/// The values that the key of a recorded session made. A replay has the recorded value for the same input, and
-/// that of its own key for any other.
+/// The values that the key of a recorded session made. A replay has the recorded value for the same
+/// input, and that of its own key for any other.
 #[derive(Debug, Default)]
 pub(crate) struct RecordedKey {
     /// The sessions of agents, by the session and the call that started them.

@@ -368,8 +368,8 @@ impl Agent {
         matches!((now, pending.identity), (Some(now), Some(then)) if now != then)
     }
 
-    /// Returns whether an open request shows a tool as it is not any more, and each call of it can be
-    /// asked about again.
+    /// Returns whether an open request shows a tool as it is not any more, and each call of it can
+    /// be asked about again.
     pub(super) fn is_outdated(
         &self,
         session: &Session,

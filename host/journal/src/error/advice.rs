@@ -11,8 +11,8 @@ use tokio_postgres::error::SqlState;
 /// The library's words for a server that refuses to encrypt a connection. It has no code for that.
 const NO_TLS: &str = "server does not support TLS";
 
-/// True if an error of SQLite means that the file is not what this program wrote. An error without a
-/// code is one of conversion: a column holds what was never stored in it.
+/// True if an error of SQLite means that the file is not what this program wrote. An error without
+/// a code is one of conversion: a column holds what was never stored in it.
 pub(super) fn is_corrupt(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -47,7 +47,8 @@ pub(super) fn sqlite_advice(file: &str, error: &rusqlite::Error) -> String {
         ErrorCode::DatabaseCorrupt => format!(
             "{file} is damaged ({error}); restore it from a backup, or move it away to begin with an empty journal"
         ),
-        // The other codes are faults of the machine, or ours; SQLite's own words are all that is known.
+        // The other codes are faults of the machine, or ours; SQLite's own words are all that is
+        // known.
         _ => format!("the database {file} failed ({error}); check the disk, then try again"),
     }
 }
@@ -104,7 +105,8 @@ fn code_advice(location: &str, code: &SqlState, said: &str) -> String {
     }
 }
 
-/// Returns what a failure of the encryption means and what to do about it; `None` for any other failure.
+/// Returns what a failure of the encryption means and what to do about it; `None` for any other
+/// failure.
 fn tls_advice(location: &str, error: &tokio_postgres::Error) -> Option<String> {
     let cause = std::error::Error::source(error)?;
     if cause.to_string() == NO_TLS {

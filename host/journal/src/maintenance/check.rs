@@ -1,4 +1,5 @@
-//! The check of a store: each event by its digest in the chain of its session, each blob by its own.
+//! The check of a store: each event by its digest in the chain of its session, each blob by its
+//! own.
 
 use super::Maintenance;
 use crate::store::{JournalStore, LostEvents};

@@ -70,9 +70,9 @@ pub enum MoveError {
     Stopped,
 }
 
-/// Moves all sessions, with their names, agents, blobs, approvals and all that they wait for. `each` is
-/// told of every step, and may stop the move. A move that was stopped is completed by another one to
-/// the same store; sessions that are there already are compared and removed here.
+/// Moves all sessions, with their names, agents, blobs, approvals and all that they wait for.
+/// `each` is told of every step, and may stop the move. A move that was stopped is completed by
+/// another one to the same store; sessions that are there already are compared and removed here.
 ///
 /// # Errors
 /// A store fails as a whole. What keeps one session in its place is in [`Moved::kept`].
@@ -197,8 +197,8 @@ impl Family<'_> {
         }
     }
 
-    /// Checks that the other store has every event of a session, and every blob. It may have more: a
-    /// host may have continued it there, after a move that did not end.
+    /// Checks that the other store has every event of a session, and every blob. It may have more:
+    /// a host may have continued it there, after a move that did not end.
     async fn compare(&self, session: SessionId) -> Result<(), JournalError> {
         let (events, source) = fingerprint(self.from.as_store(), session, u64::MAX).await?;
         let (found, copy) = fingerprint(self.to.as_store(), session, events).await?;

@@ -19,8 +19,9 @@ use tokio::{runtime::Handle, sync::broadcast, time::timeout};
 use tokio_postgres::{Client, Config, Socket, config::Host, tls::MakeTlsConnect, types::ToSql};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// The settings of every connection. What a barrier says is durable must be so, whatever the default of
-/// the server is; and no table of a connection or of another schema stands in the place of ours.
+/// The settings of every connection. What a barrier says is durable must be so, whatever the
+/// default of the server is; and no table of a connection or of another schema stands in the place
+/// of ours.
 const SETTINGS: &str = "SET synchronous_commit = on;
     SET default_transaction_isolation = 'read committed';
     SET search_path = public, pg_temp";
@@ -31,8 +32,8 @@ const SETTINGS: &str = "SET synchronous_commit = on;
 pub(super) enum Lock {
     /// Held to make or change the tables.
     Tables = 0x6167_6e74_0001,
-    /// Shared to store blobs, and held to remove them, so that none is removed to which a session has
-    /// just come to refer.
+    /// Shared to store blobs, and held to remove them, so that none is removed to which a session
+    /// has just come to refer.
     Blobs = 0x6167_6e74_0002,
     /// Held to name a session, or to remember approvals, which are bounded.
     Names = 0x6167_6e74_0003,
@@ -133,8 +134,8 @@ impl Database {
         }
     }
 
-    /// Opens a connection beside those of the store, with the same encryption, for a user that keeps
-    /// it: one that listens. The second value drives it, and ends with it.
+    /// Opens a connection beside those of the store, with the same encryption, for a user that
+    /// keeps it: one that listens. The second value drives it, and ends with it.
     pub(super) async fn connect(&self) -> Result<(Client, Connection), StoreError> {
         let connecting = timeout(self.connect_timeout, self.config.connect(self.tls.clone()));
         let connected = connecting.await.map_err(|_| self.no_answer())?;

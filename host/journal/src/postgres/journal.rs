@@ -137,8 +137,8 @@ impl PostgresJournal {
         }
     }
 
-    /// Sends the unsent part of the queue to the task. The order of sending is the order of events, so
-    /// the queue stays locked meanwhile.
+    /// Sends the unsent part of the queue to the task. The order of sending is the order of events,
+    /// so the queue stays locked meanwhile.
     fn send(&self, queue: &mut Queue, waiter: Option<oneshot::Sender<Result<(), WriteFailure>>>) {
         let (rows, blobs) = queue.take_unsent();
         let sent = self.batches.send(Batch {
@@ -257,7 +257,8 @@ impl Journal for PostgresJournal {
 
     fn records(&self, from: u64) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {
         let session = self.queue.session;
-        // Taken before the table is read: a row that leaves the queue in between is then found there.
+        // Taken before the table is read: a row that leaves the queue in between is then found
+        // there.
         let queued = self.queue.lock().rows_from(from);
         let database = Arc::clone(&self.database);
         Box::pin(self.thread.run(async move {

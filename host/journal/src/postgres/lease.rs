@@ -247,8 +247,8 @@ impl Database {
             return Ok(());
         }
         let began = Instant::now();
-        // One that a barrier holds right now is renewed the next time: no write waits for a renewal, and
-        // no renewal for a large write.
+        // One that a barrier holds right now is renewed the next time: no write waits for a
+        // renewal, and no renewal for a large write.
         self.change(
             "UPDATE leases SET until = clock_timestamp() + make_interval(secs => $1)
              WHERE session IN (SELECT session FROM leases

@@ -1,4 +1,5 @@
-//! The operations of `agent-host store` on a database. A session that moves has a lease without an end.
+//! The operations of `agent-host store` on a database. A session that moves has a lease without an
+//! end.
 
 use super::{PostgresStore, database::Database, lease::Lease, read::parsed};
 use crate::{

@@ -31,9 +31,9 @@ impl HostId {
 }
 
 impl Database {
-    /// Returns the messages from now on. The first call makes the connection that receives them, which
-    /// lasts as long as the thread of the store. Until it is there, and while it is made again, messages
-    /// are missed.
+    /// Returns the messages from now on. The first call makes the connection that receives them,
+    /// which lasts as long as the thread of the store. Until it is there, and while it is made
+    /// again, messages are missed.
     pub(super) fn received(database: &Arc<Self>) -> broadcast::Receiver<HostMessage> {
         let messages = database.messages.subscribe();
         database.receives.call_once(|| {

@@ -23,8 +23,8 @@ const INFO: &str =
         p.id, s.name, w.model, w.cost_micros
     FROM progress w JOIN sessions s ON s.id = w.session LEFT JOIN sessions p ON p.id = s.parent";
 
-/// The number of sessions up to which those that match a search are sorted, in place of all sessions
-/// being looked at in order.
+/// The number of sessions up to which those that match a search are sorted, in place of all
+/// sessions being looked at in order.
 const FEW: i64 = 2_000;
 
 /// The most events of a page, so that the server sends no more than is used.
@@ -46,8 +46,8 @@ impl Database {
         }
     }
 
-    /// Reads the next durable records from number `from` on, in order; none behind the last and for a
-    /// session that does not exist.
+    /// Reads the next durable records from number `from` on, in order; none behind the last and for
+    /// a session that does not exist.
     pub(super) async fn page(
         &self,
         session: SessionId,
@@ -177,8 +177,8 @@ impl Database {
     }
 
     /// Reads the ids of sessions with these words; `None` for more than [`FEW`], of which a page is
-    /// sooner found in the order of the list. The server cannot tell how many there are, and would look
-    /// through all sessions for a word that none has.
+    /// sooner found in the order of the list. The server cannot tell how many there are, and would
+    /// look through all sessions for a word that none has.
     async fn few_matches(&self, words: &str) -> Result<Option<Vec<String>>, StoreError> {
         let failed = self.failed("read the journal");
         let mut client = self.client().await?;

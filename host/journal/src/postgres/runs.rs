@@ -28,8 +28,8 @@ const INTERRUPTED: &str = "SELECT r.session, r.fairness_key
     WHERE l.until < clock_timestamp() AND r.state = 'claimed' AND r.placement = ANY ($1)
     ORDER BY l.until LIMIT 1 FOR UPDATE OF r, l SKIP LOCKED";
 
-/// The first run that waits. Its queues are found one by one in the index, whatever they hold: the one
-/// of runs that had begun first, and then that of which this host runs the fewest.
+/// The first run that waits. Its queues are found one by one in the index, whatever they hold: the
+/// one of runs that had begun first, and then that of which this host runs the fewest.
 const WAITING: &str = "WITH RECURSIVE queues (placement, queue) AS (
         SELECT place.placement, first.queue FROM unnest($1::text[]) AS place (placement),
         LATERAL (SELECT queue FROM runs WHERE state = 'waiting' AND runs.placement = place.placement

@@ -1,5 +1,5 @@
-//! The versions of the tables. Each version but the first is a step from the one before: forward only,
-//! under a lock, and all of them or nothing.
+//! The versions of the tables. Each version but the first is a step from the one before: forward
+//! only, under a lock, and all of them or nothing.
 
 use super::database::{Database, Lock, lock};
 use crate::error::StoreError;
@@ -20,8 +20,8 @@ pub struct Migration {
     pub to: i64,
 }
 
-/// Makes the tables in an empty database, and checks that they have the version of this program. Hosts
-/// of older versions may run, so only [`migrate`] changes what exists.
+/// Makes the tables in an empty database, and checks that they have the version of this program.
+/// Hosts of older versions may run, so only [`migrate`] changes what exists.
 pub(super) async fn ensure(database: &Database) -> Result<(), StoreError> {
     let failed = database.failed("open the journal");
     let (found, known) = {
@@ -88,7 +88,8 @@ async fn apply(database: &Database, steps: &[&str]) -> Result<Migration, StoreEr
 
 /// Reads the version of the tables; 0 if there are none.
 async fn version(tx: &Transaction<'_>) -> Result<i64, tokio_postgres::Error> {
-    // Read as rows are: a lookup by name may have been remembered from before another host's commit.
+    // Read as rows are: a lookup by name may have been remembered from before another host's
+    // commit.
     let exists = "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n
         ON n.oid = c.relnamespace WHERE n.nspname = 'public' AND c.relname = 'meta'";
     if tx.query_opt(exists, &[]).await?.is_none() {
@@ -102,8 +103,8 @@ fn number(steps: &[&str]) -> i64 {
     i64::try_from(steps.len()).unwrap_or(i64::MAX)
 }
 
-/// Returns the statements that give a role what a host needs and no more: it reads and writes rows, and
-/// makes, changes and drops nothing.
+/// Returns the statements that give a role what a host needs and no more: it reads and writes rows,
+/// and makes, changes and drops nothing.
 pub(super) fn grants(role: &str) -> String {
     let role = format!("\"{}\"", role.replace('"', "\"\""));
     // Before version 15 of the server, everyone may make tables.

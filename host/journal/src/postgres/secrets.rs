@@ -1,5 +1,5 @@
-//! The secrets in the database, which is the one thing of it that confers authority: sealed with a key
-//! that is kept elsewhere, so that a copy of the database alone gives none.
+//! The secrets in the database, which is the one thing of it that confers authority: sealed with a
+//! key that is kept elsewhere, so that a copy of the database alone gives none.
 
 use super::database::Database;
 use crate::{error::StoreError, sealed::SealKey};
@@ -10,8 +10,8 @@ use std::sync::{Arc, PoisonError};
 pub(super) const CONTINUATION_KEY: &str = "continuation-key";
 
 impl Database {
-    /// Reads the key that signs continuations, or makes it; the first process that asks does. Only a
-    /// host with the right key gets beyond this, and nothing that is stored changes.
+    /// Reads the key that signs continuations, or makes it; the first process that asks does. Only
+    /// a host with the right key gets beyond this, and nothing that is stored changes.
     pub(super) async fn unseal(&self) -> Result<(), JournalError> {
         let key = match self.secret(CONTINUATION_KEY).await? {
             Some(key) => key,
@@ -67,8 +67,8 @@ impl Database {
         stored.ok_or_else(|| StoreError::SecretForm(Arc::clone(&self.location)))
     }
 
-    /// Seals every secret anew: what another key has sealed, or none, by that of this store. Returns
-    /// their number.
+    /// Seals every secret anew: what another key has sealed, or none, by that of this store.
+    /// Returns their number.
     pub(super) async fn rekey(&self, from: Option<&SealKey>) -> Result<usize, StoreError> {
         let failed = self.failed("seal the secrets");
         let mut client = self.client().await?;
@@ -87,8 +87,8 @@ impl Database {
         Ok(rows.len())
     }
 
-    /// Replaces the key that signs continuations, while no session of the database needs the one that
-    /// it has. False if one may.
+    /// Replaces the key that signs continuations, while no session of the database needs the one
+    /// that it has. False if one may.
     pub(super) async fn adopt_continuation_key(&self, key: [u8; 32]) -> Result<bool, StoreError> {
         let value = self.sealed(CONTINUATION_KEY, &key)?;
         let statement = "UPDATE secrets SET value = $2 WHERE name = $1
@@ -114,8 +114,8 @@ impl Database {
             })
     }
 
-    /// Opens what is stored. A value that is not sealed is refused where one is expected: a store whose
-    /// key is configured takes none from the one who could write it.
+    /// Opens what is stored. A value that is not sealed is refused where one is expected: a store
+    /// whose key is configured takes none from the one who could write it.
     fn opened(
         &self,
         name: &str,

@@ -224,8 +224,8 @@ impl Database {
         Ok(pruned)
     }
 
-    /// Reads the sessions that were not written to within a time, by the clock of the server: a host
-    /// whose clock is ahead removes nothing because of it.
+    /// Reads the sessions that were not written to within a time, by the clock of the server: a
+    /// host whose clock is ahead removes nothing because of it.
     async fn older_than(&self, age: Duration) -> Result<HashSet<SessionId>, JournalError> {
         let query = "SELECT session FROM progress
             WHERE written <= clock_timestamp() - make_interval(secs => $1)";
@@ -233,8 +233,8 @@ impl Database {
         rows.iter().map(|row| parsed(row.get(0))).collect()
     }
 
-    /// Starts the task that prunes as long as the store lives. Hosts that do so at the same time share
-    /// the work: a session that one of them removes is in use for the others.
+    /// Starts the task that prunes as long as the store lives. Hosts that do so at the same time
+    /// share the work: a session that one of them removes is in use for the others.
     pub(super) fn prune_always(database: &Arc<Self>, retention: Retention) {
         if retention == Retention::default() {
             return;

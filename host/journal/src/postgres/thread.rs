@@ -1,5 +1,5 @@
-//! The thread of a store, with a runtime of its own: what is queued is written and claims are given up
-//! although the program's runtime ends.
+//! The thread of a store, with a runtime of its own: what is queued is written and claims are given
+//! up although the program's runtime ends.
 
 use super::journal::Closing;
 use crate::error::StoreError;

@@ -1,5 +1,5 @@
-//! The writes of a claimed session. Each proves in one statement that the claim holds by the server's
-//! clock and that its events are the next ones; if not, nothing is stored.
+//! The writes of a claimed session. Each proves in one statement that the claim holds by the
+//! server's clock and that its events are the next ones; if not, nothing is stored.
 
 use super::{
     database::{Database, Lock, lock_shared},
@@ -16,8 +16,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
 use tokio_postgres::error::SqlState;
 
-/// Holds the row of the lease until the transaction ends: another host that claims the session waits,
-/// and then finds these events.
+/// Holds the row of the lease until the transaction ends: another host that claims the session
+/// waits, and then finds these events.
 const OWN: &str = "WITH own AS MATERIALIZED (
     SELECT session FROM leases
     WHERE session = $1 AND epoch = $2 AND until > clock_timestamp() FOR UPDATE
@@ -58,8 +58,8 @@ const EVENTS: &str = "INSERT INTO events (session, seq, at_ms, v, kind, json, di
     FROM line, unnest($13::bigint[], $14::bigint[], $15::text[], $17::text[], $18::bytea[])
         WITH ORDINALITY AS event (at_ms, v, kind, json, digest, place)";
 
-/// The times that a write is tried again whose connection ended, and the pause before the first; each
-/// later one is longer by as much. A server that restarts is back by then.
+/// The times that a write is tried again whose connection ended, and the pause before the first;
+/// each later one is longer by as much. A server that restarts is back by then.
 const RECONNECTS: u32 = 8;
 const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -103,8 +103,8 @@ pub(super) enum Written {
 }
 
 impl Database {
-    /// Stores the next events of a session with their blobs, or nothing of them. Whether a commit was
-    /// carried out whose answer was lost is found out by reading it.
+    /// Stores the next events of a session with their blobs, or nothing of them. Whether a commit
+    /// was carried out whose answer was lost is found out by reading it.
     pub(super) async fn write(
         &self,
         lease: Lease,

@@ -47,8 +47,8 @@ pub(crate) struct Shared {
     /// Absent only while this value is being dropped.
     batches: Option<Sender<Batch>>,
     writer: Option<JoinHandle<()>>,
-    /// The sessions whose journal was dropped while the writer still has a part of it, and with that the
-    /// claim.
+    /// The sessions whose journal was dropped while the writer still has a part of it, and with
+    /// that the claim.
     closing: Mutex<HashMap<SessionId, Receiver<()>>>,
     lock_timeout: Duration,
     commits: Arc<AtomicU64>,
@@ -76,7 +76,8 @@ impl Database {
         }
         let reader = Reader::open(file, &location, &dir.locks, lock_timeout)?;
         let commits = Arc::new(AtomicU64::new(0));
-        // The log exists as long as a connection is open, and nothing replaces either file meanwhile.
+        // The log exists as long as a connection is open, and nothing replaces either file
+        // meanwhile.
         let files = [file.clone(), file.with_extension("db-wal")].into_iter();
         let files = files.filter_map(|path| Some((path.clone(), FileId::at(&path).ok()?)));
         let writer = Writer {

@@ -23,14 +23,15 @@ use agent_host_types::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
-/// The size at which the queue goes to the writer before its barrier, in bytes of events and blobs, so that
-/// a turn of many large results does not hold them all. A crash still leaves a prefix of what was appended.
+/// The size at which the queue goes to the writer before its barrier, in bytes of events and blobs,
+/// so that a turn of many large results does not hold them all. A crash still leaves a prefix of
+/// what was appended.
 pub(crate) const MAX_QUEUED_BYTES: usize = 32 * 1024 * 1024;
 
 /// The journal of a session that this process has claimed.
 ///
-/// Events are queued until a barrier. Dropping the journal hands what is queued to the writer, with the
-/// claim, and does not wait; a crash loses it.
+/// Events are queued until a barrier. Dropping the journal hands what is queued to the writer, with
+/// the claim, and does not wait; a crash loses it.
 pub(crate) struct SqliteJournal {
     session: SessionId,
     shared: Arc<Shared>,
@@ -54,8 +55,8 @@ impl ClaimedQueue {
         queue.check().is_ok() && queue.attempt() == attempt
     }
 
-    /// Records the result of the oldest batch with the writer, and returns what its waiter receives. The
-    /// first failure stays.
+    /// Records the result of the oldest batch with the writer, and returns what its waiter
+    /// receives. The first failure stays.
     pub(crate) fn complete(
         &self,
         batch: &Batch,
@@ -84,8 +85,8 @@ impl SqliteJournal {
         }
     }
 
-    /// Sends the unsent part of the queue to the writer. The order of sending is the order of events, so the
-    /// queue stays locked meanwhile.
+    /// Sends the unsent part of the queue to the writer. The order of sending is the order of
+    /// events, so the queue stays locked meanwhile.
     fn send(&self, queue: &mut Queue, waiter: Waiter) {
         let (rows, blobs) = queue.take_unsent();
         let sent = self.shared.send(Batch {
@@ -124,7 +125,8 @@ impl Journal for SqliteJournal {
         }
     }
 
-    /// The batch is sent when this is called, not when the future is first polled; a future that is dropped only does not wait.
+    /// The batch is sent when this is called, not when the future is first polled; a future that is
+    /// dropped only does not wait.
     fn barrier(&self) -> BoxFuture<'_, Result<(), JournalError>> {
         let (waiter, answer) = tokio::sync::oneshot::channel();
         let sent = {
@@ -151,7 +153,8 @@ impl Journal for SqliteJournal {
 
     fn records(&self, from: u64) -> BoxFuture<'_, Result<Vec<EventRecord>, JournalError>> {
         let session = self.session;
-        // Taken before the file is read: a row that leaves the queue in between is then found in the file.
+        // Taken before the file is read: a row that leaves the queue in between is then found in
+        // the file.
         let queued = self.queue.lock().rows_from(from);
         self.read(move |reader| {
             let page = reader.page(session, from)?;

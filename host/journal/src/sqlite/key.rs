@@ -14,8 +14,8 @@ use std::{
 /// The size of the key, in bytes.
 const KEY_BYTES: usize = 32;
 
-/// Reads the key, or makes it. The file is locked meanwhile, so that two processes which make it at once
-/// agree.
+/// Reads the key, or makes it. The file is locked meanwhile, so that two processes which make it at
+/// once agree.
 pub(crate) fn read_or_make(path: &Path) -> Result<[u8; KEY_BYTES], JournalError> {
     let failed =
         |error: std::io::Error| StoreError::io(path, "read the key of continuations", error);

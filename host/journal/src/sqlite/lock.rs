@@ -1,9 +1,9 @@
 //! The claim on a session: a lock that one process at a time holds.
 //!
-//! It is the kernel's lock on an open file (`flock`), so it ends with its owner, however that ends. The
-//! content of the file is for other processes: the last event that is known to be stored (see [`Mark`]),
-//! and the owner. The holder of the lock removes the file with its session; a process that opened it
-//! before that finds it gone and opens the next one.
+//! It is the kernel's lock on an open file (`flock`), so it ends with its owner, however that ends.
+//! The content of the file is for other processes: the last event that is known to be stored (see
+//! [`Mark`]), and the owner. The holder of the lock removes the file with its session; a process
+//! that opened it before that finds it gone and opens the next one.
 
 mod mark;
 pub(crate) mod moving;
@@ -100,8 +100,8 @@ impl Drop for SessionLock {
     }
 }
 
-/// Removes the lock files that processes left which were killed before anything of their session was
-/// stored. What cannot be removed is tried again in the next pass.
+/// Removes the lock files that processes left which were killed before anything of their session
+/// was stored. What cannot be removed is tried again in the next pass.
 pub(crate) fn remove_unmarked(locks: &Path) {
     for session in mark::sessions(locks).unwrap_or_default() {
         if Mark::read(locks, session).is_none() {
@@ -116,8 +116,8 @@ pub(crate) fn path(locks: &Path, session: SessionId) -> PathBuf {
     locks.join(format!("{session}.lock"))
 }
 
-/// Waits for the lock under which tables are made, which takes milliseconds. It is held while the file is
-/// open.
+/// Waits for the lock under which tables are made, which takes milliseconds. It is held while the
+/// file is open.
 pub(crate) fn wait_to_make(locks: &Path) -> Result<File, StoreError> {
     let path = locks.join("make.lock");
     let failed = |error| StoreError::io(&path, "take the lock", error);

@@ -1,7 +1,7 @@
 //! Retention: removes the oldest sessions by age and by the size of the database.
 //!
-//! A session is removed as a whole, with those of its agents. One that is claimed stays, and so does one that awaits a decision, an
-//! answer or a result: those are removed by their id alone.
+//! A session is removed as a whole, with those of its agents. One that is claimed stays, and so
+//! does one that awaits a decision, an answer or a result: those are removed by their id alone.
 
 use super::{
     database::Database,
@@ -37,7 +37,8 @@ const MAX_BYTES_PER_PASS: u64 = 16 * 1024 * 1024;
 /// The number of free pages that one step returns to the disk.
 const PAGES_PER_STEP: u32 = 1024;
 
-/// The size of a page, in bytes. As many free pages stay in the file as are written until the next pass.
+/// The size of a page, in bytes. As many free pages stay in the file as are written until the next
+/// pass.
 const PAGE_BYTES: u64 = 4096;
 
 /// A session that may be removed.
@@ -85,8 +86,8 @@ impl Pass {
         })
     }
 
-    /// Checks the next session that exceeds the retention, and removes it unless it is in use or awaits
-    /// something.
+    /// Checks the next session that exceeds the retention, and removes it unless it is in use or
+    /// awaits something.
     fn step(
         &mut self,
         db: &mut Connection,
@@ -166,9 +167,9 @@ impl Pruner {
         }
     }
 
-    /// Does the next step, if one is due; `written` bytes were stored since the last. Sessions are removed
-    /// until twice as much is free, since one step for each batch would never catch up with a writer
-    /// without pauses.
+    /// Does the next step, if one is due; `written` bytes were stored since the last. Sessions are
+    /// removed until twice as much is free, since one step for each batch would never catch up with
+    /// a writer without pauses.
     pub(crate) fn step(&mut self, db: &mut Connection, location: &Location, written: u64) {
         self.written_bytes += written;
         let is_due = self.written_bytes >= self.pass_bytes() || self.wait().is_zero();
@@ -290,6 +291,7 @@ fn return_pages(db: &Connection, pages: u32, spare: u64) -> Result<bool, rusqlit
 /// Returns all free pages to the disk.
 fn return_all_pages(db: &Connection) -> Result<(), rusqlite::Error> {
     while return_pages(db, PAGES_PER_STEP, 0)? {}
-    // The file gets shorter when the log is copied into it. While another process reads, that is done later.
+    // The file gets shorter when the log is copied into it. While another process reads, that is
+    // done later.
     db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
 }

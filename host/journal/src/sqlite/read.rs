@@ -135,8 +135,8 @@ impl Reader {
         self.read(|db| db.query_row(query, [session.to_string()], |row| row.get(0)))
     }
 
-    /// Reads the next durable records from number `from` on, in order; none behind the last and for a
-    /// session that does not exist.
+    /// Reads the next durable records from number `from` on, in order; none behind the last and for
+    /// a session that does not exist.
     pub(crate) fn page(
         &self,
         session: SessionId,

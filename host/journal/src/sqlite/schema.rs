@@ -1,4 +1,5 @@
-//! The database file: how it is opened, its tables, and the check that it is a journal of this version.
+//! The database file: how it is opened, its tables, and the check that it is a journal of this
+//! version.
 
 use super::lock;
 use crate::error::{Location, StoreError};
@@ -14,8 +15,8 @@ const SCHEMA_VERSION: i64 = 1;
 /// The size to which the write-ahead log is cut after it was copied into the database, in bytes.
 const WAL_BYTES: i64 = 64 * 1024 * 1024;
 
-/// The tables. `events.digest` is the event's digest in the chain of its session; a blob is kept as long
-/// as a row of `blob_references` refers to it.
+/// The tables. `events.digest` is the event's digest in the chain of its session; a blob is kept as
+/// long as a row of `blob_references` refers to it.
 const TABLES: &str = "
 CREATE TABLE meta (format_version INTEGER NOT NULL) STRICT;
 CREATE TABLE sessions (
@@ -53,8 +54,8 @@ CREATE TABLE approvals (
 ) STRICT;
 ";
 
-/// The table of the names of sessions. A program that does not know it reads and writes the others as
-/// before, so it is added to files that were made without it.
+/// The table of the names of sessions. A program that does not know it reads and writes the others
+/// as before, so it is added to files that were made without it.
 const NAMES: &str = "
 CREATE TABLE IF NOT EXISTS names (
     session TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
@@ -90,8 +91,8 @@ pub(crate) fn open_writer(
     let failed = StoreError::sqlite(location, "open the journal");
     let mut db = connect(file, lock_timeout).map_err(failed)?;
     if is_empty(&db).map_err(failed)? {
-        // Switching to the write-ahead log does not wait for others as transactions do, so the makers
-        // of a new file queue here.
+        // Switching to the write-ahead log does not wait for others as transactions do, so the
+        // makers of a new file queue here.
         let _making = lock::wait_to_make(locks)?;
         make(&mut db).map_err(failed)?;
     }
@@ -118,33 +119,37 @@ fn configure(db: &Connection) -> Result<(), rusqlite::Error> {
     db.pragma_update(None, "journal_size_limit", WAL_BYTES)
 }
 
-/// Opens a connection that only reads. In write-ahead mode it blocks no writer and no writer blocks it.
+/// Opens a connection that only reads. In write-ahead mode it blocks no writer and no writer blocks
+/// it.
 pub(crate) fn open_reader(
     file: &Path,
     lock_timeout: Duration,
 ) -> Result<Connection, rusqlite::Error> {
-    // The file is opened for writing all the same: a reader of the write-ahead log writes to its index
-    // how far it reads.
+    // The file is opened for writing all the same: a reader of the write-ahead log writes to its
+    // index how far it reads.
     let db = connect(file, lock_timeout)?;
     db.pragma_update(None, "query_only", true)?;
     Ok(db)
 }
 
 fn connect(file: &Path, lock_timeout: Duration) -> Result<Connection, rusqlite::Error> {
-    // Each connection stays with one thread or behind one mutex, so SQLite's own mutexes are not needed.
+    // Each connection stays with one thread or behind one mutex, so SQLite's own mutexes are not
+    // needed.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let db = Connection::open_with_flags(file, flags)?;
     db.busy_timeout(lock_timeout)?;
-    // A damaged or planted file is data: nothing in its schema may run functions or write to the schema itself.
+    // A damaged or planted file is data: nothing in its schema may run functions or write to the
+    // schema itself.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     db.pragma_update(None, "cell_size_check", true)?;
     db.pragma_update(None, "foreign_keys", true)?;
-    // What is removed or replaced is overwritten with zeros, so that it cannot be read in the file any more.
+    // What is removed or replaced is overwritten with zeros, so that it cannot be read in the file
+    // any more.
     db.pragma_update(None, "secure_delete", true)?;
     Ok(db)
 }
@@ -160,8 +165,8 @@ fn make(db: &mut Connection) -> Result<(), rusqlite::Error> {
         // Another process made the tables while this one waited.
         return Ok(());
     }
-    // Pages that pruning frees can then be returned to the disk. It has to be set before the first page
-    // is written.
+    // Pages that pruning frees can then be returned to the disk. It has to be set before the first
+    // page is written.
     db.pragma_update(None, "auto_vacuum", "incremental")?;
     db.pragma_update(None, "journal_mode", "wal")?;
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;

@@ -1,6 +1,6 @@
-//! Sessions that are written or removed as a whole: in one transaction on a connection of its own, so
-//! that a crash or an error leaves all of it or nothing. The sessions are claimed meanwhile. Other
-//! writers wait, which takes about 15 s for a million events.
+//! Sessions that are written or removed as a whole: in one transaction on a connection of its own,
+//! so that a crash or an error leaves all of it or nothing. The sessions are claimed meanwhile.
+//! Other writers wait, which takes about 15 s for a million events.
 
 use super::{database::Database, lock::SessionLock, read::StoredSession, writer::write};
 use crate::{

@@ -1,5 +1,5 @@
-//! The state directory: made for this user alone, and checked before anything in it is trusted. The mode
-//! of a directory that exists is never changed.
+//! The state directory: made for this user alone, and checked before anything in it is trusted. The
+//! mode of a directory that exists is never changed.
 
 use crate::error::StoreError;
 use rustix::{
@@ -47,7 +47,8 @@ impl StateDir {
     }
 }
 
-/// Makes the directory with mode 0700 if it is missing, and refuses one that another user could change.
+/// Makes the directory with mode 0700 if it is missing, and refuses one that another user could
+/// change.
 fn private_dir(path: &Path) -> Result<PathBuf, StoreError> {
     DirBuilder::new()
         .recursive(true)
@@ -60,8 +61,9 @@ fn private_dir(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(path)
 }
 
-/// Makes the file with mode 0600 if it is missing, before SQLite would make it with the process's umask,
-/// and removes the permissions of other users if it exists. SQLite gives its side files the same mode.
+/// Makes the file with mode 0600 if it is missing, before SQLite would make it with the process's
+/// umask, and removes the permissions of other users if it exists. SQLite gives its side files the
+/// same mode.
 fn private_file(path: &Path) -> Result<(), StoreError> {
     let failed = |error| StoreError::io(path, "open the journal", error);
     let file = open_private(path).map_err(failed)?;

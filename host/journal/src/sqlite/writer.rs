@@ -1,6 +1,6 @@
-//! The thread that writes. It owns the write connection, and commits all batches that arrived while it
-//! was busy in one transaction (group commit): a commit waits for the disk, so sessions share each
-//! wait. Each batch is answered once, after its transaction has ended.
+//! The thread that writes. It owns the write connection, and commits all batches that arrived while
+//! it was busy in one transaction (group commit): a commit waits for the disk, so sessions share
+//! each wait. Each batch is answered once, after its transaction has ended.
 
 use super::{journal::ClaimedQueue, lock::Mark, prune::Pruner, state_dir::FileId};
 use crate::{
@@ -20,7 +20,8 @@ use std::{
     },
 };
 
-/// The most batches in one transaction, so that the first does not wait for an endless stream of later ones.
+/// The most batches in one transaction, so that the first does not wait for an endless stream of
+/// later ones.
 const MAX_GROUP: usize = 256;
 
 /// Events and blobs of one session that become durable together.
@@ -142,8 +143,8 @@ impl Writer {
         Ok(marks)
     }
 
-    /// Refuses to write to files that can no longer be found by their path: the kernel would keep them
-    /// until this process ends, and then nothing would be left.
+    /// Refuses to write to files that can no longer be found by their path: the kernel would keep
+    /// them until this process ends, and then nothing would be left.
     fn check_files(&self) -> Result<(), WriteFailure> {
         let mut files = self.files.iter();
         let gone =
@@ -166,7 +167,8 @@ impl Batch {
     }
 }
 
-/// Stores the next events of a session with their blobs. Returns its mark, unless there are no events.
+/// Stores the next events of a session with their blobs. Returns its mark, unless there are no
+/// events.
 pub(crate) fn write(
     tx: &Transaction<'_>,
     location: &Location,
@@ -208,8 +210,8 @@ fn write_blobs(
     Ok(())
 }
 
-/// Stores the next events of a session and updates its row. Returns its mark, unless they are not the
-/// next ones.
+/// Stores the next events of a session and updates its row. Returns its mark, unless they are not
+/// the next ones.
 fn write_rows(
     tx: &Transaction<'_>,
     session: SessionId,
@@ -255,7 +257,8 @@ fn link_before(
     Ok(found.optional()?.map(Link))
 }
 
-/// Updates the session's row for these events. Returns false if they are not the next ones, without a gap.
+/// Updates the session's row for these events. Returns false if they are not the next ones, without
+/// a gap.
 fn update_session(
     tx: &Transaction<'_>,
     id: &str,
@@ -297,9 +300,9 @@ fn update_session(
     Ok(update.execute(line)? == 1)
 }
 
-/// Answers a batch: the queue first, then the waiter. The batch's reference to the queue, and with it to
-/// the session's lock, is dropped in between, so that a session can be opened again as soon as its
-/// journal is dropped.
+/// Answers a batch: the queue first, then the waiter. The batch's reference to the queue, and with
+/// it to the session's lock, is dropped in between, so that a session can be opened again as soon
+/// as its journal is dropped.
 fn answer(batch: Batch, result: Result<Option<Mark>, WriteFailure>) {
     let result = batch.queue.complete(&batch, result);
     let Batch { queue, waiter, .. } = batch;

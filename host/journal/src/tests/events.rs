@@ -503,7 +503,8 @@ fn settled(blob: &Blob) -> Event {
     }
 }
 
-/// Returns a session of two turns with a blob in each: events 3 and 6 end them, and event 7 follows.
+/// Returns a session of two turns with a blob in each: events 3 and 6 end them, and event 7
+/// follows.
 pub(super) fn two_turns(session: SessionId, blobs: [&Blob; 2]) -> Vec<EventRecord> {
     let ended = ended(session, "done").event;
     let started = Event::SessionStarted {

@@ -1,5 +1,5 @@
-//! Claims on PostgreSQL, which are leases: what a host may write whose claim has ended, and what it finds of a commit whose
-//! answer was lost.
+//! Claims on PostgreSQL, which are leases: what a host may write whose claim has ended, and what it
+//! finds of a commit whose answer was lost.
 
 use crate::{
     JournalStore as _, PostgresOptions, PostgresStore, Retention,
@@ -48,7 +48,8 @@ async fn epochs(client: &tokio_postgres::Client) -> Vec<i64> {
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// A host that comes back after its lease has ended writes nothing, and its session continues elsewhere.
+/// A host that comes back after its lease has ended writes nothing, and its session continues
+/// elsewhere.
 #[tokio::test]
 async fn host_whose_lease_has_ended_writes_nothing() {
     let Some(url) = database() else { return };
@@ -149,8 +150,8 @@ async fn leases_are_renewed() {
     assert!(text(journal.barrier().await).contains("was given up"));
 }
 
-/// A host that cannot reach the server gives its sessions up by its own clock, before another host may
-/// claim them.
+/// A host that cannot reach the server gives its sessions up by its own clock, before another host
+/// may claim them.
 #[tokio::test]
 async fn host_without_its_server_gives_up_before_the_lease_ends() {
     let Some(url) = database() else { return };

@@ -93,7 +93,8 @@ async fn content(store: &dyn Maintenance) -> Content {
     }
 }
 
-/// Fills a store: a session with agents, one that waits for an agent, and a named one with two turns.
+/// Fills a store: a session with agents, one that waits for an agent, and a named one with two
+/// turns.
 async fn fill(store: &dyn Maintenance) -> [SessionId; 3] {
     let [file, one, two] = BLOBS.map(|bytes| Blob::new(bytes.to_vec()));
     let [first, ..] = family(store.as_store(), &file).await;
@@ -178,8 +179,8 @@ async fn session_without_the_one_that_started_it_moves() {
     }
 }
 
-/// A killed move leaves each session whole in one store that may continue it, or held in the source;
-/// the next move completes it.
+/// A killed move leaves each session whole in one store that may continue it, or held in the
+/// source; the next move completes it.
 #[tokio::test]
 async fn move_that_is_killed_is_completed_by_the_next() {
     if let Ok(child) = env::var(CHILD) {
@@ -272,7 +273,8 @@ async fn session_in_use_stays_where_it_is() {
     }
 }
 
-/// A move that did not end binds its sessions to its destination: elsewhere they would have two owners.
+/// A move that did not end binds its sessions to its destination: elsewhere they would have two
+/// owners.
 #[tokio::test]
 async fn session_of_an_unfinished_move_goes_to_no_third_store() {
     let dir = TempDir::new().unwrap();

@@ -1,5 +1,5 @@
-//! The HTTP client of OAuth. The addresses come from a server's metadata, so it reaches encrypted or
-//! local ones only, follows no redirection, and connects to public addresses and those of the
+//! The HTTP client of OAuth. The addresses come from a server's metadata, so it reaches encrypted
+//! or local ones only, follows no redirection, and connects to public addresses and those of the
 //! network in which the MCP server itself is.
 
 use agent_host_http_client::{ProxySetting, Reachable, USER_AGENT, builder, tls_config};

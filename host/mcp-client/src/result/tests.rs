@@ -204,7 +204,8 @@ fn malformed_result_is_invalid_output() {
     }
 }
 
-/// A result that passes itself off as one of agent-host has no link for the model's provider either.
+/// A result that passes itself off as one of agent-host has no link for the model's provider
+/// either.
 #[test]
 fn links_of_a_claimed_agent_host_become_texts() {
     let link = |uri: &str| {

@@ -1,5 +1,5 @@
-//! The URIs of resources: `file:///workspace/a.txt` with a path of guests, `artifact:///a.txt` with the
-//! name of an artifact.
+//! The URIs of resources: `file:///workspace/a.txt` with a path of guests, `artifact:///a.txt` with
+//! the name of an artifact.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::fmt;

@@ -73,8 +73,8 @@ impl<'a> ReplyBuilder<'a> {
         Ok(())
     }
 
-    /// Appends reasoning and emits it. It is not part of the text; wires that send it back keep it in
-    /// the metadata, too.
+    /// Appends reasoning and emits it. It is not part of the text; wires that send it back keep it
+    /// in the metadata, too.
     pub(super) fn push_reasoning(
         &mut self,
         text: &str,

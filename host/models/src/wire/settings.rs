@@ -1,5 +1,5 @@
-//! Sets the fields of a request that model settings ask for, by a table of each wire. A setting that
-//! a wire does not have is reported, never dropped silently.
+//! Sets the fields of a request that model settings ask for, by a table of each wire. A setting
+//! that a wire does not have is reported, never dropped silently.
 
 #[cfg(test)]
 mod tests;

@@ -43,7 +43,8 @@ impl RoleTurns {
         self.0.push(turn);
     }
 
-    /// Returns the turns. If the first is not the user's, one with the text of `encode` precedes it.
+    /// Returns the turns. If the first is not the user's, one with the text of `encode` precedes
+    /// it.
     pub(super) fn finish(mut self, encode: impl Fn(&str) -> Option<Value>) -> Vec<RoleTurn> {
         if self.0.first().is_none_or(|turn| turn.role != USER) {
             let parts = encode("[the conversation continues]").into_iter().collect();

@@ -1,5 +1,5 @@
-//! `agent:tool/tools`: calls of other tools by a program. The engine decides about each and runs it;
-//! meanwhile the program gives its permit to other calls, and its deadline stands still.
+//! `agent:tool/tools`: calls of other tools by a program. The engine decides about each and runs
+//! it; meanwhile the program gives its permit to other calls, and its deadline stands still.
 
 use crate::{
     bindings::{tools, types as wit},
@@ -68,8 +68,8 @@ impl tools::Host for ToolsCtx {
     }
 }
 
-/// Converts a result for a guest. A reference to stored bytes, which no result of a call has, becomes
-/// an empty text.
+/// Converts a result for a guest. A reference to stored bytes, which no result of a call has,
+/// becomes an empty text.
 pub(crate) fn to_guest(output: ToolResultOutput) -> wit::ToolResultOutput {
     let data = |data| match data {
         FileData::Bytes(bytes) => wit::FileData::Bytes(bytes),

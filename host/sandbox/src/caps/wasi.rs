@@ -43,7 +43,8 @@ impl LazyWasiCtx {
 }
 
 /// Builds a context without arguments, stdin or preopens, and with the granted environment only:
-/// nothing of the host is visible. Clocks and random numbers are the host's, unless there is a seed.
+/// nothing of the host is visible. Clocks and random numbers are the host's, unless there is a
+/// seed.
 fn make(gate: &Gate, telemetry: &Arc<Telemetry>, random_bytes: u64, seed: Option<Seed>) -> WasiCtx {
     let mut wasi = WasiCtx::builder();
     if let Some(seed) = seed {

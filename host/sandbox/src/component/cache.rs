@@ -1,6 +1,6 @@
-//! Compiled components on disk, with their definitions and skills. Loading machine code means running it, so
-//! an entry counts only with proof that a host of this user wrote it: a hash of the loaded bytes
-//! under a key that only this user can read.
+//! Compiled components on disk, with their definitions and skills. Loading machine code means
+//! running it, so an entry counts only with proof that a host of this user wrote it: a hash of the
+//! loaded bytes under a key that only this user can read.
 //!
 //! The cache is optional: an entry that is missing, damaged, written by another host or for another
 //! engine is replaced. The least recently used entries are evicted, and the directory may be

@@ -1,5 +1,5 @@
-//! The skill that comes in a component: a custom section `act:skill` of the component itself, with an
-//! uncompressed tar of the skill's directory
+//! The skill that comes in a component: a custom section `act:skill` of the component itself, with
+//! an uncompressed tar of the skill's directory
 //! (<https://github.com/actcore/act-spec/blob/main/spec/ACT-AGENTSKILLS.md>). The caller reads it.
 
 #[cfg(test)]
@@ -13,8 +13,8 @@ pub const SKILL_SECTION: &str = "act:skill";
 /// The maximum size of the archive, in bytes: 8 MiB of files, and their headers.
 pub(crate) const MAX_SKILL_BYTES: usize = 12 * 1024 * 1024;
 
-/// Returns the archive in a component that was compiled before, so it is well-formed; empty if it has
-/// none, or a longer one. Of several sections the first counts, as for other hosts.
+/// Returns the archive in a component that was compiled before, so it is well-formed; empty if it
+/// has none, or a longer one. Of several sections the first counts, as for other hosts.
 pub(crate) fn read(component: &[u8]) -> &[u8] {
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(component) {

@@ -94,8 +94,8 @@ pub(crate) struct Loaded {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// The state that the calls of one handle share: their queue, their schedule, their blocking threads
-/// and their HTTP client.
+/// The state that the calls of one handle share: their queue, their schedule, their blocking
+/// threads and their HTTP client.
 pub(crate) struct HandleState {
     pub(crate) queue: Arc<ToolQueue>,
     pub(crate) schedule: Arc<ToolSchedule>,
@@ -174,8 +174,8 @@ impl ToolComponent {
         self.loaded.definitions.all()
     }
 
-    /// Returns whether its definitions say what effect its tools have. Those of a plain component do
-    /// not: their `effectful` stands for "unknown".
+    /// Returns whether its definitions say what effect its tools have. Those of a plain component
+    /// do not: their `effectful` stands for "unknown".
     #[must_use]
     pub fn declares_effects(&self) -> bool {
         !matches!(self.loaded.linked.entry_point, EntryPoint::Plain(_))

@@ -22,8 +22,8 @@ use wasmtime_wasi_http::FieldMapError;
 /// The bound on text in a failure that a guest may control, in bytes.
 const MAX_DETAIL_BYTES: usize = 300;
 
-/// Explains the error with which a guest ended, and adds the guest's stack to its stderr. Of a crash
-/// the model gets the message; a secret in it is redacted as in every failure.
+/// Explains the error with which a guest ended, and adds the guest's stack to its stderr. Of a
+/// crash the model gets the message; a secret in it is redacted as in every failure.
 pub(crate) fn of_guest(error: &wasmtime::Error, state: &CallState) -> ToolFailure {
     let stderr = state.telemetry.stderr.text();
     if let Some(stack) = stack(error) {
@@ -153,11 +153,12 @@ fn of_unwind(unwind: &Unwind, limits: &Limits) -> ToolFailure {
     }
 }
 
-/// Explains errors of wasmtime and wasmtime-wasi that have no type. A test in `call/tests` causes each
-/// of them, so that a changed text in a new version is noticed.
+/// Explains errors of wasmtime and wasmtime-wasi that have no type. A test in `call/tests` causes
+/// each of them, so that a changed text in a new version is noticed.
 fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
     let cause = error.root_cause().to_string();
-    // Without guest frames the error came after the function had returned, while its result was read.
+    // Without guest frames the error came after the function had returned, while its result was
+    // read.
     let in_guest = error.is::<WasmBacktrace>();
     if cause.contains("fuel allocated for hostcalls has been exhausted") {
         return if in_guest {
@@ -190,7 +191,8 @@ fn untyped(error: &wasmtime::Error, limits: &Limits) -> ToolFailure {
             limits.random_bytes
         ));
     }
-    // The guest's allocator has returned when the memory that it gives for the arguments is checked.
+    // The guest's allocator has returned when the memory that it gives for the arguments is
+    // checked.
     if in_guest || cause.starts_with("realloc return") {
         stopped(&cause)
     } else {

@@ -121,8 +121,8 @@ pub(crate) struct CallSetup {
     pub(crate) gate: Arc<Gate>,
     pub(crate) limits: Limits,
     pub(crate) deadline: Arc<Deadline>,
-    /// The permit of the call, which is released while it waits for calls of its own; absent for one
-    /// that makes none.
+    /// The permit of the call, which is released while it waits for calls of its own; absent for
+    /// one that makes none.
     pub(crate) permit: Option<Arc<RunPermit>>,
     pub(crate) protected: Arc<[PathBuf]>,
     /// The threads for directories that are not local; absent to open no granted directory, for a

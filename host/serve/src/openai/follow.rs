@@ -129,8 +129,8 @@ impl Follow {
         }
     }
 
-    /// Returns what happens next; `None` if the run is over without an end in the journal, the server
-    /// ends, or the client's token was revoked.
+    /// Returns what happens next; `None` if the run is over without an end in the journal, the
+    /// server ends, or the client's token was revoked.
     pub(super) async fn next(&mut self) -> Option<Update> {
         // A server that ends starts no further turn.
         if self.has_ended_turn && !self.service.runs.is_open() {

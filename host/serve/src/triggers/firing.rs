@@ -1,8 +1,9 @@
 //! The work on a firing: its session is created or continued, once.
 //!
-//! A firing is `waiting` until its session has the message. The message carries the firing's key, and
-//! a session has one writer: a host that finds the key there starts nothing. So a host that dies between
-//! any two steps leaves a firing that another one completes, and no step happens twice.
+//! A firing is `waiting` until its session has the message. The message carries the firing's key,
+//! and a session has one writer: a host that finds the key there starts nothing. So a host that
+//! dies between any two steps leaves a firing that another one completes, and no step happens
+//! twice.
 
 use super::{Kind, Trigger, notify};
 use crate::{Service, create::has_ended, once::KEY};

@@ -7,7 +7,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// The longest pause between two looks: the clock may have jumped meanwhile, and another host ended.
+/// The longest pause between two looks: the clock may have jumped meanwhile, and another host
+/// ended.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// Fires schedules and works on firings until `shutdown` is cancelled.

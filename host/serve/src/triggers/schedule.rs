@@ -47,8 +47,8 @@ impl Schedule {
         })
     }
 
-    /// Records the firing of the latest instant up to now that was not looked at and is not too old,
-    /// and returns it if this host recorded it.
+    /// Records the firing of the latest instant up to now that was not looked at and is not too
+    /// old, and returns it if this host recorded it.
     pub(super) async fn fire(
         &self,
         service: &Service,

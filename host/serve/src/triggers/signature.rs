@@ -1,6 +1,7 @@
 //! Signatures of deliveries, by HMAC with SHA-256: those of Standard Webhooks
-//! (<https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>) and
-//! GitHub's (<https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries>).
+//! (<https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>)
+//! and GitHub's
+//! (<https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries>).
 
 use agent_host_app::config::SignatureScheme;
 use agent_host_types::id::Digest;
@@ -36,8 +37,8 @@ pub(super) fn key(bytes: &[u8]) -> Key {
 /// Returns the key of a delivery, which is the same whenever it is sent again; `None` if it is not
 /// signed as it should be, or too old.
 ///
-/// GitHub signs neither an id nor a time, so that the body names its delivery: who replays one cannot
-/// make it another.
+/// GitHub signs neither an id nor a time, so that the body names its delivery: who replays one
+/// cannot make it another.
 pub(super) fn verify(
     scheme: SignatureScheme,
     key: &Key,

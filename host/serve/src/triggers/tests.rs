@@ -1,5 +1,5 @@
-//! Firings on a real host with a scripted model: catch-up, overlap, jumps of the clock, and hosts that
-//! end between two steps.
+//! Firings on a real host with a scripted model: catch-up, overlap, jumps of the clock, and hosts
+//! that end between two steps.
 
 use super::{Triggers, firing::work, schedule::due};
 use crate::Service;
@@ -64,8 +64,8 @@ fn ms(instant: &str) -> u64 {
     u64::try_from(instant.as_millisecond()).unwrap()
 }
 
-/// Fires the schedule if an instant has come, and returns what the store has of it then, without the
-/// beginning; the oldest first.
+/// Fires the schedule if an instant has come, and returns what the store has of it then, without
+/// the beginning; the oldest first.
 async fn fire(service: &Service, now: &str) -> Vec<(String, FiringState)> {
     let schedule = &service.triggers.schedules[0];
     if let Some(fired) = schedule.fire(service, ms(now)).await.unwrap() {

@@ -110,8 +110,8 @@ impl Webhook {
         admits
     }
 
-    /// Returns the message of a delivery. The marks around the body have its digest in them, so that
-    /// it cannot contain them.
+    /// Returns the message of a delivery. The marks around the body have its digest in them, so
+    /// that it cannot contain them.
     fn message(&self, media_type: &str, body: &str) -> String {
         let mut mark = Digest::of(body.as_bytes()).hex();
         mark.truncate(32);

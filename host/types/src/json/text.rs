@@ -14,8 +14,9 @@ use serde_json::Value;
 use std::{borrow::Cow, fmt, sync::Arc};
 use writer::Writer;
 
-/// Valid JSON of at most [`JsonText::MAX_LEVELS`] levels, as compact text with sorted keys and without
-/// duplicates: the text that [`Value`] would print. Equal values have equal texts. Cheap to clone.
+/// Valid JSON of at most [`JsonText::MAX_LEVELS`] levels, as compact text with sorted keys and
+/// without duplicates: the text that [`Value`] would print. Equal values have equal texts. Cheap to
+/// clone.
 ///
 /// ```
 /// use agent_host_types::json::JsonText;
@@ -101,8 +102,8 @@ impl JsonText {
         self.0.starts_with('{')
     }
 
-    /// Replaces each string, keys included, for which `map` returns another; of two keys that become
-    /// equal the last one stays. Returns `None` if nothing changed.
+    /// Replaces each string, keys included, for which `map` returns another; of two keys that
+    /// become equal the last one stays. Returns `None` if nothing changed.
     #[must_use]
     pub fn map_strings(&self, map: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let mut writer = Writer::with_capacity(self.0.len()).with_map(&map);

@@ -84,8 +84,8 @@ impl Active {
             && (self.next >= self.total || has_failed)
     }
 
-    /// Makes an iteration that waits for the user start again; in a run that has ended it only waits
-    /// no more. Returns whether it waited.
+    /// Makes an iteration that waits for the user start again; in a run that has ended it only
+    /// waits no more. Returns whether it waited.
     pub(super) fn resume(&mut self, key: u32, has_ended: bool) -> bool {
         let Some(flight) = self.flights.get_mut(&key) else {
             return false;

@@ -1,4 +1,5 @@
-//! Follows the edges of settled and skipped nodes, and admits the nodes whose predecessors all have.
+//! Follows the edges of settled and skipped nodes, and admits the nodes whose predecessors all
+//! have.
 
 use super::{
     Phase, Run,

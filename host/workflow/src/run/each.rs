@@ -192,7 +192,8 @@ fn joined(results: &[&JsonText]) -> String {
     joined
 }
 
-/// Returns the list of results; where one nests too deep for a list, the list of their JSON as text.
+/// Returns the list of results; where one nests too deep for a list, the list of their JSON as
+/// text.
 fn list(results: &[&JsonText]) -> Option<Artifact> {
     let parts = results.iter().map(|result| result.as_str());
     // One text: the results may be large.

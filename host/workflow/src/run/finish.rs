@@ -84,8 +84,8 @@ impl Run {
         self.finish_if_complete(index, node);
     }
 
-    /// Settles a loop of which nothing is left; in a run that ended, also one that did not start all
-    /// of its iterations.
+    /// Settles a loop of which nothing is left; in a run that ended, also one that did not start
+    /// all of its iterations.
     fn finish_if_complete(&mut self, index: NodeIndex, node: &Node) {
         let has_ended = self.end.is_some();
         let Some(Phase::Active(active)) = self.phase_mut(index) else {

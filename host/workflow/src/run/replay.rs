@@ -24,8 +24,8 @@ pub enum Fact {
         /// The number of the attempt, from 1.
         attempt: u32,
     },
-    /// A run of a node settled. The output of a whole `foreach` is no fact: it follows from those of
-    /// its iterations.
+    /// A run of a node settled. The output of a whole `foreach` is no fact: it follows from those
+    /// of its iterations.
     Settled {
         /// The run of the node.
         run: NodeRun,

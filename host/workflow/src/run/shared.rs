@@ -1,6 +1,6 @@
-//! The shared state: what nodes write to the keys of `reduce`, and the reducers. A node writes a key
-//! by an artifact of that name, or by a key of its JSON result. Values are combined in the order of
-//! node ids, and within a node of its items, whatever the order in which nodes settled.
+//! The shared state: what nodes write to the keys of `reduce`, and the reducers. A node writes a
+//! key by an artifact of that name, or by a key of its JSON result. Values are combined in the
+//! order of node ids, and within a node of its items, whatever the order in which nodes settled.
 
 use super::{Phase, Run};
 use crate::{definition::Reducer, value::select, workflow::NodeIndex};

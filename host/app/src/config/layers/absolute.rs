@@ -129,8 +129,8 @@ fn is_in(keys: &[&[&str]], path: &[String]) -> bool {
     })
 }
 
-/// Makes the path after the prefix of a text begin at the directory, unless it is absolute or begins
-/// with the home directory.
+/// Makes the path after the prefix of a text begin at the directory, unless it is absolute or
+/// begins with the home directory.
 fn take(value: &mut Value, prefix: &str, directory: &Path) {
     let Some(path) = value.as_str().and_then(|text| text.strip_prefix(prefix)) else {
         return;

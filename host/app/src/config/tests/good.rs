@@ -254,7 +254,8 @@ fn raw_config_every_key_is_read() {
         (http.scheme.as_deref(), http.host.as_str(), http.port),
         (Some("https"), "api.example.com", Some(8443))
     );
-    // Its own empty list of directories replaces the general one; it has no list of hosts of its own.
+    // Its own empty list of directories replaces the general one; it has no list of hosts of its
+    // own.
     assert_eq!(
         (
             config.tools[1].grants.dirs.len(),

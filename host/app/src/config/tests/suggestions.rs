@@ -1,5 +1,5 @@
-//! The suggestion of a denial is a configuration, and allows what was denied and no more than grants
-//! can say.
+//! The suggestion of a denial is a configuration, and allows what was denied and no more than
+//! grants can say.
 
 use super::Tree;
 use crate::config::{Config, Overrides, http_grants::to_text, parse, raw::RawConfig};

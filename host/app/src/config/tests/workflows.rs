@@ -1,4 +1,5 @@
-//! Workflows: their resolved form, and every definition that is refused before its nodes are checked.
+//! Workflows: their resolved form, and every definition that is refused before its nodes are
+//! checked.
 
 use super::Tree;
 use crate::config::Overrides;

@@ -210,8 +210,8 @@ impl Review<'_> {
         self.variables(&who, env);
     }
 
-    /// Demands what an agent asks for besides the file. Its tools are some of those of the file, and
-    /// its calls are decided about like others.
+    /// Demands what an agent asks for besides the file. Its tools are some of those of the file,
+    /// and its calls are decided about like others.
     pub(super) fn agent(&mut self, raw: &RawAgent) {
         let RawAgent {
             // Read by models and the user.
@@ -239,9 +239,9 @@ impl Review<'_> {
         self.at_most("max-turns", *max_turns, Budgets::default().turns);
     }
 
-    /// Demands what a workflow asks for besides the file. It runs when the user names it, within the
-    /// budgets of a run. Its agents and tools are those of the file, and their calls are decided about
-    /// like others.
+    /// Demands what a workflow asks for besides the file. It runs when the user names it, within
+    /// the budgets of a run. Its agents and tools are those of the file, and their calls are
+    /// decided about like others.
     pub(super) fn workflow(&mut self, raw: &WorkflowDefinition) {
         let WorkflowDefinition {
             name,

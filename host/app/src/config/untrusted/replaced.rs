@@ -66,7 +66,8 @@ pub(super) fn replaced(file: &Table, below: &Layers) -> Vec<Replaced> {
         let old = old.clone();
         all.push(Replaced { text, old });
     });
-    // Components came with the file, so they get them with trust alone. The user's rules, limits and
+    // Components came with the file, so they get them with trust alone. The user's rules, limits
+    // and
     // `accept-idempotent` are about calls, which these grants alone let reach anything.
     let grants = users.get(GRANTS).and_then(Value::as_table);
     if let Some(grants) = grants.filter(|grants| !grants.is_empty()) {

@@ -162,7 +162,8 @@ impl Review<'_> {
     pub(super) fn model_settings(&mut self, of: &str, raw: &RawSettings) {
         let RawSettings {
             effort,
-            // They change answers, as the system prompt does. Thoughts count as tokens of the reply.
+            // They change answers, as the system prompt does. Thoughts count as tokens of the
+            // reply.
             thinking: _,
             reasoning_summary: _,
             temperature: _,

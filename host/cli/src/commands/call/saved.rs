@@ -1,5 +1,5 @@
-//! `call --output`: writes the files of a result into a directory, or into one file. The name that a
-//! tool gives a file becomes one plain component of a path, and nothing is overwritten.
+//! `call --output`: writes the files of a result into a directory, or into one file. The name that
+//! a tool gives a file becomes one plain component of a path, and nothing is overwritten.
 
 use crate::{
     exit::Failure,
@@ -57,8 +57,8 @@ impl Target {
         Ok(Self::File(path))
     }
 
-    /// Writes the files of a result, or the result itself into a file if it has none. Returns a line
-    /// for each file, and whether the result itself was written.
+    /// Writes the files of a result, or the result itself into a file if it has none. Returns a
+    /// line for each file, and whether the result itself was written.
     ///
     /// # Errors
     /// A file cannot be written. Those before it are kept.

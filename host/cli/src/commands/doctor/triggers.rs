@@ -1,5 +1,5 @@
-//! The schedules and webhooks of the configuration: when each fires next, and whether its keys can be
-//! read.
+//! The schedules and webhooks of the configuration: when each fires next, and whether its keys can
+//! be read.
 
 use super::Finding;
 use agent_host_app::config::{Config, ConfigError, ScheduleConfig, SignatureScheme, WebhookConfig};

@@ -22,8 +22,8 @@ use std::sync::PoisonError;
 const CHANGED: &str =
     "A file changed while you read, so here it is again, compared with the file as it is now.";
 
-/// Returns whether an input has decisions about some of the calls that wait: the others wait on, and
-/// nothing runs.
+/// Returns whether an input has decisions about some of the calls that wait: the others wait on,
+/// and nothing runs.
 pub(super) fn is_partial(input: &AgentInput) -> bool {
     match input {
         AgentInput::Resume {
@@ -35,8 +35,8 @@ pub(super) fn is_partial(input: &AgentInput) -> bool {
 }
 
 impl Run<'_> {
-    /// Asks about the waiting calls in order, until the user decides later or the run is stopped. What
-    /// was decided until then is kept, and the rest waits; `None` if nothing was decided.
+    /// Asks about the waiting calls in order, until the user decides later or the run is stopped.
+    /// What was decided until then is kept, and the rest waits; `None` if nothing was decided.
     pub(super) async fn decide(&self, continuation: &Continuation) -> Option<AgentInput> {
         let calls = continuation.calls();
         if !self.can_ask() || self.is_postponed(calls) {
@@ -79,8 +79,8 @@ impl Run<'_> {
             .any(|call| postponed.contains(&call.input_digest))
     }
 
-    /// Asks about the call at an index; `None` if the run is stopped. A comparison with a file holds
-    /// for the file as it is when the user answers.
+    /// Asks about the call at an index; `None` if the run is stopped. A comparison with a file
+    /// holds for the file as it is when the user answers.
     async fn review(&self, calls: &[PendingCall], index: usize) -> Option<Reviewed> {
         let call = calls.get(index)?;
         loop {

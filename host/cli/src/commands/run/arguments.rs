@@ -1,8 +1,8 @@
-//! The arguments of a run that a later run of its session takes over: as they are recorded, as flags
-//! of a command, and back.
+//! The arguments of a run that a later run of its session takes over: as they are recorded, as
+//! flags of a command, and back.
 //!
-//! The grants of a session are its user's to give, so they are shown and confirmed, or repeated on the
-//! command line. Nothing of a copy and nothing of another directory is taken over that has
+//! The grants of a session are its user's to give, so they are shown and confirmed, or repeated on
+//! the command line. Nothing of a copy and nothing of another directory is taken over that has
 //! authority: a copy may come from anywhere, and paths mean something else elsewhere.
 
 use crate::{
@@ -96,8 +96,8 @@ pub(super) async fn take_over(mut args: RunArgs, terminal: &Terminal) -> Result<
     Ok(with(args, taken))
 }
 
-/// Returns the session that is resumed, with the state of its runs, and this directory; `None` if it
-/// is not found where the command line leads, which opening it reports.
+/// Returns the session that is resumed, with the state of its runs, and this directory; `None` if
+/// it is not found where the command line leads, which opening it reports.
 async fn last_run(args: &RunArgs) -> Result<Option<(SessionId, SessionState, String)>, Failure> {
     let Some(name) = &args.resume else {
         return Ok(None);
@@ -125,8 +125,8 @@ async fn last_run(args: &RunArgs) -> Result<Option<(SessionId, SessionState, Str
     Ok(Some((id, state, directory)))
 }
 
-/// Checks that a conversation with these arguments may continue another session: what that was given
-/// besides a model holds for the conversation, too.
+/// Checks that a conversation with these arguments may continue another session: what that was
+/// given besides a model holds for the conversation, too.
 ///
 /// # Errors
 /// Something is missing; the message has the command that gives it.
@@ -244,8 +244,8 @@ fn with(mut args: RunArgs, taken: RunArguments) -> RunArgs {
     args
 }
 
-/// Returns the command that resumes a session of a run with these arguments, for a shell. It repeats
-/// what has authority and what bounds the run; the rest is recorded.
+/// Returns the command that resumes a session of a run with these arguments, for a shell. It
+/// repeats what has authority and what bounds the run; the rest is recorded.
 pub(super) fn resume_command(args: &RunArgs, id: SessionId, directory: &Path) -> String {
     let mut words = vec![
         PROGRAM.to_owned(),

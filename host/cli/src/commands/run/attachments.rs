@@ -84,9 +84,9 @@ fn file_part(file: &Path, media_type: &str, bytes: Vec<u8>) -> ContentPart {
     })
 }
 
-/// Returns the whole of a text file with its name, in a fence that the text cannot end, or a long one
-/// as a file, which the session keeps and the model reads in pages; or why it cannot be one. `seen`
-/// is its media type by its first bytes.
+/// Returns the whole of a text file with its name, in a fence that the text cannot end, or a long
+/// one as a file, which the session keeps and the model reads in pages; or why it cannot be one.
+/// `seen` is its media type by its first bytes.
 fn text_part(file: &Path, seen: Option<&str>, bytes: Vec<u8>) -> Result<ContentPart, String> {
     let accepted =
         "a prompt takes PNG, JPEG, GIF, WebP, PDF, WAV, MP3 and UTF-8 text, so convert it";

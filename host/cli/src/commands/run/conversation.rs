@@ -1,5 +1,5 @@
-//! The conversation of `run` on a terminal: messages, answers, and commands in between. A failure, a
-//! tool or the user ends an answer, and never the conversation.
+//! The conversation of `run` on a terminal: messages, answers, and commands in between. A failure,
+//! a tool or the user ends an answer, and never the conversation.
 
 mod commands;
 mod slash;
@@ -221,8 +221,8 @@ impl Conversation<'_, '_> {
             || last.is_some_and(|last| matches!(last.role, Role::User | Role::ToolResult))
     }
 
-    /// Runs an answer, which the user can stop; returns the exit if it ends the conversation. `text`
-    /// is the message that it answers.
+    /// Runs an answer, which the user can stop; returns the exit if it ends the conversation.
+    /// `text` is the message that it answers.
     async fn answer(
         &mut self,
         input: AgentInput,

@@ -39,8 +39,8 @@ struct Calls {
 }
 
 impl DeniedCalls {
-    /// Returns an observer that notes denied calls. `rules` are those about calls: what they deny, no
-    /// approval allows.
+    /// Returns an observer that notes denied calls. `rules` are those about calls: what they deny,
+    /// no approval allows.
     pub(super) fn observer<'a>(&'a self, rules: &'a [CallRule]) -> DenialObserver<'a> {
         DenialObserver { calls: self, rules }
     }
@@ -168,7 +168,8 @@ impl Run<'_> {
         true
     }
 
-    /// Whether calls of a tool may be approved; true for one of an agent, which has tools of its own.
+    /// Whether calls of a tool may be approved; true for one of an agent, which has tools of its
+    /// own.
     fn may_be_approved(&self, tool: &str) -> bool {
         let mut tools = self.agent.tools.tools().iter();
         let tool = tools.find(|known| known.definition.name == tool);

@@ -1,5 +1,5 @@
-//! The introduction of a run: the model, the tools, the agents, and what they may reach, from the values that
-//! the policy checks.
+//! The introduction of a run: the model, the tools, the agents, and what they may reach, from the
+//! values that the policy checks.
 
 use crate::{
     commands::tool_names,

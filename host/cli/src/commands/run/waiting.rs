@@ -26,8 +26,8 @@ pub(super) fn with_paths<'c>(
         .map(move |child| (child, format!("{path}{}/", child.call_id)))
 }
 
-/// Describes what a session waits for. `resume` is the command that resumes it. `path` stands before
-/// the ids of an agent's calls: the calls that started it, each with a `/`.
+/// Describes what a session waits for. `resume` is the command that resumes it. `path` stands
+/// before the ids of an agent's calls: the calls that started it, each with a `/`.
 pub(super) fn waiting_text(continuation: &Continuation, resume: &str, path: &str) -> String {
     match &continuation.awaiting {
         Awaiting::Confirm { calls, .. } => {

@@ -1,4 +1,5 @@
-//! `sessions replay`: runs the loop again over a recorded session, or decides about its calls again.
+//! `sessions replay`: runs the loop again over a recorded session, or decides about its calls
+//! again.
 
 #[cfg(test)]
 mod tests;

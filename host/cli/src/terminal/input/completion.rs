@@ -1,5 +1,5 @@
-//! Completion of commands, their arguments, and files. Nothing of it is a decision: the user sees the
-//! text before it is sent.
+//! Completion of commands, their arguments, and files. Nothing of it is a decision: the user sees
+//! the text before it is sent.
 
 #[cfg(test)]
 mod tests;

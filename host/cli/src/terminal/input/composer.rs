@@ -84,8 +84,8 @@ struct Search {
     before: String,
 }
 
-/// Reads one text outside a conversation, without a history; `None` if the user leaves. Ctrl-C ends the
-/// process.
+/// Reads one text outside a conversation, without a history; `None` if the user leaves. Ctrl-C ends
+/// the process.
 pub(crate) fn compose(terminal: &Terminal, question: &str) -> Option<String> {
     let mut composer = Composer {
         map: KeyMap::default(),

@@ -1,5 +1,5 @@
-//! The text of the composer and the keys that edit it. Pure: it reads no terminal, so that keys which
-//! are typed during an answer edit the same text.
+//! The text of the composer and the keys that edit it. Pure: it reads no terminal, so that keys
+//! which are typed during an answer edit the same text.
 
 mod emacs;
 mod motion;

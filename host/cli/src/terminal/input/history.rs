@@ -30,8 +30,8 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Reads the history of a file. One that cannot be read, or a line that is no JSON string, is as
-    /// if it were not there.
+    /// Reads the history of a file. One that cannot be read, or a line that is no JSON string, is
+    /// as if it were not there.
     pub(super) fn open(file: PathBuf) -> Self {
         let (mut entries, is_whole) = read(&file).unwrap_or((Vec::new(), true));
         let excess = entries.len().saturating_sub(MAX_ENTRIES);
@@ -46,8 +46,8 @@ impl History {
         }
     }
 
-    /// Adds a message until the end of the program, unless it is the last one; returns whether it is
-    /// a new one.
+    /// Adds a message until the end of the program, unless it is the last one; returns whether it
+    /// is a new one.
     pub(super) fn remember(&mut self, text: &str) -> bool {
         if text.trim().is_empty() || self.entries.last().is_some_and(|last| last == text) {
             return false;

@@ -17,8 +17,8 @@ const BAR_COLUMNS: usize = 3;
 const MAX_REACH_ROWS: usize = 12;
 
 impl Review<'_> {
-    /// Renders the whole call: its target, what its tool may reach, what it changes, and the rest of
-    /// its arguments.
+    /// Renders the whole call: its target, what its tool may reach, what it changes, and the rest
+    /// of its arguments.
     pub(super) fn shown(&self) -> String {
         let who = match self.position {
             (_, ..=1) => "The model wants to run".to_owned(),

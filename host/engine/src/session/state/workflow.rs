@@ -155,7 +155,8 @@ impl SessionState {
         }
     }
 
-    /// Records that a node of the open run has a session. Returns whether the call is one of a node.
+    /// Records that a node of the open run has a session. Returns whether the call is one of a
+    /// node.
     pub(super) fn node_spawned(&mut self, call_id: &CallId, agent: &str) -> bool {
         let workflow = self.workflow.as_mut();
         let node = workflow.and_then(|run| run.open.get_mut(call_id));

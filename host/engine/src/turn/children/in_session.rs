@@ -1,5 +1,5 @@
-//! A call of a workflow's node in a session of its own, because the user decides about it or answers
-//! it: a turn of a model that requests this call and nothing else.
+//! A call of a workflow's node in a session of its own, because the user decides about it or
+//! answers it: a turn of a model that requests this call and nothing else.
 
 use super::{ChildEnd, Driven, summary};
 use crate::{

@@ -55,8 +55,8 @@ impl Run {
     }
 }
 
-/// The use of the budgets for calls, with the calls of this batch. The session counts a call when it
-/// starts, and a group is planned before its first call starts.
+/// The use of the budgets for calls, with the calls of this batch. The session counts a call when
+/// it starts, and a group is planned before its first call starts.
 pub(super) struct Allowance {
     calls: u64,
     /// The runs of each tool with each arguments that the batch has.

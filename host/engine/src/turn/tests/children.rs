@@ -350,8 +350,8 @@ async fn shared_state_is_a_snapshot_that_merges_with_success() {
     }
 }
 
-/// The child's journal fails at each of its barriers in turn, and then the parent's: the turn stops,
-/// and after a restart both go on, without a second run of anything effectful.
+/// The child's journal fails at each of its barriers in turn, and then the parent's: the turn
+/// stops, and after a restart both go on, without a second run of anything effectful.
 #[tokio::test]
 async fn crash_at_any_barrier_resumes_parent_and_child() {
     let of_child = || {
@@ -433,13 +433,13 @@ async fn crash_at_any_barrier_resumes_parent_and_child() {
         );
         assert!(runs.len() + doubtful >= 2, "{level} {barrier}: {runs:?}");
     }
-    // The parent: the request, the agent, the end; the request, the end. The child: the request, two
-    // calls, the end; the request, the end.
+    // The parent: the request, the agent, the end; the request, the end. The child: the request,
+    // two calls, the end; the request, the end.
     assert_eq!(crashes, 11);
 }
 
-/// The tokens and calls of a child count as its parent's, and each of several has an even share of the
-/// rest.
+/// The tokens and calls of a child count as its parent's, and each of several has an even share of
+/// the rest.
 #[tokio::test]
 async fn budgets_of_the_parent_bound_its_children() {
     let mut family = Family::new(

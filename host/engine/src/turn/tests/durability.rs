@@ -299,7 +299,8 @@ async fn dependent_records_are_appended_together() {
     assert_eq!(bench.journal.kinds_together(), expected);
 }
 
-/// A host that loses its claim stops what runs: another may run it, and nothing of it can be recorded.
+/// A host that loses its claim stops what runs: another may run it, and nothing of it can be
+/// recorded.
 #[tokio::test]
 async fn lost_claim_stops_the_calls_of_a_turn() {
     let journal: Arc<OnceLock<Arc<TestJournal>>> = Arc::default();

@@ -107,7 +107,8 @@ impl Bench {
         }
     }
 
-    /// Runs one turn. A turn that hangs fails its test, and so does one that replays to other events.
+    /// Runs one turn. A turn that hangs fails its test, and so does one that replays to other
+    /// events.
     pub(super) async fn turn(&mut self, input: AgentInput) -> TurnReport {
         let setup = (self.agent.setup(), self.approvals.clone());
         let from = self.session.next_seq();

@@ -1,5 +1,5 @@
-//! Reviews of calls by hooks, before rules and user decide: each verdict, what is shown and run, and
-//! crashes.
+//! Reviews of calls by hooks, before rules and user decide: each verdict, what is shown and run,
+//! and crashes.
 
 mod elsewhere;
 

@@ -94,8 +94,8 @@ async fn rules_decide_and_are_recorded() {
     assert_eq!(recorded(&bench.journal), expected);
 }
 
-/// The arguments that the user wrote are judged when the call runs, and so is a call whose rule came
-/// during the wait.
+/// The arguments that the user wrote are judged when the call runs, and so is a call whose rule
+/// came during the wait.
 #[tokio::test]
 async fn edit_into_a_denied_call_is_denied() {
     let edit = |n: u64| Decision::Edit {

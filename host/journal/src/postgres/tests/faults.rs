@@ -12,7 +12,8 @@ use agent_host_types::id::SessionId;
 use pretty_assertions::assert_eq;
 use std::time::Duration;
 
-/// Has every new connection of a database read only, as those to a standby are, and ends the others.
+/// Has every new connection of a database read only, as those to a standby are, and ends the
+/// others.
 async fn become_read_only(url: &str) {
     let client = operator(url).await;
     let name = "SELECT current_database()";

@@ -44,7 +44,8 @@ struct PortServer {
 }
 
 impl PortServer {
-    /// Starts a server whose certificate is valid for this number of days; without one, it encrypts nothing.
+    /// Starts a server whose certificate is valid for this number of days; without one, it encrypts
+    /// nothing.
     async fn start(days: Option<i32>) -> Option<Self> {
         let files = TempDir::new().unwrap();
         let path = |name: &str| files.path().join(name);
@@ -130,8 +131,8 @@ fn make_certificate(directory: &Path, days: i32) {
     fs::set_permissions(key, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-/// A server on another machine is spoken to by TLS with the channel bound, also by the connection that
-/// listens.
+/// A server on another machine is spoken to by TLS with the channel bound, also by the connection
+/// that listens.
 #[tokio::test]
 async fn server_with_a_good_certificate_is_encrypted() {
     let Some(server) = PortServer::start(Some(2)).await else {
@@ -229,7 +230,8 @@ async fn server_that_cannot_be_verified_is_refused() {
     assert_eq!(refused, expected);
 }
 
-/// On this machine a connection is plain unless the address asks for more, whatever the server offers.
+/// On this machine a connection is plain unless the address asks for more, whatever the server
+/// offers.
 #[tokio::test]
 async fn server_on_this_machine_may_be_plain() {
     let Some(server) = PortServer::start(None).await else {
@@ -246,8 +248,8 @@ async fn server_on_this_machine_may_be_plain() {
     }
 }
 
-/// An address that would send something in the clear, or a copy that could be read, is refused before
-/// any connection.
+/// An address that would send something in the clear, or a copy that could be read, is refused
+/// before any connection.
 #[tokio::test]
 async fn address_without_protection_is_refused() {
     let seal = || Some(SealKey::parse(&"ab".repeat(32)).unwrap());

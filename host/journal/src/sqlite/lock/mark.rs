@@ -1,9 +1,10 @@
-//! The mark beside the database of the last stored event of a session, by which lost events are detected.
+//! The mark beside the database of the last stored event of a session, by which lost events are
+//! detected.
 //!
-//! `SQLite` takes a write-ahead log that is damaged or cut off for one that ends earlier, without an
-//! error. The mark is written after each commit and not synced: a crash of the process does not lose it,
-//! and one that is older than the database is harmless. It detects what was lost in the database alone,
-//! not a loss or an older copy of both files.
+//! `SQLite` takes a write-ahead log that is damaged or cut off for one that ends earlier, without
+//! an error. The mark is written after each commit and not synced: a crash of the process does not
+//! lose it, and one that is older than the database is harmless. It detects what was lost in the
+//! database alone, not a loss or an older copy of both files.
 
 use crate::sqlite::state_dir::open_to_read;
 use agent_host_types::id::SessionId;
@@ -14,8 +15,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The size of a mark at the beginning of its file, in bytes: 20 digits, a space, 64 hexadecimal digits,
-/// the end of the line.
+/// The size of a mark at the beginning of its file, in bytes: 20 digits, a space, 64 hexadecimal
+/// digits, the end of the line.
 pub(super) const BYTES: u64 = 86;
 
 /// The part of a session that is known to be stored.

@@ -1,6 +1,6 @@
-//! The marks of sessions that move to another store. One is written and synced before anything of the
-//! session is stored there, and removed behind the session itself; meanwhile no process may claim the
-//! session here, also if the move ended in a crash.
+//! The marks of sessions that move to another store. One is written and synced before anything of
+//! the session is stored there, and removed behind the session itself; meanwhile no process may
+//! claim the session here, also if the move ended in a crash.
 
 use crate::{error::StoreError, sqlite::state_dir::open_private, sqlite::state_dir::open_to_read};
 use agent_host_engine::journal::{JournalError, SessionOwner};

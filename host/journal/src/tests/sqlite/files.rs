@@ -283,7 +283,8 @@ fn new_directory_is_opened_by_many_at_once() {
     });
 }
 
-/// The key is readable by its owner alone and the same for every process; a file without a key is refused.
+/// The key is readable by its owner alone and the same for every process; a file without a key is
+/// refused.
 #[test]
 fn continuation_key_is_made_once_and_checked() {
     let (dir, store) = fresh();

@@ -82,7 +82,8 @@ async fn barriers_during_a_commit_share_the_next() {
     let journals: Vec<_> = (0..SESSIONS)
         .map(|_| store.create(SessionId::new()).unwrap())
         .collect();
-    // Another process writes: the first commit waits for it, and the other barriers arrive meanwhile.
+    // Another process writes: the first commit waits for it, and the other barriers arrive
+    // meanwhile.
     let other = rusqlite::Connection::open(store.file()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut barriers = Vec::new();
@@ -151,7 +152,8 @@ async fn full_disk_stops_the_session_and_keeps_its_events() {
     assert_eq!(read(&store, session).unwrap().len(), 3);
 }
 
-/// The writer has the events and the claim of a dropped journal; who opens the session waits for it.
+/// The writer has the events and the claim of a dropped journal; who opens the session waits for
+/// it.
 #[tokio::test]
 async fn dropped_journal_is_written_before_its_session_is_opened() {
     let dir = TempDir::new().unwrap();

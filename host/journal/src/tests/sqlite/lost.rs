@@ -8,8 +8,8 @@ use pretty_assertions::assert_eq;
 use std::{fs, path::Path};
 use tempfile::TempDir;
 
-/// Returns the state directory of a process that died, with a session of `events` events whose last two
-/// commits are in the log alone.
+/// Returns the state directory of a process that died, with a session of `events` events whose last
+/// two commits are in the log alone.
 async fn died(events: u64) -> (TempDir, SessionId) {
     let (dir, store) = fresh();
     let (first, _) = session_of(&store, events - 2).await;

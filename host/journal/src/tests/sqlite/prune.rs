@@ -105,7 +105,8 @@ fn bounded(dir: &Path, bytes: u64) -> Database {
     Database::open(dir, options, None).unwrap()
 }
 
-/// Sixteen times the bound is written: the database stays near it, and sessions in use and the newest are whole.
+/// Sixteen times the bound is written: the database stays near it, and sessions in use and the
+/// newest are whole.
 #[tokio::test]
 async fn background_pruning_bounds_the_database() {
     let dir = TempDir::new().unwrap();

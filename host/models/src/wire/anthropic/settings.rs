@@ -99,7 +99,8 @@ fn thinking(thinking: Option<Thinking>, summary: Option<bool>, request: &mut Map
     request.put("thinking.display", display);
 }
 
-/// Sets the kind of tool choice and leaves its other members. Models that think refuse to be forced.
+/// Sets the kind of tool choice and leaves its other members. Models that think refuse to be
+/// forced.
 fn tool_choice(choice: &ToolChoice, thinking: Option<Thinking>, request: &mut Mapping<'_>) {
     let is_thinking = matches!(thinking, Some(Thinking::Adaptive | Thinking::Budget(_)));
     let (kind, name) = match choice {
@@ -141,7 +142,8 @@ fn mark(block: &mut Value, lifetime: &str) {
 }
 
 /// The fields of structured output, which models have from version 4.5 on. Beside tools, models end
-/// their turn instead of calling them (<https://github.com/anthropics/anthropic-sdk-python/issues/1204>).
+/// their turn instead of calling them
+/// (<https://github.com/anthropics/anthropic-sdk-python/issues/1204>).
 pub(super) fn answer(model: &str, form: &AnswerForm, has_tools: bool) -> Option<Value> {
     let is_able = version(model).is_some_and(|version| version >= (4, 5)) && !has_tools;
     let format = json!({"type": "json_schema", "schema": form.schema});

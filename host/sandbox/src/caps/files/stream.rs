@@ -1,7 +1,7 @@
 //! The streams of an open file. On a local file system, reads and writes go to the kernel on the
-//! guest's own thread: only regular files are ever open, so they do not wait for anyone, and handing
-//! each to another thread costs ten times as much. Elsewhere a stream has at most one operation in
-//! progress, on the tool's threads that may block, and is ready when that is done.
+//! guest's own thread: only regular files are ever open, so they do not wait for anyone, and
+//! handing each to another thread costs ten times as much. Elsewhere a stream has at most one
+//! operation in progress, on the tool's threads that may block, and is ready when that is done.
 
 use super::node::{GuestFile, OpenFile};
 use crate::{

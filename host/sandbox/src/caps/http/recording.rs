@@ -51,8 +51,8 @@ pub enum HttpRecordingError {
     },
 }
 
-/// The HTTP exchanges of a component's calls, which are being recorded or replayed. The text form is
-/// JSON lines: first a `recording`, then an `exchange` each.
+/// The HTTP exchanges of a component's calls, which are being recorded or replayed. The text form
+/// is JSON lines: first a `recording`, then an `exchange` each.
 #[derive(Debug)]
 pub struct Recording {
     /// True if the recording takes the network's place.

@@ -1,7 +1,7 @@
 //! The format of an entry: a hash under the cache's key, and what it covers: the engine, the
-//! component's digest, its definitions, its skill and its machine code. The file's name is another hash of the
-//! component. The keyed hash covers it, too, so that a renamed entry does not pass for another
-//! component's.
+//! component's digest, its definitions, its skill and its machine code. The file's name is another
+//! hash of the component. The keyed hash covers it, too, so that a renamed entry does not pass for
+//! another component's.
 
 use super::pipeline;
 use crate::component::skill::MAX_SKILL_BYTES;
@@ -52,8 +52,8 @@ impl EntryHeader {
     }
 }
 
-/// Returns the file name of an entry. One of another engine or format has another name, so it is not
-/// found, and removed once it is the least recently used.
+/// Returns the file name of an entry. One of another engine or format has another name, so it is
+/// not found, and removed once it is the least recently used.
 pub(super) fn name(component: blake3::Hash, engine: &[u8; 32]) -> String {
     let maker = blake3::hash(&[FORMAT, engine].concat()).to_hex();
     let maker: String = maker.chars().take(ENGINE_DIGITS).collect();

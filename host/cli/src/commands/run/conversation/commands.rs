@@ -89,8 +89,8 @@ impl Conversation<'_, '_> {
         self.run.terminal.note(text);
     }
 
-    /// Shows the model, or asks another one from the next message on. The record of each answer names
-    /// its model.
+    /// Shows the model, or asks another one from the next message on. The record of each answer
+    /// names its model.
     async fn choose_model(&mut self, name: &str) -> Result<(), Failure> {
         if name.is_empty() {
             let model = self.run.agent.model.provenance();

@@ -138,7 +138,8 @@ async fn decision_inside_a_program_counts_once() {
     assert_eq!(coder.bench.ran().len(), 4);
 }
 
-/// A question of a nested call pauses the turn; its answer lets the call run again, then the program.
+/// A question of a nested call pauses the turn; its answer lets the call run again, then the
+/// program.
 #[tokio::test]
 async fn question_inside_a_program_is_answered() {
     let asks = tool("ask", Effect::ReadOnly, Approval::Never).ends(|invocation| {

@@ -1,4 +1,5 @@
-//! The corpus of recorded sessions (`tests/corpus`): each replays equal, and so does an import of it.
+//! The corpus of recorded sessions (`tests/corpus`): each replays equal, and so does an import of
+//! it.
 
 use super::*;
 use crate::session::{SessionCopy, ended_children};
