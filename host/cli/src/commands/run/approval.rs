@@ -36,7 +36,7 @@ pub(super) fn is_partial(input: &AgentInput) -> bool {
 
 impl Run<'_> {
     /// Asks about the waiting calls in order, until the user decides later or the run is stopped.
-    /// What was decided until then is kept, and the rest waits; `None` if nothing was decided.
+    /// The decisions until then are kept, and the rest waits; `None` if nothing was decided.
     pub(super) async fn decide(&self, continuation: &Continuation) -> Option<AgentInput> {
         let calls = continuation.calls();
         if !self.can_ask() || self.is_postponed(calls) {
