@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::{collections::BTreeSet, fs};
 
 /// The lists of packages of pip.
-const LISTS: [&str; 12] = [
+const LISTS: [&str; 13] = [
     "oracle/requirements.txt",
     "json_schema/requirements.txt",
     "wires/litellm.txt",
@@ -16,6 +16,7 @@ const LISTS: [&str; 12] = [
     "openapi/requirements.txt",
     "registry/requirements.txt",
     "webhooks/requirements.txt",
+    "eval/requirements.txt",
     "release/requirements.txt",
     "deploy/requirements.txt",
 ];

@@ -22,6 +22,8 @@ const CHANGE: &str = "run_javascript_with_effects";
 enum End {
     /// The value of the script, alone.
     Value(Value),
+    /// The value with a note.
+    Noted(Value, &'static str),
     /// A failure with this text.
     Error(&'static str),
     /// A failure of the host with this code.
@@ -68,6 +70,10 @@ fn check(env: &TestEnv, tool: &str, more: &[&str], rows: &[(&str, End)]) {
             End::Value(value) => {
                 let expected = json!({ "type": "json", "value": { "value": value } });
                 assert_eq!(result, expected, "{row}");
+            }
+            End::Noted(value, note) => {
+                let value = json!({ "notes": [note], "value": value });
+                assert_eq!(result, json!({ "type": "json", "value": value }), "{row}");
             }
             Error(text) => {
                 let expected = json!({ "type": "error-text", "value": text });

@@ -3,7 +3,7 @@
 use super::{READ, check, env, is};
 use serde_json::json;
 
-use super::End::{Coded, Error};
+use super::End::{Coded, Error, Noted};
 
 #[test]
 fn promises_that_nothing_settles_end() {
@@ -32,10 +32,16 @@ fn promises_that_nothing_settles_end() {
             ),
             ("await { then() { for (;;); } }", Coded("timeout")),
             (
-                "const later = () => Promise.resolve().then(later); later(); 1",
+                "const later = () => void Promise.resolve().then(later); later(); 1",
                 Coded("timeout"),
             ),
-            ("Promise.reject(new Error('late')); 1", is(1)),
+            (
+                "Promise.reject(new Error('late')); 1",
+                Noted(
+                    json!(1),
+                    "a promise was rejected, and nothing awaited it: Error: late\n    at <eval> (code.js:1:20)",
+                ),
+            ),
             (
                 "Promise.reject(new Error('late'))",
                 Error("Error: late\n    at <eval> (code.js:1:20)"),
