@@ -22,6 +22,15 @@ async fn stored_turns(store: &dyn JournalStore, blobs: [&Blob; 2]) -> Vec<EventR
     records
 }
 
+/// Returns a record as a copy of its session has it.
+fn copy(mut record: EventRecord, into: SessionId) -> EventRecord {
+    record.session = into;
+    if let Event::TurnEnded { outcome, .. } = &mut record.event {
+        outcome.summary.session = into;
+    }
+    record
+}
+
 pub(super) async fn fork_has_the_events_up_to_the_end_of_a_turn(backend: &impl Backend) {
     let store = backend.open().await;
     let blobs = [b"one", b"two"].map(|bytes| Blob::new(bytes.to_vec()));
@@ -31,13 +40,8 @@ pub(super) async fn fork_has_the_events_up_to_the_end_of_a_turn(backend: &impl B
         let fork = store.fork(from, at, None).await.unwrap();
         let mut found = read(&*store, fork).await.unwrap();
         let forked = found.pop().unwrap();
-        let copied: Vec<_> = original[..taken]
-            .iter()
-            .map(|record| EventRecord {
-                session: fork,
-                ..record.clone()
-            })
-            .collect();
+        let copied = original[..taken].iter().cloned();
+        let copied: Vec<_> = copied.map(|record| copy(record, fork)).collect();
         assert_eq!(found, copied);
         let at = taken as u64 - 1;
         assert_eq!(
