@@ -1,5 +1,5 @@
-"""The surroundings of one server: its directories, the canaries beside them, and the two listeners on loopback, of which one
-is granted and one is not."""
+"""The surroundings of one server: its directories, the canaries beside them, and the three listeners on loopback, of which one
+is granted, and two are not: one at another port, and one at another address."""
 
 import json
 import os
@@ -55,9 +55,9 @@ class Description:
 class Listener:
     """A server on loopback that counts connections and answers each request with what it was sent."""
 
-    def __init__(self):
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self.socket.getsockname()[1]
+    def __init__(self, address="127.0.0.1", port=0):
+        self.socket = socket.create_server((address, port))
+        self.address, self.port = self.socket.getsockname()
         self.requests = []
         self.connections, self.own = 0, 0
         threading.Thread(target=self._serve, daemon=True).start()
@@ -84,7 +84,7 @@ class Listener:
         """Counts the connections until now. They are accepted in turn, so the answer to one more is that of all before it."""
         before = self.own
         self.own += 1
-        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+        with socket.create_connection((self.address, self.port), timeout=10) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
             while connection.recv(65536):
                 pass
@@ -110,6 +110,7 @@ class Surroundings:
         (self.granted / "link.txt").symlink_to(self.outside / "canary.txt")
         (self.granted / "link-directory").symlink_to(self.outside)
         self.open, self.closed = Listener(), Listener()
+        self.abroad = Listener("127.0.0.2", self.open.port)
         self.component = self.work / description.component.name
         self.original = description.component.read_bytes()
         self.component.write_bytes(self.original)
@@ -151,8 +152,8 @@ class Surroundings:
         return described(self.original, HOSTILE_TEXT)
 
     def close(self):
-        self.open.close()
-        self.closed.close()
+        for listener in (self.open, self.closed, self.abroad):
+            listener.close()
 
 
 def described(component, text):
