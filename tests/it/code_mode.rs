@@ -166,11 +166,9 @@ fn approval_inside_a_program_is_decided_elsewhere() {
     assert_eq!(of_kind(&env.events(), "children-waiting").len(), 2);
 }
 
-#[test]
-fn denial_inside_a_program_is_an_exception() {
+/// Runs a program that writes `x`, rejects the call, and returns the result that the model reads.
+fn rejected(code: &str) -> String {
     let env = env();
-    let code = "try { await tools.write_file({ path: 'x', content: 'x' }) } \
-         catch (e) { return [e.name, e.message, e.denied] }";
     let server = ChatServer::start(vec![program(code), Answer::text("Done.")]);
     let ran = ask(&env, &server, &["--permission-prompts", "later", "go"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
@@ -180,31 +178,25 @@ fn denial_inside_a_program_is_an_exception() {
         &server,
         &["--resume", "latest", "--decide", reject],
     ));
-    assert_eq!(
-        server.tool_results(),
-        [value(&json!(["ToolError", "not now", true]))]
-    );
     assert!(!env.work().join("x").exists());
+    let [result] = server.tool_results().try_into().unwrap();
+    result
+}
+
+#[test]
+fn denial_inside_a_program_is_an_exception() {
+    let code = "try { await tools.write_file({ path: 'x', content: 'x' }) } \
+         catch (e) { return [e.name, e.message, e.denied] }";
+    let expected = json!(["ToolError", "not now", true]);
+    assert_eq!(rejected(code), value(&expected));
 }
 
 /// The model is told of a denial that its program does not wait for.
 #[test]
 fn denial_that_nothing_awaits_is_a_note() {
-    let env = env();
-    let code = "tools.write_file({ path: 'x', content: 'x' }); return 1";
-    let server = ChatServer::start(vec![program(code), Answer::text("Done.")]);
-    let ran = ask(&env, &server, &["--permission-prompts", "later", "go"]);
-    assert_eq!(ran.code, Some(3), "{ran:?}");
-    let reject = "call_0/call-1=reject:not now";
-    done(&ask(
-        &env,
-        &server,
-        &["--resume", "latest", "--decide", reject],
-    ));
-    let result = &server.tool_results()[0];
+    let result = rejected("tools.write_file({ path: 'x', content: 'x' }); return 1");
     let note = "a promise was rejected, and nothing awaited it: ToolError: not now";
     assert!(result.contains(note), "{result}");
-    assert!(!env.work().join("x").exists());
 }
 
 /// The user sees the program before the call that it makes.
