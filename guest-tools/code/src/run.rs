@@ -1,6 +1,7 @@
 //! Runs a script in a fresh engine: evaluates it, runs its jobs and timers, and converts its value.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use agent_tool::{Output, Part};
@@ -38,7 +39,7 @@ struct Rejection {
 }
 
 /// The rejections that nothing has handled.
-type Unhandled = Rc<RefCell<Vec<Rejection>>>;
+type Unhandled = Rc<RefCell<VecDeque<Rejection>>>;
 
 /// The functions of `prelude.js` that the host calls.
 struct Prelude<'js> {
@@ -107,12 +108,16 @@ fn tracker(unhandled: &Unhandled) -> RejectionTracker {
         let mut unhandled = unhandled.borrow_mut();
         let saved = |value| Persistent::save(&ctx, value);
         if is_handled {
-            unhandled.retain(|known| {
+            // They are mostly handled in their order, so the search ends early.
+            let at = unhandled.iter().position(|known| {
                 let known = known.promise.clone().restore(&ctx);
-                known.is_ok_and(|known| known != promise)
+                known.is_ok_and(|known| known == promise)
             });
+            if let Some(at) = at {
+                unhandled.remove(at);
+            }
         } else {
-            unhandled.push(Rejection {
+            unhandled.push_back(Rejection {
                 promise: saved(promise),
                 reason: saved(reason),
             });
@@ -236,7 +241,7 @@ impl<'js> Prelude<'js> {
     }
 
     /// Returns the notes about rejections, of which nothing else tells.
-    fn notes_of(&self, ctx: &Ctx<'js>, unhandled: Vec<Rejection>) -> Vec<String> {
+    fn notes_of(&self, ctx: &Ctx<'js>, unhandled: VecDeque<Rejection>) -> Vec<String> {
         let more = unhandled.len().saturating_sub(MAX_REJECTIONS);
         let mut notes = Vec::new();
         for rejection in unhandled.into_iter().take(MAX_REJECTIONS) {
