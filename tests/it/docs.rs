@@ -206,6 +206,29 @@ fn reference_is_current() {
     );
 }
 
+/// The README's table of commands has each command of the program, and no other.
+#[test]
+fn readme_names_every_command() {
+    let printed = TestEnv::new().run(&["reference"]).stdout;
+    let headings = printed
+        .lines()
+        .filter_map(|line| line.strip_prefix("### agent-host "));
+    let commands: BTreeSet<&str> = headings.filter(|name| !name.contains(' ')).collect();
+    let readme = fs::read_to_string(ROOT.join("README.md")).unwrap();
+    let table = readme
+        .split("\n## ")
+        .find(|part| part.starts_with("Commands\n"));
+    let rows = table
+        .unwrap()
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `"));
+    let cells = rows.filter_map(|row| row.split(" | ").next());
+    let named: BTreeSet<&str> = cells
+        .flat_map(|cell| cell.trim_end_matches('`').split("`, `"))
+        .collect();
+    assert_eq!(named, commands);
+}
+
 #[test]
 fn prose_is_wrapped_and_readme_is_short() {
     let readme = fs::read_to_string(ROOT.join("README.md")).unwrap();

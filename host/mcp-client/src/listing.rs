@@ -156,21 +156,7 @@ impl ToolOffer {
                 feature_tools.insert(name, tool);
             }
         }
-        let own: BTreeSet<&str> = own_names.values().map(String::as_str).collect();
-        for (setting, wanted) in [
-            ("tools", config.tools.as_ref()),
-            ("read-only", Some(&config.read_only)),
-        ] {
-            let mut wanted = wanted.into_iter().flatten();
-            if let Some(missing) = wanted.find(|name| !own.contains(name.as_str())) {
-                let own: Vec<String> = own.iter().map(|name| text::sanitize(name, 80)).collect();
-                return Err(format!(
-                    "`{setting}` names `{}`, and the server has no such tool; it has {}",
-                    text::sanitize(missing, 80),
-                    text::sanitize(&own.join(", "), 2_000)
-                ));
-            }
-        }
+        check_names(config, &own_names)?;
         if let (true, Some(note)) = (raw.is_empty(), notes.first()) {
             return Err(note.to_string());
         }
@@ -189,6 +175,26 @@ impl ToolOffer {
             notes,
         })
     }
+}
+
+/// Checks that the server has each tool that its settings name.
+fn check_names(config: &ServerConfig, own_names: &HashMap<String, String>) -> Result<(), String> {
+    let own: BTreeSet<&str> = own_names.values().map(String::as_str).collect();
+    for (setting, wanted) in [
+        ("tools", config.tools.as_ref()),
+        ("read-only", Some(&config.read_only)),
+    ] {
+        let mut wanted = wanted.into_iter().flatten();
+        if let Some(missing) = wanted.find(|name| !own.contains(name.as_str())) {
+            let own: Vec<String> = own.iter().map(|name| text::sanitize(name, 80)).collect();
+            return Err(format!(
+                "`{setting}` names `{}`, and the server has no such tool; it has {}",
+                text::sanitize(missing, 80),
+                text::sanitize(&own.join(", "), 2_000)
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn offered(config: &ServerConfig, listed: &ListedTool) -> RawDefinition {

@@ -187,6 +187,7 @@ impl SettingsConfig {
 
 /// Checks one table, which is named `of` in messages. Keys of problems begin in it.
 fn resolve_one(raw: RawSettings, of: &str, scope: Scope<'_>) -> Result<Settings, ConfigError> {
+    let mut problems = problems_of_values(&raw);
     let RawSettings {
         effort,
         thinking,
@@ -202,66 +203,8 @@ fn resolve_one(raw: RawSettings, of: &str, scope: Scope<'_>) -> Result<Settings,
         prompt_cache_key,
         extra_body,
         headers,
-        models,
+        models: _,
     } = raw;
-    let mut problems = Problems::default();
-    let mut check = |is_right: bool, key: &str, wrong: &str, fix: &str| {
-        if !is_right {
-            let reason = format!("`{key}` {wrong}");
-            problems.take::<()>(Err(ConfigError::new(key, reason, fix)));
-        }
-    };
-    let or_out = "or leave it out";
-    check(
-        models.is_empty(),
-        "models",
-        "is in the settings of a model, which have no models of their own",
-        "write it below [settings]",
-    );
-    check(
-        thinking != Some(Thinking::Budget(0)),
-        "thinking",
-        "is 0 tokens",
-        "write \"off\", or the most tokens of thinking",
-    );
-    check(
-        temperature.is_none_or(|value| (0.0..=2.0).contains(&value)),
-        "temperature",
-        "is not between 0 and 2",
-        &format!("write a number like 0.2, {or_out}"),
-    );
-    check(
-        top_p.is_none_or(|value| value > 0.0 && value <= 1.0),
-        "top-p",
-        "is not above 0 and up to 1",
-        &format!("write a number like 0.9, {or_out}"),
-    );
-    check(
-        seed.is_none_or(|seed| seed <= MAX_SEED),
-        "seed",
-        "is higher than some provider takes",
-        &format!("write a number up to {MAX_SEED}, {or_out}"),
-    );
-    let is_stop = |stops: &Vec<String>| {
-        (1..=MAX_STOPS).contains(&stops.len()) && !stops.iter().any(String::is_empty)
-    };
-    check(
-        stop.as_ref().is_none_or(is_stop),
-        "stop",
-        "has no text, an empty one, or too many",
-        &format!("write 1 to {MAX_STOPS} texts, {or_out}"),
-    );
-    for field in extra_body
-        .keys()
-        .filter(|key| HOST_FIELDS.contains(&key.as_str()))
-    {
-        check(
-            false,
-            &format!("extra-body.{field}"),
-            "would replace what the host relies on",
-            "remove it",
-        );
-    }
     let headers = problems.take(headers::resolve(&headers, of, check_header, scope));
     let settings = ModelSettings {
         effort,
@@ -279,4 +222,69 @@ fn resolve_one(raw: RawSettings, of: &str, scope: Scope<'_>) -> Result<Settings,
         extra_body,
     };
     problems.or((settings, headers.unwrap_or_default()))
+}
+
+/// Checks the values that a provider would refuse.
+fn problems_of_values(raw: &RawSettings) -> Problems {
+    let mut problems = Problems::default();
+    let mut check = |is_right: bool, key: &str, wrong: &str, fix: &str| {
+        if !is_right {
+            let reason = format!("`{key}` {wrong}");
+            problems.take::<()>(Err(ConfigError::new(key, reason, fix)));
+        }
+    };
+    let or_out = "or leave it out";
+    check(
+        raw.models.is_empty(),
+        "models",
+        "is in the settings of a model, which have no models of their own",
+        "write it below [settings]",
+    );
+    check(
+        raw.thinking != Some(Thinking::Budget(0)),
+        "thinking",
+        "is 0 tokens",
+        "write \"off\", or the most tokens of thinking",
+    );
+    check(
+        raw.temperature
+            .is_none_or(|value| (0.0..=2.0).contains(&value)),
+        "temperature",
+        "is not between 0 and 2",
+        &format!("write a number like 0.2, {or_out}"),
+    );
+    check(
+        raw.top_p.is_none_or(|value| value > 0.0 && value <= 1.0),
+        "top-p",
+        "is not above 0 and up to 1",
+        &format!("write a number like 0.9, {or_out}"),
+    );
+    check(
+        raw.seed.is_none_or(|seed| seed <= MAX_SEED),
+        "seed",
+        "is higher than some provider takes",
+        &format!("write a number up to {MAX_SEED}, {or_out}"),
+    );
+    let is_stop = |stops: &Vec<String>| {
+        (1..=MAX_STOPS).contains(&stops.len()) && !stops.iter().any(String::is_empty)
+    };
+    check(
+        raw.stop.as_ref().is_none_or(is_stop),
+        "stop",
+        "has no text, an empty one, or too many",
+        &format!("write 1 to {MAX_STOPS} texts, {or_out}"),
+    );
+    for field in raw
+        .extra_body
+        .keys()
+        .filter(|key| HOST_FIELDS.contains(&key.as_str()))
+    {
+        check(
+            false,
+            &format!("extra-body.{field}"),
+            "would replace what the host relies on",
+            "remove it",
+        );
+    }
+    problems
 }

@@ -183,56 +183,68 @@ impl Agent {
                     return Ok(self.settle_skipped_call(session, cx, call, output, Some(rule)));
                 }
             };
-            let caller = {
-                let mut session = session.lock();
-                let caller = call.caller(self, &session);
-                // A run that resumes after a question sees what the first run saw.
-                let snapshot = || session.state().snapshot();
-                call.entry.snapshot.get_or_insert_with(snapshot);
-                let intended = call_intended(&run);
-                session.record(intended, Vec::new());
-                caller
-            };
-            if (std::mem::take(&mut call.fresh) || run.effect != Effect::ReadOnly)
-                && let Err(error) = session.flush(cx.observer).await
-            {
-                // If the intent is stored later, so is its result: the call did not run.
-                self.settle_skipped(
-                    &mut session.lock(),
-                    cx,
-                    &call.entry.call,
-                    unwritable().into(),
-                );
-                return Err(ClientCallError::NotRun(error));
-            }
-            let mut report = match self.run_call(&caller, &run, cx).await {
-                RunEnd::Settled(report) => report,
-                RunEnd::Asked(asked) => {
-                    let question = asked.question.clone();
-                    call.asked = Some((run, asked));
-                    return Ok(ClientCallEnd::Question(question));
-                }
-            };
-            let settled = {
-                let mut locked = session.lock();
-                // The client's loop is not ours to end.
-                report.changes.retain(|change| !change.is_halt());
-                report = self.within_quota(&locked, report);
-                let changes = report.changes.clone();
-                let settled = ClientCallEnd::Settled {
-                    output: report.output.clone(),
-                    stdio: report.accounting.stdio.clone(),
-                };
-                record_settled(&mut locked, &call.entry.call, report);
-                session.forward_changes(&locked, changes);
-                settled
-            };
-            if run.effect != Effect::ReadOnly {
-                let stored = session.flush(cx.observer).await;
-                stored.map_err(ClientCallError::NotStored)?;
-            }
-            Ok(settled)
+            self.run_planned(session, call, run, cx).await
         })
+    }
+
+    /// Runs a call that may run, with a durable record before and after it if it may change
+    /// something.
+    async fn run_planned(
+        &self,
+        session: &ClientSession,
+        call: &mut ClientCall,
+        run: Box<Run>,
+        cx: &TurnContext<'_>,
+    ) -> Result<ClientCallEnd, ClientCallError> {
+        let caller = {
+            let mut session = session.lock();
+            let caller = call.caller(self, &session);
+            // A run that resumes after a question sees what the first run saw.
+            let snapshot = || session.state().snapshot();
+            call.entry.snapshot.get_or_insert_with(snapshot);
+            let intended = call_intended(&run);
+            session.record(intended, Vec::new());
+            caller
+        };
+        if (std::mem::take(&mut call.fresh) || run.effect != Effect::ReadOnly)
+            && let Err(error) = session.flush(cx.observer).await
+        {
+            // If the intent is stored later, so is its result: the call did not run.
+            self.settle_skipped(
+                &mut session.lock(),
+                cx,
+                &call.entry.call,
+                unwritable().into(),
+            );
+            return Err(ClientCallError::NotRun(error));
+        }
+        let mut report = match self.run_call(&caller, &run, cx).await {
+            RunEnd::Settled(report) => report,
+            RunEnd::Asked(asked) => {
+                let question = asked.question.clone();
+                call.asked = Some((run, asked));
+                return Ok(ClientCallEnd::Question(question));
+            }
+        };
+        let settled = {
+            let mut locked = session.lock();
+            // The client's loop is not ours to end.
+            report.changes.retain(|change| !change.is_halt());
+            report = self.within_quota(&locked, report);
+            let changes = report.changes.clone();
+            let settled = ClientCallEnd::Settled {
+                output: report.output.clone(),
+                stdio: report.accounting.stdio.clone(),
+            };
+            record_settled(&mut locked, &call.entry.call, report);
+            session.forward_changes(&locked, changes);
+            settled
+        };
+        if run.effect != Effect::ReadOnly {
+            let stored = session.flush(cx.observer).await;
+            stored.map_err(ClientCallError::NotStored)?;
+        }
+        Ok(settled)
     }
 
     /// Records the user's decision about a call. [`Self::run_client_call`] resumes the call.

@@ -147,6 +147,26 @@ pub(crate) async fn configure_store(
     engine: &Engine,
     setup: CallSetup,
 ) -> Result<Store<CallState>, ToolFailure> {
+    let deadline = Arc::clone(&setup.deadline);
+    let transfer_bytes = as_count(setup.limits.max_transfer_bytes);
+    let open_resources = as_count(setup.limits.open_resources);
+    let state = call_state(setup).await?;
+    let mut store = Store::new(engine, state);
+    store.limiter_async(|state| &mut state.limiter);
+    store.set_hostcall_fuel(transfer_bytes);
+    store.set_max_component_handles(open_resources);
+    store.set_epoch_deadline(TICKS);
+    store.epoch_deadline_callback(move |_| {
+        if deadline.has_passed() {
+            return Err(Unwind::Deadline.into());
+        }
+        Ok(UpdateDeadline::Yield(TICKS))
+    });
+    Ok(store)
+}
+
+/// Opens what a call may use and makes the state of its store, every limit set.
+async fn call_state(setup: CallSetup) -> Result<CallState, ToolFailure> {
     let (gate, limits, telemetry) = (setup.gate, setup.limits, setup.telemetry);
     let deadline = setup.deadline;
     let http_deadline = Instant::now() + deadline.left();
@@ -171,9 +191,7 @@ pub(crate) async fn configure_store(
         None => FilesCtx::without_dirs(Arc::clone(&gate)),
     };
     let mut table = ResourceTable::new();
-    let transfer_bytes = as_count(limits.max_transfer_bytes);
-    let open_resources = as_count(limits.open_resources);
-    table.set_max_capacity(open_resources);
+    table.set_max_capacity(as_count(limits.open_resources));
     let secrets = Redactors {
         granted: gate.granted_secrets(&setup.secrets),
         all: setup.secrets,
@@ -184,7 +202,7 @@ pub(crate) async fn configure_store(
         setup.context.artifacts,
         limits.max_transfer_bytes,
     );
-    let state = CallState {
+    Ok(CallState {
         table,
         files: Arc::new(files),
         http: HttpCtx::new(
@@ -210,26 +228,14 @@ pub(crate) async fn configure_store(
         tools: ToolsCtx {
             caller,
             permit: setup.permit,
-            deadline: Arc::clone(&deadline),
+            deadline,
         },
         wasi: LazyWasiCtx::new(gate, Arc::clone(&telemetry), limits.random_bytes, seed),
         limiter: Limiter::new(&limits, Arc::clone(&telemetry)),
         telemetry,
         secrets,
         limits,
-    };
-    let mut store = Store::new(engine, state);
-    store.limiter_async(|state| &mut state.limiter);
-    store.set_hostcall_fuel(transfer_bytes);
-    store.set_max_component_handles(open_resources);
-    store.set_epoch_deadline(TICKS);
-    store.epoch_deadline_callback(move |_| {
-        if deadline.has_passed() {
-            return Err(Unwind::Deadline.into());
-        }
-        Ok(UpdateDeadline::Yield(TICKS))
-    });
-    Ok(store)
+    })
 }
 
 /// Returns the failure of a call whose directories were not opened.
