@@ -17,11 +17,13 @@ mod components;
 mod endings;
 mod script;
 mod tools;
+mod values;
 mod watcher;
 mod world;
 
 mod approval_semantics;
 mod envelope_semantics;
+mod import_semantics;
 mod mode_semantics;
 mod outcome_semantics;
 mod question_semantics;

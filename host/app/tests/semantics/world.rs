@@ -1,6 +1,7 @@
 //! One host with one session, real except for the model, with short functions to drive it and to
 //! read its events.
 
+pub(super) use super::values::*;
 use super::{
     components::Component,
     script::{Script, USAGE, provenance},
@@ -490,49 +491,4 @@ pub(super) fn refusal(report: TurnReport) -> String {
         } => message,
         other => panic!("the input was not refused: {other:?}"),
     }
-}
-
-pub(super) fn id(id: &str) -> CallId {
-    CallId(id.into())
-}
-
-pub(super) fn approve(call: &str) -> Decision {
-    Decision::approve(id(call))
-}
-
-pub(super) fn reject(call: &str, reason: Option<&str>) -> Decision {
-    Decision::Reject {
-        call_id: id(call),
-        reason: reason.map(str::to_owned),
-    }
-}
-
-pub(super) fn edit(call: &str, input: &Value) -> Decision {
-    Decision::Edit {
-        call_id: id(call),
-        input: input.as_object().cloned().unwrap(),
-    }
-}
-
-pub(super) fn text(text: &str) -> ToolResultOutput {
-    ToolResultOutput::Text(text.into())
-}
-
-pub(super) fn value(value: Value) -> ToolResultOutput {
-    ToolResultOutput::json(value)
-}
-
-pub(super) fn failure(code: &str, message: &str) -> ToolResultOutput {
-    ToolResultOutput::error_json(json!({"code": code, "message": message}))
-}
-
-pub(super) fn denied(reason: &str) -> ToolResultOutput {
-    ToolResultOutput::ExecutionDenied(Some(reason.into()))
-}
-
-/// Pairs of id and result, for comparison.
-pub(super) fn pairs<const N: usize>(
-    pairs: [(&str, ToolResultOutput); N],
-) -> Vec<(String, ToolResultOutput)> {
-    pairs.map(|(id, output)| (id.to_owned(), output)).into()
 }
