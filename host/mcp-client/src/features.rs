@@ -86,6 +86,7 @@ impl FeatureTool {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "one literal for each tool")]
     pub(crate) fn definition(self, config: &ServerConfig) -> RawDefinition {
         let server = &config.name;
         let text = |what: String| json!({"type": "string", "description": what});

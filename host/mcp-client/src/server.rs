@@ -288,55 +288,10 @@ impl McpServer {
         ready: &ReadyServer<'_>,
         call: ServerCall<'_>,
     ) -> Result<ToolResultOutput, ToolFailure> {
-        let ServerCall {
-            tool,
-            input,
-            agent_depth,
-            traceparent,
-            progress,
-        } = call;
-        let connection = &ready.connection;
-        let answer = match self.feature_tools.get(tool) {
-            None => {
-                let request = ToolRequest::call(ready.own_name, input, agent_depth, traceparent);
-                connection.call(request, progress).await
-            }
-            Some(feature) => {
-                let most = self.config.output_bytes;
-                resources::run(*feature, connection, input, progress, most).await
-            }
-        };
-        let answer = match answer {
+        let tool = call.tool;
+        let answer = match self.ask(ready, call).await {
             Ok(answer) => answer,
-            Err(RequestError::Protocol(error)) if error.code == TOO_LARGE => {
-                return Err(self.too_large(&error.message));
-            }
-            Err(RequestError::Protocol(error)) if error.code == MALFORMED => {
-                let what = format!(
-                    "answered, but {}. Whether the call took effect is not known.",
-                    error.message
-                );
-                return Err(self.failure(ToolErrorCode::InvalidOutput, &what));
-            }
-            Err(RequestError::Protocol(error)) => {
-                return Ok(ToolResultOutput::ErrorText(format!(
-                    "The MCP server `{}` refused the call: {} (code {})",
-                    self.config.name,
-                    text::sanitize(&error.message, 2_000),
-                    error.code.0
-                )));
-            }
-            Err(RequestError::Unsupported(what)) => {
-                return Err(self.unavailable(&format!("{what}. The call did not run")));
-            }
-            Err(RequestError::Login(what)) => {
-                return Err(self.unavailable(&format!("{what}. The call did not run")));
-            }
-            Err(RequestError::Closed(why)) => {
-                return Err(
-                    self.unavailable(&format!("{why}. Whether the call took effect is not known"))
-                );
-            }
+            Err(error) => return self.refused(error),
         };
         let structured = answer.get("structuredContent").cloned();
         let mut output = match result::output(answer)? {
@@ -356,6 +311,63 @@ impl McpServer {
         }
         self.check_output_schema(tool, &output, structured.as_ref())?;
         Ok(output)
+    }
+
+    /// Sends a call to the server, and returns its answer.
+    async fn ask(
+        &self,
+        ready: &ReadyServer<'_>,
+        call: ServerCall<'_>,
+    ) -> Result<Value, RequestError> {
+        let ServerCall {
+            tool,
+            input,
+            agent_depth,
+            traceparent,
+            progress,
+        } = call;
+        let connection = &ready.connection;
+        match self.feature_tools.get(tool) {
+            None => {
+                let request = ToolRequest::call(ready.own_name, input, agent_depth, traceparent);
+                connection.call(request, progress).await
+            }
+            Some(feature) => {
+                let most = self.config.output_bytes;
+                resources::run(*feature, connection, input, progress, most).await
+            }
+        }
+    }
+
+    /// Returns the result of a call that the server did not answer with one.
+    fn refused(&self, error: RequestError) -> Result<ToolResultOutput, ToolFailure> {
+        match error {
+            RequestError::Protocol(error) if error.code == TOO_LARGE => {
+                Err(self.too_large(&error.message))
+            }
+            RequestError::Protocol(error) if error.code == MALFORMED => {
+                let what = format!(
+                    "answered, but {}. Whether the call took effect is not known.",
+                    error.message
+                );
+                Err(self.failure(ToolErrorCode::InvalidOutput, &what))
+            }
+            RequestError::Protocol(error) => Ok(ToolResultOutput::ErrorText(format!(
+                "The MCP server `{}` refused the call: {} (code {})",
+                self.config.name,
+                text::sanitize(&error.message, 2_000),
+                error.code.0
+            ))),
+            RequestError::Unsupported(what) => {
+                Err(self.unavailable(&format!("{what}. The call did not run")))
+            }
+            RequestError::Login(what) => {
+                Err(self.unavailable(&format!("{what}. The call did not run")))
+            }
+            RequestError::Closed(why) => {
+                Err(self.unavailable(&format!("{why}. Whether the call took effect is not known")))
+            }
+        }
     }
 
     /// Structured content has the form that the tool promised; an error may have another.

@@ -101,6 +101,7 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 /// Creates the routes of the API, by their paths below [`API`].
+#[expect(clippy::too_many_lines, reason = "the table of routes")]
 fn api_routes() -> Vec<Route> {
     let route = |role, path, handler, operation| {
         Route::described(role, &format!("{API}{path}"), handler, operation)

@@ -81,27 +81,7 @@ impl ModelsConfig {
         scope: Scope<'_>,
     ) -> Result<(Self, Vec<String>), ConfigError> {
         let environment = scope.environment;
-        // All of them, whichever is selected: a key in the file is a problem in any case.
-        let mut problems = Problems::default();
-        let window = raw.context.and_then(|context| context.window_tokens);
-        let named = resolve_providers(&raw.provider, window, scope);
-        let named = problems.take(named).unwrap_or_default();
-        let own = Provider::ALL.map(|provider| {
-            let section = raw.provider_section(provider);
-            ProviderConfig::resolve(provider, section, window, scope)
-        });
-        let services = Preset::all().filter(|preset| {
-            !preset.is_own() && named.iter().all(|named| named.name != preset.name)
-        });
-        let services =
-            services.map(|preset| ProviderConfig::of_preset(preset, None, window, scope));
-        let providers: Vec<ProviderConfig> = own
-            .into_iter()
-            .chain(services)
-            .filter_map(|provider| problems.take(provider))
-            .collect();
-        let mut providers = problems.or(providers)?;
-        providers.extend(named);
+        let providers = all_providers(raw, scope)?;
         let mut chosen_by = None;
         let mut selection_error = None;
         let argument_scope = Scope {
@@ -205,6 +185,29 @@ impl ModelsConfig {
         let keys = self.providers.iter().flat_map(ProviderConfig::key_files);
         scripts.chain(keys).chain(self.record.as_deref())
     }
+}
+
+/// Resolves all providers, whichever is selected: a key in the file is a problem in any case.
+fn all_providers(raw: &RawConfig, scope: Scope<'_>) -> Result<Vec<ProviderConfig>, ConfigError> {
+    let mut problems = Problems::default();
+    let window = raw.context.and_then(|context| context.window_tokens);
+    let named = resolve_providers(&raw.provider, window, scope);
+    let named = problems.take(named).unwrap_or_default();
+    let own = Provider::ALL.map(|provider| {
+        let section = raw.provider_section(provider);
+        ProviderConfig::resolve(provider, section, window, scope)
+    });
+    let services = Preset::all()
+        .filter(|preset| !preset.is_own() && named.iter().all(|named| named.name != preset.name));
+    let services = services.map(|preset| ProviderConfig::of_preset(preset, None, window, scope));
+    let providers: Vec<ProviderConfig> = own
+        .into_iter()
+        .chain(services)
+        .filter_map(|provider| problems.take(provider))
+        .collect();
+    let mut providers = problems.or(providers)?;
+    providers.extend(named);
+    Ok(providers)
 }
 
 impl fmt::Display for ModelConfig {

@@ -78,23 +78,7 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
     if let Some(denial) = denial(&rules, &registry, &tool, &input) {
         return print(&denial, /*target*/ None, json, terminal);
     }
-    let session = SessionId::new();
-    let invocation = Invocation {
-        session,
-        call_id: CallId("call-1".to_owned()),
-        tool,
-        input,
-        idempotency_key: session.to_string(),
-        shared: Arc::default(),
-        context: Arc::default(),
-        answers: Vec::new(),
-        artifacts: None,
-        agent_depth: 0,
-        traceparent: None,
-        can_ask: terminal.can_ask(),
-        // Unused: a signal drops the whole future, below.
-        cancel: CancellationToken::new(),
-    };
+    let invocation = invocation(tool, input, terminal);
     let progress = |message: &str, _fraction: Option<f64>| {
         if terminal.stderr {
             terminal.note(&one_line(message, 200));
@@ -114,6 +98,27 @@ pub(super) async fn call(args: CallArgs, terminal: &Terminal) -> Result<Exit, Fa
         explain_denials(&report.audit, &config, terminal);
     }
     print(&report.output, target.as_ref(), json, terminal)
+}
+
+/// Makes the call of a session of its own.
+fn invocation(tool: String, input: Map<String, Value>, terminal: &Terminal) -> Invocation {
+    let session = SessionId::new();
+    Invocation {
+        session,
+        call_id: CallId("call-1".to_owned()),
+        tool,
+        input,
+        idempotency_key: session.to_string(),
+        shared: Arc::default(),
+        context: Arc::default(),
+        answers: Vec::new(),
+        artifacts: None,
+        agent_depth: 0,
+        traceparent: None,
+        can_ask: terminal.can_ask(),
+        // Unused: a signal drops the whole future.
+        cancel: CancellationToken::new(),
+    }
 }
 
 /// Lists the tools of a component or server.

@@ -142,6 +142,16 @@ impl Agent {
             ended.push(pair);
         }
         drop(ends);
+        self.record_agents(session, ended, cx).await
+    }
+
+    /// Records the results of agents that ended, and returns what the others wait for.
+    async fn record_agents(
+        &self,
+        session: &mut Session,
+        ended: Vec<(Run, Result<ChildEnd, TurnError>)>,
+        cx: &TurnContext<'_>,
+    ) -> Result<Option<StepResult>, TurnError> {
         let (mut waiting, mut is_drained, mut failed) = (Vec::new(), false, None);
         for (run, end) in ended {
             match end {

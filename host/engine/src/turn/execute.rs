@@ -80,24 +80,8 @@ impl Agent {
             {
                 return Ok(asked);
             }
-            match next {
-                _ if session.state().halt().is_some() => {
-                    self.settle_skipped(session, cx, &entry.call, not_run_after_halt());
-                }
-                Plan::Answer(output) => self.settle_skipped(session, cx, &entry.call, output),
-                Plan::Deny(output, rule) => {
-                    self.settle_denied(session, cx, &entry.call, output, rule);
-                }
-                // The approval step has asked if there is someone to ask.
-                Plan::Ask(rule) => {
-                    let output = self.unapproved(&rule);
-                    self.settle_denied(session, cx, &entry.call, output, rule);
-                }
-                Plan::Run(run) => {
-                    if let Some(asked) = self.run_group(session, vec![*run], cx).await? {
-                        return Ok(asked);
-                    }
-                }
+            if let Some(asked) = self.run_alone(session, entry, next, cx).await? {
+                return Ok(asked);
             }
         }
         if let Some(asked) = self.run_group(session, group, cx).await? {
@@ -107,6 +91,32 @@ impl Agent {
             return Ok(StepResult::end(pending));
         }
         Ok(self.after_batch(session, allowance.used_up, cx))
+    }
+
+    /// Runs or answers a call that shares no group, once those before it have ended.
+    async fn run_alone(
+        &self,
+        session: &mut Session,
+        entry: &BatchCall,
+        plan: Plan,
+        cx: &TurnContext<'_>,
+    ) -> Result<Option<StepResult>, TurnError> {
+        match plan {
+            _ if session.state().halt().is_some() => {
+                self.settle_skipped(session, cx, &entry.call, not_run_after_halt());
+            }
+            Plan::Answer(output) => self.settle_skipped(session, cx, &entry.call, output),
+            Plan::Deny(output, rule) => {
+                self.settle_denied(session, cx, &entry.call, output, rule);
+            }
+            // The approval step has asked if there is someone to ask.
+            Plan::Ask(rule) => {
+                let output = self.unapproved(&rule);
+                self.settle_denied(session, cx, &entry.call, output, rule);
+            }
+            Plan::Run(run) => return self.run_group(session, vec![*run], cx).await,
+        }
+        Ok(None)
     }
 
     /// Returns how the turn ends after every call has its result.

@@ -79,6 +79,10 @@ impl Open {
 
 impl StepReader {
     /// Reads the next event, and returns the steps that it shows to have ended.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one short arm for each kind of event"
+    )]
     pub fn read(&mut self, event: Event) -> Vec<TurnStep> {
         let mut ended = Vec::new();
         match event {

@@ -170,13 +170,11 @@ async fn call_state(setup: CallSetup) -> Result<CallState, ToolFailure> {
     let (gate, limits, telemetry) = (setup.gate, setup.limits, setup.telemetry);
     let deadline = setup.deadline;
     let http_deadline = Instant::now() + deadline.left();
-    let (caller, seed) = match setup.context.program {
-        Some(program) => {
-            let (seed, started_ms) = (program.seed, program.started_ms);
-            (Some(program.tools), Some(Seed { seed, started_ms }))
-        }
-        None => (None, None),
-    };
+    let program = setup.context.program;
+    let seed = program.as_ref().map(|program| Seed {
+        seed: program.seed,
+        started_ms: program.started_ms,
+    });
     let files = match setup.dirs {
         Some(blocking) => {
             let opened = FilesCtx::open(
@@ -226,7 +224,7 @@ async fn call_state(setup: CallSetup) -> Result<CallState, ToolFailure> {
         control: ControlCtx::new(secrets.clone()),
         artifacts,
         tools: ToolsCtx {
-            caller,
+            caller: program.map(|program| program.tools),
             permit: setup.permit,
             deadline,
         },

@@ -7,6 +7,7 @@ use super::{
     outcome::State,
     responses::{function_call, item_id, message, output_text, reasoning, response, to_json},
 };
+use agent_host_types::id::CallId;
 use axum::response::sse::{Event, Sse};
 use futures_util::{Stream, StreamExt as _, stream};
 use serde_json::{Value, json};
@@ -99,37 +100,17 @@ impl Events {
     }
 
     fn piece(&mut self, piece: Piece) -> Vec<Event> {
-        let run = self.run;
         match piece {
-            Piece::Open { index, kind } => {
-                let (place, item, name, part) = match kind {
-                    Kind::Message => (
-                        text_place(run, index),
-                        message(run, index, "", "in_progress", false),
-                        "response.content_part.added",
-                        output_text(""),
-                    ),
-                    Kind::Reasoning => (
-                        summary_place(run, index),
-                        reasoning(run, index, ""),
-                        "response.reasoning_summary_part.added",
-                        json!({"type": "summary_text", "text": ""}),
-                    ),
-                };
-                vec![
-                    self.item("response.output_item.added", index, &item),
-                    self.event(name, with(place, "part", part)),
-                ]
-            }
+            Piece::Open { index, kind } => self.open(index, kind),
             Piece::Delta { index, kind, text } => {
                 let (name, place) = match kind {
                     Kind::Message => (
                         "response.output_text.delta",
-                        with(text_place(run, index), "logprobs", json!([])),
+                        with(text_place(self.run, index), "logprobs", json!([])),
                     ),
                     Kind::Reasoning => (
                         "response.reasoning_summary_text.delta",
-                        summary_place(run, index),
+                        summary_place(self.run, index),
                     ),
                 };
                 vec![self.event(name, with(place, "delta", json!(text)))]
@@ -139,85 +120,114 @@ impl Events {
                 kind: Kind::Message,
                 text,
                 end,
-            } => {
-                let (status, is_commentary) = match end {
-                    Closed::Complete { is_commentary } => ("completed", is_commentary),
-                    Closed::Void => ("incomplete", true),
-                };
-                let place = text_place(run, index);
-                let done = with(
-                    with(place.clone(), "logprobs", json!([])),
-                    "text",
-                    json!(text),
-                );
-                let item = message(run, index, &text, status, is_commentary);
-                vec![
-                    self.event("response.output_text.done", done),
-                    self.event(
-                        "response.content_part.done",
-                        with(place, "part", output_text(&text)),
-                    ),
-                    self.item("response.output_item.done", index, &item),
-                ]
-            }
+            } => self.close_message(index, &text, end),
             Piece::Close {
                 index,
                 kind: Kind::Reasoning,
                 text,
                 ..
-            } => {
-                let place = summary_place(run, index);
-                let part = json!({"type": "summary_text", "text": text});
-                vec![
-                    self.event(
-                        "response.reasoning_summary_text.done",
-                        with(place.clone(), "text", json!(text)),
-                    ),
-                    self.event(
-                        "response.reasoning_summary_part.done",
-                        with(place, "part", part),
-                    ),
-                    self.item(
-                        "response.output_item.done",
-                        index,
-                        &reasoning(run, index, &text),
-                    ),
-                ]
-            }
+            } => self.close_reasoning(index, &text),
             Piece::Call {
                 index,
                 call_id,
                 name,
                 arguments,
-            } => {
-                let call_id = run.call(&call_id);
-                let place = json!({"item_id": item_id("fc", run, index), "output_index": index});
-                let item = |arguments, status| {
-                    function_call(run, index, &call_id, &name, arguments, status)
-                };
-                let done = with(place.clone(), "name", json!(name));
-                vec![
-                    self.item(
-                        "response.output_item.added",
-                        index,
-                        &item("", "in_progress"),
-                    ),
-                    self.event(
-                        "response.function_call_arguments.delta",
-                        with(place, "delta", json!(arguments)),
-                    ),
-                    self.event(
-                        "response.function_call_arguments.done",
-                        with(done, "arguments", json!(arguments)),
-                    ),
-                    self.item(
-                        "response.output_item.done",
-                        index,
-                        &item(&arguments, "completed"),
-                    ),
-                ]
-            }
+            } => self.call(index, &call_id, &name, &arguments),
         }
+    }
+
+    fn open(&mut self, index: usize, kind: Kind) -> Vec<Event> {
+        let run = self.run;
+        let (place, item, name, part) = match kind {
+            Kind::Message => (
+                text_place(run, index),
+                message(run, index, "", "in_progress", false),
+                "response.content_part.added",
+                output_text(""),
+            ),
+            Kind::Reasoning => (
+                summary_place(run, index),
+                reasoning(run, index, ""),
+                "response.reasoning_summary_part.added",
+                json!({"type": "summary_text", "text": ""}),
+            ),
+        };
+        vec![
+            self.item("response.output_item.added", index, &item),
+            self.event(name, with(place, "part", part)),
+        ]
+    }
+
+    fn close_message(&mut self, index: usize, text: &str, end: Closed) -> Vec<Event> {
+        let run = self.run;
+        let (status, is_commentary) = match end {
+            Closed::Complete { is_commentary } => ("completed", is_commentary),
+            Closed::Void => ("incomplete", true),
+        };
+        let place = text_place(run, index);
+        let done = with(
+            with(place.clone(), "logprobs", json!([])),
+            "text",
+            json!(text),
+        );
+        let item = message(run, index, text, status, is_commentary);
+        vec![
+            self.event("response.output_text.done", done),
+            self.event(
+                "response.content_part.done",
+                with(place, "part", output_text(text)),
+            ),
+            self.item("response.output_item.done", index, &item),
+        ]
+    }
+
+    fn close_reasoning(&mut self, index: usize, text: &str) -> Vec<Event> {
+        let run = self.run;
+        let place = summary_place(run, index);
+        let part = json!({"type": "summary_text", "text": text});
+        vec![
+            self.event(
+                "response.reasoning_summary_text.done",
+                with(place.clone(), "text", json!(text)),
+            ),
+            self.event(
+                "response.reasoning_summary_part.done",
+                with(place, "part", part),
+            ),
+            self.item(
+                "response.output_item.done",
+                index,
+                &reasoning(run, index, text),
+            ),
+        ]
+    }
+
+    fn call(&mut self, index: usize, call_id: &CallId, name: &str, arguments: &str) -> Vec<Event> {
+        let run = self.run;
+        let call_id = run.call(call_id);
+        let place = json!({"item_id": item_id("fc", run, index), "output_index": index});
+        let item = |arguments, status| function_call(run, index, &call_id, name, arguments, status);
+        let done = with(place.clone(), "name", json!(name));
+        vec![
+            self.item(
+                "response.output_item.added",
+                index,
+                &item("", "in_progress"),
+            ),
+            self.event(
+                "response.function_call_arguments.delta",
+                with(place, "delta", json!(arguments)),
+            ),
+            self.event(
+                "response.function_call_arguments.done",
+                with(done, "arguments", json!(arguments)),
+            ),
+            self.item(
+                "response.output_item.done",
+                index,
+                &item(arguments, "completed"),
+            ),
+        ]
     }
 }
 

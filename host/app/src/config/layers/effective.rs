@@ -283,6 +283,7 @@ fn option_layers(overrides: &Overrides) -> Vec<Layer> {
 }
 
 /// Returns the layer of what holds without a configuration. A key that has no default is absent.
+#[expect(clippy::too_many_lines, reason = "one line for each key")]
 fn built_in(config: &Config) -> Layer {
     let sandbox = &config.sandbox;
     let compile = &sandbox.compile_limits;

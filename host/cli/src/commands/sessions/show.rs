@@ -35,6 +35,10 @@ pub(super) fn step(record: &EventRecord) -> String {
     format!("{head}  {}", event(&record.event))
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "one short arm for each kind of event"
+)]
 fn event(event: &Event) -> String {
     let (word, text) = match event {
         Event::SessionStarted {

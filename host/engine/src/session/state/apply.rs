@@ -25,6 +25,10 @@ use std::{mem, sync::Arc};
 
 impl SessionState {
     /// Applies one event.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one short arm for each kind of event"
+    )]
     pub fn apply(&mut self, event: &Event) {
         if let Some(open) = Open::of(event) {
             self.open = Some(open);

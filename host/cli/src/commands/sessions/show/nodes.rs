@@ -9,6 +9,10 @@ use agent_host_types::{
 use serde_json::json;
 
 /// Returns the text of an event of a workflow.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one short arm for each kind of event"
+)]
 pub(super) fn event(event: &Event) -> String {
     match event {
         Event::WorkflowStarted { workflow, run, .. } => {
