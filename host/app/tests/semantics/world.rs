@@ -19,7 +19,7 @@ use agent_host_types::{
     approval::Decision,
     continuation::Continuation,
     event::Event,
-    id::{CallId, Digest, SessionId},
+    id::{Digest, SessionId},
     message::{Message, Role},
     model::{ModelReply, StopReason},
     output::ToolResultOutput,
