@@ -87,5 +87,5 @@ pub use triggers::{
     NotifyConfig, NotifyTarget, SignatureScheme, TriggerRun, TriggerSession, WebhookSecret,
 };
 pub use units::{parse_bytes, parse_days, parse_seconds};
-pub use untrusted::{Review, Untrusted};
+pub use untrusted::{OnUntrusted, Review, Untrusted};
 pub use webhooks::WebhookConfig;

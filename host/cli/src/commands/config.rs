@@ -1,6 +1,7 @@
 //! `agent-host config`: shows the configuration with the origin of each value, begins one, and
 //! prints its schema and its paths.
 
+use super::trust::warn_left_out;
 use crate::{
     args::{ConfigArgs, ConfigCommand, ConfigCommandArgs, ConfigLayer},
     exit::{Exit, Failure},
@@ -40,14 +41,11 @@ fn show(
     json: bool,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let overrides = Overrides {
-        grants: args.grants.clone(),
-        write: args.write,
-        trust: args.trust,
-        state_dir: args.state_dir,
-        ..Overrides::default()
-    };
+    let overrides = args.over(Overrides::default());
     let effective = Effective::load(args.config.as_deref(), &overrides, environment)?;
+    if let Some(left_out) = effective.left_out() {
+        warn_left_out(left_out, terminal);
+    }
     if json {
         for value in effective.values() {
             let line = json!({ "key": value.key, "value": value.value, "origin": value.origin });
