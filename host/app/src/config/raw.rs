@@ -459,7 +459,8 @@ pub(super) struct RawMcp {
     pub(super) connect_timeout_seconds: Option<NonZeroU64>,
     /// True if nothing runs without it; absent for true.
     pub(super) required: Option<bool>,
-    /// The environment of the program besides `PATH`.
+    /// The environment of the program besides `PATH`, and `HOME`, which is a directory of its own by
+    /// default.
     #[serde(default)]
     pub(super) env: Vec<RawEnvGrant>,
 }

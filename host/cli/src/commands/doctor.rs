@@ -18,7 +18,7 @@ use agent_host_engine::policy::{NameGlob, RuleDecision};
 use agent_host_journal::Retention;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 /// The maximum number of lines about what a file asks for that is not trusted.
 const MAX_DEMANDS: usize = 30;
@@ -313,7 +313,7 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
     for entry in registry.servers() {
         findings.push((
             "MCP server",
-            Finding::Ok(server(entry).await),
+            Finding::Ok(server(entry, &config.state_dir).await),
         ));
         let notes = entry.server.notes().iter();
         findings.extend(notes.map(|note| {
@@ -372,11 +372,15 @@ fn rules(config: &Config, registry: &Registry) -> Option<(&'static str, Finding)
     (!config.rules.is_empty()).then_some(("rules", finding))
 }
 
-async fn server(entry: &ServerEntry) -> String {
+async fn server(entry: &ServerEntry, state_dir: &Path) -> String {
     let server = &entry.server;
     let version = server.version().await.unwrap_or_default();
+    let home = match entry.config.home(state_dir) {
+        Some(home) => format!("; its HOME is {}", home.display()),
+        None => String::new(),
+    };
     format!(
-        "{}: {} tools, protocol {version}, {}",
+        "{}: {} tools, protocol {version}, {}{home}",
         entry.config.name,
         server.definitions().len(),
         server.config().reach.identity()
