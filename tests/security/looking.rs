@@ -16,7 +16,7 @@ use std::{
     process::Stdio,
 };
 
-/// What a command does in such a directory.
+/// The behaviour of a command in such a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
     /// It looks, and ends with this exit code.

@@ -53,6 +53,7 @@ mod triggers;
 mod units;
 mod untrusted;
 mod webhooks;
+mod words;
 mod workflows;
 
 pub use agents::{AgentConfig, GENERAL_PURPOSE};

@@ -315,6 +315,7 @@ pub(super) struct RawProvider {
     /// The name before the colon of `NAME:MODEL`.
     pub(super) name: Option<String>,
     /// The service or wire format that it starts from, by the name of its preset.
+    #[schemars(schema_with = "super::schema::provider_kind")]
     pub(super) kind: Option<String>,
     /// The address of the server, as the provider's own SDK takes it.
     pub(super) base_url: Option<String>,
