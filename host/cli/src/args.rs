@@ -188,15 +188,15 @@ pub(crate) struct ConfigArgs {
 
 impl ConfigArgs {
     /// Puts these options into others.
-    pub(crate) fn over(&self, overrides: Overrides) -> Overrides {
+    pub(crate) fn over(self, overrides: Overrides) -> Overrides {
         Overrides {
-            grants: self.grants.clone(),
+            grants: self.grants,
             write: self.write,
             on_untrusted: match self.trust {
                 true => OnUntrusted::Use,
                 false => self.config_use.on_untrusted(),
             },
-            state_dir: self.state_dir.clone(),
+            state_dir: self.state_dir,
             ..overrides
         }
     }

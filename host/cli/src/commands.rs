@@ -121,17 +121,18 @@ async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
 /// than an untrusted one gets is put to the user, if there is a terminal; a command that only looks
 /// leaves it out, and one line on stderr says so.
 fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> {
+    let (file, trusts) = (args.config.clone(), args.trust);
     let overrides = args.over(overrides);
     let environment = Environment::from_process()?;
     let terminal = Terminal::from_process();
-    if args.config.is_none()
+    if file.is_none()
         && overrides.on_untrusted != OnUntrusted::LeaveOut
         && let Some(untrusted) = Untrusted::found(&environment)?
     {
         // `Config::load` decides, by the file as it is then.
-        trust::resolve_trust(&untrusted, args.trust, &environment, &terminal)?;
+        trust::resolve_trust(&untrusted, trusts, &environment, &terminal)?;
     }
-    let mut config = Config::load(args.config.as_deref(), &overrides, &environment)?;
+    let mut config = Config::load(file.as_deref(), &overrides, &environment)?;
     if let Some(left_out) = &config.left_out {
         trust::warn_left_out(left_out, &terminal);
     }

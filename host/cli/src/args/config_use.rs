@@ -4,6 +4,7 @@ use super::{
     ApprovalsCommand, CacheCommand, Command, ConfigArgs, ConfigCommand, McpCommand, ServeCommand,
     SessionsCommand, StoreCommand, TokenCommand, WorkflowCommand,
 };
+use ConfigUse::{Acts, Looks};
 use agent_host_app::OnUntrusted;
 
 /// The use that a command makes of the configuration of the working directory.
@@ -40,101 +41,43 @@ impl Command {
     /// Returns the options of the configuration, and the use that the command makes of it; none for
     /// one that loads no configuration, or has no options for it and acts.
     fn config_use(&mut self) -> Option<(&mut ConfigArgs, ConfigUse)> {
-        use ConfigUse::{Acts, Looks};
         Some(match self {
             Self::Run(args) => (&mut args.config, Acts),
             Self::Call(args) => (&mut args.config, Acts),
+            Self::Mcp(args) => (&mut args.config, mcp_use(args.command.as_ref())),
+            Self::Serve(args) => (&mut args.config, serve_use(args.command.as_ref())),
             Self::Acp(args) => (&mut args.config, Acts),
             Self::Dev(args) => (&mut args.config, Acts),
-            Self::Eval(args) => (&mut args.config, Acts),
-            Self::Add(args) => (&mut args.config, Acts),
-            Self::Remove(args) => (&mut args.config, Acts),
-            Self::Update(args) => (&mut args.config, Acts),
-            // Its publishers decide whose signature counts.
-            Self::Pull(args) => (&mut args.config, Acts),
-            Self::Push(args) => (&mut args.config, Acts),
-            Self::Mcp(args) => {
-                let config_use = match &args.command {
-                    // An entry names the file, which is to trust it.
-                    Some(McpCommand::Config { .. }) | None => Acts,
-                    // The server is one of the file.
-                    Some(McpCommand::Login { .. } | McpCommand::Logout { .. }) => Acts,
-                };
-                (&mut args.config, config_use)
-            }
-            Self::Serve(args) => {
-                let config_use = match &args.command {
-                    Some(ServeCommand::Token { command }) => match command {
-                        TokenCommand::Create { .. } => Acts,
-                        TokenCommand::List { .. } | TokenCommand::Revoke { .. } => Looks,
-                    },
-                    // It loads none.
-                    Some(ServeCommand::Probe { .. }) => Looks,
-                    None => Acts,
-                };
-                (&mut args.config, config_use)
-            }
+            Self::Inspect(args) => (&mut args.config, Looks),
             Self::Sessions(args) => match &mut args.command {
                 SessionsCommand::Resume(run) => (&mut run.config, Acts),
-                SessionsCommand::List { .. }
-                | SessionsCommand::Name { .. }
-                | SessionsCommand::Show { .. }
-                | SessionsCommand::Replay { .. }
-                | SessionsCommand::Fork { .. }
-                | SessionsCommand::Export { .. }
-                | SessionsCommand::Import { .. }
-                | SessionsCommand::Delete { .. }
-                | SessionsCommand::Prune { .. }
-                | SessionsCommand::Recover { .. }
-                | SessionsCommand::Artifacts { .. }
-                | SessionsCommand::Blob { .. } => (&mut args.config, Looks),
+                other => (&mut args.config, sessions_use(other)),
             },
-            Self::Store(args) => {
-                let config_use = match &args.command {
-                    StoreCommand::Check { .. } | StoreCommand::Grants { .. } => Looks,
-                    // They change the database that the file names.
-                    StoreCommand::Migrate
-                    | StoreCommand::Move { .. }
-                    | StoreCommand::Rekey { .. } => Acts,
-                };
-                (&mut args.config, config_use)
-            }
-            Self::Approvals(args) => match &args.command {
-                ApprovalsCommand::List { .. } | ApprovalsCommand::Revoke { .. } => {
-                    (&mut args.config, Looks)
-                }
-            },
-            Self::Cache(args) => match &args.command {
-                CacheCommand::List { .. } | CacheCommand::Prune { .. } => (&mut args.config, Looks),
-            },
-            Self::Workflow(args) => match &args.command {
-                WorkflowCommand::List { .. }
-                | WorkflowCommand::Check { .. }
-                | WorkflowCommand::Graph { .. } => (&mut args.config, Looks),
-            },
-            Self::Config(args) => match &args.command {
-                ConfigCommand::Show { .. }
-                | ConfigCommand::Init
-                | ConfigCommand::Schema
-                | ConfigCommand::Path { .. } => (&mut args.config, Looks),
-            },
-            Self::Lock(args) => {
-                let config_use = match args.accept {
-                    Some(_) => Acts,
-                    None => Looks,
-                };
-                (&mut args.config, config_use)
-            }
-            Self::Inspect(args) => (&mut args.config, Looks),
+            Self::Store(args) => (&mut args.config, store_use(&args.command)),
             Self::Stats(args) => (&mut args.config, Looks),
             Self::Explain(args) => (&mut args.config, Looks),
+            Self::Eval(args) => (&mut args.config, Acts),
             Self::Undo(args) => (&mut args.config, Looks),
+            Self::Workflow(args) => (&mut args.config, workflow_use(&args.command)),
+            Self::Config(args) => (&mut args.config, config_command_use(&args.command)),
             Self::Models(args) => (&mut args.config, Looks),
+            Self::Approvals(args) => (&mut args.config, approvals_use(&args.command)),
+            Self::Lock(args) => match args.accept {
+                Some(_) => (&mut args.config, Acts),
+                None => (&mut args.config, Looks),
+            },
             Self::Search(args) => (&mut args.config, Looks),
+            Self::Add(args) => (&mut args.config, Acts),
+            Self::Remove(args) => (&mut args.config, Acts),
             Self::Outdated(args) => (&mut args.config, Looks),
+            Self::Update(args) => (&mut args.config, Acts),
+            // The file's publishers decide whose signature counts.
+            Self::Pull(args) => (&mut args.config, Acts),
+            Self::Push(args) => (&mut args.config, Acts),
             Self::Login(args) => (&mut args.config, Looks),
+            Self::Cache(args) => (&mut args.config, cache_use(&args.command)),
             Self::Doctor(args) => (&mut args.config, Looks),
-            // `build` and `test` have no options for it, and act.
+            // They have no options for it, and act.
             Self::Build(_) | Self::Test(_) => return None,
             Self::Init(_)
             | Self::New(_)
@@ -145,5 +88,81 @@ impl Command {
             | Self::Reference
             | Self::Man { .. } => return None,
         })
+    }
+}
+
+fn mcp_use(command: Option<&McpCommand>) -> ConfigUse {
+    match command {
+        // An entry names the file, which is to trust it.
+        None | Some(McpCommand::Config { .. }) => Acts,
+        // The server is one of the file.
+        Some(McpCommand::Login { .. } | McpCommand::Logout { .. }) => Acts,
+    }
+}
+
+fn serve_use(command: Option<&ServeCommand>) -> ConfigUse {
+    match command {
+        None => Acts,
+        Some(ServeCommand::Token { command }) => match command {
+            TokenCommand::Create { .. } => Acts,
+            TokenCommand::List { .. } | TokenCommand::Revoke { .. } => Looks,
+        },
+        // It loads none.
+        Some(ServeCommand::Probe { .. }) => Looks,
+    }
+}
+
+fn sessions_use(command: &SessionsCommand) -> ConfigUse {
+    match command {
+        SessionsCommand::Resume(_) => Acts,
+        SessionsCommand::List { .. }
+        | SessionsCommand::Name { .. }
+        | SessionsCommand::Show { .. }
+        | SessionsCommand::Replay { .. }
+        | SessionsCommand::Fork { .. }
+        | SessionsCommand::Export { .. }
+        | SessionsCommand::Import { .. }
+        | SessionsCommand::Delete { .. }
+        | SessionsCommand::Prune { .. }
+        | SessionsCommand::Recover { .. }
+        | SessionsCommand::Artifacts { .. }
+        | SessionsCommand::Blob { .. } => Looks,
+    }
+}
+
+fn store_use(command: &StoreCommand) -> ConfigUse {
+    match command {
+        StoreCommand::Check { .. } | StoreCommand::Grants { .. } => Looks,
+        // They change the database that the file names.
+        StoreCommand::Migrate | StoreCommand::Move { .. } | StoreCommand::Rekey { .. } => Acts,
+    }
+}
+
+fn workflow_use(command: &WorkflowCommand) -> ConfigUse {
+    match command {
+        WorkflowCommand::List { .. }
+        | WorkflowCommand::Check { .. }
+        | WorkflowCommand::Graph { .. } => Looks,
+    }
+}
+
+fn config_command_use(command: &ConfigCommand) -> ConfigUse {
+    match command {
+        ConfigCommand::Show { .. }
+        | ConfigCommand::Init
+        | ConfigCommand::Schema
+        | ConfigCommand::Path { .. } => Looks,
+    }
+}
+
+fn approvals_use(command: &ApprovalsCommand) -> ConfigUse {
+    match command {
+        ApprovalsCommand::List { .. } | ApprovalsCommand::Revoke { .. } => Looks,
+    }
+}
+
+fn cache_use(command: &CacheCommand) -> ConfigUse {
+    match command {
+        CacheCommand::List { .. } | CacheCommand::Prune { .. } => Looks,
     }
 }

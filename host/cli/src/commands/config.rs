@@ -25,7 +25,7 @@ const FILE_NAME: &str = "agent.toml";
 pub(super) fn config(args: ConfigCommandArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let environment = Environment::from_process()?;
     match args.command {
-        ConfigCommand::Show { json } => show(args.config, &environment, json, terminal),
+        ConfigCommand::Show { json } => show(&args.config, &environment, json, terminal),
         ConfigCommand::Init => init(&environment, terminal),
         ConfigCommand::Schema => {
             terminal.println(&json_lines(&config_schema()));
@@ -36,12 +36,12 @@ pub(super) fn config(args: ConfigCommandArgs, terminal: &Terminal) -> Result<Exi
 }
 
 fn show(
-    args: ConfigArgs,
+    args: &ConfigArgs,
     environment: &Environment,
     json: bool,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let overrides = args.over(Overrides::default());
+    let overrides = args.clone().over(Overrides::default());
     let effective = Effective::load(args.config.as_deref(), &overrides, environment)?;
     if let Some(left_out) = effective.left_out() {
         warn_left_out(left_out, terminal);

@@ -36,7 +36,8 @@ impl<'a> Search<'a> {
         if let Some(name) = schema["$ref"].as_str() {
             if !self.entered.contains(&name) {
                 self.entered.push(name);
-                let target = self.root.pointer(&name[1..]).unwrap();
+                let pointer = name.strip_prefix('#').unwrap();
+                let target = self.root.pointer(pointer).unwrap();
                 self.visit(target, whole, steps);
                 self.entered.pop();
             }
