@@ -57,6 +57,7 @@ mod main_job;
 mod manual;
 mod mcp;
 mod mcp_client;
+mod mcp_home;
 mod mcp_http;
 mod mcp_login;
 mod mcp_notes;

@@ -12,6 +12,7 @@
 mod code;
 mod crash;
 mod hostile;
+mod looking;
 mod mcp_driver;
 mod secrets;
 mod trust;

@@ -53,6 +53,7 @@ mod triggers;
 mod units;
 mod untrusted;
 mod webhooks;
+mod words;
 mod workflows;
 
 pub use agents::{AgentConfig, GENERAL_PURPOSE};
@@ -87,5 +88,5 @@ pub use triggers::{
     NotifyConfig, NotifyTarget, SignatureScheme, TriggerRun, TriggerSession, WebhookSecret,
 };
 pub use units::{parse_bytes, parse_days, parse_seconds};
-pub use untrusted::{Review, Untrusted};
+pub use untrusted::{OnUntrusted, Review, Untrusted};
 pub use webhooks::WebhookConfig;

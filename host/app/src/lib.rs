@@ -60,7 +60,7 @@ pub use check::{CheckedModel, ModelAnswer, Role, check_models};
 pub use components::ComponentEntry;
 pub use config::{
     ComponentSource, Config, ConfigError, ConfigProblem, Environment, HookConfig, ModelConfig,
-    OnHookError, Overrides, StoreConfig, allowing_flag, config_schema, nearest,
+    OnHookError, OnUntrusted, Overrides, StoreConfig, allowing_flag, config_schema, nearest,
 };
 pub use distribution::{PulledComponent, PushedComponent, check_login, pull, push};
 pub use error::HostError;

@@ -10,7 +10,10 @@ use agent_host_types::{
     failure::ToolErrorCode,
     lock::{Change, LOCK_VERSION, Lock, LockEntry, LockStatus},
 };
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 /// The maximum size of a lock, in bytes: one component has at most 4 MiB of definitions, and most
 /// have 20 KiB.
@@ -107,10 +110,15 @@ impl LockFile {
     /// # Errors
     /// The file cannot be read, every user may write to it, or it is not a lock of a known version.
     pub fn open(config: &Config) -> Result<Option<Self>, LockError> {
-        let Some(directory) = config.file.as_ref().and_then(|file| file.parent()) else {
-            return Ok(None);
-        };
-        let path = directory.join("agent.lock");
+        config.file.as_deref().map(Self::beside).transpose()
+    }
+
+    /// Reads the lock beside this `agent.toml`.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn beside(file: &Path) -> Result<Self, LockError> {
+        let path = file.with_file_name("agent.lock");
         let lock = match trusted_file::read(&path, MAX_LOCK_BYTES) {
             Ok(text) => Self::parse(&text).map_err(|source| LockError::Invalid {
                 path: path.clone(),
@@ -125,7 +133,7 @@ impl LockFile {
                 return Err(LockError::Read { path, source });
             }
         };
-        Ok(Some(Self { path, lock }))
+        Ok(Self { path, lock })
     }
 
     /// Parses the text of a lock.

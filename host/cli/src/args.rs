@@ -3,6 +3,7 @@
 
 mod acp;
 mod author;
+mod config_use;
 mod eval;
 mod mcp;
 mod registry;
@@ -17,6 +18,7 @@ mod workflow;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use author::{BuildArgs, DevArgs, NewArgs, TestArgs, WitArgs};
+pub(crate) use config_use::ConfigUse;
 pub(crate) use eval::EvalArgs;
 pub(crate) use mcp::{McpArgs, McpClient, McpCommand};
 pub(crate) use registry::{
@@ -31,7 +33,7 @@ pub(crate) use store::{StoreArgs, StoreCommand};
 pub(crate) use suggestion::{asks_for_json, suggestion};
 pub(crate) use workflow::{GraphFormat, WorkflowArgs, WorkflowCommand};
 
-use agent_host_app::config::parse_bytes;
+use agent_host_app::{OnUntrusted, Overrides, config::parse_bytes};
 use clap::{Args as ClapArgs, Parser, Subcommand, builder::RangedU64ValueParser};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -172,12 +174,32 @@ pub(crate) struct ConfigArgs {
     #[arg(long, global = true)]
     pub(crate) write: bool,
     /// Trust the agent.toml of this directory for this run, whatever it asks for; stderr says what
-    /// that is. `--config` names a file, and needs no trust.
+    /// that is. `--config` names a file, and needs no trust. A command that only looks leaves out a
+    /// file that is not trusted.
     #[arg(long, global = true)]
     pub(crate) trust: bool,
     /// Where sessions are kept.
     #[arg(long, global = true, value_name = "DIR", env = "AGENT_HOST_STATE_DIR")]
     pub(crate) state_dir: Option<PathBuf>,
+    /// The use that the command makes of it, by [`Command::set_config_use`].
+    #[arg(skip)]
+    pub(crate) config_use: ConfigUse,
+}
+
+impl ConfigArgs {
+    /// Puts these options into others.
+    pub(crate) fn over(self, overrides: Overrides) -> Overrides {
+        Overrides {
+            grants: self.grants,
+            write: self.write,
+            on_untrusted: match self.trust {
+                true => OnUntrusted::Use,
+                false => self.config_use.on_untrusted(),
+            },
+            state_dir: self.state_dir,
+            ..overrides
+        }
+    }
 }
 
 /// `call`.

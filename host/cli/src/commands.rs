@@ -50,14 +50,15 @@ use crate::{
 pub(crate) use explain::shell_quoted;
 
 use agent_host_app::{
-    Config, Environment, Host, Overrides, Registry, config::Untrusted, open_store,
+    Config, Environment, Host, OnUntrusted, Overrides, Registry, config::Untrusted, open_store,
 };
 use agent_host_engine::tool::ToolRunner as _;
 use agent_host_journal::{JournalStore, Retention};
 use agent_host_types::id::SessionId;
 use std::sync::Arc;
 
-pub(crate) async fn dispatch(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
+pub(crate) async fn dispatch(mut command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
+    command.set_config_use();
     match command {
         Command::Init(args) => init::init(args, terminal).await,
         Command::Run(args) => run(*args, terminal).await,
@@ -117,28 +118,24 @@ async fn run(args: RunArgs, terminal: &Terminal) -> Result<Exit, Failure> {
 }
 
 /// Loads the configuration with the overrides of the arguments. A discovered one that asks for more
-/// than an untrusted one gets is put to the user, if there is a terminal.
+/// than an untrusted one gets is put to the user, if there is a terminal; a command that only looks
+/// leaves it out, and one line on stderr says so.
 fn configure(args: ConfigArgs, overrides: Overrides) -> Result<Config, Failure> {
-    let overrides = Overrides {
-        grants: args.grants,
-        write: args.write,
-        trust: args.trust,
-        state_dir: args.state_dir,
-        ..overrides
-    };
+    let (file, trusts) = (args.config.clone(), args.trust);
+    let overrides = args.over(overrides);
     let environment = Environment::from_process()?;
-    if args.config.is_none()
+    let terminal = Terminal::from_process();
+    if file.is_none()
+        && overrides.on_untrusted != OnUntrusted::LeaveOut
         && let Some(untrusted) = Untrusted::found(&environment)?
     {
         // `Config::load` decides, by the file as it is then.
-        trust::resolve_trust(
-            &untrusted,
-            args.trust,
-            &environment,
-            &Terminal::from_process(),
-        )?;
+        trust::resolve_trust(&untrusted, trusts, &environment, &terminal)?;
     }
-    let mut config = Config::load(args.config.as_deref(), &overrides, &environment)?;
+    let mut config = Config::load(file.as_deref(), &overrides, &environment)?;
+    if let Some(left_out) = &config.left_out {
+        trust::warn_left_out(left_out, &terminal);
+    }
     config.sandbox.compiler = Some(self_exec::compiler());
     config.supervisor = Some(self_exec::supervisor());
     Ok(config)

@@ -1,5 +1,6 @@
 //! MCP servers: `[[mcp]]`. No server is started or contacted here.
 
+mod home;
 mod http;
 
 use super::{
@@ -74,10 +75,10 @@ enum Address {
 
 impl McpConfig {
     /// Returns the settings of a connection. This reads the token, which may open a file or run a
-    /// command.
+    /// command, and creates the home directory of a server that is started.
     ///
     /// # Errors
-    /// The token is not where it should be.
+    /// The token is not where it should be, or the home directory cannot be created.
     pub async fn open(
         &self,
         supervisor: Option<&Supervisor>,
@@ -85,10 +86,15 @@ impl McpConfig {
         state_dir: &Path,
     ) -> Result<ServerConfig, ConfigError> {
         let reach = match &self.address {
-            Address::Command(command) => Reach::Command(ServerCommand {
-                supervisor: supervisor.cloned(),
-                ..command.clone()
-            }),
+            Address::Command(command) => {
+                let mut command = command.clone();
+                if self.home(state_dir).is_some() {
+                    let home = home::create(state_dir, &self.name)?;
+                    command.env.push((home::VARIABLE.to_owned(), home.into()));
+                }
+                command.supervisor = supervisor.cloned();
+                Reach::Command(command)
+            }
             Address::Http {
                 url,
                 token,
@@ -123,6 +129,17 @@ impl McpConfig {
             tools: self.tools.clone(),
             read_only: self.read_only.clone(),
         })
+    }
+
+    /// Returns the home directory that a server which is started gets; none where its `env` sets
+    /// one, and for a server with an address.
+    #[must_use]
+    pub fn home(&self, state_dir: &Path) -> Option<PathBuf> {
+        let Address::Command(command) = &self.address else {
+            return None;
+        };
+        let is_set = command.env.iter().any(|(name, _)| name == home::VARIABLE);
+        (!is_set).then(|| home::path(state_dir, &self.name))
     }
 
     /// True if the value of this header is written in the configuration.
@@ -333,8 +350,9 @@ fn resolve_one(raw: RawMcp, limits: &Limits, scope: Scope<'_>) -> Result<McpConf
     })
 }
 
-/// Resolves a server that is started, with the host's `PATH` and the granted variables, and nothing
-/// else of the environment; in `dir`, or in the directory of the file.
+/// Resolves a server that is started, with the host's `PATH`, the granted variables, and a home
+/// directory when it starts, and nothing else of the environment; in `dir`, or in the directory of
+/// the file.
 fn command_address(
     name: &str,
     command: Vec<String>,

@@ -1,6 +1,8 @@
 //! Parses the text of `agent.toml`, or of another TOML file, with a hint where its form is wrong.
 
-use super::{ConfigError, paths::canonical, problem::config_error, raw::RawConfig};
+use super::{
+    ConfigError, paths::canonical, problem::config_error, raw::RawConfig, words::explain_value,
+};
 use crate::trusted_file;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
@@ -40,7 +42,7 @@ impl ConfigFile {
             ConfigError::new("", reason, error.fix)
         })?;
         Ok(Self {
-            raw: parse(&path, &text)?,
+            raw: parse_configuration(&path, &text)?,
             path,
             text,
         })
@@ -58,6 +60,32 @@ impl ConfigFile {
 /// The text is not TOML, or does not have that form.
 pub fn parse<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, ConfigError> {
     toml::from_str(text).map_err(|error| ConfigError::of_form(&error, file, text))
+}
+
+/// Parses the text of a configuration. The error of a value that its key does not take names those
+/// that it does.
+pub(super) fn parse_configuration(file: &Path, text: &str) -> Result<RawConfig, ConfigError> {
+    toml::from_str(text).map_err(|error: toml::de::Error| {
+        let explained = error.span().filter(|_| is_about_a_value(error.message()));
+        let explained = explained.and_then(|bytes| explain_value(text, bytes.start));
+        match explained {
+            Some((reason, fix)) => ConfigError::of_value(&error, (reason, fix), file, text),
+            None => ConfigError::of_form(&error, file, text),
+        }
+    })
+}
+
+/// True for a message of serde or the TOML parser about a value that does not fit, and not about a
+/// key that is missing or unknown, or a text that is not TOML.
+fn is_about_a_value(message: &str) -> bool {
+    let begins = [
+        "unknown variant",
+        "invalid type",
+        "invalid value",
+        "data did not match",
+        "wanted",
+    ];
+    begins.iter().any(|begin| message.starts_with(begin))
 }
 
 /// Returns the path of the configuration in `cwd`, without links; none where there is none.

@@ -192,7 +192,17 @@ impl ConfigError {
 
     /// Creates the error of a TOML file that does not have the expected form.
     pub(super) fn of_form(error: &toml::de::Error, file: &Path, text: &str) -> Self {
-        let (reason, fix) = super::parse::explain(error.message());
+        let explained = super::parse::explain(error.message());
+        Self::of_value(error, explained, file, text)
+    }
+
+    /// Creates the error of a TOML file with this reason and fix.
+    pub(super) fn of_value(
+        error: &toml::de::Error,
+        (reason, fix): (String, String),
+        file: &Path,
+        text: &str,
+    ) -> Self {
         let mut this = Self::new("", reason, fix);
         let shows_value = ["unknown variant", "invalid type", "invalid value"];
         let is_scalar = |value: &str| !value.starts_with(['[', '{']);

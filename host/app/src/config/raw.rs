@@ -315,6 +315,7 @@ pub(super) struct RawProvider {
     /// The name before the colon of `NAME:MODEL`.
     pub(super) name: Option<String>,
     /// The service or wire format that it starts from, by the name of its preset.
+    #[schemars(schema_with = "super::schema::provider_kind")]
     pub(super) kind: Option<String>,
     /// The address of the server, as the provider's own SDK takes it.
     pub(super) base_url: Option<String>,
@@ -459,7 +460,8 @@ pub(super) struct RawMcp {
     pub(super) connect_timeout_seconds: Option<NonZeroU64>,
     /// True if nothing runs without it; absent for true.
     pub(super) required: Option<bool>,
-    /// The environment of the program besides `PATH`.
+    /// The environment of the program besides `PATH`, and `HOME`, which is a directory of its own by
+    /// default.
     #[serde(default)]
     pub(super) env: Vec<RawEnvGrant>,
 }

@@ -2,8 +2,8 @@
 
 use super::{
     AgentConfig, Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig,
-    ModelsConfig, RegistriesConfig, SecretSection, TelemetryConfig, agents, budgets, context,
-    external, grants, hooks, hosts, instructions,
+    ModelsConfig, OnUntrusted, RegistriesConfig, SecretSection, TelemetryConfig, agents, budgets,
+    context, external, grants, hooks, hosts, instructions,
     layers::{Layers, Merged},
     mcp, network,
     parse::ConfigFile,
@@ -63,19 +63,19 @@ pub struct Overrides {
     pub state_dir: Option<PathBuf>,
     /// The system prompt, instead of the configured one; an empty one for none.
     pub system: Option<String>,
-    /// True to trust an `agent.toml` of the working directory for this run, whatever it asks for.
-    pub trust: bool,
+    /// The treatment of an `agent.toml` of the working directory that is not trusted.
+    pub on_untrusted: OnUntrusted,
 }
 
 impl Config {
     /// Loads the configuration of the machine and the user, with the named file above it, or
     /// `agent.toml` in the working directory if there is one, and variables above that. A file that
     /// was found and not named may say less unless it is trusted: see
-    /// [`Untrusted`](super::Untrusted).
+    /// [`Untrusted`](super::Untrusted) and [`Overrides::on_untrusted`].
     ///
     /// # Errors
-    /// The file cannot be read, or asks for more than an untrusted one gets; or every problem of
-    /// the configuration that does not follow from another one.
+    /// The file cannot be read, or asks for more than an untrusted one gets and is to be refused
+    /// then; or every problem of the configuration that does not follow from another one.
     pub fn load(
         file: Option<&Path>,
         overrides: &Overrides,
@@ -92,14 +92,16 @@ impl Config {
     ) -> Result<(Self, Merged), ConfigError> {
         let below = Layers::below_project(environment)?;
         let found = ConfigFile::find(file, &environment.cwd)?;
-        if let (Some(found), None) = (&found, file) {
-            untrusted::check(found, &below, overrides, environment)?;
-        }
-        let merged = below.with_project(found.as_ref(), environment)?.merge()?;
-        let file = found.as_ref().map(|found| found.path.as_path());
+        let left_out = match (&found, file) {
+            (Some(found), None) => untrusted::left_out(found, &below, overrides, environment)?,
+            _ => None,
+        };
+        let used = found.filter(|_| left_out.is_none());
+        let merged = below.with_project(used.as_ref(), environment)?.merge()?;
+        let file = used.as_ref().map(|used| used.path.as_path());
         let config = Self::resolve(merged.raw.clone(), file, overrides, environment)
             .map_err(|error| merged.place(error))?;
-        Ok((config, merged))
+        Ok((Self { left_out, ..config }, merged))
     }
 
     /// Resolves a configuration of no components but with these limits, grants and secrets, as the
@@ -302,6 +304,7 @@ impl Config {
             sandbox: sandbox(raw.sandbox, raw.cache_bytes),
             secrets,
             file,
+            left_out: None,
             prices,
             layer_paths: environment.layer_paths(),
         })

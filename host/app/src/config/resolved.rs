@@ -3,8 +3,9 @@
 use super::{
     AgentConfig, ConfigError, EditingKeys, ExternalTool, HookConfig, HostsConfig, McpConfig,
     ModelConfig, ModelsConfig, ProviderConfig, RegistriesConfig, RuleFlag, ScheduleConfig,
-    SessionConfig, StoreConfig, TelemetryConfig, ToolConfig, WebhookConfig, dir_grants::WORKSPACE,
-    layers::USER_FILE, paths::canonical, prices::Prices, secrets::SecretConfig,
+    SessionConfig, StoreConfig, TelemetryConfig, ToolConfig, Untrusted, WebhookConfig,
+    dir_grants::WORKSPACE, layers::USER_FILE, paths::canonical, prices::Prices,
+    secrets::SecretConfig,
 };
 use crate::skill::Skill;
 use agent_host_engine::{
@@ -52,6 +53,9 @@ const AGENTS_FILE: &str = "AGENTS.md";
 pub struct Config {
     /// The file; absent where the defaults hold.
     pub file: Option<PathBuf>,
+    /// The review of the `agent.toml` of the working directory that is not trusted and was left
+    /// out; absent where there is none.
+    pub left_out: Option<Untrusted>,
     /// The working directory, without links.
     pub working_dir: PathBuf,
     /// The directory of sessions. It may not exist yet.

@@ -22,6 +22,7 @@ mod skills;
 mod suggestions;
 mod triggers;
 mod untrusted_files;
+mod words;
 mod workflows;
 
 use super::{Config, ConfigError, Environment, Overrides};

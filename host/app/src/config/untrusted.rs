@@ -52,6 +52,20 @@ const EVERY_TOOL: &str = "every tool";
 /// The maximum length of quoted text in a demand, in characters.
 const MAX_QUOTED: usize = 100;
 
+/// The treatment of an `agent.toml` of the working directory that asks for more than an untrusted one
+/// gets, and that the user does not trust.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnUntrusted {
+    /// It is an error.
+    #[default]
+    Refuse,
+    /// The whole file is left out, as if it did not exist, for a command that only looks:
+    /// [`Config::left_out`](super::Config::left_out) has its review.
+    LeaveOut,
+    /// It is used, whatever it asks for.
+    Use,
+}
+
 /// Configuration that came with a directory and asks for more than an untrusted one gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untrusted {
@@ -106,21 +120,29 @@ impl Untrusted {
     }
 }
 
-/// Refuses a found configuration that asks for more than an untrusted one gets, unless the user
-/// trusts it.
-pub(super) fn check(
+/// Reviews a found configuration, and returns the review of one that is to be left out; none where
+/// it may be used.
+///
+/// # Errors
+/// It asks for more than an untrusted one gets, is not trusted, and is to be refused then.
+pub(super) fn left_out(
     found: &ConfigFile,
     below: &Layers,
     overrides: &Overrides,
     environment: &Environment,
-) -> Result<(), ConfigError> {
+) -> Result<Option<Untrusted>, ConfigError> {
     let Some(untrusted) = review(found, below, environment)? else {
-        return Ok(());
+        return Ok(None);
     };
-    if overrides.trust || TrustFile::holds(&untrusted, environment)? {
-        return Ok(());
+    if overrides.on_untrusted == OnUntrusted::Use || TrustFile::holds(&untrusted, environment)? {
+        return Ok(None);
     }
-    Err(untrusted.refusal("agent-host trust", "--config agent.toml"))
+    match overrides.on_untrusted {
+        OnUntrusted::LeaveOut => Ok(Some(untrusted)),
+        OnUntrusted::Refuse | OnUntrusted::Use => {
+            Err(untrusted.refusal("agent-host trust", "--config agent.toml"))
+        }
+    }
 }
 
 fn review(

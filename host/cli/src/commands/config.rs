@@ -1,6 +1,7 @@
 //! `agent-host config`: shows the configuration with the origin of each value, begins one, and
 //! prints its schema and its paths.
 
+use super::trust::warn_left_out;
 use crate::{
     args::{ConfigArgs, ConfigCommand, ConfigCommandArgs, ConfigLayer},
     exit::{Exit, Failure},
@@ -24,7 +25,7 @@ const FILE_NAME: &str = "agent.toml";
 pub(super) fn config(args: ConfigCommandArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let environment = Environment::from_process()?;
     match args.command {
-        ConfigCommand::Show { json } => show(args.config, &environment, json, terminal),
+        ConfigCommand::Show { json } => show(&args.config, &environment, json, terminal),
         ConfigCommand::Init => init(&environment, terminal),
         ConfigCommand::Schema => {
             terminal.println(&json_lines(&config_schema()));
@@ -35,19 +36,16 @@ pub(super) fn config(args: ConfigCommandArgs, terminal: &Terminal) -> Result<Exi
 }
 
 fn show(
-    args: ConfigArgs,
+    args: &ConfigArgs,
     environment: &Environment,
     json: bool,
     terminal: &Terminal,
 ) -> Result<Exit, Failure> {
-    let overrides = Overrides {
-        grants: args.grants.clone(),
-        write: args.write,
-        trust: args.trust,
-        state_dir: args.state_dir,
-        ..Overrides::default()
-    };
+    let overrides = args.clone().over(Overrides::default());
     let effective = Effective::load(args.config.as_deref(), &overrides, environment)?;
+    if let Some(left_out) = effective.left_out() {
+        warn_left_out(left_out, terminal);
+    }
     if json {
         for value in effective.values() {
             let line = json!({ "key": value.key, "value": value.value, "origin": value.origin });

@@ -10,14 +10,18 @@ use crate::{
     terminal::{GREEN, RED, Terminal, YELLOW, bytes, escape_line},
 };
 use agent_host_app::{
-    CheckedModel, Config, HookConfig, HookEntry, HostError, ModelAnswer, OnHookError, Overrides,
-    Registry, Role, ServerEntry, Skill, check_models, check_rules, open_store, project,
+    CheckedModel, Config, Environment, HookConfig, HookEntry, HostError, ModelAnswer, OnHookError,
+    Overrides, Registry, Role, ServerEntry, Skill, check_models, check_rules, config::Untrusted,
+    open_store, project,
 };
 use agent_host_engine::policy::{NameGlob, RuleDecision};
 use agent_host_journal::Retention;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
+
+/// The maximum number of lines about what a file asks for that is not trusted.
+const MAX_DEMANDS: usize = 30;
 
 /// The result of a check.
 enum Finding {
@@ -36,6 +40,7 @@ impl Finding {
 }
 
 pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let is_named = args.config.config.is_some();
     let config = configure(args.config, Overrides::default())?;
     let findings = [
         ("configuration", configuration(&config)),
@@ -46,6 +51,7 @@ pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit
     let models = models(&config).await;
     let findings: Vec<(&str, Finding)> = findings
         .into_iter()
+        .chain(trust(&config, is_named)?)
         .chain(models)
         .chain(instructions(&config))
         .chain(agents(&config))
@@ -99,8 +105,38 @@ fn configuration(config: &Config) -> Finding {
         .collect();
     Finding::Ok(match files.is_empty() {
         false => files.join(", over "),
+        true if config.left_out.is_some() => "the defaults hold".to_owned(),
         true => "no agent.toml; the defaults hold".to_owned(),
     })
+}
+
+/// Says whether the configuration of the directory is trusted, where it needs that: a line for each
+/// thing that it asks for where it is not.
+fn trust(config: &Config, is_named: bool) -> Result<Vec<(&'static str, Finding)>, Failure> {
+    let Some(left_out) = &config.left_out else {
+        let trusted = match is_named {
+            true => None,
+            false => Untrusted::found(&Environment::from_process()?)?,
+        };
+        let found = trusted.map(|trusted| {
+            let path = trusted.path.display();
+            let text = format!("{path} is trusted; to take that back: agent-host trust --revoke");
+            ("trust", Finding::Ok(text))
+        });
+        return Ok(found.into_iter().collect());
+    };
+    let path = left_out.path.display();
+    let accept = format!("{path} is not trusted and left out; to accept it: agent-host trust");
+    let shown = left_out.demands.iter().take(MAX_DEMANDS);
+    let shown = shown.map(|demand| format!("it {demand}"));
+    let more = match left_out.demands.len().saturating_sub(MAX_DEMANDS) {
+        0 => None,
+        more => Some(format!("and {more} more, which the file shows")),
+    };
+    let texts = std::iter::once(accept).chain(shown).chain(more);
+    Ok(texts
+        .map(|text| ("trust", Finding::Warning(text)))
+        .collect())
 }
 
 /// The agents and workflows of the configuration.
@@ -275,7 +311,10 @@ async fn tools(config: &Config) -> Vec<(&'static str, Finding)> {
         }));
     }
     for entry in registry.servers() {
-        findings.push(("MCP server", Finding::Ok(server(entry).await)));
+        findings.push((
+            "MCP server",
+            Finding::Ok(server(entry, &config.state_dir).await),
+        ));
         let notes = entry.server.notes().iter();
         findings.extend(notes.map(|note| {
             let text = format!("{}: {note}", entry.config.name);
@@ -333,11 +372,15 @@ fn rules(config: &Config, registry: &Registry) -> Option<(&'static str, Finding)
     (!config.rules.is_empty()).then_some(("rules", finding))
 }
 
-async fn server(entry: &ServerEntry) -> String {
+async fn server(entry: &ServerEntry, state_dir: &Path) -> String {
     let server = &entry.server;
     let version = server.version().await.unwrap_or_default();
+    let home = match entry.config.home(state_dir) {
+        Some(home) => format!("; its HOME is {}", home.display()),
+        None => String::new(),
+    };
     format!(
-        "{}: {} tools, protocol {version}, {}",
+        "{}: {} tools, protocol {version}, {}{home}",
         entry.config.name,
         server.definitions().len(),
         server.config().reach.identity()

@@ -8,7 +8,8 @@ use crate::{
     terminal::{BOLD, DIM, Terminal, YELLOW, compose, escape_line, hidden, path_text, piped_input},
 };
 use agent_host_app::{
-    Config, Environment, HostError, Overrides, Preset, config::Setup, list_models, model, nearest,
+    Config, Environment, HostError, OnUntrusted, Overrides, Preset, config::Setup, list_models,
+    model, nearest,
 };
 use agent_host_types::{
     message::{Message, Role},
@@ -85,7 +86,7 @@ pub(super) async fn offer(args: &RunArgs, terminal: &Terminal) -> Result<(), Fai
     let environment = Environment::from_process()?;
     let overrides = Overrides {
         state_dir: args.config.state_dir.clone(),
-        trust: true,
+        on_untrusted: OnUntrusted::Use,
         ..Overrides::default()
     };
     // The run reports what is wrong with it.

@@ -17,14 +17,25 @@ struct LockRow {
     name: String,
     /// The present pin, or the locked one if it is no longer configured.
     pin: LockEntry,
-    /// `None` if it is no longer configured.
-    status: Option<LockStatus>,
+    status: RowStatus,
     /// True if this command accepts it.
     accepts: bool,
 }
 
+/// How what is configured compares to the lock.
+enum RowStatus {
+    Configured(LockStatus),
+    /// It is no longer configured.
+    Gone,
+    /// The configuration is not trusted, so that nothing of it is loaded to be compared.
+    NotCompared,
+}
+
 pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let config = configure(args.config, Overrides::default())?;
+    if let Some(left_out) = &config.left_out {
+        return show_pins(&LockFile::beside(&left_out.path)?, args.json, terminal);
+    }
     let Some(mut file) = LockFile::open(&config)? else {
         return Err(Failure::usage(
             "there is no agent.toml here, so there is nothing to lock. Name one with --config, or write one: agent.lock lies beside it.",
@@ -46,11 +57,7 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
     let names = args.accept.as_deref();
     check_names(names.unwrap_or_default(), &file.lock, &current)?;
     let lines = lines(names, &file.lock, &current, absent);
-    if args.json {
-        terminal.println(&json_text(&as_json(&file, &lines)));
-    } else {
-        lines.iter().for_each(|line| line.print(terminal));
-    }
+    print(&file, &lines, args.json, terminal);
     if lines.iter().any(|line| line.accepts) {
         accept(&mut file.lock, &lines);
         file.write()?;
@@ -63,6 +70,29 @@ pub(super) async fn lock(args: LockArgs, terminal: &Terminal) -> Result<Exit, Fa
         "Look at what is new with `agent-host inspect NAME`, then accept it with `agent-host lock --accept NAME`, or everything with `agent-host lock --accept`.",
     );
     Ok(Exit::Refused)
+}
+
+/// Shows what the lock beside a configuration that is not trusted pins.
+fn show_pins(file: &LockFile, as_json: bool, terminal: &Terminal) -> Result<Exit, Failure> {
+    let pins = file.lock.entries().map(|(name, pin)| LockRow {
+        name: name.clone(),
+        pin,
+        status: RowStatus::NotCompared,
+        accepts: false,
+    });
+    let rows: Vec<LockRow> = pins.collect();
+    print(file, &rows, as_json, terminal);
+    if rows.is_empty() && !as_json {
+        terminal.note("No agent.lock pins anything here.");
+    }
+    Ok(Exit::Done)
+}
+
+fn print(file: &LockFile, rows: &[LockRow], as_json: bool, terminal: &Terminal) {
+    match as_json {
+        true => terminal.println(&json_text(&self::as_json(file, rows))),
+        false => rows.iter().for_each(|row| row.print(terminal)),
+    }
 }
 
 fn check_names(
@@ -95,7 +125,7 @@ fn lines(
     let configured = current.iter().map(|(name, pin)| LockRow {
         name: name.clone(),
         pin: pin.clone(),
-        status: Some(lock.status(name, pin)),
+        status: RowStatus::Configured(lock.status(name, pin)),
         accepts: accepts(name),
     });
     let gone = lock
@@ -104,7 +134,7 @@ fn lines(
         .map(|(name, pin)| LockRow {
             name: name.clone(),
             pin,
-            status: None,
+            status: RowStatus::Gone,
             accepts: accepts(name),
         });
     let mut lines: Vec<LockRow> = configured.chain(gone).collect();
@@ -116,7 +146,7 @@ fn lines(
 fn accept(lock: &mut Lock, lines: &[LockRow]) {
     for line in lines.iter().filter(|line| line.accepts) {
         lock.remove(&line.name);
-        if line.status.is_some() {
+        if matches!(line.status, RowStatus::Configured(_)) {
             lock.accept(line.name.clone(), line.pin.clone());
         }
     }
@@ -126,12 +156,13 @@ impl LockRow {
     /// Returns the status as its JSON value and in words, and what changed.
     fn status(&self) -> (&'static str, &'static str, &[Change]) {
         match &self.status {
-            Some(LockStatus::Same) => ("same", "accepted", &[]),
-            Some(LockStatus::New) => ("new", "new", &[]),
-            Some(LockStatus::Changed(changes)) => {
+            RowStatus::Configured(LockStatus::Same) => ("same", "accepted", &[]),
+            RowStatus::Configured(LockStatus::New) => ("new", "new", &[]),
+            RowStatus::Configured(LockStatus::Changed(changes)) => {
                 ("changed", "changed since it was accepted", changes)
             }
-            None => ("gone", "accepted, not configured any more", &[]),
+            RowStatus::Gone => ("gone", "accepted, not configured any more", &[]),
+            RowStatus::NotCompared => ("not-compared", "pinned, not compared", &[]),
         }
     }
 
@@ -149,7 +180,11 @@ impl LockRow {
 
     /// True if nothing is left to accept.
     fn is_accepted(&self) -> bool {
-        matches!(self.status, Some(LockStatus::Same) | None)
+        match self.status {
+            RowStatus::Configured(LockStatus::Same) | RowStatus::Gone => true,
+            RowStatus::Configured(LockStatus::New | LockStatus::Changed(_))
+            | RowStatus::NotCompared => false,
+        }
     }
 
     fn print(&self, terminal: &Terminal) {

@@ -259,7 +259,10 @@ fn words(schema: &Value) -> Option<Vec<String>> {
         let values = values.as_array()?.iter().filter_map(Value::as_str);
         Some(values.map(code).collect::<Vec<_>>())
     };
-    if let Some(words) = schema.get("enum").and_then(listed) {
+    // They may be written in another way, too, which a pattern describes.
+    let with_pattern = schema.pointer("/anyOf/1/pattern");
+    let alternative = with_pattern.and_then(|_| schema.pointer("/anyOf/0/enum"));
+    if let Some(words) = schema.get("enum").or(alternative).and_then(listed) {
         return Some(words);
     }
     let cases = schema.get("oneOf")?.as_array()?.iter();

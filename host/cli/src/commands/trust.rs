@@ -4,7 +4,7 @@
 use crate::{
     args::TrustArgs,
     exit::{Exit, Failure},
-    terminal::{BOLD, Terminal, YELLOW, answer, date, escape_line, path_text},
+    terminal::{BOLD, Terminal, YELLOW, answer, date, escape_line, one_line, path_text},
 };
 use agent_host_app::{Environment, TrustFile, config::Untrusted};
 use agent_host_author::{Project, test};
@@ -12,6 +12,12 @@ use std::path::Path;
 
 /// The maximum number of demands in a prompt; with more, its beginning would scroll away.
 const MAX_SHOWN: usize = 30;
+
+/// The maximum number of demands in the line about a file that is left out.
+const MAX_IN_LINE: usize = 3;
+
+/// The maximum length of each of them, in characters.
+const MAX_DEMAND_IN_LINE: usize = 120;
 
 /// The maximum number of skills that are named in a prompt.
 const MAX_SHOWN_SKILLS: usize = 16;
@@ -99,6 +105,24 @@ pub(super) fn resolve_trust(
     }
     trust_file(environment)?.add(untrusted)?;
     Ok(true)
+}
+
+/// Says in one line that a file is left out because it is not trusted, and what it asks for.
+pub(super) fn warn_left_out(left_out: &Untrusted, terminal: &Terminal) {
+    let demands = &left_out.demands;
+    let shown = demands.iter().take(MAX_IN_LINE);
+    let shown = shown.map(|demand| one_line(&format!("it {demand}"), MAX_DEMAND_IN_LINE));
+    let shown: Vec<String> = shown.collect();
+    let more = match demands.len().saturating_sub(MAX_IN_LINE) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    terminal.warn(&format!(
+        "{} is not trusted and is left out, so the defaults hold. It asks for more: {}{more}. To see \
+         all of it and accept it: agent-host trust",
+        path_text(&left_out.path),
+        shown.join("; ")
+    ));
 }
 
 /// Asks whether the user trusts it; any answer but `y` or `yes` is a no.

@@ -3,7 +3,7 @@
 
 use super::{Layer, Layers, Merged, Origin, Origins};
 use crate::config::{
-    Config, ConfigError, Environment, Overrides,
+    Config, ConfigError, Environment, Overrides, Untrusted,
     problem::{LineFinder, key_path},
     raw::RawPrompts,
 };
@@ -24,6 +24,7 @@ const ORIGIN_COLUMN: usize = 44;
 /// An effective configuration.
 #[derive(Debug)]
 pub struct Effective {
+    left_out: Option<Untrusted>,
     table: Table,
     origins: Origins,
     layers: Layers,
@@ -63,10 +64,17 @@ impl Effective {
         let layers = Layers(all);
         let (table, origins) = layers.table();
         Ok(Self {
+            left_out: config.left_out,
             table,
             origins,
             layers,
         })
+    }
+
+    /// Returns [`Config::left_out`].
+    #[must_use]
+    pub fn left_out(&self) -> Option<&Untrusted> {
+        self.left_out.as_ref()
     }
 
     /// Returns the values in the order of the keys.

@@ -77,6 +77,7 @@ pub(in crate::config) struct RawHttpGrant {
     /// A name, `*.` and a name, `*`, or an address.
     pub(in crate::config) host: String,
     /// `http` or `https`; absent for both.
+    #[schemars(schema_with = "crate::config::schema::http_scheme")]
     pub(in crate::config) scheme: Option<String>,
     /// The port; absent for the scheme's default.
     pub(in crate::config) port: Option<u16>,

@@ -155,7 +155,11 @@ fn external_tool_with_bad_value_is_refused() {
         ),
         (
             format!("{FILES}approval = 1"),
-            "invalid type: integer `1`, expected a word such as \"always\", or a list of decisions; correct it",
+            "`1` is not a value of this key; its values are `by-effect`, `always`, `never`, or a list of `approve`, `edit`, `reject`, `respond`",
+        ),
+        (
+            format!("{FILES}[tool.approvals]\nread_file = false"),
+            "`false` is not a value of this key; its values are `by-effect`, `always`, `never`, or a list of `approve`, `edit`, `reject`, `respond`",
         ),
         (
             "approval-timing = \"in_order\"".to_owned(),

@@ -6,7 +6,7 @@ use agent_host_mcp_client::{Endpoint, Reach, ServerConfig, Supervisor};
 use agent_host_types::tool::{Approval, DecisionKind};
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret as _;
-use std::time::Duration;
+use std::{os::unix::fs::PermissionsExt as _, time::Duration};
 
 fn opened(tree: &Tree, toml: &str) -> ServerConfig {
     let config = tree.load(toml, &Overrides::default()).unwrap();
@@ -18,7 +18,7 @@ fn opened(tree: &Tree, toml: &str) -> ServerConfig {
 }
 
 #[test]
-fn mcp_program_environment_is_path_and_grants() {
+fn mcp_program_environment_is_path_home_and_grants() {
     let mut tree = Tree::new();
     tree.set("PATH", "/bin");
     tree.set("GITHUB_TOKEN", "t");
@@ -31,15 +31,47 @@ fn mcp_program_environment_is_path_and_grants() {
     let Reach::Command(command) = &server.reach else {
         panic!("{server:?}");
     };
-    let granted = [("GITHUB_TOKEN", "t"), ("PATH", "/bin")];
+    let home = tree.home().join(".local/state/agent-host/mcp-home/git");
+    let granted = [
+        ("GITHUB_TOKEN", "t"),
+        ("PATH", "/bin"),
+        ("HOME", home.to_str().unwrap()),
+    ];
     let env = command.env.iter();
     let env = env.map(|(name, value)| (name.as_str(), value.expose_secret()));
     assert_eq!(env.collect::<Vec<_>>(), granted);
+    assert_eq!(home.metadata().unwrap().permissions().mode() & 0o777, 0o700);
     assert_eq!(command.program, "npx");
     assert_eq!(command.args, ["-y", "server"]);
     assert_eq!(command.directory, tree.cwd());
     assert_eq!(command.supervisor.as_ref().unwrap().args, ["with"]);
     assert_eq!(server.reach.identity(), r#"["npx","-y","server"]"#);
+}
+
+/// A `HOME` of the configuration is the one that the server gets.
+#[test]
+fn mcp_home_of_the_configuration_replaces_the_own_one() {
+    let tree = Tree::new();
+    for (lines, expected) in [
+        ("value = \"/srv/home\"", "/srv/home".to_owned()),
+        ("from-host = true", tree.home().display().to_string()),
+    ] {
+        let toml = format!(
+            "[[mcp]]\nname = \"git\"\ncommand = [\"x\"]\n[[mcp.env]]\nname = \"HOME\"\n{lines}\n"
+        );
+        let Reach::Command(command) = opened(&tree, &toml).reach else {
+            panic!("{lines}");
+        };
+        let home = command.env.iter().filter(|(name, _)| name == "HOME");
+        let home: Vec<&str> = home.map(|(_, value)| value.expose_secret()).collect();
+        assert_eq!(home, [expected]);
+        assert!(
+            !tree
+                .home()
+                .join(".local/state/agent-host/mcp-home")
+                .exists()
+        );
+    }
 }
 
 /// Variables are secrets by their names, or by holding a password in an address.

@@ -2,7 +2,7 @@
 
 use super::Tree;
 use crate::{
-    config::{Config, ConfigError, Overrides, Untrusted},
+    config::{Config, ConfigError, OnUntrusted, Overrides, Untrusted},
     trust::TrustFile,
 };
 use agent_host_types::id::Digest;
@@ -317,7 +317,7 @@ fn config_link_out_of_directory_is_refused() {
     fs::write(&outside, "max-turns = 3\n").unwrap();
     symlink(&outside, tree.cwd().join("agent.toml")).unwrap();
     let trusting = Overrides {
-        trust: true,
+        on_untrusted: OnUntrusted::Use,
         ..Overrides::default()
     };
     let error = tree.load_found(&trusting).unwrap_err();

@@ -11,7 +11,9 @@ use crate::{
     exit::Failure,
     terminal::{BOLD, Terminal, YELLOW, answer, escape_line},
 };
-use agent_host_app::{Config, Environment, Overrides, config::GrantsSection, run_states};
+use agent_host_app::{
+    Config, Environment, OnUntrusted, Overrides, config::GrantsSection, run_states,
+};
 use agent_host_engine::session::{Session, SessionState};
 use agent_host_types::{id::SessionId, run::RunArguments};
 use std::path::Path;
@@ -105,11 +107,15 @@ async fn last_run(args: &RunArgs) -> Result<Option<(SessionId, SessionState, Str
     let environment = Environment::from_process()?;
     let overrides = Overrides {
         state_dir: args.config.state_dir.clone(),
-        trust: args.config.trust,
+        on_untrusted: match args.config.trust {
+            true => OnUntrusted::Use,
+            // It may have nothing to do with the session.
+            false => OnUntrusted::LeaveOut,
+        },
         ..Overrides::default()
     };
     let file = args.config.config.as_deref();
-    // A file that cannot be used, or is not trusted, may have nothing to do with the session.
+    // Nor may a file that cannot be used.
     let config = Config::load(file, &overrides, &environment).or_else(|_| {
         let (grants, secrets) = (GrantsSection::default(), Vec::new());
         Config::of_sections(None, grants, secrets, None, &overrides, &environment)

@@ -93,10 +93,7 @@ fn text_of(difference: &Difference) -> String {
 pub(super) fn rules(file: &Path) -> Result<Arc<[CallRule]>, Failure> {
     let args = ConfigArgs {
         config: Some(file.to_owned()),
-        grants: Vec::new(),
-        write: false,
-        trust: false,
-        state_dir: None,
+        ..ConfigArgs::default()
     };
     Ok(configure(args, Overrides::default())?.rules)
 }
