@@ -36,6 +36,16 @@ pub enum HostError {
     /// The undo log of a session cannot be read or changed.
     #[error("the undo log of the session cannot be used: {0}; nothing more was restored")]
     Undo(#[source] io::Error),
+    /// Undoing would write to a file that the grants do not reach.
+    #[error(
+        "nothing was undone: the answer changed {}, which the grants of this configuration do not let a tool write; undo it \
+         with `agent-host undo` in the directory of its project, or add the grant",
+        path.display().to_string().escape_debug()
+    )]
+    UndoOutside {
+        /// The file.
+        path: PathBuf,
+    },
     /// A model cannot be created: a script, a recording or an endpoint is not usable.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -225,6 +235,7 @@ impl HostError {
             | Self::NoWorkflow { .. }
             | Self::FaultyWorkflow { .. }
             | Self::SessionOfAgent { .. }
+            | Self::UndoOutside { .. }
             | Self::DuplicateTool { .. }
             | Self::DuplicateExternalTool { .. }
             | Self::Skill { .. }

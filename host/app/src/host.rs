@@ -12,7 +12,7 @@ use crate::{
     registry::Registry,
     rules::{CommandRules, check_rules},
     skill::Skill,
-    store::{open_store, project},
+    store::{open_store, project, session_project},
     tool_choice,
     undo::UndoLogs,
 };
@@ -20,14 +20,14 @@ use agent_host_engine::{
     BoxFuture,
     agents::TOOL_PREFIX,
     artifact::{Artifacts, READ_ARTIFACT},
-    journal::JournalError,
+    journal::{Journal, JournalError},
     model::Model,
     observer::Observer,
     session::{ClientSession, Session, SessionStart, now_ms},
     todo_list::WRITE_TODOS,
     turn::{Agent, ContinuationKey, Prompts, Settings},
 };
-use agent_host_journal::{JournalStore, ProjectApproval, SessionName};
+use agent_host_journal::{JournalStore, Ownership, ProjectApproval, SessionName};
 use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
 use agent_host_telemetry::{Metrics, Telemetry, TelemetryError};
 use agent_host_types::{
@@ -381,20 +381,39 @@ impl Host {
     /// # Errors
     /// When the journal cannot be written.
     pub async fn start_session_with(&self, system: Option<String>) -> Result<Session, HostError> {
-        self.start_session_as(SessionId::new(), system).await
+        self.start_session_as(SessionId::new(), None, system).await
     }
 
-    /// Starts a session with this id and a system prompt.
+    /// Starts a session with this id, owner and system prompt.
     ///
     /// # Errors
     /// When there is one with this id, or the journal cannot be written.
     pub async fn start_session_as(
         &self,
         id: SessionId,
+        owner: Option<String>,
         system: Option<String>,
     ) -> Result<Session, HostError> {
-        let journal = self.store.create(id).await?;
+        let journal = self.create(id, owner).await?;
         Ok(Session::start(journal, self.beginning(system, None)))
+    }
+
+    /// Returns whose a session is that is created here. The owner is a token, as a front end
+    /// identifies it, or else the user of the machine.
+    #[must_use]
+    pub fn ownership(&self, owner: Option<String>) -> Ownership {
+        let project = session_project(&self.config);
+        Ownership { project, owner }
+    }
+
+    /// Creates the journal of a session of this project.
+    async fn create(
+        &self,
+        id: SessionId,
+        owner: Option<String>,
+    ) -> Result<Arc<dyn Journal>, JournalError> {
+        let ownership = self.ownership(owner);
+        self.store.create_owned(id, Some(ownership)).await
     }
 
     /// Returns the id of the session of a run under an idempotency key in this project.
@@ -405,30 +424,33 @@ impl Host {
     }
 
     /// Returns the session of a run under an idempotency key in this project, and whether it began
-    /// before; a new one, with a system prompt, where there is none.
+    /// before; a new one, with an owner and a system prompt, where there is none.
     ///
     /// # Errors
     /// Another process has it, or the journal cannot be read or written.
     pub async fn keyed_session(
         &self,
         key: &str,
+        owner: Option<String>,
         system: Option<String>,
     ) -> Result<(Session, bool), HostError> {
-        self.session_of_id(self.keyed_session_id(key), system).await
+        let id = self.keyed_session_id(key);
+        self.session_of_id(id, owner, system).await
     }
 
-    /// Returns the session of an id, and whether it began before; a new one, with a system prompt,
-    /// where there is none.
+    /// Returns the session of an id, and whether it began before; a new one, with an owner and a
+    /// system prompt, where there is none.
     ///
     /// # Errors
     /// As for [`Self::keyed_session`].
     pub async fn session_of_id(
         &self,
         id: SessionId,
+        owner: Option<String>,
         system: Option<String>,
     ) -> Result<(Session, bool), HostError> {
         let journal = match self.store.open_session(id).await {
-            Err(JournalError::NotFound(_)) => self.store.create(id).await?,
+            Err(JournalError::NotFound(_)) => self.create(id, owner).await?,
             opened => opened?,
         };
         match Session::resume(journal.clone()).await {
@@ -460,7 +482,7 @@ impl Host {
     }
 
     async fn start_client(&self, client: String) -> Result<Session, HostError> {
-        let journal = self.store.create(SessionId::new()).await?;
+        let journal = self.create(SessionId::new(), None).await?;
         Ok(Session::start(journal, self.beginning(None, Some(client))))
     }
 

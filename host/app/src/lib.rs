@@ -53,7 +53,7 @@ mod workflows;
 
 pub use agent_host_models::{Effort, Preset};
 pub use agent_host_registry as oci;
-pub use agent_host_telemetry::Gauge as MetricGauge;
+pub use agent_host_telemetry::{Gauge as MetricGauge, Metrics};
 pub use agent_host_workflow::graph::Layout as WorkflowLayout;
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use check::{CheckedModel, ModelAnswer, Role, check_models};
@@ -83,12 +83,12 @@ pub use run_states::{key_variable, run_states};
 pub use servers::ServerEntry;
 pub use skill::{READ_SKILL, SKILL_FILE, Skill, SkillError};
 pub use stats::{Figures, Since, Stats, StatsBy, StatsRow};
-pub use store::{Database, open_maintenance, open_store, parse_key, project};
+pub use store::{Database, open_maintenance, open_store, parse_key, project, session_project};
 pub use timetable::Timetable;
 pub use tool_entry::{EditError, NewTool, with_component, with_tool, without_tool};
 pub use trust::{TrustError, TrustFile, Trusted};
 pub use trusted_file::read_secret;
-pub use undo::{Done, LeftPath, OutsideCall, RestoredPath, UndoneAnswer, undo_answer};
+pub use undo::{Done, LeftPath, OutsideCall, RestoredPath, UndoRequest, UndoneAnswer, undo_answer};
 pub use updates::{RegistryStatus, Version, outdated, registry_components, version_of};
 pub use workflows::{CheckedWorkflow, WorkflowDrawing, workflow_drawings};
 

@@ -1,9 +1,10 @@
-//! The hosts that may continue the runs of this one: those that run the same components with the
-//! same grants, rules, agents and servers, on a machine with the directories that they reach.
+//! The hosts that may continue the runs of this one: those of the same project that run the same
+//! components with the same grants, rules, agents and servers, on a machine with the directories
+//! that they reach.
 
 use crate::{
     components::ComponentEntry, config::Config, reach::grant_lines, registry::Registry,
-    rules::CommandRules,
+    rules::CommandRules, store::session_project,
 };
 use agent_host_journal::Placement;
 use agent_host_types::id::{Digest, json_digest};
@@ -13,6 +14,9 @@ use std::{
     path::PathBuf,
     sync::Arc,
 };
+
+/// The part that names the project.
+const PROJECT: &str = "project";
 
 /// The configuration and the machine of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +64,9 @@ impl HostPlacement {
             ),
         ];
         let parts = parts.map(|(part, value)| (part.to_owned(), json_digest(&value)));
-        let parts = BTreeMap::from(parts);
+        let mut parts = BTreeMap::from(parts);
+        let project = session_project(config);
+        parts.insert(PROJECT.to_owned(), json_digest(&json!(project)));
         let directories = all().flat_map(|entry| &entry.grants.dirs);
         let local = directories.filter(|dir| !config.hosts.shares(&dir.host));
         Self {
@@ -69,6 +75,12 @@ impl HostPlacement {
             local_directories: local.map(|dir| dir.host.clone()).collect(),
             parts,
         }
+    }
+
+    /// Whether a host is of the same project, which it reports with these parts.
+    #[must_use]
+    pub fn has_project_of(&self, parts: &BTreeMap<String, Digest>) -> bool {
+        parts.get(PROJECT) == self.parts.get(PROJECT)
     }
 
     /// Returns the hosts that may continue a run of this one.

@@ -19,6 +19,7 @@ use crate::{
 };
 use agent_host_engine::{
     BoxFuture,
+    policy::{FileOp, Ruling, decide_path},
     schema::InputSchema,
     tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
 };
@@ -30,7 +31,7 @@ use agent_host_types::{
     tool::{Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
 use serde_json::{Map, Value, json};
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 /// The source of a tool.
 #[derive(Clone, Debug)]
@@ -229,6 +230,16 @@ impl Registry {
             ToolSource::Component(entry) => Some(entry),
             ToolSource::Server(_) => None,
         }
+    }
+
+    /// Whether the grants of a component let a tool write to a path of the host.
+    #[must_use]
+    pub fn may_write(&self, path: &Path) -> bool {
+        let is_granted = |entry: &Arc<ComponentEntry>| {
+            let ruling = decide_path(&entry.grants, Effect::Effectful, FileOp::Write, path);
+            matches!(ruling, Ruling::Allow { .. })
+        };
+        self.components().any(is_granted)
     }
 
     /// Returns the MCP server of a tool.

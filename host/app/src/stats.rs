@@ -2,7 +2,7 @@
 
 use crate::config::parse_days;
 use agent_host_engine::journal::JournalError;
-use agent_host_journal::JournalStore;
+use agent_host_journal::{JournalStore, SessionScope};
 use agent_host_types::{
     event::{Event, EventRecord},
     id::SessionId,
@@ -178,7 +178,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Reads the events of all sessions from `since_ms` on, in milliseconds since 1970.
+    /// Reads the events of the sessions of a scope from `since_ms` on, in milliseconds since 1970.
     ///
     /// The session of an agent counts for itself, and not again in the one that started it. What a
     /// copy took over counts for the original alone.
@@ -187,13 +187,14 @@ impl Stats {
     /// The sessions cannot be listed.
     pub async fn read(
         store: &dyn JournalStore,
+        scope: SessionScope,
         by: StatsBy,
         since_ms: u64,
     ) -> Result<Self, JournalError> {
         let (mut rows, mut total) = (BTreeMap::<String, Figures>::new(), Figures::default());
         let (mut unreadable, mut agents) = (Vec::new(), BTreeMap::new());
         let mut of_agents = Vec::new();
-        for session in store.list().await? {
+        for session in store.list_in(scope).await? {
             // The names of agents are in the sessions that started them.
             if session.last_ms < since_ms && by != StatsBy::Agent {
                 continue;

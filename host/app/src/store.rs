@@ -9,7 +9,7 @@ use agent_host_journal::{
     SqliteStore,
 };
 use secrecy::{ExposeSecret as _, SecretString};
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 /// Opens the store of a configuration. Sessions that exceed the retention are pruned in the
 /// background.
@@ -136,14 +136,23 @@ pub fn parse_key(key: &SecretString) -> Result<SealKey, ConfigError> {
     })
 }
 
-/// Returns the name under which approvals are remembered for the project of a configuration: its
-/// file, or its directory if it has none. Another configuration of the same directory is another
-/// project, since it may grant more.
+/// Returns the name under which approvals are remembered in the project of a configuration: its
+/// file, or its directory if it has none. Those of another configuration of the same directory are
+/// others, since it may grant more.
 #[must_use]
 pub fn project(config: &Config) -> String {
-    let path = config.file.as_deref().unwrap_or(&config.working_dir);
-    // The quoted form of a path that is not UTF-8 is unique, and no absolute path begins with a
-    // quote.
+    path_text(config.file.as_deref().unwrap_or(&config.working_dir))
+}
+
+/// Returns the name of the project to which the sessions of a configuration belong: its directory.
+#[must_use]
+pub fn session_project(config: &Config) -> String {
+    path_text(&config.project_dir)
+}
+
+/// Returns a path as text. The quoted form of one that is not UTF-8 is unique, and no absolute path
+/// begins with a quote.
+fn path_text(path: &Path) -> String {
     path.to_str()
         .map_or_else(|| format!("{path:?}"), str::to_owned)
 }

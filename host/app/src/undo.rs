@@ -1,6 +1,6 @@
 //! Undoes what the calls of an answer have changed in files, and names what cannot be undone.
 
-use crate::error::HostError;
+use crate::{error::HostError, registry::Registry};
 use agent_host_engine::{
     journal::JournalError, observer::Observer, session::Session, tool::Invocation,
 };
@@ -12,7 +12,9 @@ use agent_host_types::{
     output::{ContentPart, ToolResultOutput},
     tool::Effect,
 };
-use agent_host_undo::{Left, Restored, Restoring, Undo, UndoLog, UndoWriter, Undone, undo};
+use agent_host_undo::{
+    Left, Restored, Restoring, Undo, UndoLog, UndoPath, UndoWriter, Undone, changed_paths, undo,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::{
@@ -114,19 +116,31 @@ pub struct OutsideCall {
     pub hosts: Vec<String>,
 }
 
+/// A request to undo an answer.
+#[derive(Clone, Debug, Default)]
+pub struct UndoRequest {
+    /// Whether files that were changed since are restored, too.
+    pub force: bool,
+    /// The one who asks, as the front end names them.
+    pub by: Option<String>,
+    /// The tools with the grants beyond which nothing is written; absent for the user of the
+    /// machine, whose files they are.
+    pub within: Option<Arc<Registry>>,
+}
+
 /// Undoes the newest answer of a session that has changed files and was not undone, with the calls
-/// of its agents, and records that in the session. `None` if there is no such answer. With `force`,
-/// files that were changed since are restored, too. `by` is who asks, as the front end names them.
+/// of its agents, and records that in the session. `None` if there is no such answer.
 ///
 /// # Errors
-/// The journal or the undo log cannot be read or written.
+/// The journal or the undo log cannot be read or written, or a file is outside of the grants; then
+/// nothing was changed.
 pub async fn undo_answer(
     store: &dyn JournalStore,
     session: &mut Session,
-    force: bool,
-    by: Option<String>,
+    request: UndoRequest,
     observer: &dyn Observer,
 ) -> Result<Option<UndoneAnswer>, HostError> {
+    let UndoRequest { force, by, within } = request;
     let mut answers = Answers::default();
     let read = store.for_each_record(session.id(), |record| answers.add(record.event));
     read.await?;
@@ -155,9 +169,12 @@ pub async fn undo_answer(
                 Some(Undo { log, calls })
             })
             .collect();
-        let undone = tokio::task::spawn_blocking(move || undo_changes(&changes, force)).await;
-        let undone = undone.unwrap_or_else(|error| Err(io::Error::other(error)));
-        let Some(undone) = undone.map_err(HostError::Undo)? else {
+        let within = within.clone();
+        let undoing = move || undo_changes(&changes, force, within.as_deref());
+        let undone = tokio::task::spawn_blocking(undoing).await;
+        let undone =
+            undone.unwrap_or_else(|error| Err(HostError::Undo(io::Error::other(error))))?;
+        let Some(undone) = undone else {
             continue;
         };
         let paths = undone
@@ -181,12 +198,25 @@ pub async fn undo_answer(
     Ok(None)
 }
 
-/// Undoes the changes of calls; `None` if they have made none.
-fn undo_changes(changes: &[Undo], force: bool) -> io::Result<Option<Undone>> {
+/// Undoes the changes of calls; `None` if they have made none. All paths are checked before the
+/// first is changed.
+fn undo_changes(
+    changes: &[Undo],
+    force: bool,
+    within: Option<&Registry>,
+) -> Result<Option<Undone>, HostError> {
     for Undo { log, calls } in changes {
-        if !log.calls()?.is_disjoint(calls) {
-            return undo(changes, force).map(Some);
+        if log.calls().map_err(HostError::Undo)?.is_disjoint(calls) {
+            continue;
         }
+        if let Some(registry) = within {
+            let paths = changed_paths(changes).map_err(HostError::Undo)?;
+            let mut paths = paths.iter().map(UndoPath::resolved);
+            if let Some(path) = paths.find(|path| !registry.may_write(path)) {
+                return Err(HostError::UndoOutside { path });
+            }
+        }
+        return undo(changes, force).map(Some).map_err(HostError::Undo);
     }
     Ok(None)
 }

@@ -25,6 +25,7 @@ mod url_path;
 pub use address::{AddressClass, classify, embedded_v4};
 pub use artifact::{ArtifactOp, decide_artifact};
 pub use call::{decide_call, denied_call};
+pub use ceiling::decide_path;
 pub use files::{FileOp, decide_file};
 pub use grants::{
     ArtifactAccess, DirGrant, DirMode, DirQuota, EnvGrant, GrantError, Grants, HttpGrant,

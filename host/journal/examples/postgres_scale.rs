@@ -112,6 +112,7 @@ fn page(offset: usize, search: &str) -> ListPage {
         offset,
         limit: 50,
         search: Some(search.to_owned()),
+        ..ListPage::default()
     }
 }
 

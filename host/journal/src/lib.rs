@@ -16,6 +16,7 @@ mod memory;
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]
 mod mutations;
+mod ownership;
 mod postgres;
 #[cfg(test)]
 #[path = "../../../tests/support/src/postgres.rs"]
@@ -41,6 +42,7 @@ pub use maintenance::{
     Maintenance, MoveError, MoveStep, Moved, SessionCheck, check, check_rest, move_sessions,
 };
 pub use memory::MemoryStore;
+pub use ownership::{Copier, Ownership, SessionScope};
 pub use postgres::{Migration, PostgresOptions, PostgresStore};
 pub use sealed::{MAX_SEALED_BYTES, SealError, SealKey};
 pub use shared_runs::{

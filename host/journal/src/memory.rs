@@ -9,6 +9,7 @@ use crate::{
     error::{Location, StoreError},
     find::Wanted,
     firing::Firing,
+    ownership::{Copier, Ownership, SessionScope},
     store::{
         JournalStore, LostEvents, MAX_APPROVALS, ProjectApproval, Pruned, Retention, SessionInfo,
         SessionName, StoreFuture, blocking,
@@ -147,16 +148,32 @@ impl Shared {
 }
 
 impl JournalStore for MemoryStore {
-    fn create(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>> {
-        self.run(move |shared| Ok(ClaimedSession::open(shared.claim_new(session)?)))
+    fn create_owned(
+        &self,
+        session: SessionId,
+        ownership: Option<Ownership>,
+    ) -> StoreFuture<'_, Arc<dyn Journal>> {
+        self.run(move |shared| Ok(ClaimedSession::owned(shared.claim_new(session)?, ownership)))
     }
 
     fn open_session(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>> {
         self.run(move |shared| Ok(ClaimedSession::open(shared.claim_existing(session)?)))
     }
 
-    fn list(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
-        self.run(|shared| Ok(shared.state().list()))
+    fn list_in(&self, scope: SessionScope) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(move |shared| {
+            let mut sessions = shared.state().list();
+            sessions.retain(|info| scope.has(info.ownership.as_ref()));
+            Ok(sessions)
+        })
+    }
+
+    fn is_within(&self, session: SessionId, scope: SessionScope) -> StoreFuture<'_, bool> {
+        self.run(move |shared| {
+            let state = shared.state();
+            let is_within = scope.has(state.ownership(session).as_ref());
+            Ok(is_within && state.contains(session))
+        })
     }
 
     fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>> {
@@ -194,11 +211,17 @@ impl JournalStore for MemoryStore {
         &self,
         from: SessionId,
         at: Option<u64>,
-        by: Option<String>,
+        by: Option<Copier>,
     ) -> StoreFuture<'_, SessionId> {
         self.run(move |shared| {
             let (source, into) = (shared.stored(from)?, SessionId::new());
-            let mut new = NewSessions::new(shared);
+            let (by, owner) = by.map(|by| (by.name, by.owner)).unzip();
+            let original = shared.state().ownership(from);
+            let ownership = original.map(|original| Ownership {
+                owner: owner.flatten(),
+                ..original
+            });
+            let mut new = NewSessions::new(shared, ownership);
             copy::fork(&source, into, at, by, &mut new)?;
             new.store()?;
             Ok(into)
@@ -209,13 +232,14 @@ impl JournalStore for MemoryStore {
         self.run(move |shared| transfer::export(&shared.stored(session)?, &mut out))
     }
 
-    fn import(
+    fn import_owned(
         &self,
         mut file: Box<dyn BufRead + Send>,
         how: ImportAs,
+        ownership: Option<Ownership>,
     ) -> StoreFuture<'_, SessionId> {
         self.run(move |shared| {
-            let mut new = NewSessions::new(shared);
+            let mut new = NewSessions::new(shared, ownership);
             let into = transfer::import(&mut file, how, &mut new)?;
             new.store()?;
             Ok(into)

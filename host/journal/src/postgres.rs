@@ -24,6 +24,7 @@ mod write;
 use crate::{
     find::Wanted,
     firing::Firing,
+    ownership::{Copier, Ownership, SessionScope},
     sealed::SealKey,
     shared_runs::SharedRuns,
     store::{
@@ -177,15 +178,20 @@ impl PostgresStore {
         }))
     }
 
-    /// Starts the journal of a session that an operation claims.
-    fn start<F>(&self, claim: impl FnOnce(Arc<Database>) -> F) -> StoreFuture<'_, Arc<dyn Journal>>
+    /// Starts the journal of a session that an operation claims. A new one has an owner.
+    fn start<F>(
+        &self,
+        ownership: Option<Ownership>,
+        claim: impl FnOnce(Arc<Database>) -> F,
+    ) -> StoreFuture<'_, Arc<dyn Journal>>
     where
         F: Future<Output = Result<(Lease, Position), JournalError>> + Send + 'static,
     {
         let claimed = self.run(claim);
         Box::pin(async move {
             let (lease, position) = claimed.await?;
-            let journal = PostgresJournal::start(&self.thread, &self.database, lease, position);
+            let (thread, database) = (&self.thread, &self.database);
+            let journal = PostgresJournal::start(thread, database, lease, position, ownership);
             Ok(Arc::new(journal) as Arc<dyn Journal>)
         })
     }
@@ -200,15 +206,19 @@ impl fmt::Debug for PostgresStore {
 }
 
 impl JournalStore for PostgresStore {
-    fn create(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>> {
-        self.start(move |database| async move {
+    fn create_owned(
+        &self,
+        session: SessionId,
+        ownership: Option<Ownership>,
+    ) -> StoreFuture<'_, Arc<dyn Journal>> {
+        self.start(ownership, move |database| async move {
             let lease = database.claim_new(session).await?;
             Ok((lease, Position::start(session)))
         })
     }
 
     fn open_session(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>> {
-        self.start(move |database| async move {
+        self.start(None, move |database| async move {
             let lease = database.claim_existing(session).await?;
             match database.position(session).await {
                 Ok(position) => Ok((lease, position)),
@@ -220,16 +230,20 @@ impl JournalStore for PostgresStore {
         })
     }
 
-    fn list(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
-        self.run(|database| async move { database.sessions().await })
+    fn list_in(&self, scope: SessionScope) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(move |database| async move { database.sessions(&scope).await })
+    }
+
+    fn is_within(&self, session: SessionId, scope: SessionScope) -> StoreFuture<'_, bool> {
+        self.run(move |database| async move { database.is_within(session, &scope).await })
     }
 
     fn list_page(&self, page: ListPage) -> StoreFuture<'_, Vec<SessionInfo>> {
         self.run(move |database| async move { database.list_page(&page).await })
     }
 
-    fn count_outcomes(&self) -> StoreFuture<'_, Vec<OutcomeCount>> {
-        self.run(|database| async move { database.count_outcomes().await })
+    fn count_outcomes(&self, scope: SessionScope) -> StoreFuture<'_, Vec<OutcomeCount>> {
+        self.run(move |database| async move { database.count_outcomes(&scope).await })
     }
 
     fn infos(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SessionInfo>> {
@@ -267,7 +281,7 @@ impl JournalStore for PostgresStore {
         &self,
         from: SessionId,
         at: Option<u64>,
-        by: Option<String>,
+        by: Option<Copier>,
     ) -> StoreFuture<'_, SessionId> {
         let fork = move |database: &Arc<Database>| database.fork(from, at, by);
         self.run(|database| async move { database.blocking(fork).await })
@@ -278,12 +292,13 @@ impl JournalStore for PostgresStore {
         self.run(|database| async move { database.blocking(export).await })
     }
 
-    fn import(
+    fn import_owned(
         &self,
         mut file: Box<dyn BufRead + Send>,
         how: ImportAs,
+        ownership: Option<Ownership>,
     ) -> StoreFuture<'_, SessionId> {
-        let import = move |database: &Arc<Database>| database.import(&mut file, how);
+        let import = move |database: &Arc<Database>| database.import(&mut file, how, ownership);
         self.run(|database| async move { database.blocking(import).await })
     }
 

@@ -5,7 +5,7 @@
 //! stored. The store checks that it is the next part of the session, so an attempt that was stored
 //! although it was reported as failed is detected.
 
-use crate::{error::StoreError, row::Row};
+use crate::{error::StoreError, ownership::Ownership, row::Row};
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{event::EventRecord, id::Digest, output::Blob};
 use std::{collections::VecDeque, sync::Arc};
@@ -54,9 +54,19 @@ pub(crate) struct Queue {
     failure: Option<WriteFailure>,
     /// Grows with each retry; batches of an earlier attempt are not written.
     attempt: u64,
+    /// The owner of a new session, until its first event is appended.
+    ownership: Option<Ownership>,
 }
 
 impl Queue {
+    /// Creates the queue of a new session.
+    pub(crate) fn owned_by(ownership: Option<Ownership>) -> Self {
+        Self {
+            ownership,
+            ..Self::default()
+        }
+    }
+
     /// Adds to the queue.
     pub(crate) fn append(&mut self, records: &[EventRecord], blobs: Vec<Blob>) {
         // Nothing is written after a final failure, so nothing is queued either; the next barrier
@@ -72,6 +82,7 @@ impl Queue {
             match Row::encode(record) {
                 Ok(row) => {
                     self.count(row.json.len());
+                    let row = row.owned_by(&mut self.ownership);
                     self.rows.push_back(Arc::new(row));
                 }
                 Err(error) => {

@@ -1,6 +1,9 @@
 //! The stored form of an event: encoding, and decoding with checks.
 
-use crate::error::{Damage, EncodeError, Location, StoreError};
+use crate::{
+    error::{Damage, EncodeError, Location, StoreError},
+    ownership::Ownership,
+};
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{
     event::{EVENT_VERSION, Event, EventError, EventRecord},
@@ -37,6 +40,8 @@ pub(crate) struct Listing {
     pub(crate) directory: Option<String>,
     pub(crate) outcome: Option<&'static str>,
     pub(crate) parent: Option<SessionId>,
+    /// Set with the first event, by the process that creates the session.
+    pub(crate) ownership: Option<Ownership>,
     pub(crate) model: Option<String>,
     pub(crate) cost_micros: Option<u64>,
 }
@@ -61,6 +66,14 @@ impl Row {
             json: json.map_err(|error| unstorable(error.into()))?,
             listing: Listing::of(&record.event),
         })
+    }
+
+    /// Names the owner of the session, if this is its first event. None is left for another one.
+    pub(crate) fn owned_by(mut self, ownership: &mut Option<Ownership>) -> Self {
+        if self.seq == 0 {
+            self.listing.ownership = ownership.take();
+        }
+        self
     }
 }
 

@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{memory::MemoryStore, store::JournalStore, transfer::ImportAs};
+use crate::{memory::MemoryStore, ownership::Ownership, store::JournalStore, transfer::ImportAs};
 use agent_host_engine::journal::JournalError;
 use agent_host_types::id::SessionId;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -88,13 +88,19 @@ impl dyn JournalStore + '_ {
     }
 
     /// Imports a sealed session with what waits in it and was approved in it, and returns its id.
+    /// The file does not say whose it is here.
     ///
     /// # Errors
     /// The seal does not fit; those of [`JournalStore::import`], [`JournalError::Exists`] among them:
     /// a host takes a session once.
-    pub async fn import_sealed(&self, sealed: &str, key: &SealKey) -> Result<SessionId, SealError> {
+    pub async fn import_sealed(
+        &self,
+        sealed: &str,
+        key: &SealKey,
+        ownership: Option<Ownership>,
+    ) -> Result<SessionId, SealError> {
         let file = Box::new(Cursor::new(key.open(sealed)?));
-        Ok(self.import(file, ImportAs::Moved).await?)
+        Ok(self.import_owned(file, ImportAs::Moved, ownership).await?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The runs that the hosts of one store continue for each other, and the messages between them.
 
-use crate::store::StoreFuture;
+use crate::{ownership::SessionScope, store::StoreFuture};
 use agent_host_engine::journal::Journal;
 use agent_host_types::id::{Digest, SessionId};
 use schemars::JsonSchema;
@@ -47,8 +47,9 @@ pub trait SharedRuns: Debug + Send + Sync {
     /// Returns the runs of sessions that have one, in no order.
     fn runs_of(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SharedRun>>;
 
-    /// Returns the number of runs that wait to begin or to be continued, counted up to `most`.
-    fn waiting_runs(&self, most: u32) -> StoreFuture<'_, u32>;
+    /// Returns the number of runs of a scope that wait to begin or to be continued, counted up to
+    /// `most`.
+    fn waiting_runs(&self, most: u32, scope: SessionScope) -> StoreFuture<'_, u32>;
 
     /// Asks the host that has claimed a session to do something, and returns whether there is one.
     /// It learns of it at once, or when it next renews its claim.

@@ -18,11 +18,12 @@ mod writer;
 #[cfg(test)]
 pub(crate) use {
     journal::{MAX_QUEUED_BYTES, SqliteJournal},
-    read::StoredSession,
+    read::{StoredSession, filter, list_query},
 };
 
 use crate::{
     firing::Firing,
+    ownership::{Copier, Ownership, SessionScope},
     store::{
         JournalStore, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo, SessionName,
         StoreFuture, blocking,
@@ -136,16 +137,28 @@ impl fmt::Debug for SqliteStore {
 }
 
 impl JournalStore for SqliteStore {
-    fn create(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>> {
-        self.run(move |db| Ok(Arc::new(db.create(session)?) as Arc<dyn Journal>))
+    fn create_owned(
+        &self,
+        session: SessionId,
+        ownership: Option<Ownership>,
+    ) -> StoreFuture<'_, Arc<dyn Journal>> {
+        self.run(move |db| Ok(Arc::new(db.create(session, ownership)?) as Arc<dyn Journal>))
     }
 
     fn open_session(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>> {
         self.run(move |db| Ok(Arc::new(db.open_session(session)?) as Arc<dyn Journal>))
     }
 
-    fn list(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
-        self.run(Database::list)
+    fn list_in(&self, scope: SessionScope) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(move |db| db.list(&scope))
+    }
+
+    fn is_within(&self, session: SessionId, scope: SessionScope) -> StoreFuture<'_, bool> {
+        self.run(move |db| Ok(db.reader().is_within(session, &scope)?))
+    }
+
+    fn infos(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(move |db| db.reader().infos(&sessions))
     }
 
     fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>> {
@@ -169,7 +182,7 @@ impl JournalStore for SqliteStore {
         &self,
         from: SessionId,
         at: Option<u64>,
-        by: Option<String>,
+        by: Option<Copier>,
     ) -> StoreFuture<'_, SessionId> {
         self.run(move |db| db.fork(from, at, by))
     }
@@ -178,12 +191,13 @@ impl JournalStore for SqliteStore {
         self.run(move |db| db.export(session, &mut out))
     }
 
-    fn import(
+    fn import_owned(
         &self,
         mut file: Box<dyn BufRead + Send>,
         how: ImportAs,
+        ownership: Option<Ownership>,
     ) -> StoreFuture<'_, SessionId> {
-        self.run(move |db| db.import(&mut file, how))
+        self.run(move |db| db.import(&mut file, how, ownership))
     }
 
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {

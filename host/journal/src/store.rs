@@ -1,7 +1,12 @@
 //! The trait of all stores, and the values that it takes and returns.
 
 use crate::{
-    error::StoreError, find::LATEST, firing::Firing, shared_runs::SharedRuns, transfer::ImportAs,
+    error::StoreError,
+    find::LATEST,
+    firing::Firing,
+    ownership::{Copier, Ownership, SessionScope},
+    shared_runs::SharedRuns,
+    transfer::ImportAs,
 };
 use agent_host_engine::{
     BoxFuture,
@@ -45,11 +50,25 @@ pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
 /// Every operation can fail with [`JournalError::Storage`] or [`JournalError::Corrupt`]; the others
 /// are listed where they occur.
 pub trait JournalStore: Debug + Send + Sync {
-    /// Starts the journal of a new session. The session is listed from its first durable event on.
+    /// Starts the journal of a new session. The session is listed from its first durable event on,
+    /// and owned from then on. Without an owner it belongs to that of the session which started it,
+    /// or else to its working directory.
     ///
     /// # Errors
     /// [`JournalError::Locked`], [`JournalError::Exists`].
-    fn create(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>>;
+    fn create_owned(
+        &self,
+        session: SessionId,
+        ownership: Option<Ownership>,
+    ) -> StoreFuture<'_, Arc<dyn Journal>>;
+
+    /// Starts the journal of a new session as [`Self::create_owned`] does, without an owner.
+    ///
+    /// # Errors
+    /// As for [`Self::create_owned`].
+    fn create(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>> {
+        self.create_owned(session, None)
+    }
 
     /// Opens a session for writing.
     ///
@@ -57,13 +76,22 @@ pub trait JournalStore: Debug + Send + Sync {
     /// [`JournalError::Locked`], [`JournalError::NotFound`].
     fn open_session(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>>;
 
+    /// Lists the sessions of a scope, the one that was written to last first.
+    fn list_in(&self, scope: SessionScope) -> StoreFuture<'_, Vec<SessionInfo>>;
+
     /// Lists all sessions, the one that was written to last first.
-    fn list(&self) -> StoreFuture<'_, Vec<SessionInfo>>;
+    fn list(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.list_in(SessionScope::All)
+    }
+
+    /// Whether a session exists within a scope. One that does not and one outside take the same
+    /// work.
+    fn is_within(&self, session: SessionId, scope: SessionScope) -> StoreFuture<'_, bool>;
 
     /// Lists a part of the sessions, the one that was written to last first. Those of agents are
     /// left out.
     fn list_page(&self, page: ListPage) -> StoreFuture<'_, Vec<SessionInfo>> {
-        let sessions = self.list();
+        let sessions = self.list_in(page.scope.clone());
         Box::pin(async move {
             let words = page.words();
             let sessions = sessions.await?.into_iter();
@@ -73,9 +101,9 @@ pub trait JournalStore: Debug + Send + Sync {
         })
     }
 
-    /// Counts the sessions by the outcome of their last turn.
-    fn count_outcomes(&self) -> StoreFuture<'_, Vec<OutcomeCount>> {
-        let sessions = self.list();
+    /// Counts the sessions of a scope by the outcome of their last turn.
+    fn count_outcomes(&self, scope: SessionScope) -> StoreFuture<'_, Vec<OutcomeCount>> {
+        let sessions = self.list_in(scope);
         Box::pin(async move {
             let mut counts = BTreeMap::new();
             for info in sessions.await? {
@@ -122,17 +150,17 @@ pub trait JournalStore: Debug + Send + Sync {
     /// [`JournalError::NotFound`], also if several sessions match; the text names them.
     fn find<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, SessionId>;
 
-    /// Names a session. Of the sessions of one directory, only one has a name. The name is not part
-    /// of the session: copies and exports have none.
+    /// Names a session. Of the sessions of one owner in one directory, only one has a name. The name
+    /// is not part of the session: copies and exports have none.
     ///
     /// # Errors
-    /// [`JournalError::NotFound`], also if another session of the directory has the name.
+    /// [`JournalError::NotFound`], also if another of those sessions has the name.
     fn name_session(&self, session: SessionId, name: SessionName) -> StoreFuture<'_, ()>;
 
     /// Copies a session into a new one, without its authority (see
     /// [`SessionCopy`](agent_host_engine::session::SessionCopy)): up to event `at`, which must end
-    /// a turn, or all of it. The sessions of its agents are copied along. `by` is who asks, as the
-    /// front end names them.
+    /// a turn, or all of it. The sessions of its agents are copied along. The copy stays in the
+    /// project, and is owned by the one who asks; without `by` by the user of the machine.
     ///
     /// # Errors
     /// [`JournalError::NotFound`], also if no turn ends at `at`.
@@ -140,7 +168,7 @@ pub trait JournalStore: Debug + Send + Sync {
         &self,
         from: SessionId,
         at: Option<u64>,
-        by: Option<String>,
+        by: Option<Copier>,
     ) -> StoreFuture<'_, SessionId>;
 
     /// Writes a session with its blobs, and those of its agents, as one file of JSON lines, and
@@ -152,12 +180,26 @@ pub trait JournalStore: Debug + Send + Sync {
 
     /// Stores the session of an exported file with those of its agents, and returns its id here.
     /// The file may come from an untrusted source, unless it is [`ImportAs::Moved`]: the session is
-    /// a copy without authority, and nothing is stored unless every line is valid.
+    /// a copy without authority, and nothing is stored unless every line is valid. The file does
+    /// not say whose the session is; without an owner it belongs to its working directory.
     ///
     /// # Errors
     /// [`JournalError::Corrupt`] names the invalid line; [`JournalError::Exists`],
     /// [`JournalError::Locked`].
-    fn import(&self, file: Box<dyn BufRead + Send>, how: ImportAs) -> StoreFuture<'_, SessionId>;
+    fn import_owned(
+        &self,
+        file: Box<dyn BufRead + Send>,
+        how: ImportAs,
+        ownership: Option<Ownership>,
+    ) -> StoreFuture<'_, SessionId>;
+
+    /// Stores the session of an exported file as [`Self::import_owned`] does, without an owner.
+    ///
+    /// # Errors
+    /// As for [`Self::import_owned`].
+    fn import(&self, file: Box<dyn BufRead + Send>, how: ImportAs) -> StoreFuture<'_, SessionId> {
+        self.import_owned(file, how, None)
+    }
 
     /// Removes a session with those of its agents, and the blobs to which no other session refers.
     ///
@@ -308,6 +350,8 @@ pub struct ListPage {
     /// A text: each of its words begins a word of the title or the name of a session. Upper and
     /// lower case are the same, and what is neither letter nor digit separates words.
     pub search: Option<String>,
+    /// The sessions among which the page is.
+    pub scope: SessionScope,
 }
 
 impl ListPage {
@@ -354,6 +398,9 @@ pub struct SessionInfo {
     /// The cost of its turns in millionths of a US dollar; absent if the price of some is not
     /// known.
     pub cost_micros: Option<u64>,
+    /// Whose it is; absent for one without a directory that was stored without an owner.
+    #[serde(skip)]
+    pub ownership: Option<Ownership>,
 }
 
 impl SessionInfo {

@@ -3,7 +3,7 @@
 use crate::{
     openai,
     problem::{Problem, ProblemCode},
-    tokens::{TokenEntry, TokenFile, TokenName},
+    tokens::{TokenEntry, TokenFile, TokenName, TokenSessions},
 };
 use agent_host_http::{Access, Admission, Refusal, Token};
 use axum::{
@@ -112,13 +112,25 @@ impl Caller {
         }
     }
 
+    /// Returns the owner of the sessions that it starts; `None` for the server's own token, whose
+    /// holder is the user of the machine.
+    pub(crate) fn owner(&self) -> Option<String> {
+        self.given.as_ref().map(|(entry, _)| entry.owner())
+    }
+
+    /// Returns the sessions that it sees.
+    pub(crate) fn sessions(&self) -> TokenSessions {
+        let given = self.given.as_ref();
+        given.map_or(TokenSessions::Project, |(entry, _)| entry.sessions())
+    }
+
     /// Returns an idempotency key as the caller's own: what another caller began under an equal key
-    /// is not found.
+    /// is not found, also one whose token had the same name.
     pub(crate) fn own_key(&self, key: &str) -> String {
-        match &self.given {
+        match self.owner() {
             None => key.to_owned(),
             // A key has no line feed, so that no other pair has this text.
-            Some((entry, _)) => format!("{}\n{key}", entry.name),
+            Some(owner) => format!("{owner}\n{key}"),
         }
     }
 

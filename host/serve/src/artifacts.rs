@@ -1,10 +1,6 @@
 //! The artifacts of a session, and the session as a file.
 
-use crate::{
-    Service, blobs,
-    problem::Problem,
-    routes::{Path, session_id},
-};
+use crate::{Service, blobs, problem::Problem, routes::Path, scope::VisibleSession};
 use agent_host_engine::{
     artifact::{ArtifactName, ArtifactRow},
     journal::JournalError,
@@ -34,9 +30,9 @@ pub(crate) struct ArtifactList {
 /// Lists the artifacts.
 pub(crate) async fn list(
     State(service): State<Service>,
-    Path(session): Path<String>,
+    session: VisibleSession,
 ) -> Result<Json<ArtifactList>, Problem> {
-    let artifacts = service.host.artifacts(session_id(&session)?).await?;
+    let artifacts = service.host.artifacts(session.id()).await?;
     Ok(Json(ArtifactList {
         artifacts: artifacts.into_rows().collect(),
     }))
@@ -45,11 +41,12 @@ pub(crate) async fn list(
 /// Reads an artifact by its name.
 pub(crate) async fn read(
     State(service): State<Service>,
-    Path((session, name)): Path<(String, String)>,
+    session: VisibleSession,
+    Path((_, name)): Path<(String, String)>,
 ) -> Result<impl IntoResponse, Problem> {
     let missing = || Problem::not_found("the session has no such artifact");
     let name: ArtifactName = name.parse().map_err(|_| missing())?;
-    let artifacts = service.host.artifacts(session_id(&session)?).await?;
+    let artifacts = service.host.artifacts(session.id()).await?;
     let artifact = artifacts.kept.get(&name).ok_or_else(missing)?;
     let bytes = service.host.read_blob(artifact.blob.digest).await?;
     Ok((blobs::DOWNLOAD, bytes))
@@ -58,9 +55,9 @@ pub(crate) async fn read(
 /// Exports a session as the file that `agent-host sessions import` reads.
 pub(crate) async fn export(
     State(service): State<Service>,
-    Path(session): Path<String>,
+    session: VisibleSession,
 ) -> Result<Response, Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     // Not sent as it is written: a client that reads slowly would hold the journal.
     let file = tempfile::tempfile().map_err(unwritten)?;
     let out = file.try_clone().map_err(unwritten)?;

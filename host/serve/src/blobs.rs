@@ -1,10 +1,6 @@
 //! The bytes of images, files and long results.
 
-use crate::{
-    Service,
-    problem::Problem,
-    routes::{Path, session_id},
-};
+use crate::{Service, problem::Problem, routes::Path, scope::VisibleSession};
 use agent_host_engine::session::referenced_blobs;
 use agent_host_types::id::Digest;
 use axum::{extract::State, response::IntoResponse};
@@ -21,9 +17,10 @@ pub(crate) const DOWNLOAD: [(HeaderName, &str); 4] = [
 /// Returns a blob of a session by its digest. A blob that another session has is not found.
 pub(crate) async fn read(
     State(service): State<Service>,
-    Path((session, digest)): Path<(String, String)>,
+    session: VisibleSession,
+    Path((_, digest)): Path<(String, String)>,
 ) -> Result<impl IntoResponse, Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     let missing = || Problem::not_found("the session has no such blob");
     let digest: Digest = digest.parse().map_err(|_| missing())?;
     let mut has_it = false;

@@ -126,8 +126,8 @@ impl Request {
         // Nothing is left of a session that has no place.
         let slot = service.reserve(caller, id).await?;
         let mut session = match key {
-            Some(key) => host.keyed_session(key, system).await?.0,
-            None => host.start_session_as(id, system).await?,
+            Some(key) => host.keyed_session(key, caller.owner(), system).await?.0,
+            None => host.start_session_as(id, caller.owner(), system).await?,
         };
         // A later message, from wherever it comes, is for the same agent.
         let configured = session.configure_run(arguments);

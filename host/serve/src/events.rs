@@ -5,8 +5,8 @@ use crate::{
     access::Caller,
     metrics::CountedReader,
     problem::{Problem, ProblemCode},
-    routes::{Path, session_id},
     runs::{FeedItem, FeedLine, Followed, Follower},
+    scope::VisibleSession,
 };
 use agent_host_types::id::SessionId;
 use axum::{
@@ -44,11 +44,11 @@ pub(crate) struct EventsQuery {
 pub(crate) async fn events(
     State(service): State<Service>,
     caller: Caller,
-    Path(session): Path<String>,
+    session: VisibleSession,
     query: Result<Query<EventsQuery>, axum::extract::rejection::QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     let Query(query) = query?;
     let from = match headers.get("last-event-id") {
         None => query.from,
@@ -65,7 +65,7 @@ pub(crate) async fn events(
             "the server has no connection left for another stream of events; close one, or raise its limit of open files (`ulimit -n`), of which half are for connections",
         ));
     }
-    // A session that does not exist is a problem, and no empty stream.
+    // One that cannot be read is a problem, and no empty stream.
     let _ = service.host.store().read(session, from).await?;
     let reader = Reader::new(&service, session, from);
     let next = async |(mut reader, caller): (Reader, Caller)| {

@@ -1,10 +1,6 @@
 //! Explanations of the calls of a session, and the grants of the tools.
 
-use crate::{
-    Service,
-    problem::Problem,
-    routes::{Path, session_id},
-};
+use crate::{Service, problem::Problem, scope::VisibleSession};
 use agent_host_app::{Explanation, grant_lines, reach};
 use axum::{Json, extract::State};
 use schemars::JsonSchema;
@@ -31,9 +27,9 @@ pub(crate) struct ComponentGrants {
 /// Explains the requests of a session's calls to the gate.
 pub(crate) async fn explain(
     State(service): State<Service>,
-    Path(session): Path<String>,
+    session: VisibleSession,
 ) -> Result<Json<Explanation>, Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     let config = service.host.config();
     let mut explanation = Explanation::of(service.host.store().as_ref(), session).await?;
     explanation.suggest(config.implied_grant(), &config.rules);

@@ -1,7 +1,7 @@
 //! The hosts that share the store, and the runs that they continue for each other.
 
-use crate::{Service, problem::Problem};
-use agent_host_journal::{HostReport, RunState, SharedRun};
+use crate::{Service, access::Caller, problem::Problem};
+use agent_host_journal::{HostReport, RunState, SessionScope, SharedRun};
 use agent_host_types::id::SessionId;
 use axum::{Json, extract::State};
 use schemars::JsonSchema;
@@ -15,12 +15,19 @@ pub(crate) struct Hosts {
     hosts: Vec<HostReport>,
 }
 
-/// Lists the hosts that share the store.
-pub(crate) async fn hosts(State(service): State<Service>) -> Result<Json<Hosts>, Problem> {
-    let hosts = match service.runs.shared() {
+/// Lists the hosts that share the store, of the project unless the caller sees all.
+pub(crate) async fn hosts(
+    State(service): State<Service>,
+    caller: Caller,
+) -> Result<Json<Hosts>, Problem> {
+    let mut hosts = match service.runs.shared() {
         Some(shared) => shared.hosts().await?,
         None => Vec::new(),
     };
+    if service.scope(&caller) != SessionScope::All {
+        let placement = service.host.placement();
+        hosts.retain(|host| placement.has_project_of(&host.status.parts));
+    }
     Ok(Json(Hosts { hosts }))
 }
 

@@ -6,6 +6,8 @@
 //! - [`Service`] holds the sessions that run here. One runs at a time for each session, since the
 //!   journal has one writer.
 //! - [`ServerAccess`] has the tokens and their roles; the table of routes has the least role of each.
+//! - A caller sees the sessions of the server's project, or those of them that its token started.
+//!   Any other one is answered as one that does not exist.
 //! - A problem is answered as `application/problem+json` (RFC 9457) with a stable `code`.
 
 mod access;
@@ -25,6 +27,7 @@ mod page;
 mod problem;
 mod requests;
 mod routes;
+mod scope;
 mod sessions;
 mod stats;
 #[cfg(test)]
@@ -38,7 +41,7 @@ pub use access::{AccessRole, ServerAccess};
 pub use openai::refused;
 pub use problem::{Problem, ProblemCode};
 pub use routes::{API, route_roles};
-pub use tokens::{TokenEntry, TokenFile, TokenFileError, TokenName};
+pub use tokens::{TokenEntry, TokenFile, TokenFileError, TokenName, TokenSessions};
 pub use triggers::{TriggerError, Triggers};
 
 use agent_host_app::runs;
@@ -67,6 +70,8 @@ pub struct Service {
     answers: Arc<AnswerKeys>,
     readers: ReaderCount,
     triggers: Arc<Triggers>,
+    /// Whether operators see the sessions of other projects, too.
+    all_projects: bool,
     /// Cancelled when responses that do not end by themselves must end.
     stop: CancellationToken,
 }
@@ -81,6 +86,7 @@ impl Service {
             answers: Arc::default(),
             readers: ReaderCount::of(usize::MAX),
             triggers: Arc::new(Triggers::none()),
+            all_projects: false,
             stop: CancellationToken::new(),
         }
     }
@@ -89,6 +95,13 @@ impl Service {
     #[must_use]
     pub fn with_triggers(mut self, triggers: Triggers) -> Self {
         self.triggers = Arc::new(triggers);
+        self
+    }
+
+    /// Opens the sessions of other projects of the store to tokens of the role `operator`.
+    #[must_use]
+    pub fn with_all_projects(mut self, all_projects: bool) -> Self {
+        self.all_projects = all_projects;
         self
     }
 

@@ -1,7 +1,7 @@
 //! The metrics of the server for Prometheus: those of the host, and figures of the moment.
 
-use crate::{Service, problem::Problem};
-use agent_host_app::{MetricGauge, runs::MAX_WAITING};
+use crate::{Service, access::Caller, problem::Problem};
+use agent_host_app::{MetricGauge, Metrics, runs::MAX_WAITING};
 use agent_host_journal::{OutcomeCount, SessionInfo};
 use axum::{extract::State, response::IntoResponse};
 use http::header::CONTENT_TYPE;
@@ -64,13 +64,18 @@ impl Drop for CountedReader {
     }
 }
 
-/// Reads the metrics.
-pub(crate) async fn read(State(service): State<Service>) -> Result<impl IntoResponse, Problem> {
-    let store = service.host.store();
-    let counts = store.count_outcomes().await?;
-    let running = store.infos(service.runs.running()).await?;
+/// Reads the metrics: of the sessions that the token sees, and of this process unless the token
+/// sees its own sessions alone.
+pub(crate) async fn read(
+    State(service): State<Service>,
+    caller: Caller,
+) -> Result<impl IntoResponse, Problem> {
+    let (store, scope) = (service.host.store(), service.scope(&caller));
+    let counts = store.count_outcomes(scope.clone()).await?;
+    let mut running = store.infos(service.runs.running()).await?;
+    running.retain(|session| scope.has(session.ownership.as_ref()));
     let waiting_runs = match service.runs.shared() {
-        Some(shared) => shared.waiting_runs(MAX_WAITING).await?,
+        Some(shared) => shared.waiting_runs(MAX_WAITING, scope.clone()).await?,
         None => 0,
     };
     let mut gauges = vec![
@@ -90,12 +95,17 @@ pub(crate) async fn read(State(service): State<Service>) -> Result<impl IntoResp
             "Runs that wait for a host of the store, counted up to 10,000.",
             waiting_runs.into(),
         ),
-        gauge(
-            "agent_host_event_readers",
-            "Streams of events that are open.",
-            service.readers.open.load(Ordering::Relaxed) as u64,
-        ),
     ];
+    if scope.owner().is_some() {
+        // The other figures are those of all tokens.
+        let text = Metrics::new("agent-host").text(&gauges);
+        return Ok(([(CONTENT_TYPE, MEDIA_TYPE)], text));
+    }
+    gauges.push(gauge(
+        "agent_host_event_readers",
+        "Streams of events that are open.",
+        service.readers.open.load(Ordering::Relaxed) as u64,
+    ));
     if let Some(instances) = service.host.registry().live_instances() {
         gauges.push(gauge(
             "agent_host_guest_instances",

@@ -31,7 +31,9 @@ pub enum ProblemCode {
     ApproverRequired,
     /// The request needs a token of the role `operator`.
     OperatorRequired,
-    /// There is no such session, blob, artifact, agent or route.
+    /// The files to write are outside of the grants of the server; nothing was changed.
+    OutsideGrants,
+    /// There is no such session, blob, artifact, agent or route, or the token does not see it.
     NotFound,
     /// The session runs in this server.
     SessionRunning,
@@ -71,7 +73,8 @@ impl ProblemCode {
             Self::SourceRefused
             | Self::UserRequired
             | Self::ApproverRequired
-            | Self::OperatorRequired => StatusCode::FORBIDDEN,
+            | Self::OperatorRequired
+            | Self::OutsideGrants => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLong => StatusCode::PAYLOAD_TOO_LARGE,
@@ -163,6 +166,9 @@ impl From<HostError> for Problem {
         match error {
             HostError::Journal(error) => error.into(),
             error @ HostError::SessionOfAgent { .. } => Self::invalid(error.to_string()),
+            error @ HostError::UndoOutside { .. } => {
+                Self::new(ProblemCode::OutsideGrants, error.to_string())
+            }
             error => Self::new(ProblemCode::Internal, error.to_string()),
         }
     }

@@ -6,7 +6,8 @@ use crate::{
     create::idempotency_key,
     input::AnswerBody,
     problem::{Problem, ProblemCode},
-    routes::{JsonObject, Path, session_id},
+    routes::{JsonObject, Path},
+    scope::VisibleSession,
     sessions::{Accepted, run_input},
 };
 use agent_host_app::{FileChange, grant_lines};
@@ -60,9 +61,9 @@ pub(crate) struct CallChange {
 /// Lists the open requests of a session.
 pub(crate) async fn list(
     State(service): State<Service>,
-    Path(session): Path<String>,
+    session: VisibleSession,
 ) -> Result<Json<Requests>, Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     let open = open_request(&service, session).await?;
     Ok(Json(Requests {
         requests: open.into_iter().collect(),
@@ -74,9 +75,9 @@ pub(crate) async fn list(
 pub(crate) async fn changes(
     State(service): State<Service>,
     caller: Caller,
-    Path(session): Path<String>,
+    session: VisibleSession,
 ) -> Result<Json<Changes>, Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     let open = open_request(&service, session).await?;
     let mut calls = Vec::new();
     if let Some(continuation) = open {
@@ -117,11 +118,12 @@ fn waiting_calls(continuation: Continuation, calls: &mut Vec<PendingCall>) {
 pub(crate) async fn answer(
     State(service): State<Service>,
     caller: Caller,
-    Path((session, request)): Path<(String, String)>,
+    session: VisibleSession,
+    Path((_, request)): Path<(String, String)>,
     headers: HeaderMap,
     body: Result<JsonObject<Value>, Problem>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     let body = body?.0;
     let digest = json_digest(&json!([session, request, body]));
     let body: AnswerBody = serde_json::from_value(body)

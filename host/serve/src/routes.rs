@@ -15,7 +15,6 @@ use crate::{
     requests, sessions, stats, tools, triggers, undo,
 };
 use agent_host_app::{Explanation, Stats};
-use agent_host_types::id::SessionId;
 use axum::{
     Json, Router,
     body::Bytes,
@@ -150,7 +149,7 @@ fn api_routes() -> Vec<Route> {
             Viewer,
             "/stats",
             get(stats::stats),
-            Operation::get("Adds up tokens, cost and calls of all sessions.")
+            Operation::get("Adds up tokens, cost and calls of the sessions that the token sees.")
                 .query::<stats::StatsQuery>()
                 .returns::<Stats>(200)
                 .fails(&[ProblemCode::InvalidRequest]),
@@ -277,7 +276,8 @@ fn api_routes() -> Vec<Route> {
             Operation::post("Restores the files that the newest answer has changed.")
                 .takes::<undo::UndoBody>()
                 .returns::<undo::UndoResult>(200)
-                .fails(&BUSY),
+                .fails(&BUSY)
+                .fails(&[ProblemCode::OutsideGrants]),
         ),
         route(
             Viewer,
@@ -409,13 +409,6 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
         path.map(|axum::extract::Path(value)| Self(value))
             .map_err(|rejection: PathRejection| rejection.into())
     }
-}
-
-/// Parses the id of a session. Anything else is no session.
-pub(crate) fn session_id(text: &str) -> Result<SessionId, Problem> {
-    text.parse().map_err(|_| {
-        Problem::not_found("there is no such session; a session is named by its whole id")
-    })
 }
 
 /// A body that is a JSON object. Derived readers take an array of the fields' values as well, which

@@ -7,15 +7,18 @@ use crate::{
     input::MessageBody,
     once::send_once,
     problem::{Problem, ProblemCode},
-    routes::{JsonObject, Path, session_id},
+    routes::JsonObject,
     runs::{self, Refused, Slot},
+    scope::{VisibleSession, no_session},
 };
 use agent_host_app::{WorkflowLayout, workflow_drawings};
 use agent_host_engine::{
     session::Session,
     turn::{Agent, Prompts},
 };
-use agent_host_journal::{ListPage, RunRequest, RunState, SessionInfo, SessionName, SharedRun};
+use agent_host_journal::{
+    Copier, ListPage, RunRequest, RunState, SessionInfo, SessionName, SharedRun,
+};
 use agent_host_types::{
     id::SessionId,
     turn::{AgentInput, TurnEnd, TurnError},
@@ -116,6 +119,7 @@ pub(crate) struct Accepted {
 /// Lists sessions.
 pub(crate) async fn list(
     State(service): State<Service>,
+    caller: Caller,
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Json<SessionPage>, Problem> {
     let Query(ListQuery {
@@ -131,6 +135,7 @@ pub(crate) async fn list(
         // One more tells whether there is a next page.
         limit: limit + 1,
         search,
+        scope: service.scope(&caller),
     };
     let mut page = service.host.store().list_page(page).await?;
     let has_more = page.len() > limit;
@@ -144,12 +149,12 @@ pub(crate) async fn list(
 /// Reads a session's row.
 pub(crate) async fn read(
     State(service): State<Service>,
-    Path(session): Path<String>,
+    session: VisibleSession,
 ) -> Result<Json<SessionRow>, Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     let found = service.host.store().infos(vec![session]).await?;
     let mut rows = service.rows(found).await?;
-    let row = rows.pop().ok_or_else(|| no_session(session))?;
+    let row = rows.pop().ok_or_else(no_session)?;
     Ok(Json(row))
 }
 
@@ -157,11 +162,11 @@ pub(crate) async fn read(
 pub(crate) async fn send(
     State(service): State<Service>,
     caller: Caller,
-    Path(session): Path<String>,
+    session: VisibleSession,
     headers: HeaderMap,
     body: Result<JsonObject<MessageBody>, Problem>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     let key = idempotency_key(&headers)?;
     let message = body?.0.into_message()?;
     match key {
@@ -174,19 +179,19 @@ pub(crate) async fn send(
 pub(crate) async fn resume(
     State(service): State<Service>,
     caller: Caller,
-    Path(session): Path<String>,
+    session: VisibleSession,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     run_input(&service, &caller, session, AgentInput::Continue).await
 }
 
 /// Names a session.
 pub(crate) async fn name(
     State(service): State<Service>,
-    Path(session): Path<String>,
+    session: VisibleSession,
     body: Result<JsonObject<NameBody>, Problem>,
 ) -> Result<StatusCode, Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     let NameBody { name } = body?.0;
     let name = SessionName::parse(&name).map_err(Problem::invalid)?;
     service.host.name_session(session, name).await?;
@@ -197,9 +202,9 @@ pub(crate) async fn name(
 pub(crate) async fn cancel(
     State(service): State<Service>,
     caller: Caller,
-    Path(session): Path<String>,
+    session: VisibleSession,
 ) -> Result<StatusCode, Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     let by = caller.name();
     let is_asked = service.runs.cancel(session, Some(by.clone()))
         || service
@@ -230,9 +235,9 @@ async fn cancel_waiting(
 /// Drains the run of a session: what runs ends, nothing else starts, and it can be resumed.
 pub(crate) async fn drain(
     State(service): State<Service>,
-    Path(session): Path<String>,
+    session: VisibleSession,
 ) -> Result<StatusCode, Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     let is_asked = service.runs.drain_run(session)
         || service.runs.ask_host(session, RunRequest::Drain).await?;
     accepted_of_run(session, is_asked)
@@ -252,22 +257,25 @@ fn accepted_of_run(session: SessionId, is_running: bool) -> Result<StatusCode, P
 pub(crate) async fn fork(
     State(service): State<Service>,
     caller: Caller,
-    Path(session): Path<String>,
+    session: VisibleSession,
     body: Result<JsonObject<ForkBody>, Problem>,
 ) -> Result<(StatusCode, Json<SessionRef>), Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     let ForkBody { at } = body?.0;
-    let by = Some(caller.name());
-    let session = service.host.store().fork(session, at, by).await?;
+    let by = Copier {
+        name: caller.name(),
+        owner: caller.owner(),
+    };
+    let session = service.host.store().fork(session, at, Some(by)).await?;
     Ok((StatusCode::CREATED, Json(SessionRef { session })))
 }
 
 /// Draws the runs of workflows in a session, with the states of their nodes.
 pub(crate) async fn graph(
     State(service): State<Service>,
-    Path(session): Path<String>,
+    session: VisibleSession,
 ) -> Result<Json<Drawings>, Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     let store = service.host.store().as_ref();
     let runs = workflow_drawings(store, session).await?;
     let runs = runs.into_iter().map(|run| (run.text, run.layout));
@@ -279,9 +287,9 @@ pub(crate) async fn graph(
 pub(crate) async fn delete(
     State(service): State<Service>,
     caller: Caller,
-    Path(session): Path<String>,
+    session: VisibleSession,
 ) -> Result<StatusCode, Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     // Held until it is gone, so that it does not start to run meanwhile.
     let _slot = service.hold(&caller, session).await?;
     service.host.store().delete(session).await?;
@@ -390,8 +398,4 @@ fn refused_input(end: &TurnEnd) -> Problem {
             format!("there was nothing to do: the turn ended as {}", end.kind()),
         ),
     }
-}
-
-fn no_session(session: SessionId) -> Problem {
-    Problem::not_found(format!("there is no session {session}"))
 }

@@ -1,6 +1,6 @@
-//! The use of models and tools in all sessions, as `agent-host stats` has it.
+//! The use of models and tools in the sessions that a token sees, as `agent-host stats` has it.
 
-use crate::{Service, problem::Problem};
+use crate::{Service, access::Caller, problem::Problem};
 use agent_host_app::{Since, Stats, StatsBy};
 use agent_host_engine::session::now_ms;
 use axum::{
@@ -22,9 +22,10 @@ pub(crate) struct StatsQuery {
     since: Option<String>,
 }
 
-/// Reads the figures of all sessions.
+/// Reads the figures of the sessions that the token sees.
 pub(crate) async fn stats(
     State(service): State<Service>,
+    caller: Caller,
     query: Result<Query<StatsQuery>, QueryRejection>,
 ) -> Result<Json<Stats>, Problem> {
     let Query(StatsQuery { by, since }) = query?;
@@ -32,5 +33,6 @@ pub(crate) async fn stats(
     let since = since.map_err(|why| Problem::invalid(format!("`since` is none: {why}")))?;
     let since_ms = since.map_or(0, |since| since.start_ms(now_ms()));
     let store = service.host.store().as_ref();
-    Ok(Json(Stats::read(store, by, since_ms).await?))
+    let scope = service.scope(&caller);
+    Ok(Json(Stats::read(store, scope, by, since_ms).await?))
 }

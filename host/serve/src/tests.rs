@@ -72,7 +72,7 @@ async fn caller_of_a_revoked_token_is_revoked() {
     let own = Token::generate().unwrap().0;
     let access = ServerAccess::new(own.clone(), file.clone());
     let create = || {
-        let text = file.create("ci".parse().unwrap(), AccessRole::User);
+        let text = file.create("ci".parse().unwrap(), AccessRole::User, None);
         Token::new(&text.unwrap()).unwrap()
     };
     let caller = access.caller(create()).await.unwrap();

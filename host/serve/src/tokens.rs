@@ -1,5 +1,5 @@
 //! The tokens that an operator gave out: `serve-tokens.json` in the state directory, with a name, a
-//! role and a hash for each. One process changes it at a time, and a reader sees the old list or
+//! role, the sessions that it sees and a hash for each. One process changes it at a time, and a reader sees the old list or
 //! the new one.
 
 use crate::access::AccessRole;
@@ -13,8 +13,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The version of the format.
-const VERSION: u32 = 1;
+/// The version of the format. In one of version 1, which is read as well, no token says which
+/// sessions it sees.
+const VERSION: u32 = 2;
+
+/// The number of hexadecimal digits of a token's hash by which it is told from a later one of its
+/// name. The hash is of 256 random bits, so that nothing is found from them.
+const OWNER_DIGITS: usize = 16;
 
 /// The maximum size of the file, in bytes: thousands of tokens.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -69,6 +74,55 @@ impl fmt::Display for TokenName {
     }
 }
 
+/// The sessions of the server's project that a token sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TokenSessions {
+    /// Those that it started, and those of their agents.
+    Own,
+    /// All of them.
+    Project,
+}
+
+impl TokenSessions {
+    /// The values.
+    pub const ALL: [Self; 2] = [Self::Own, Self::Project];
+
+    /// Returns the value for tokens of a role that do not say.
+    #[must_use]
+    pub const fn default_for(role: AccessRole) -> Self {
+        match role {
+            AccessRole::User => Self::Own,
+            AccessRole::Viewer | AccessRole::Approver | AccessRole::Operator => Self::Project,
+        }
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Project => "project",
+        }
+    }
+}
+
+impl fmt::Display for TokenSessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for TokenSessions {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut all = Self::ALL.into_iter();
+        let found = all.find(|sessions| sessions.as_str() == text);
+        found.ok_or("the sessions of a token are own or project")
+    }
+}
+
 /// A token that was given out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -81,6 +135,24 @@ pub struct TokenEntry {
     pub hash: String,
     /// The time, in milliseconds since 1970 (UTC).
     pub created_at_ms: u64,
+    /// The sessions that it sees; absent for the default of its role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sessions: Option<TokenSessions>,
+}
+
+impl TokenEntry {
+    /// Returns the sessions that it sees.
+    #[must_use]
+    pub fn sessions(&self) -> TokenSessions {
+        let default = || TokenSessions::default_for(self.role);
+        self.sessions.unwrap_or_else(default)
+    }
+
+    /// Returns the owner of the sessions that it starts. A later token of its name is another one.
+    pub(crate) fn owner(&self) -> String {
+        let hash = self.hash.chars().take(OWNER_DIGITS);
+        format!("{}/{}", self.name, hash.collect::<String>())
+    }
 }
 
 /// Why the tokens cannot be read or changed.
@@ -160,18 +232,24 @@ impl TokenFile {
         };
         let form: Form = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
         match form.version {
-            VERSION => Ok(form.tokens),
+            1..=VERSION => Ok(form.tokens),
             version => Err(invalid(format!(
-                "it has version {version}, and this program reads version {VERSION}"
+                "it has version {version}, and this program reads versions 1 to {VERSION}"
             ))),
         }
     }
 
-    /// Creates a token, and returns its text, which is not kept.
+    /// Creates a token, and returns its text, which is not kept. Without `sessions` it sees those of
+    /// the default of its role.
     ///
     /// # Errors
     /// Those of [`Self::read`], that there is one with the name, or that the file cannot be written.
-    pub fn create(&self, name: TokenName, role: AccessRole) -> Result<String, TokenFileError> {
+    pub fn create(
+        &self,
+        name: TokenName,
+        role: AccessRole,
+        sessions: Option<TokenSessions>,
+    ) -> Result<String, TokenFileError> {
         let (token, text) =
             Token::generate().map_err(|error| TokenFileError::Random(error.to_string()))?;
         self.change(|entries| {
@@ -183,6 +261,7 @@ impl TokenFile {
                 role,
                 hash: token.hash(),
                 created_at_ms: now_ms(),
+                sessions: Some(sessions.unwrap_or(TokenSessions::default_for(role))),
             });
             Ok(())
         })?;

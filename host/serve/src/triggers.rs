@@ -21,7 +21,7 @@ pub(crate) use webhook::router;
 use agent_host_app::{
     Host,
     config::{Config, ConfigError, Overlap, TriggerRun},
-    project,
+    project, session_project,
 };
 use notify::Receiver;
 use ring::hmac::Key;
@@ -108,12 +108,13 @@ impl Trigger {
             Some(notify) => Some(Receiver::open(notify, &by).await?),
             None => None,
         };
-        // The projects of a machine have one state directory; the hosts of a database have one set
-        // of triggers, wherever their files are.
-        let id = match &config.store.database {
-            Some(_) => by.clone(),
-            None => format!("{by} of {}", project(config)),
+        // The projects of a machine have one state directory, and those of hosts one database, whose
+        // hosts have the configuration of a project in the same directory.
+        let project = match &config.store.database {
+            Some(_) => session_project(config),
+            None => project(config),
         };
+        let id = format!("{by} of {project}");
         Ok(Arc::new(Self {
             id,
             by,

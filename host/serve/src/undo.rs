@@ -1,13 +1,10 @@
 //! Undoing what an answer has changed in files.
 
 use crate::{
-    Service,
-    access::Caller,
-    problem::Problem,
-    routes::{JsonObject, Path, session_id},
-    runs::publish,
+    Service, access::Caller, problem::Problem, routes::JsonObject, runs::publish,
+    scope::VisibleSession,
 };
-use agent_host_app::{UndoneAnswer, undo_answer};
+use agent_host_app::{UndoRequest, UndoneAnswer, undo_answer};
 use agent_host_engine::stream::{StreamLine, StreamObserver};
 use axum::{Json, extract::State};
 use schemars::JsonSchema;
@@ -34,10 +31,10 @@ pub(crate) struct UndoResult {
 pub(crate) async fn undo(
     State(service): State<Service>,
     caller: Caller,
-    Path(session): Path<String>,
+    session: VisibleSession,
     body: Result<JsonObject<UndoBody>, Problem>,
 ) -> Result<Json<UndoResult>, Problem> {
-    let session = session_id(&session)?;
+    let session = session.id();
     let UndoBody { force } = body?.0;
     // Held until it is done, so that no call changes files meanwhile.
     let _slot = service.hold(&caller, session).await?;
@@ -49,6 +46,12 @@ pub(crate) async fn undo(
     };
     let observer = StreamObserver::new(&write);
     let store = host.store().as_ref();
-    let undone = undo_answer(store, &mut opened, force, Some(caller.name()), &observer).await?;
+    let request = UndoRequest {
+        force,
+        by: Some(caller.name()),
+        // The session may be one of other grants, or of another project.
+        within: Some(host.registry().clone()),
+    };
+    let undone = undo_answer(store, &mut opened, request, &observer).await?;
     Ok(Json(UndoResult { undone }))
 }

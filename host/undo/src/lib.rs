@@ -44,6 +44,6 @@ mod writer;
 
 pub use log::{DEFAULT_MAX_BYTES, UndoLog};
 pub use path::UndoPath;
-pub use restore::{Left, LeftReason, Restored, Restoring, Undo, Undone, undo};
+pub use restore::{Left, LeftReason, Restored, Restoring, Undo, Undone, changed_paths, undo};
 pub use state::{MAX_FILE_BYTES, NotKept};
 pub use writer::UndoWriter;

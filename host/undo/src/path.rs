@@ -39,6 +39,14 @@ impl UndoPath {
         self.root.join(&self.path)
     }
 
+    /// Returns the path on the host as the kernel resolves it now: with the links of the directory
+    /// resolved, on whose own path one may have been put since.
+    #[must_use]
+    pub fn resolved(&self) -> PathBuf {
+        let root = self.root.canonicalize();
+        root.unwrap_or_else(|_| self.root.clone()).join(&self.path)
+    }
+
     /// Returns the path as the tool sees it.
     #[must_use]
     pub fn in_guest(&self) -> String {

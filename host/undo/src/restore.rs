@@ -14,7 +14,7 @@ use rustix::{
 };
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     fs::{File, Permissions},
     io::{self, Write as _},
     os::unix::fs::PermissionsExt as _,
@@ -103,6 +103,31 @@ impl From<Errno> for LeftReason {
             error => Self::Refused(io::Error::from(error).to_string()),
         }
     }
+}
+
+/// Returns the paths that [`undo`] may change.
+///
+/// # Errors
+/// When a log cannot be read.
+pub fn changed_paths(changes: &[Undo]) -> io::Result<BTreeSet<UndoPath>> {
+    let mut paths = BTreeSet::new();
+    for Undo { log, calls } in changes {
+        for number in log.numbers()? {
+            let entry = log.entry(number)?;
+            if !calls.contains(&entry.call) {
+                continue;
+            }
+            for record in entry.records {
+                match record {
+                    Record::Before { path, .. } => drop(paths.insert(path)),
+                    Record::Moved { from, to } => paths.extend([from, to]),
+                    // It is that of a state before.
+                    Record::After { .. } | Record::Call { .. } => {}
+                }
+            }
+        }
+    }
+    Ok(paths)
 }
 
 /// Restores what calls have changed, and removes their entries, but for those of which something is

@@ -135,7 +135,9 @@ impl Config {
         environment: &Environment,
     ) -> Result<Self, ConfigError> {
         let cwd = environment.cwd.as_path();
-        let file = file.map(|file| canonical(&cwd.join(file)));
+        let named = file.map(|file| cwd.join(file));
+        let project_dir = named.as_deref().and_then(Path::parent).unwrap_or(cwd);
+        let file = named.as_deref().map(canonical);
         let scope = Scope {
             base: file.as_deref().and_then(Path::parent).unwrap_or(cwd),
             environment,
@@ -248,6 +250,7 @@ impl Config {
             ..telemetry
         });
         Ok(Self {
+            project_dir: canonical(project_dir),
             working_dir: canonical(cwd),
             state_dir: canonical(&state_dir),
             session,

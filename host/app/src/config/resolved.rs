@@ -56,6 +56,9 @@ pub struct Config {
     /// The review of the `agent.toml` of the working directory that is not trusted and was left
     /// out; absent where there is none.
     pub left_out: Option<Untrusted>,
+    /// The directory of the project: that of the file, or the working directory without one. It has
+    /// no links, and the name of the file may be one.
+    pub project_dir: PathBuf,
     /// The working directory, without links.
     pub working_dir: PathBuf,
     /// The directory of sessions. It may not exist yet.

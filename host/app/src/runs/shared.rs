@@ -4,7 +4,9 @@
 use super::{Refused, Runs, Slot, lock};
 use crate::{Host, HostPlacement};
 use agent_host_engine::{journal::JournalError, session::Session};
-use agent_host_journal::{Claimant, HostStatus, RunClaim, RunListing, RunRequest, SharedRuns};
+use agent_host_journal::{
+    Claimant, HostStatus, RunClaim, RunListing, RunRequest, SessionScope, SharedRuns,
+};
 use agent_host_types::{
     id::SessionId,
     turn::{TurnEnd, TurnError},
@@ -133,7 +135,10 @@ impl Runs {
         let Some(shared) = &self.shared else {
             return true;
         };
-        let waiting = shared.runs.waiting_runs(MAX_WAITING).await;
+        let waiting = shared
+            .runs
+            .waiting_runs(MAX_WAITING, SessionScope::All)
+            .await;
         // If that cannot be read, the run cannot be listed either, and says why.
         waiting.is_ok_and(|waiting| waiting >= MAX_WAITING)
     }

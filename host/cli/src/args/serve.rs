@@ -3,7 +3,7 @@
 use super::ConfigArgs;
 use crate::log::LogFormat;
 use agent_host_http::{AllowedHost, AllowedOrigin};
-use agent_host_serve::{AccessRole, TokenName};
+use agent_host_serve::{AccessRole, TokenName, TokenSessions};
 use clap::{
     Args as ClapArgs, Subcommand,
     builder::{PossibleValuesParser, TypedValueParser},
@@ -31,6 +31,10 @@ pub(crate) struct ServeArgs {
     /// for, and continue those of hosts that ended. Needs `url` in `[store]`.
     #[arg(long, conflicts_with_all = ["http", "token_file", "tls_cert", "allowed_origins"])]
     pub(crate) worker: bool,
+    /// Show tokens of the role `operator` the sessions of all projects in the store, and let them
+    /// continue and delete those, too. Without it, the server has those of its own project alone.
+    #[arg(long, conflicts_with = "worker")]
+    pub(crate) all_projects: bool,
     /// A file with the operator's token, which only its owner may read [default: the variable
     /// AGENT_HOST_SERVE_TOKEN, else a new one, which is shown]. `serve token` has those of others.
     #[arg(long, value_name = "FILE")]
@@ -105,8 +109,13 @@ pub(crate) enum TokenCommand {
         /// calls; `operator` also remembers decisions for the project, and reads the grants.
         #[arg(long, value_parser = roles())]
         role: AccessRole,
+        /// The sessions that it sees: `own` for those that it starts and those of their agents, or
+        /// `project` for all of the server's project [default: `own` for a user, `project` for the
+        /// other roles].
+        #[arg(long, value_parser = scopes())]
+        sessions: Option<TokenSessions>,
     },
-    /// List the tokens: names, roles and dates.
+    /// List the tokens: names, roles, the sessions that they see, and dates.
     List {
         /// Print JSON, one token a line.
         #[arg(long)]
@@ -117,6 +126,11 @@ pub(crate) enum TokenCommand {
         /// Its name.
         name: TokenName,
     },
+}
+
+fn scopes() -> impl TypedValueParser<Value = TokenSessions> {
+    let names = TokenSessions::ALL.map(TokenSessions::as_str);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<TokenSessions>())
 }
 
 fn roles() -> impl TypedValueParser<Value = AccessRole> {

@@ -169,7 +169,7 @@ async fn open(
     };
     let (session, began_before) = match (resumed, &args.idempotency_key) {
         (Some(session), _) => (session, false),
-        (None, Some(key)) => host.keyed_session(key, system).await?,
+        (None, Some(key)) => host.keyed_session(key, None, system).await?,
         (None, None) => (host.start_session_with(system).await?, false),
     };
     Ok((agent, session, began_before))

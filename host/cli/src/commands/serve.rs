@@ -86,6 +86,7 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
             "http"
         },
     );
+    let all_projects = args.all_projects;
     let server = listen(args, passed, ServerAccess::new(token, tokens))?;
     let address = server.address();
     let url = format!("{scheme}://{address}");
@@ -104,6 +105,7 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     }
     Service::new(Arc::clone(&host))
         .with_triggers(triggers)
+        .with_all_projects(all_projects)
         .serve(server, stop.token)
         .await;
     flush_telemetry(&host, terminal).await;

@@ -16,9 +16,9 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{Terminal, escape, json_text},
 };
-use agent_host_app::{Overrides, workflow_drawings};
+use agent_host_app::{Overrides, config::Config, session_project, workflow_drawings};
 use agent_host_engine::turn::StepReader;
-use agent_host_journal::{JournalStore, Retention, SessionName};
+use agent_host_journal::{JournalStore, Ownership, Retention, SessionName};
 use agent_host_types::{
     event::{Event, EventRecord},
     id::Digest,
@@ -87,9 +87,9 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
             file,
             sealed: Some(key),
             ..
-        } => sealed::import(store, &file, &key, terminal).await,
+        } => sealed::import(store, imported(&config), &file, &key, terminal).await,
         SessionsCommand::Import { file, as_new, .. } => {
-            manage::import(store, &file, as_new, terminal).await
+            manage::import(store, imported(&config), &file, as_new, terminal).await
         }
         SessionsCommand::Delete { sessions } => {
             let mut ids = Vec::with_capacity(sessions.len());
@@ -151,6 +151,14 @@ async fn show(
         }
     }
     Ok(Exit::Done)
+}
+
+/// Returns whose a session is that is imported here.
+fn imported(config: &Config) -> Ownership {
+    Ownership {
+        project: session_project(config),
+        owner: None,
+    }
 }
 
 /// Prints each step of a session's turns as a line of JSON.

@@ -7,6 +7,7 @@ use crate::{
     terminal::{BOLD, DIM, Terminal, YELLOW, count, dollars, json_text, micros, one_line},
 };
 use agent_host_app::{Figures, Overrides, Stats, StatsBy, StatsRow};
+use agent_host_journal::SessionScope;
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
 use unicode_width::UnicodeWidthStr as _;
@@ -42,7 +43,7 @@ pub(super) async fn stats(args: StatsArgs, terminal: &Terminal) -> Result<Exit, 
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_ms = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
     let since_ms = args.since.map_or(0, |since| since.start_ms(now_ms));
-    let stats = Stats::read(store, args.by.into(), since_ms).await?;
+    let stats = Stats::read(store, SessionScope::All, args.by.into(), since_ms).await?;
     for session in &stats.unreadable {
         terminal.note(&format!(
             "{YELLOW}warning:{YELLOW:#} session {session} cannot be read, and nothing of it is \

@@ -7,7 +7,7 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, GREEN, Terminal, YELLOW, escape_line, json_text, one_line, tool_name},
 };
-use agent_host_app::{Done, Overrides, UndoneAnswer, undo_answer};
+use agent_host_app::{Done, Overrides, UndoRequest, UndoneAnswer, undo_answer};
 use agent_host_engine::{observer::Unobserved, session::Session};
 use serde_json::json;
 use std::path::Path;
@@ -20,7 +20,11 @@ pub(super) async fn undo(args: UndoArgs, terminal: &Terminal) -> Result<Exit, Fa
     let store = open_journal(&config).await?;
     let id = find_session(store.as_ref(), &config, &args.session).await?;
     let mut session = Session::resume(store.open_session(id).await?).await?;
-    let undone = undo_answer(store.as_ref(), &mut session, args.force, None, &Unobserved).await?;
+    let request = UndoRequest {
+        force: args.force,
+        ..UndoRequest::default()
+    };
+    let undone = undo_answer(store.as_ref(), &mut session, request, &Unobserved).await?;
     if args.json {
         terminal.println(&json_text(&json!(undone)));
     } else {

@@ -53,9 +53,10 @@ impl Ruling {
     }
 }
 
-/// Decides an operation on a path of the host, in the closest directory of the ceiling above it. A
+/// Decides an operation on a path of the host, in the closest directory of the grants above it. A
 /// path that is masked there is denied, since only the tool's own masks hide names.
-pub(super) fn decide_path(ceiling: &Grants, effect: Effect, op: FileOp, path: &Path) -> Ruling {
+#[must_use]
+pub fn decide_path(ceiling: &Grants, effect: Effect, op: FileOp, path: &Path) -> Ruling {
     let dirs = ceiling.dirs.iter().enumerate();
     let above = dirs.filter(|(_, dir)| path.starts_with(&dir.host));
     let closest = above.max_by_key(|(_, dir)| dir.host.components().count());

@@ -145,7 +145,8 @@ impl Family<'_> {
                 true => ImportAs::MovedWithKey,
                 false => ImportAs::Moved,
             };
-            if let Err(error) = pipe(self.from.as_store(), self.to.as_store(), session, how).await {
+            let (from, to) = (self.from.as_store(), self.to.as_store());
+            if let Err(error) = pipe(from, to, self.info, how).await {
                 // What became of a commit may not be known; what is there belongs there.
                 if !has(self.to.as_store(), session).await? {
                     self.from.release_held(session).await?;
@@ -265,17 +266,18 @@ async fn fingerprint(
     ))
 }
 
-/// Stores a session of one store in another, without a file in between.
+/// Stores a session of one store in another, without a file in between. It stays whose it was.
 async fn pipe(
     from: &dyn JournalStore,
     to: &dyn JournalStore,
-    session: SessionId,
+    info: &SessionInfo,
     how: ImportAs,
 ) -> Result<(), JournalError> {
+    let (session, ownership) = (info.id, info.ownership.clone());
     let (reader, writer) = io::pipe().map_err(JournalError::storage)?;
     let (exported, imported) = tokio::join!(
         from.export(session, Box::new(BufWriter::new(writer))),
-        to.import(Box::new(BufReader::new(reader)), how),
+        to.import_owned(Box::new(BufReader::new(reader)), how, ownership),
     );
     match (exported, imported) {
         (_, Ok(_)) => Ok(()),

@@ -1,7 +1,7 @@
 //! The journal of a session in a store in memory.
 
 use super::state::Claim;
-use crate::{queue::Queue, row::decode_rows};
+use crate::{ownership::Ownership, queue::Queue, row::decode_rows};
 use agent_host_engine::{
     BoxFuture,
     journal::{Journal, JournalError},
@@ -24,7 +24,12 @@ pub(super) struct ClaimedSession {
 
 impl ClaimedSession {
     pub(super) fn open(claim: Claim) -> Arc<dyn Journal> {
-        let queue = Mutex::default();
+        Self::owned(claim, None)
+    }
+
+    /// Opens the journal of a new session.
+    pub(super) fn owned(claim: Claim, ownership: Option<Ownership>) -> Arc<dyn Journal> {
+        let queue = Mutex::new(Queue::owned_by(ownership));
         Arc::new(Self { queue, claim })
     }
 

@@ -5,6 +5,7 @@ use crate::{
     claim::this_process,
     copy::{SessionSink, SessionSource},
     error::{Location, StoreError},
+    ownership::Ownership,
     row::{PAGE_BYTES, Row, decode_rows},
     store::{AWAITING, KeepReason, ProjectApproval, Pruned, Retention, SessionInfo},
 };
@@ -60,6 +61,7 @@ impl Stored {
                 name: None,
                 model: None,
                 cost_micros: None,
+                ownership: None,
             },
             rows: Vec::new(),
             blobs: BTreeSet::new(),
@@ -75,6 +77,7 @@ impl Stored {
         info.directory = info.directory.take().or_else(|| listing.directory.clone());
         info.outcome = listing.outcome.map(str::to_owned).or(info.outcome.take());
         info.parent = info.parent.or(listing.parent);
+        info.ownership = info.ownership.take().or_else(|| listing.ownership.clone());
         if listing.outcome.is_some() {
             info.model.clone_from(&listing.model);
             info.cost_micros = listing.cost_micros;
@@ -112,16 +115,43 @@ impl State {
         stored.sort_by_key(|stored| Reverse(stored.last_write));
         let info = |stored: &&Stored| SessionInfo {
             parent: self.parent(stored.info.id),
+            ownership: self.ownership(stored.info.id),
             ..stored.info.clone()
         };
         stored.iter().map(info).collect()
     }
 
+    /// Returns whose a session is; of an agent's, whose the one is that started it.
+    pub(super) fn ownership(&self, session: SessionId) -> Option<Ownership> {
+        let mut info = &self.sessions.get(&session)?.info;
+        let mut seen = 0;
+        while let (None, None, Some(parent)) = (&info.ownership, &info.directory, info.parent)
+            && seen < self.sessions.len()
+        {
+            info = &self.sessions.get(&parent)?.info;
+            seen += 1;
+        }
+        let of_directory = || {
+            info.directory.clone().map(|project| Ownership {
+                project,
+                owner: None,
+            })
+        };
+        info.ownership.clone().or_else(of_directory)
+    }
+
     /// Names a session.
     pub(super) fn name(&mut self, session: SessionId, name: &str) -> Result<(), StoreError> {
-        let directory = self.stored(session)?.info.directory.clone();
+        let SessionInfo {
+            directory,
+            ownership,
+            ..
+        } = self.stored(session)?.info.clone();
         let has_name = |info: &SessionInfo| {
-            info.id != session && info.directory == directory && info.name.as_deref() == Some(name)
+            info.id != session
+                && info.directory == directory
+                && info.ownership == ownership
+                && info.name.as_deref() == Some(name)
         };
         let mut others = self.sessions.values().map(|stored| &stored.info);
         if let Some(other) = others.find(|info| has_name(info)) {
@@ -325,6 +355,8 @@ impl SessionSource for StoredSession<'_> {
 pub(super) struct NewSessions {
     shared: Arc<Shared>,
     claimed: Vec<NewSession>,
+    /// The owner of the first one, until it has an event. Those of agents belong to it.
+    ownership: Option<Ownership>,
 }
 
 /// A new session, and what is collected of it.
@@ -335,10 +367,11 @@ struct NewSession {
 }
 
 impl NewSessions {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>, ownership: Option<Ownership>) -> Self {
         Self {
             shared: Arc::clone(shared),
             claimed: Vec::new(),
+            ownership,
         }
     }
 
@@ -368,6 +401,7 @@ impl SessionSink for NewSessions {
 
     fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
         let row = Row::encode(record).map_err(JournalError::corrupt)?;
+        let row = row.owned_by(&mut self.ownership);
         self.current()?.rows.push(Arc::new(row));
         Ok(())
     }

@@ -185,6 +185,19 @@ impl Database {
         self.run("read the journal", query, parameters).await
     }
 
+    /// Runs a query of the journal that is planned for its parameters: the plan for any project would
+    /// visit the sessions of all others in order.
+    pub(super) async fn read_planned(
+        &self,
+        query: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<tokio_postgres::Row>, StoreError> {
+        let failed = self.failed("read the journal");
+        let client = self.client().await?;
+        // A statement that is prepared for one execution.
+        client.query(query, parameters).await.map_err(failed)
+    }
+
     /// Runs a statement that changes rows, and returns those that it names.
     pub(super) async fn change(
         &self,

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     error::StoreError,
+    ownership::Ownership,
     queue::{Queue, WriteFailure},
     row::{Row, decode_rows},
 };
@@ -103,16 +104,18 @@ impl ClaimedQueue {
 }
 
 impl PostgresJournal {
-    /// Starts the journal of a claimed session behind its last durable event.
+    /// Starts the journal of a claimed session behind its last durable event. A new session has an
+    /// owner.
     pub(super) fn start(
         thread: &Arc<StoreThread>,
         database: &Arc<Database>,
         lease: Lease,
         position: Position,
+        ownership: Option<Ownership>,
     ) -> Self {
         let queue = Arc::new(ClaimedQueue {
             session: lease.session,
-            inner: Mutex::default(),
+            inner: Mutex::new(Queue::owned_by(ownership)),
             lost: CancellationToken::new(),
         });
         database.leases.hold(lease, &queue);

@@ -6,6 +6,7 @@ use crate::{
     copy::SessionSource,
     error::{Damage, Location, StoreError},
     find::Wanted,
+    ownership::{Ownership, SessionScope},
     row::{PAGE_BYTES, damaged},
     store::{ListPage, OutcomeCount, SessionInfo},
 };
@@ -20,7 +21,7 @@ use tokio_postgres::{Row, types::ToSql};
 /// The columns of a [`SessionInfo`], of a session `s` and the one that started it, if that exists.
 const INFO: &str =
     "SELECT s.id, s.started_ms, w.last_ms, w.events, s.title, s.directory, w.outcome,
-        p.id, s.name, w.model, w.cost_micros
+        p.id, s.name, w.model, w.cost_micros, s.project, s.owner
     FROM progress w JOIN sessions s ON s.id = w.session LEFT JOIN sessions p ON p.id = s.parent";
 
 /// The number of sessions up to which those that match a search are sorted, in place of all
@@ -135,11 +136,39 @@ impl Database {
         rows.iter().map(|row| parsed(row.get(0))).collect()
     }
 
-    /// Reads all sessions, the one that was written to last first.
-    pub(super) async fn sessions(&self) -> Result<Vec<SessionInfo>, JournalError> {
-        let query = format!("{INFO} ORDER BY w.last_write DESC");
-        let rows = self.read(&query, &[]).await?;
+    /// Reads the sessions of a scope, the one that was written to last first.
+    pub(super) async fn sessions(
+        &self,
+        scope: &SessionScope,
+    ) -> Result<Vec<SessionInfo>, JournalError> {
+        let mut parameters = Vec::new();
+        let within = within(scope, "w.project", &mut parameters);
+        let query = format!("{INFO} WHERE true {within} ORDER BY w.last_write DESC");
+        let rows = self.read_planned(&query, &parameters).await?;
         rows.iter().map(info).collect()
+    }
+
+    /// Whether a session exists within a scope.
+    pub(super) async fn is_within(
+        &self,
+        session: SessionId,
+        scope: &SessionScope,
+    ) -> Result<bool, JournalError> {
+        let id = session.to_string();
+        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&id];
+        let within = within(scope, "s.project", &mut parameters);
+        let query = format!("SELECT 1 FROM sessions s WHERE s.id = $1 {within}");
+        Ok(!self.read(&query, &parameters).await?.is_empty())
+    }
+
+    /// Reads whose a session is.
+    pub(super) async fn ownership(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<Ownership>, JournalError> {
+        let query = "SELECT project, owner FROM sessions WHERE id = $1";
+        let rows = self.read(query, &[&session.to_string()]).await?;
+        Ok(rows.first().and_then(|row| ownership(row, 0)))
     }
 
     /// Reads a part of the sessions that no other started, the one that was written to last first.
@@ -155,7 +184,7 @@ impl Database {
         let words = words.join(" & ");
         let found = match words.is_empty() {
             true => None,
-            false => self.few_matches(&words).await?,
+            false => self.few_matches(&words, &page.scope).await?,
         };
         let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&limit, &offset];
         let filter = match (&found, words.is_empty()) {
@@ -169,35 +198,65 @@ impl Database {
             }
             (None, true) => "",
         };
+        let within = within(&page.scope, "w.project", &mut parameters);
         let query = format!(
-            "{INFO} WHERE p.id IS NULL {filter} ORDER BY w.last_write DESC LIMIT $1 OFFSET $2"
+            "{INFO} WHERE p.id IS NULL {filter} {within} ORDER BY w.last_write DESC LIMIT $1 OFFSET $2"
         );
-        let rows = self.read(&query, &parameters).await?;
+        let rows = self.read_planned(&query, &parameters).await?;
         rows.iter().map(info).collect()
     }
 
     /// Reads the ids of sessions with these words; `None` for more than [`FEW`], of which a page is
     /// sooner found in the order of the list. The server cannot tell how many there are, and would
-    /// look through all sessions for a word that none has.
-    async fn few_matches(&self, words: &str) -> Result<Option<Vec<String>>, StoreError> {
+    /// look through all sessions for a word that none has. Of a project with few sessions these are
+    /// looked at, since the index has the words of all projects.
+    async fn few_matches(
+        &self,
+        words: &str,
+        scope: &SessionScope,
+    ) -> Result<Option<Vec<String>>, StoreError> {
         let failed = self.failed("read the journal");
+        let few = usize::try_from(FEW).unwrap_or(usize::MAX);
         let mut client = self.client().await?;
         let tx = client.transaction().await.map_err(failed)?;
         let by_index = "SET LOCAL enable_seqscan = off";
         tx.batch_execute(by_index).await.map_err(failed)?;
-        let query = "SELECT id FROM sessions WHERE words @@ $1::text::tsquery LIMIT $2";
-        let rows = tx.query(query, &[&words, &FEW]).await.map_err(failed)?;
+        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&words, &FEW];
+        if let Some(project) = scope.project() {
+            let query = "SELECT session FROM progress WHERE project = $1 LIMIT $2";
+            let rows = tx.query(query, &[&project, &FEW]).await.map_err(failed)?;
+            if rows.len() < few {
+                let ids: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+                let query = "SELECT id FROM sessions
+                    WHERE id = ANY ($1) AND words @@ $2::text::tsquery";
+                let rows = tx.query(query, &[&ids, &words]).await.map_err(failed)?;
+                tx.rollback().await.map_err(failed)?;
+                return Ok(Some(rows.iter().map(|row| row.get(0)).collect()));
+            }
+        }
+        let within = within(scope, "s.project", &mut parameters);
+        let query = format!(
+            "SELECT s.id FROM sessions s WHERE s.words @@ $1::text::tsquery {within} LIMIT $2"
+        );
+        let rows = tx.query(&query, &parameters).await.map_err(failed)?;
         tx.rollback().await.map_err(failed)?;
         let ids: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
-        Ok((rows.len() < usize::try_from(FEW).unwrap_or(usize::MAX)).then_some(ids))
+        Ok((rows.len() < few).then_some(ids))
     }
 
-    /// Counts the sessions by outcome.
-    pub(super) async fn count_outcomes(&self) -> Result<Vec<OutcomeCount>, JournalError> {
-        let query = "SELECT w.outcome, p.id IS NOT NULL, count(*)
+    /// Counts the sessions of a scope by outcome.
+    pub(super) async fn count_outcomes(
+        &self,
+        scope: &SessionScope,
+    ) -> Result<Vec<OutcomeCount>, JournalError> {
+        let mut parameters = Vec::new();
+        let within = within(scope, "w.project", &mut parameters);
+        let query = format!(
+            "SELECT w.outcome, p.id IS NOT NULL, count(*)
             FROM progress w JOIN sessions s ON s.id = w.session LEFT JOIN sessions p ON p.id = s.parent
-            GROUP BY 1, 2 ORDER BY 1 NULLS FIRST, 2";
-        let rows = self.read(query, &[]).await?;
+            WHERE true {within} GROUP BY 1, 2 ORDER BY 1 NULLS FIRST, 2"
+        );
+        let rows = self.read_planned(&query, &parameters).await?;
         let count = |row: &Row| OutcomeCount {
             outcome: row.get(0),
             is_of_agent: row.get(1),
@@ -282,6 +341,34 @@ fn info(row: &Row) -> Result<SessionInfo, JournalError> {
         name: row.get(8),
         model: row.get(9),
         cost_micros: row.get::<_, Option<i64>>(10).map(positive),
+        ownership: ownership(row, 11),
+    })
+}
+
+/// Returns the condition that a session `s` is in a scope, whose project is in this column, and
+/// adds its parameters.
+pub(super) fn within<'s>(
+    scope: &'s SessionScope,
+    column: &str,
+    parameters: &mut Vec<&'s (dyn ToSql + Sync)>,
+) -> String {
+    let mut condition = String::new();
+    if let SessionScope::Project(project) | SessionScope::Own { project, .. } = scope {
+        parameters.push(project);
+        condition = format!("AND {column} = ${}", parameters.len());
+    }
+    if let SessionScope::Own { owner, .. } = scope {
+        parameters.push(owner);
+        condition = format!("{condition} AND s.owner = ${}", parameters.len());
+    }
+    condition
+}
+
+/// Reads the column of a project and that of an owner behind it.
+fn ownership(row: &Row, column: usize) -> Option<Ownership> {
+    Some(Ownership {
+        project: row.get::<_, Option<String>>(column)?,
+        owner: row.get(column.saturating_add(1)),
     })
 }
 

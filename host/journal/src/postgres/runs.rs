@@ -2,10 +2,15 @@
 //! the session is that on the run.
 
 use super::{
-    PostgresStore, database::Database, journal::PostgresJournal, lease::Lease, read::parsed,
+    PostgresStore,
+    database::Database,
+    journal::PostgresJournal,
+    lease::Lease,
+    read::{parsed, within},
 };
 use crate::{
     error::StoreError,
+    ownership::SessionScope,
     shared_runs::{
         CLAIMS_WITHOUT_PROGRESS, Claimant, ClaimedRun, HostId, HostMessage, HostReport, HostStatus,
         Placement, RunClaim, RunListing, RunRequest, RunState, SharedRun, SharedRuns,
@@ -18,6 +23,7 @@ use deadpool_postgres::Transaction;
 use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::broadcast;
+use tokio_postgres::types::ToSql;
 
 /// The runs at which a claim looks whose sessions turn out to be in use.
 const CLAIM_ATTEMPTS: usize = 8;
@@ -250,10 +256,20 @@ impl Database {
         rows.iter().map(shared).collect()
     }
 
-    async fn waiting_runs(&self, most: u32) -> Result<u32, JournalError> {
-        let query =
-            "SELECT count(*) FROM (SELECT 1 FROM runs WHERE state = 'waiting' LIMIT $1) AS counted";
-        let rows = self.read(query, &[&i64::from(most)]).await?;
+    async fn waiting_runs(&self, most: u32, scope: &SessionScope) -> Result<u32, JournalError> {
+        let most_rows = i64::from(most);
+        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&most_rows];
+        let within = within(scope, "s.project", &mut parameters);
+        let sessions = match scope {
+            SessionScope::All => "",
+            SessionScope::Project(_) | SessionScope::Own { .. } => {
+                "JOIN sessions s ON s.id = runs.session"
+            }
+        };
+        let query = format!(
+            "SELECT count(*) FROM (SELECT 1 FROM runs {sessions} WHERE state = 'waiting' {within} LIMIT $1) AS counted"
+        );
+        let rows = self.read(&query, &parameters).await?;
         let count: i64 = rows.first().map_or(0, |row| row.get(0));
         Ok(u32::try_from(count).unwrap_or(most))
     }
@@ -415,6 +431,7 @@ impl SharedRuns for PostgresStore {
                     &self.database,
                     lease,
                     position,
+                    None,
                 )),
             }))
         })
@@ -424,8 +441,8 @@ impl SharedRuns for PostgresStore {
         self.run(move |database| async move { database.runs_of(sessions).await })
     }
 
-    fn waiting_runs(&self, most: u32) -> StoreFuture<'_, u32> {
-        self.run(move |database| async move { database.waiting_runs(most).await })
+    fn waiting_runs(&self, most: u32, scope: SessionScope) -> StoreFuture<'_, u32> {
+        self.run(move |database| async move { database.waiting_runs(most, &scope).await })
     }
 
     fn ask_host(&self, session: SessionId, request: RunRequest) -> StoreFuture<'_, bool> {

@@ -9,7 +9,7 @@ use tokio_postgres::error::SqlState;
 
 /// The steps; the tables have version `n` after `n` of them. A step that others have run is never
 /// changed.
-const STEPS: [&str; 1] = [include_str!("schema.sql")];
+const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("owners.sql")];
 
 /// The result of [`super::PostgresStore::migrate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,31 +151,77 @@ mod tests {
     async fn steps_run_once_in_order_and_never_back() {
         let Some(url) = database() else { return };
         let store = Database::new(&url, &PostgresOptions::default()).unwrap();
-        let [tables] = STEPS;
+        let [tables, owners] = STEPS;
         let all = [
             tables,
-            "CREATE TABLE second (a BIGINT)",
-            "ALTER TABLE second RENAME COLUMN a TO b",
+            owners,
+            "CREATE TABLE third (a BIGINT)",
+            "ALTER TABLE third RENAME COLUMN a TO b",
         ];
         let mut done = Vec::new();
-        for count in [1, 1, 3, 3] {
+        for count in [1, 1, 4, 4] {
             let migration = apply(&store, &all[..count]).await.unwrap();
             done.push((migration.from, migration.to));
         }
-        assert_eq!(done, [(0, 1), (1, 1), (1, 3), (3, 3)]);
-        store.read("SELECT b FROM second", &[]).await.unwrap();
+        assert_eq!(done, [(0, 1), (1, 1), (1, 4), (4, 4)]);
+        store.read("SELECT b FROM third", &[]).await.unwrap();
         let newer = apply(&store, &all[..2]).await.unwrap_err();
         let StoreError::SchemaVersion {
-            found: 3, known: 2, ..
+            found: 4, known: 2, ..
         } = newer
         else {
             panic!("{newer}");
         };
         // A step that fails takes the ones before it back.
-        let broken = ["", "", "", "CREATE TABLE fourth (a BIGINT)", "SELECT 1 / 0"];
+        let broken = [
+            "",
+            "",
+            "",
+            "",
+            "CREATE TABLE fifth (a BIGINT)",
+            "SELECT 1 / 0",
+        ];
         apply(&store, &broken).await.unwrap_err();
-        let fourth = "SELECT to_regclass('fourth') IS NULL AND max(format_version) = 3 FROM meta";
-        assert!(store.read(fourth, &[]).await.unwrap()[0].get::<_, bool>(0));
+        let fifth = "SELECT to_regclass('fifth') IS NULL AND max(format_version) = 4 FROM meta";
+        assert!(store.read(fifth, &[]).await.unwrap()[0].get::<_, bool>(0));
+    }
+
+    /// The second step gives older sessions to their directories, and those of agents to the project
+    /// of the one that started them.
+    #[tokio::test]
+    async fn older_sessions_belong_to_their_directories() {
+        let Some(url) = database() else { return };
+        let store = Database::new(&url, &PostgresOptions::default()).unwrap();
+        apply(&store, &STEPS[..1]).await.unwrap();
+        for (id, directory, parent) in [
+            ("root", Some("/a"), None),
+            ("agent", None, Some("root")),
+            ("of-agent", None, Some("agent")),
+            ("import", None, None),
+        ] {
+            let session =
+                "INSERT INTO sessions (id, started_ms, directory, parent) VALUES ($1, 0, $2, $3)";
+            store
+                .read(session, &[&id, &directory, &parent])
+                .await
+                .unwrap();
+            let progress = "INSERT INTO progress (session, last_ms, events, bytes, last_write) VALUES ($1, 0, 1, 1, 1)";
+            store.read(progress, &[&id]).await.unwrap();
+        }
+        apply(&store, &STEPS).await.unwrap();
+        let owned =
+            "SELECT s.id, s.project, s.owner FROM sessions s JOIN progress w ON w.session = s.id
+            AND w.project IS NOT DISTINCT FROM s.project ORDER BY s.id";
+        let rows = store.read(owned, &[]).await.unwrap();
+        let rows = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2)));
+        let a = Some("/a");
+        let expected: [(&str, Option<&str>, Option<&str>); 4] = [
+            ("agent", a, None),
+            ("import", None, None),
+            ("of-agent", a, None),
+            ("root", a, None),
+        ];
+        assert_eq!(rows.collect::<Vec<_>>(), expected);
     }
 
     /// Hosts that start at once on an empty database make the tables once.
@@ -202,8 +248,9 @@ mod tests {
         let options = PostgresOptions::default();
         drop(Database::open(&url, &options).await.unwrap());
         for (version, expected) in [
-            (2, "has format 2 and this program knows format 1"),
-            (-1, "has format -1 and this program needs format 1"),
+            (3, "has format 3 and this program knows format 2"),
+            (1, "has format 1 and this program needs format 2"),
+            (-1, "has format -1 and this program needs format 2"),
         ] {
             let store = Database::new(&url, &options).unwrap();
             let changed = "UPDATE meta SET format_version = $1";
@@ -227,6 +274,6 @@ mod tests {
             Some("GRANT USAGE ON SCHEMA public TO \"a\"\"b\";")
         );
         assert!(!grants.contains("UPDATE ON public.secrets"), "{grants}");
-        assert_eq!(number(&STEPS), 1);
+        assert_eq!(number(&STEPS), 2);
     }
 }

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     copy::{self, SessionSink, SessionSource},
     error::StoreError,
+    ownership::{Copier, Ownership, SessionScope},
     row::Row,
     store::{AWAITING, KeepReason, Pruned, Retention, SessionName},
     transfer::{self, ImportAs},
@@ -44,10 +45,16 @@ impl Database {
         &self,
         from: SessionId,
         at: Option<u64>,
-        by: Option<String>,
+        by: Option<Copier>,
     ) -> Result<SessionId, JournalError> {
         let (source, into) = (self.stored(from)?, SessionId::new());
-        self.create_all(|new| copy::fork(&source, into, at, by, new))?;
+        let (by, owner) = by.map(|by| (by.name, by.owner)).unzip();
+        let original = self.wait(self.ownership(from))?;
+        let ownership = original.map(|original| Ownership {
+            owner: owner.flatten(),
+            ..original
+        });
+        self.create_all(ownership, |new| copy::fork(&source, into, at, by, new))?;
         Ok(into)
     }
 
@@ -63,13 +70,15 @@ impl Database {
         &self,
         file: &mut dyn BufRead,
         how: ImportAs,
+        ownership: Option<Ownership>,
     ) -> Result<SessionId, JournalError> {
-        self.create_all(|new| transfer::import(file, how, new))
+        self.create_all(ownership, |new| transfer::import(file, how, new))
     }
 
     /// Stores the new sessions that an operation writes, or none of them.
     fn create_all<T>(
         &self,
+        ownership: Option<Ownership>,
         write: impl FnOnce(&mut dyn SessionSink) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
         let client = self.wait(self.client())?;
@@ -78,6 +87,7 @@ impl Database {
             client: Some(client),
             position: None,
             rows: Vec::new(),
+            ownership,
         };
         new.execute("BEGIN")?;
         let written = write(&mut new)?;
@@ -103,8 +113,9 @@ impl Database {
         let (id, text) = (session.to_string(), name.as_str());
         let other = tx
             .query_opt(
-                "SELECT id FROM sessions WHERE name = $1 AND id <> $2
-             AND directory IS NOT DISTINCT FROM (SELECT directory FROM sessions WHERE id = $2)",
+                "SELECT o.id FROM sessions o JOIN sessions s ON s.id = $2
+             WHERE o.name = $1 AND o.id <> $2 AND o.directory IS NOT DISTINCT FROM s.directory
+             AND o.project IS NOT DISTINCT FROM s.project AND o.owner IS NOT DISTINCT FROM s.owner",
                 &[&text, &id],
             )
             .await;
@@ -193,7 +204,7 @@ impl Database {
             Some(age) => self.older_than(age).await?,
             None => HashSet::new(),
         };
-        for info in self.sessions().await?.into_iter().rev() {
+        for info in self.sessions(&SessionScope::All).await?.into_iter().rev() {
             let is_too_old = too_old.contains(&info.id);
             if info.parent.is_some() || !is_too_old && !self.is_too_large(retention).await? {
                 continue;
@@ -274,6 +285,8 @@ struct NewSessions<'a> {
     position: Option<(SessionId, Position)>,
     /// Its events that are not written yet.
     rows: Vec<Arc<Row>>,
+    /// The owner of the first one, until it has an event. Those of agents belong to it.
+    ownership: Option<Ownership>,
 }
 
 impl Drop for NewSessions<'_> {
@@ -357,6 +370,7 @@ impl SessionSink for NewSessions<'_> {
 
     fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
         let row = Row::encode(record).map_err(JournalError::corrupt)?;
+        let row = row.owned_by(&mut self.ownership);
         self.rows.push(Arc::new(row));
         match self.rows.len() < ROWS {
             true => Ok(()),

@@ -26,14 +26,19 @@ const OWN: &str = "WITH own AS MATERIALIZED (
 /// Takes a session without a lease: one that no other transaction can see yet.
 const UNSEEN: &str = "WITH own AS (SELECT $1::text AS session WHERE $2::bigint IS NOT NULL)";
 
-/// Stores the rows of a new session.
+/// Stores the rows of a new session. Without an owner it is owned as the session that started it.
 const BEGIN: &str = "line AS (
-    INSERT INTO sessions (id, started_ms, title, directory, parent)
-    SELECT session, $16::bigint, $6::text, $7::text, $9::text FROM own WHERE $3::bigint = 0
-    ON CONFLICT (id) DO NOTHING RETURNING id
+    INSERT INTO sessions (id, started_ms, title, directory, parent, project, owner)
+    SELECT own.session, $16::bigint, $6::text, $7::text, $9::text,
+        coalesce($19::text, starter.project, $7::text),
+        CASE WHEN $19::text IS NULL THEN starter.owner ELSE $20::text END
+    FROM own LEFT JOIN sessions starter ON starter.id = $9::text WHERE $3::bigint = 0
+    ON CONFLICT (id) DO NOTHING RETURNING id, project
 ), progress AS (
-    INSERT INTO progress (session, last_ms, events, outcome, model, cost_micros, bytes, last_write)
-    SELECT id, $4::bigint, $5::bigint, $8::text, $10::text, $11::bigint, $12::bigint, nextval('writes')
+    INSERT INTO progress (session, last_ms, events, outcome, model, cost_micros, bytes, last_write,
+        project)
+    SELECT id, $4::bigint, $5::bigint, $8::text, $10::text, $11::bigint, $12::bigint,
+        nextval('writes'), project
     FROM line
 )";
 
@@ -45,6 +50,7 @@ const CONTINUE: &str = "line AS (
         cost_micros = CASE WHEN $8::text IS NULL THEN cost_micros ELSE $11::bigint END,
         bytes = bytes + $12::bigint, last_write = nextval('writes'), written = clock_timestamp()
     FROM own WHERE progress.session = own.session AND events = $3::bigint AND $16::bigint IS NOT NULL
+        AND $19::text IS NULL AND $20::text IS NULL
     RETURNING progress.session AS id
 ), named AS (
     UPDATE sessions SET title = coalesce(title, $6::text), directory = coalesce(directory, $7::text),
@@ -278,6 +284,7 @@ pub(super) async fn write_rows(
         .rev()
         .find(|listing| listing.outcome.is_some());
     let parent = listings.clone().find_map(|listing| listing.parent);
+    let ownership = first.listing.ownership.as_ref();
     let mut link = position.link;
     let digests = rows.iter().map(|row| {
         let numbers = [row.seq, row.at_ms, row.v];
@@ -308,6 +315,8 @@ pub(super) async fn write_rows(
                 &first.at_ms,
                 &rows.iter().map(|row| row.json.as_str()).collect::<Vec<_>>(),
                 &digests,
+                &ownership.map(|ownership| ownership.project.as_str()),
+                &ownership.and_then(|ownership| ownership.owner.as_deref()),
             ],
         )
         .await?;

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     error::{Location, StoreError},
     find::Wanted,
+    ownership::{Ownership, SessionScope},
     store::{LostEvents, SessionInfo},
 };
 use agent_host_engine::journal::JournalError;
@@ -124,9 +125,14 @@ impl Database {
         &self.shared.dir.key
     }
 
-    pub(crate) fn create(&self, session: SessionId) -> Result<SqliteJournal, JournalError> {
+    pub(crate) fn create(
+        &self,
+        session: SessionId,
+        ownership: Option<Ownership>,
+    ) -> Result<SqliteJournal, JournalError> {
         let lock = self.claim_new(session)?;
-        Ok(SqliteJournal::new(session, Arc::clone(&self.shared), lock))
+        let shared = Arc::clone(&self.shared);
+        Ok(SqliteJournal::owned(session, shared, lock, ownership))
     }
 
     pub(crate) fn open_session(&self, session: SessionId) -> Result<SqliteJournal, JournalError> {
@@ -162,8 +168,8 @@ impl Database {
         Ok(lock)
     }
 
-    pub(crate) fn list(&self) -> Result<Vec<SessionInfo>, JournalError> {
-        self.reader().sessions()
+    pub(crate) fn list(&self, scope: &SessionScope) -> Result<Vec<SessionInfo>, JournalError> {
+        self.reader().sessions(scope)
     }
 
     /// Reads a page of the durable records of a session.

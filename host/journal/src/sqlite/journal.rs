@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     error::StoreError,
+    ownership::Ownership,
     queue::{Queue, WriteFailure},
     row::decode_rows,
     store::blocking,
@@ -77,7 +78,17 @@ impl ClaimedQueue {
 
 impl SqliteJournal {
     pub(crate) fn new(session: SessionId, shared: Arc<Shared>, lock: SessionLock) -> Self {
-        let inner = Mutex::default();
+        Self::owned(session, shared, lock, None)
+    }
+
+    /// Creates the journal of a new session.
+    pub(crate) fn owned(
+        session: SessionId,
+        shared: Arc<Shared>,
+        lock: SessionLock,
+        ownership: Option<Ownership>,
+    ) -> Self {
+        let inner = Mutex::new(Queue::owned_by(ownership));
         Self {
             session,
             shared,

@@ -11,6 +11,7 @@ use crate::{
     claim::{mover_to, moves_to},
     error::StoreError,
     maintenance::{Maintenance, ORPHANS, WRONG_NUMBER},
+    ownership::SessionScope,
     store::{JournalStore, StoreFuture},
 };
 use agent_host_engine::journal::JournalError;
@@ -63,7 +64,7 @@ impl Maintenance for SqliteStore {
             if db.continuation_key()? == key {
                 return Ok(true);
             }
-            if !db.list()?.is_empty() {
+            if !db.list(&SessionScope::All)?.is_empty() {
                 return Ok(false);
             }
             key::replace(db.key_file(), key)?;

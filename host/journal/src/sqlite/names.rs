@@ -22,8 +22,11 @@ impl Database {
         let other: Option<SessionId> = tx
             .query_row(
                 "SELECT sessions.id FROM names JOIN sessions ON sessions.id = names.session
+                 LEFT JOIN owners ON owners.session = sessions.id
                  WHERE names.name = ?1 AND sessions.id <> ?2
-                 AND sessions.directory IS (SELECT directory FROM sessions WHERE id = ?2)",
+                 AND sessions.directory IS (SELECT directory FROM sessions WHERE id = ?2)
+                 AND owners.project IS (SELECT project FROM owners WHERE session = ?2)
+                 AND owners.owner IS (SELECT owner FROM owners WHERE session = ?2)",
                 params![name.as_str(), id],
                 parsed,
             )

@@ -6,6 +6,7 @@ use crate::{
     copy::SessionSource,
     error::{Damage, Location, StoreError},
     find::Wanted,
+    ownership::{Ownership, SessionScope},
     row::{PAGE_BYTES, damaged, model_name},
     store::SessionInfo,
 };
@@ -15,7 +16,8 @@ use agent_host_types::{
     id::{Digest, SessionId},
     turn::TurnSummary,
 };
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Params, params};
+use serde_json::json;
 use std::{
     error::Error,
     path::{Path, PathBuf},
@@ -38,6 +40,34 @@ pub(crate) const PARENT: &str = "(SELECT parents.id FROM events
 const LAST_SUMMARY: &str =
     "(SELECT CASE WHEN json_valid(json) THEN json_extract(json, '$.outcome.summary') END FROM events
      WHERE session = sessions.id AND kind = 'turn-ended' ORDER BY seq DESC LIMIT 1)";
+
+/// The project of a session, which may have a row among the owners.
+const PROJECT: &str = "coalesce(owners.project, sessions.directory)";
+
+/// Whether a session is in a scope: found by indexes, whatever other projects have.
+const WITHIN: &str = "sessions.id IN (
+    SELECT session FROM owners WHERE project = ?1 AND (?2 IS NULL OR owner = ?2)
+    UNION ALL SELECT id FROM sessions AS unowned WHERE directory = ?1 AND ?2 IS NULL
+        AND NOT EXISTS (SELECT 1 FROM owners WHERE owners.session = unowned.id))";
+
+/// Returns the condition of a scope, whose project and owner are the parameters.
+pub(crate) fn filter(scope: &SessionScope) -> &'static str {
+    match scope.project() {
+        None => "?1 IS NULL AND ?2 IS NULL",
+        Some(_) => WITHIN,
+    }
+}
+
+/// Returns the query of the rows of sessions, the one that was written to last first.
+pub(crate) fn list_query(filter: &str) -> String {
+    format!(
+        "SELECT id, started_ms, last_ms, events, title, directory, outcome, {PARENT}, names.name, {LAST_SUMMARY},
+             {PROJECT}, owners.owner
+         FROM sessions LEFT JOIN names ON names.session = sessions.id
+         LEFT JOIN owners ON owners.session = sessions.id
+         WHERE {filter} ORDER BY {LAST_WRITTEN} DESC",
+    )
+}
 
 /// Returns the sessions of a session's agents, and of theirs; each after the one that started it.
 pub(crate) fn descendants(
@@ -241,15 +271,26 @@ impl Reader {
         })
     }
 
-    /// Reads all sessions, the one that was written to last first.
-    pub(crate) fn sessions(&self) -> Result<Vec<SessionInfo>, JournalError> {
-        let query = format!(
-            "SELECT id, started_ms, last_ms, events, title, directory, outcome, {PARENT}, names.name, {LAST_SUMMARY}
-             FROM sessions LEFT JOIN names ON names.session = sessions.id ORDER BY {LAST_WRITTEN} DESC",
-        );
+    /// Reads the sessions of a scope, the one that was written to last first.
+    pub(crate) fn sessions(&self, scope: &SessionScope) -> Result<Vec<SessionInfo>, JournalError> {
+        self.listed(filter(scope), params![scope.project(), scope.owner()])
+    }
+
+    /// Reads the rows of sessions in lists.
+    pub(crate) fn infos(&self, sessions: &[SessionId]) -> Result<Vec<SessionInfo>, JournalError> {
+        let filter = "sessions.id IN (SELECT value FROM json_each(?1))";
+        self.listed(filter, params![json!(sessions).to_string()])
+    }
+
+    fn listed(
+        &self,
+        filter: &str,
+        parameters: impl Params,
+    ) -> Result<Vec<SessionInfo>, JournalError> {
+        let query = list_query(filter);
         Ok(self.read(|db| {
             let mut query = db.prepare_cached(&query)?;
-            let rows = query.query_map([], |row| {
+            let rows = query.query_map(parameters, |row| {
                 let summary = last_summary(row, 9)?;
                 Ok(SessionInfo {
                     id: parsed(row)?,
@@ -265,10 +306,41 @@ impl Reader {
                         .as_ref()
                         .map(|summary| model_name(&summary.provenance)),
                     cost_micros: summary.and_then(|summary| summary.total_usage.cost_micros),
+                    ownership: ownership(row, 10)?,
                 })
             })?;
             rows.collect()
         })?)
+    }
+
+    /// Whether a session exists within a scope.
+    pub(crate) fn is_within(
+        &self,
+        session: SessionId,
+        scope: &SessionScope,
+    ) -> Result<bool, StoreError> {
+        let query = format!(
+            "SELECT EXISTS (SELECT 1 FROM sessions LEFT JOIN owners ON owners.session = sessions.id
+             WHERE id = ?1 AND (?2 IS NULL OR {PROJECT} = ?2) AND (?3 IS NULL OR owners.owner = ?3))"
+        );
+        self.read(|db| {
+            let parameters = params![session.to_string(), scope.project(), scope.owner()];
+            db.prepare_cached(&query)?
+                .query_row(parameters, |row| row.get(0))
+        })
+    }
+
+    /// Reads whose a session is.
+    pub(crate) fn ownership(&self, session: SessionId) -> Result<Option<Ownership>, StoreError> {
+        let query = format!(
+            "SELECT {PROJECT}, owners.owner FROM sessions
+             LEFT JOIN owners ON owners.session = sessions.id WHERE id = ?1"
+        );
+        let found = self.read(|db| {
+            db.query_row(&query, [session.to_string()], |row| ownership(row, 0))
+                .optional()
+        });
+        Ok(found?.flatten())
     }
 
     /// Reads the ids that match, the session that was written to last first.
@@ -418,6 +490,12 @@ fn last_summary(
 ) -> Result<Option<TurnSummary>, rusqlite::Error> {
     let text: Option<String> = row.get(column)?;
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+/// Reads a column with [`PROJECT`] and one with the owner behind it.
+fn ownership(row: &rusqlite::Row<'_>, column: usize) -> Result<Option<Ownership>, rusqlite::Error> {
+    let (project, owner) = (row.get::<_, Option<String>>(column)?, row.get(column + 1)?);
+    Ok(project.map(|project| Ownership { project, owner }))
 }
 
 /// Reads a column that holds no negative number.

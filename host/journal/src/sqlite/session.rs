@@ -6,6 +6,7 @@ use super::{database::Database, lock::SessionLock, read::StoredSession, writer::
 use crate::{
     copy::{self, SessionSink, SessionSource},
     error::{Location, StoreError},
+    ownership::{Copier, Ownership},
     row::Row,
     transfer::{self, ImportAs},
 };
@@ -54,6 +55,7 @@ impl<'a> SessionWriter<'a> {
             "DELETE FROM blob_references WHERE session = ?1",
             "DELETE FROM events WHERE session = ?1",
             "DELETE FROM names WHERE session = ?1",
+            "DELETE FROM owners WHERE session = ?1",
             "DELETE FROM sessions WHERE id = ?1",
         ] {
             self.execute(statement, &id)?;
@@ -77,6 +79,8 @@ struct NewSessions<'a> {
     tx: &'a Transaction<'a>,
     /// The session that is written, and its lock, after those that are complete.
     claimed: Vec<(SessionId, SessionLock)>,
+    /// The owner of the first one, until it has an event. Those of agents belong to it.
+    ownership: Option<Ownership>,
 }
 
 impl NewSessions<'_> {
@@ -102,6 +106,7 @@ impl SessionSink for NewSessions<'_> {
 
     fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
         let row = Row::encode(record).map_err(JournalError::corrupt)?;
+        let row = row.owned_by(&mut self.ownership);
         self.write(&[Arc::new(row)], &[])
     }
 
@@ -134,6 +139,7 @@ impl Database {
     /// Writes new sessions in one transaction.
     fn create_all<T>(
         &self,
+        ownership: Option<Ownership>,
         operation: impl FnOnce(&mut dyn SessionSink) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
         let (done, claimed) = self.transact(|tx| {
@@ -141,6 +147,7 @@ impl Database {
                 database: self,
                 tx,
                 claimed: Vec::new(),
+                ownership,
             };
             let done = operation(&mut new)?;
             Ok((done, new.claimed))
@@ -163,11 +170,16 @@ impl Database {
         &self,
         from: SessionId,
         at: Option<u64>,
-        by: Option<String>,
+        by: Option<Copier>,
     ) -> Result<SessionId, JournalError> {
         let into = SessionId::new();
         let source = self.stored(from)?;
-        self.create_all(|new| copy::fork(&source, into, at, by, new))?;
+        let (by, owner) = by.map(|by| (by.name, by.owner)).unzip();
+        let ownership = self.reader().ownership(from)?.map(|original| Ownership {
+            owner: owner.flatten(),
+            ..original
+        });
+        self.create_all(ownership, |new| copy::fork(&source, into, at, by, new))?;
         Ok(into)
     }
 
@@ -183,8 +195,9 @@ impl Database {
         &self,
         file: &mut dyn BufRead,
         how: ImportAs,
+        ownership: Option<Ownership>,
     ) -> Result<SessionId, JournalError> {
-        self.create_all(|new| transfer::import(file, how, new))
+        self.create_all(ownership, |new| transfer::import(file, how, new))
     }
 
     pub(crate) fn delete(&self, session: SessionId) -> Result<(), JournalError> {

@@ -1,14 +1,15 @@
 //! Moves of all sessions between SQLite and PostgreSQL, killed at every step.
 
 use crate::{
-    Maintenance, MoveError, MoveStep, Moved, PostgresOptions, PostgresStore, SessionName,
-    SqliteOptions, SqliteStore, move_sessions,
+    Maintenance, MoveError, MoveStep, Moved, Ownership, PostgresOptions, PostgresStore,
+    SessionInfo, SessionName, SqliteOptions, SqliteStore, move_sessions,
     postgres_server::database,
     tests::{
         input, record,
         suite::{
             approvals::approval,
             families::{family, replied, spawned, started, store_all},
+            owners::store_owned,
             read,
         },
         text, two_turns,
@@ -64,6 +65,7 @@ struct Content {
     /// In the order of writing.
     sessions: Vec<(SessionId, Option<String>)>,
     records: BTreeMap<String, Vec<EventRecord>>,
+    owners: BTreeMap<String, Option<Ownership>>,
     blobs: Vec<Vec<u8>>,
     approvals: usize,
     key: [u8; 32],
@@ -73,6 +75,8 @@ const BLOBS: [&[u8]; 3] = [b"a picture", b"one", b"two"];
 
 async fn content(store: &dyn Maintenance) -> Content {
     let list = store.list().await.unwrap();
+    let owner = |info: &SessionInfo| (info.id.to_string(), info.ownership.clone());
+    let owners = list.iter().map(owner).collect();
     let mut records = BTreeMap::new();
     for info in &list {
         let stored = read(store.as_store(), info.id).await.unwrap();
@@ -87,6 +91,7 @@ async fn content(store: &dyn Maintenance) -> Content {
     Content {
         sessions: roots.map(|info| (info.id, info.name)).collect(),
         records,
+        owners,
         blobs,
         approvals: store.approvals().await.unwrap().len(),
         key: store.continuation_key().await.unwrap(),
@@ -100,7 +105,11 @@ async fn fill(store: &dyn Maintenance) -> [SessionId; 3] {
     let [first, ..] = family(store.as_store(), &file).await;
     let (waiting, child) = (SessionId::new(), SessionId::from_hash([11; 32]));
     let events = vec![started(None), input("go"), replied(), spawned(child)];
-    store_all(store.as_store(), waiting, events, Vec::new()).await;
+    let ownership = Ownership {
+        project: "/project".to_owned(),
+        owner: Some("ci/1".to_owned()),
+    };
+    store_owned(store.as_store(), waiting, Some(ownership), events).await;
     let events = vec![started(Some(waiting)), input("go")];
     store_all(store.as_store(), child, events, Vec::new()).await;
     let named = SessionId::new();

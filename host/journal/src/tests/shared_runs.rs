@@ -235,7 +235,13 @@ async fn run_without_a_claim_waits_again() {
     let earlier = "UPDATE runs SET since = since - interval '1 minute'";
     operate(&url, earlier).await;
     store.report_host(status()).await.unwrap();
-    assert_eq!(store.waiting_runs(10).await.unwrap(), 1);
+    assert_eq!(
+        store
+            .waiting_runs(10, crate::SessionScope::All)
+            .await
+            .unwrap(),
+        1
+    );
     assert_eq!(
         claim(&store, claimant("one", "here", &[])).await,
         Some(session)
@@ -257,7 +263,13 @@ async fn waiting_run_is_kept_until_it_is_deleted() {
     assert_eq!(pruned.kept, [(session, KeepReason::InUse)]);
     store.delete(session).await.unwrap();
     assert_eq!(claim(&store, claimant("one", "here", &[])).await, None);
-    assert_eq!(store.waiting_runs(10).await.unwrap(), 0);
+    assert_eq!(
+        store
+            .waiting_runs(10, crate::SessionScope::All)
+            .await
+            .unwrap(),
+        0
+    );
 }
 
 fn status() -> HostStatus {

@@ -34,7 +34,7 @@ fn fresh() -> (TempDir, Database) {
 /// Makes a session of `events` small durable events.
 async fn session_of(store: &Database, events: u64) -> (SqliteJournal, Vec<EventRecord>) {
     let session = SessionId::new();
-    let journal = store.create(session).unwrap();
+    let journal = store.create(session, None).unwrap();
     let records: Vec<_> = (0..events)
         .map(|seq| record(session, seq, input(&format!("message {seq}"))))
         .collect();

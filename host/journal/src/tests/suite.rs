@@ -5,6 +5,7 @@ mod copies;
 pub(super) mod families;
 mod firings;
 mod journals;
+pub(super) mod owners;
 mod prune;
 mod reads;
 mod transfer;
@@ -113,6 +114,10 @@ macro_rules! suite {
                 journals::retry_after_a_gap_is_refused
                 journals::second_claim_is_refused_with_the_owner
                 journals::create_of_a_session_that_exists_is_refused
+                owners::scope_has_its_sessions_alone
+                owners::copy_is_owned_by_the_one_who_asked
+                owners::import_is_owned_by_the_importer
+                owners::name_is_taken_among_the_sessions_of_one_owner
                 prune::prune_removes_the_oldest_beyond_the_size
                 prune::prune_keeps_sessions_in_use_or_awaiting
                 reads::list_shows_the_latest_session_first

@@ -17,7 +17,7 @@ use crate::{
     Service,
     access::Caller,
     create::idempotency_key,
-    problem::Problem,
+    problem::{Problem, ProblemCode},
     routes::{JsonObject, Path},
 };
 use agent_host_types::id::Digest;
@@ -115,6 +115,7 @@ pub(super) async fn create(
 /// Reads a response, also one that runs.
 pub(super) async fn read(
     Extract(service): Extract<Service>,
+    caller: Caller,
     Path(id): Path<String>,
     headers: HeaderMap,
     uri: Uri,
@@ -126,6 +127,10 @@ pub(super) async fn read(
     }
     let unknown = || no_response("response_not_found");
     let run = RunId::parse(&id).ok_or_else(unknown)?;
+    match service.visible(&caller, run.session).await {
+        Err(problem) if problem.code == ProblemCode::NotFound => return Err(unknown()),
+        visible => visible?,
+    };
     let outcome = match Outcome::read(&service, run).await {
         Err(error) if error.code() == "not_found" => None,
         outcome => outcome?,

@@ -143,9 +143,9 @@ impl Request {
         code: &str,
     ) -> Result<(Slot, Session), ApiError> {
         // The error of one that does not exist is that of the id which names it.
-        match service.host.store().read(session, 0).await {
-            Err(JournalError::NotFound(_)) => return Err(no_response(code)),
-            read => read?,
+        match service.visible(&self.caller, session).await {
+            Err(problem) if problem.code == ProblemCode::NotFound => return Err(no_response(code)),
+            visible => visible?,
         };
         let slot = service.reserve(&self.caller, session).await?;
         let opened = service.host.resume_session(&session.to_string()).await?;
@@ -181,10 +181,11 @@ impl Request {
         let id = keyed.map_or_else(SessionId::new, |(_, id, _)| id);
         // Nothing is left of a session that has no place.
         let slot = service.reserve(&self.caller, id).await?;
+        let owner = self.caller.owner();
         let mut session = match (history.is_empty(), keyed) {
-            (true, Some((key, ..))) => host.keyed_session(key, system).await?.0,
-            (true, None) => host.start_session_as(id, system).await?,
-            (false, _) => import(service, id, system, history).await?,
+            (true, Some((key, ..))) => host.keyed_session(key, owner, system).await?.0,
+            (true, None) => host.start_session_as(id, owner, system).await?,
+            (false, _) => import(service, id, owner, system, history).await?,
         };
         let arguments = RunArguments {
             directory: Some(host.config().working_dir.display().to_string()),
@@ -313,6 +314,7 @@ pub(super) fn no_response(code: &str) -> ApiError {
 async fn import(
     service: &Service,
     id: SessionId,
+    owner: Option<String>,
     system: Option<String>,
     history: Vec<Value>,
 ) -> Result<Session, ApiError> {
@@ -323,8 +325,11 @@ async fn import(
         .map_err(|error| ApiError::invalid(error.to_string()))?
         .with_session(id);
     let file = Box::new(Cursor::new(transcript.export()?));
-    service.host.store().import(file, ImportAs::Copy).await?;
-    let journal = service.host.store().open_session(id).await?;
+    let (store, ownership) = (service.host.store(), service.host.ownership(owner));
+    store
+        .import_owned(file, ImportAs::Copy, Some(ownership))
+        .await?;
+    let journal = store.open_session(id).await?;
     Ok(Session::resume(journal).await?)
 }
 

@@ -335,7 +335,7 @@ async fn open(
         None => Ok((host.agent(Prompts::Ask), host.system_prompt(Prompts::Ask))),
     };
     let (agent, system) = named()?;
-    let (mut session, has_begun) = host.session_of_id(session, system).await?;
+    let (mut session, has_begun) = host.session_of_id(session, None, system).await?;
     if has_begun {
         let agent = host.session_agent(&session, Prompts::Ask)?;
         return Ok((agent, session, false));

@@ -1,9 +1,9 @@
 //! The list of schedules: when each fires next, and what became of its last firing.
 
 use super::schedule::Schedule;
-use crate::{Service, problem::Problem};
+use crate::{Service, access::Caller, problem::Problem};
 use agent_host_engine::session::now_ms;
-use agent_host_journal::FiringState;
+use agent_host_journal::{FiringState, SessionScope};
 use agent_host_types::id::SessionId;
 use axum::{Json, extract::State};
 use schemars::JsonSchema;
@@ -33,7 +33,7 @@ struct ScheduleRow {
     agent: Option<String>,
     /// The next times, at most 3, in milliseconds since 1970 (UTC).
     next_ms: Vec<u64>,
-    /// The last firing; absent before the first one.
+    /// The last firing; absent before the first one, and for a token that does not see its session.
     last: Option<LastFiring>,
 }
 
@@ -49,19 +49,32 @@ struct LastFiring {
 }
 
 /// Lists the schedules.
-pub(crate) async fn list(State(service): State<Service>) -> Result<Json<ScheduleList>, Problem> {
-    let mut schedules = Vec::new();
+pub(crate) async fn list(
+    State(service): State<Service>,
+    caller: Caller,
+) -> Result<Json<ScheduleList>, Problem> {
+    let (mut schedules, scope) = (Vec::new(), service.scope(&caller));
     for schedule in &service.triggers.schedules {
-        schedules.push(row(&service, schedule).await?);
+        schedules.push(row(&service, schedule, &scope).await?);
     }
     Ok(Json(ScheduleList { schedules }))
 }
 
-async fn row(service: &Service, schedule: &Schedule) -> Result<ScheduleRow, Problem> {
+async fn row(
+    service: &Service,
+    schedule: &Schedule,
+    scope: &SessionScope,
+) -> Result<ScheduleRow, Problem> {
     let store = service.host.store();
     let newest = store.firings(schedule.trigger.id.clone(), READ).await?;
     let mut newest = newest.into_iter();
-    let last = newest.find(|firing| firing.state != FiringState::Counted);
+    let mut last = newest.find(|firing| firing.state != FiringState::Counted);
+    // Its session may not exist yet, which hides nothing from those who see the whole project.
+    if let (Some(_), Some(firing)) = (scope.owner(), &last)
+        && !store.is_within(firing.session, scope.clone()).await?
+    {
+        last = None;
+    }
     let timetable = &schedule.config.timetable;
     let next = |after: &u64| timetable.next(*after);
     Ok(ScheduleRow {

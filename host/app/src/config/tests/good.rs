@@ -42,12 +42,33 @@ fn builtin(name: &'static str) -> (&'static str, ComponentSource, Approval, bool
     )
 }
 
+/// A file may be a link to one elsewhere, such as those of a volume of Kubernetes, which have
+/// another place after each change.
+#[test]
+fn project_is_the_directory_that_has_the_name_of_the_file() {
+    let tree = Tree::new();
+    let of = |file: &Path| {
+        let config = Config::load(Some(file), &Overrides::default(), &tree.environment);
+        config.unwrap().project_dir
+    };
+    let real = tree.root.join("srv/agent.toml");
+    std::fs::write(&real, "").unwrap();
+    assert_eq!(of(&real), tree.root.join("srv"));
+    let link = tree.cwd().join("agent.toml");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    assert_eq!(of(&link), tree.cwd());
+    let directory = tree.root.join("linked");
+    std::os::unix::fs::symlink(tree.cwd(), &directory).unwrap();
+    assert_eq!(of(&directory.join("agent.toml")), tree.cwd());
+}
+
 #[test]
 fn config_without_a_file_is_the_default() {
     let tree = Tree::new();
     let config = Config::load(None, &Overrides::default(), &tree.environment).unwrap();
     assert_eq!(config.file, None);
     assert_eq!(config.working_dir, tree.cwd());
+    assert_eq!(config.project_dir, tree.cwd());
     assert_eq!(
         config.state_dir,
         tree.home().join(".local/state/agent-host")

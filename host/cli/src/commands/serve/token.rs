@@ -18,19 +18,24 @@ pub(super) fn token(
     let config = configure(config, Overrides::default())?;
     let file = TokenFile::of(&config.state_dir);
     match command {
-        TokenCommand::Create { name, role } => {
-            let text = file.create(name, role).map_err(failure)?;
+        TokenCommand::Create {
+            name,
+            role,
+            sessions,
+        } => {
+            let text = file.create(name, role, sessions).map_err(failure)?;
             terminal.println(&text);
             terminal.note("This is the token, which is not shown again.");
         }
         TokenCommand::List { json } => {
             for entry in file.read().map_err(failure)? {
+                let sessions = entry.sessions();
                 let (name, role, at_ms) = (entry.name, entry.role, entry.created_at_ms);
                 let line = match json {
                     true => json_text(&json!({
-                        "name": name, "role": role, "created-at-ms": at_ms,
+                        "name": name, "role": role, "sessions": sessions, "created-at-ms": at_ms,
                     })),
-                    false => format!("{}  {role:<8}  {name}", date(at_ms)),
+                    false => format!("{}  {role:<8}  {sessions:<7}  {name}", date(at_ms)),
                 };
                 terminal.println(&line);
             }

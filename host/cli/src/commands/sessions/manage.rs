@@ -5,7 +5,9 @@ use crate::{
     terminal::{Terminal, YELLOW, bytes, escape, escape_line},
 };
 use agent_host_engine::journal::JournalError;
-use agent_host_journal::{ImportAs, JournalStore, KeepReason, Pruned, Retention, Transcript};
+use agent_host_journal::{
+    ImportAs, JournalStore, KeepReason, Ownership, Pruned, Retention, Transcript,
+};
 use agent_host_types::id::SessionId;
 use std::{
     fs::{File, OpenOptions},
@@ -105,6 +107,7 @@ async fn write_file(
 
 pub(super) async fn import(
     store: &dyn JournalStore,
+    ownership: Ownership,
     path: &Path,
     as_new: bool,
     terminal: &Terminal,
@@ -141,7 +144,7 @@ pub(super) async fn import(
         true => ImportAs::NewCopy,
         false => ImportAs::Copy,
     };
-    let session = store.import(exported, how).await?;
+    let session = store.import_owned(exported, how, Some(ownership)).await?;
     report_new_session(session, terminal);
     Ok(Exit::Done)
 }

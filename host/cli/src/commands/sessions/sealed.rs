@@ -5,7 +5,7 @@ use crate::{
     exit::{Exit, Failure},
     terminal::Terminal,
 };
-use agent_host_journal::{JournalStore, MAX_SEALED_BYTES, SealError, SealKey};
+use agent_host_journal::{JournalStore, MAX_SEALED_BYTES, Ownership, SealError, SealKey};
 use std::{
     fs::File,
     io::{self, Read as _},
@@ -30,6 +30,7 @@ pub(super) async fn export(
 
 pub(super) async fn import(
     store: &dyn JournalStore,
+    ownership: Ownership,
     file: &Path,
     key: &Path,
     terminal: &Terminal,
@@ -37,7 +38,7 @@ pub(super) async fn import(
     let key = read_key(key)?;
     // Base64 has four characters for three bytes.
     let sealed = read_text(file, MAX_SEALED_BYTES / 3 * 4 + 1024)?;
-    let session = store.import_sealed(&sealed, &key).await;
+    let session = store.import_sealed(&sealed, &key, Some(ownership)).await;
     report_new_session(session.map_err(failure)?, terminal);
     Ok(Exit::Done)
 }

@@ -2,7 +2,7 @@
 //! reason.
 
 use super::{every_event, input, open, read, record, text};
-use crate::mutations::mutated;
+use crate::{SessionScope, mutations::mutated};
 use agent_host_engine::journal::Journal as _;
 use agent_host_types::{
     event::EventRecord,
@@ -38,7 +38,7 @@ static KEPT: LazyLock<Kept> = LazyLock::new(|| {
             .zip(events)
             .map(|(seq, event)| record(session, seq, event))
             .collect();
-        let journal = store.create(session).unwrap();
+        let journal = store.create(session, None).unwrap();
         journal.append(&records, vec![blob.clone()]);
         runtime.block_on(journal.barrier()).unwrap();
         sessions.push((session, records));
@@ -81,7 +81,7 @@ proptest! {
             Err(error) => prop_assert!(error.to_string().contains("agent-host.db"), "{error}"),
         }
         // A list is a summary and may be wrong; it must end.
-        let _ = store.list();
+        let _ = store.list(&SessionScope::All);
         let _ = text(store.find("no such session"));
     }
 }

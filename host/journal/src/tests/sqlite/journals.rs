@@ -3,7 +3,7 @@
 use super::{
     Database, every_event, fresh, input, open, read, record, records_of, session_of, text,
 };
-use crate::{SqliteOptions, row::Row, sqlite::MAX_QUEUED_BYTES};
+use crate::{SessionScope, SqliteOptions, row::Row, sqlite::MAX_QUEUED_BYTES};
 use agent_host_engine::journal::{Journal as _, JournalError};
 use agent_host_types::{
     event::Event,
@@ -80,7 +80,7 @@ async fn barriers_during_a_commit_share_the_next() {
     const SESSIONS: usize = 32;
     let (_dir, store) = fresh();
     let journals: Vec<_> = (0..SESSIONS)
-        .map(|_| store.create(SessionId::new()).unwrap())
+        .map(|_| store.create(SessionId::new(), None).unwrap())
         .collect();
     // Another process writes: the first commit waits for it, and the other barriers arrive
     // meanwhile.
@@ -99,7 +99,7 @@ async fn barriers_during_a_commit_share_the_next() {
     // One for the batches that had arrived when the writer first looked, one for all others.
     let commits = store.commits();
     assert!((1..=2).contains(&commits), "{commits} commits");
-    assert_eq!(store.list().unwrap().len(), SESSIONS);
+    assert_eq!(store.list(&SessionScope::All).unwrap().len(), SESSIONS);
 }
 
 #[tokio::test]

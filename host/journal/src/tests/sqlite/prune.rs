@@ -1,7 +1,7 @@
 //! Retention: the size of the files, and pruning in the background.
 
 use super::{Database, SqliteJournal, fresh, input, read, record, session_of};
-use crate::{Retention, SqliteOptions};
+use crate::{Retention, SessionScope, SqliteOptions};
 use agent_host_engine::journal::Journal as _;
 use agent_host_types::{id::SessionId, output::Blob};
 use pretty_assertions::assert_eq;
@@ -16,7 +16,7 @@ const MIB: u64 = 1024 * 1024;
 /// Makes a session with a blob; it is claimed as long as its journal lives.
 async fn large(store: &Database, blob: Blob) -> SqliteJournal {
     let session = SessionId::new();
-    let journal = store.create(session).unwrap();
+    let journal = store.create(session, None).unwrap();
     journal.append(&[record(session, 0, input("large"))], vec![blob]);
     journal.barrier().await.unwrap();
     journal
@@ -42,7 +42,12 @@ fn size_without_log(store: &Database) -> u64 {
 }
 
 fn ids(store: &Database) -> Vec<SessionId> {
-    store.list().unwrap().iter().map(|row| row.id).collect()
+    store
+        .list(&SessionScope::All)
+        .unwrap()
+        .iter()
+        .map(|row| row.id)
+        .collect()
 }
 
 /// Pruning returns the space to the disk, and removes the lock files of the sessions.
@@ -75,7 +80,7 @@ fn lock_files(store: &Database) -> Vec<String> {
 #[tokio::test]
 async fn lock_file_of_an_empty_session_is_removed() {
     let (_dir, store) = fresh();
-    let empty = store.create(SessionId::new()).unwrap();
+    let empty = store.create(SessionId::new(), None).unwrap();
     assert_eq!(lock_files(&store).len(), 1);
     drop(empty);
     assert_eq!(lock_files(&store), Vec::<String>::new());
@@ -85,7 +90,7 @@ async fn lock_file_of_an_empty_session_is_removed() {
     drop(stored);
     let left = store.locks().join(format!("{}.lock", SessionId::new()));
     fs::write(&left, "").unwrap();
-    let held = store.create(SessionId::new()).unwrap();
+    let held = store.create(SessionId::new(), None).unwrap();
     store.prune(Retention::default()).unwrap();
     let mut expected = vec![name, format!("{}.lock", held.session())];
     let mut found = lock_files(&store);
@@ -116,7 +121,7 @@ async fn background_pruning_bounds_the_database() {
     let mut largest = 0;
     for round in 0..160 {
         let session = SessionId::new();
-        let journal = store.create(session).unwrap();
+        let journal = store.create(session, None).unwrap();
         let event = record(session, 0, input(&"x".repeat(1000)));
         journal.append(&[event], vec![blob(round, 200_000 + usize::from(round))]);
         journal.barrier().await.unwrap();

@@ -1,7 +1,7 @@
 //! The checks of everything that is read.
 
 use super::{Database, fresh, input, read, record, records_of, session_of, text};
-use crate::{chain::Link, copy, sqlite::StoredSession};
+use crate::{SessionScope, chain::Link, copy, sqlite::StoredSession};
 use agent_host_engine::journal::{Journal as _, JournalError};
 use agent_host_types::{
     event::EVENT_VERSION,
@@ -163,7 +163,7 @@ async fn records_after_a_damaged_page_are_not_read() {
     let (_dir, store) = fresh();
     let long = "x".repeat(300 * 1024);
     let session = SessionId::new();
-    let journal = store.create(session).unwrap();
+    let journal = store.create(session, None).unwrap();
     let records: Vec<_> = (0..8)
         .map(|seq| record(session, seq, input(&format!("{seq} {long}"))))
         .collect();
@@ -186,7 +186,7 @@ async fn damaged_session_leaves_others_readable() {
     tamper(&store, "UPDATE events SET json = 'x'");
     let (good, records) = session_of(&store, 1).await;
     assert_eq!(read(&store, good.session()).unwrap(), records);
-    assert_eq!(store.list().unwrap().len(), 2);
+    assert_eq!(store.list(&SessionScope::All).unwrap().len(), 2);
 }
 
 #[tokio::test]

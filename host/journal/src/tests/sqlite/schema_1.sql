@@ -50,6 +50,13 @@ CREATE TABLE firings (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX firings_by_time ON firings (trigger_name, at_ms);
 CREATE INDEX firings_by_due ON firings (due_ms) WHERE due_ms IS NOT NULL;
+CREATE TABLE owners (
+    session TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    project TEXT NOT NULL,
+    owner TEXT
+) STRICT;
+CREATE INDEX owners_by_project ON owners (project, owner);
+CREATE INDEX sessions_by_directory ON sessions (directory);
 PRAGMA application_id = 1634168436;
 PRAGMA auto_vacuum = 2;
 INSERT INTO meta VALUES (1);

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 /// Stores a session of two turns with a blob in each.
 async fn two_turns(store: &Database, blobs: [&Blob; 2]) -> SessionId {
     let session = SessionId::new();
-    let journal = store.create(session).unwrap();
+    let journal = store.create(session, None).unwrap();
     let records = super::two_turns(session, blobs);
     journal.append(&records, blobs.map(Clone::clone).to_vec());
     journal.barrier().await.unwrap();

@@ -1,7 +1,7 @@
 //! Exported sessions: missing blobs, and files with a changed byte.
 
 use super::{Database, every_event, fresh, input, record, text};
-use crate::ImportAs;
+use crate::{ImportAs, SessionScope};
 use agent_host_engine::journal::{Journal as _, JournalError};
 use agent_host_types::{
     event::{Event, EventRecord},
@@ -19,7 +19,7 @@ async fn filled() -> (TempDir, Database, Vec<EventRecord>, [Blob; 2]) {
     let (dir, store) = fresh();
     let session = SessionId::new();
     let blobs = [vec![7; 300], b"spilled".to_vec()].map(Blob::new);
-    let journal = store.create(session).unwrap();
+    let journal = store.create(session, None).unwrap();
     let records: Vec<_> = (0..)
         .zip(every_event(session, &blobs[0]))
         .map(|(seq, event)| record(session, seq, event))
@@ -30,7 +30,7 @@ async fn filled() -> (TempDir, Database, Vec<EventRecord>, [Blob; 2]) {
 }
 
 fn import(store: &Database, mut file: &[u8], how: ImportAs) -> Result<SessionId, JournalError> {
-    store.import(&mut file, how)
+    store.import(&mut file, how, None)
 }
 
 /// Whether a blob or its reference is missing, the export names it and writes nothing.
@@ -112,7 +112,7 @@ mod fuzz {
             let mut file = FILE.clone();
             file[place] ^= mask;
             prop_assert!(import(&STORE.1, &file, ImportAs::NewCopy).is_err());
-            prop_assert_eq!(STORE.1.list().unwrap(), []);
+            prop_assert_eq!(STORE.1.list(&SessionScope::All).unwrap(), []);
         }
     }
 }

@@ -300,10 +300,16 @@ pub(super) async fn sealed_session_keeps_what_waits<P: Backend>(backend: &P) {
     let sealed = store.export_sealed(session, &key()).await.unwrap();
     let elsewhere = P::make().await.unwrap();
     let other = elsewhere.open().await;
-    assert_eq!(other.import_sealed(&sealed, &key()).await.unwrap(), session);
+    assert_eq!(
+        other.import_sealed(&sealed, &key(), None).await.unwrap(),
+        session
+    );
     let events: Vec<EventRecord> = read(&*other, session).await.unwrap();
     assert_eq!(events, read(&*store, session).await.unwrap());
-    let again = other.import_sealed(&sealed, &key()).await.unwrap_err();
+    let again = other
+        .import_sealed(&sealed, &key(), None)
+        .await
+        .unwrap_err();
     assert!(
         matches!(again, SealError::Journal(JournalError::Exists(_))),
         "{again:?}"

@@ -2,7 +2,7 @@
 
 use super::{Backend, ids, read, session_of};
 use crate::{
-    ListPage, SessionInfo, SessionName,
+    ListPage, Ownership, SessionInfo, SessionName, SessionScope,
     tests::{every_event, input, record, records_of, text},
 };
 use agent_host_engine::journal::JournalError;
@@ -46,6 +46,10 @@ pub(super) async fn list_shows_the_latest_session_first(backend: &impl Backend) 
                 name: None,
                 model: Some("script:tour".to_owned()),
                 cost_micros: None,
+                ownership: Some(Ownership {
+                    project: "/home/ann/photos".to_owned(),
+                    owner: None,
+                }),
             },
             SessionInfo {
                 id: new,
@@ -59,6 +63,7 @@ pub(super) async fn list_shows_the_latest_session_first(backend: &impl Backend) 
                 name: None,
                 model: None,
                 cost_micros: None,
+                ownership: None,
             },
         ]
     );
@@ -90,6 +95,7 @@ pub(super) async fn list_is_read_in_pages_and_searched(backend: &impl Backend) {
             offset,
             limit,
             search,
+            ..ListPage::default()
         };
         let found = store.list_page(page).await.unwrap();
         let place = |info: SessionInfo| sessions.iter().position(|id| *id == info.id).unwrap();
@@ -112,7 +118,7 @@ pub(super) async fn list_is_read_in_pages_and_searched(backend: &impl Backend) {
     ] {
         assert_eq!(page(0, 9, Some(search)).await, expected, "{search}");
     }
-    let counted = store.count_outcomes().await.unwrap();
+    let counted = store.count_outcomes(SessionScope::All).await.unwrap();
     let counted = counted
         .iter()
         .map(|count| (&count.outcome, count.is_of_agent, count.sessions));

@@ -14,7 +14,7 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, date, dollars, escape_line, one_line},
 };
-use agent_host_app::{Effort, Overrides, model, reach, undo_answer};
+use agent_host_app::{Effort, Overrides, UndoRequest, model, reach, undo_answer};
 use agent_host_engine::{observer::Unobserved, session::Session, turn::Agent};
 use agent_host_journal::SessionInfo;
 use agent_host_types::{id::SessionId, output::ContentPart, run::RunArguments, turn::AgentInput};
@@ -412,8 +412,10 @@ impl Conversation<'_, '_> {
         let undone = undo_answer(
             host.store().as_ref(),
             self.session,
-            force,
-            None,
+            UndoRequest {
+                force,
+                ..UndoRequest::default()
+            },
             &Unobserved,
         )
         .await?;

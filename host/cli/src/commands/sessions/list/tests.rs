@@ -15,6 +15,7 @@ fn sessions() -> Vec<SessionInfo> {
         name: None,
         model: Some("anthropic:claude-sonnet".to_owned()),
         cost_micros: Some(12_300),
+        ownership: None,
     };
     vec![
         session("01980000-0000-7000-8000-0000beef0001", 10_000_000),
