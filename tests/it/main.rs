@@ -66,6 +66,7 @@ mod metrics;
 mod model;
 mod network;
 mod openai;
+mod owners;
 mod permissions;
 mod postgres;
 mod record;

@@ -117,7 +117,7 @@ fn session_of_a_killed_host_continues_on_another() {
         }
     });
     let first = ApiServer::start(&one, &model, &[]);
-    let second = ApiServer::start(&other, &model, &[]);
+    let second = ApiServer::start_elsewhere(&one, &other, &model);
     let session = first.create("go");
     is_asked.recv().unwrap();
     let resume = || second.post(&format!("/sessions/{session}/resume"), &json!({}));

@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _, sync::mpsc, thread};
 
 /// A session that does not exist.
-const NONE: &str = "00000000-0000-7000-8000-000000000000";
+pub(crate) const NONE: &str = "00000000-0000-7000-8000-000000000000";
 
 /// A route with its method, its least role, a body, and the answer to a caller with the role where
 /// the session and what else is named do not exist.
-type Row = (
+pub(crate) type Row = (
     &'static str,
     &'static str,
     Option<&'static str>,
@@ -27,7 +27,7 @@ type Row = (
 );
 
 /// Every route. One that is added to the server without a row here fails the test.
-const ROUTES: [Row; 37] = [
+pub(crate) const ROUTES: [Row; 37] = [
     ("GET /api/v1/agents", "viewer", None, (200, "")),
     ("GET /api/v1/grants", "operator", None, (200, "")),
     ("GET /api/v1/health", "viewer", None, (200, "")),
@@ -85,7 +85,7 @@ const ROUTES: [Row; 37] = [
         "POST /api/v1/sessions/{session}/cancel",
         "user",
         None,
-        (409, "not-running"),
+        (404, "not-found"),
     ),
     (
         "GET /api/v1/sessions/{session}/changes",
@@ -97,7 +97,7 @@ const ROUTES: [Row; 37] = [
         "POST /api/v1/sessions/{session}/drain",
         "user",
         None,
-        (409, "not-running"),
+        (404, "not-found"),
     ),
     (
         "GET /api/v1/sessions/{session}/events",
@@ -145,7 +145,7 @@ const ROUTES: [Row; 37] = [
         "POST /api/v1/sessions/{session}/requests/{request}/answer",
         "user",
         Some("{}"),
-        (400, "invalid-request"),
+        (404, "not-found"),
     ),
     (
         "POST /api/v1/sessions/{session}/resume",
@@ -188,7 +188,13 @@ const ROUTES: [Row; 37] = [
 ];
 
 fn create(env: &TestEnv, name: &str, role: &str) -> String {
-    let made = env.run(&["serve", "token", "create", name, "--role", role]);
+    create_seeing(env, name, role, &[])
+}
+
+/// Creates a token with more arguments, such as the sessions that it sees.
+pub(crate) fn create_seeing(env: &TestEnv, name: &str, role: &str, more: &[&str]) -> String {
+    let made = ["serve", "token", "create", name, "--role", role];
+    let made = env.run(&[&made[..], more].concat());
     assert_eq!(made.code, Some(0), "{made:?}");
     made.stdout.trim_end().to_owned()
 }
@@ -348,8 +354,11 @@ fn decisions_are_those_of_approvers_and_operators() {
     };
     let approve = json!({"type": "approve", "call_id": "call_0"});
     let for_project = |id: &str| json!({"type": "approve", "call_id": id, "remember": {"what": "tool", "scope": "project"}});
-    for session in [session.as_str(), NONE] {
-        let denied = |code: &str| (403, code.to_owned());
+    for (session, is_there) in [(session.as_str(), true), (NONE, false)] {
+        let denied = |code: &str| match is_there {
+            true => (403, code.to_owned()),
+            false => (404, "not-found".to_owned()),
+        };
         assert_eq!(send(&user, session, &approve), denied("approver-required"));
         let remembered = send(&approver, session, &for_project("call_0"));
         assert_eq!(remembered, denied("operator-required"));
@@ -391,7 +400,9 @@ fn senders_of_all_inputs_are_recorded_or_logged() {
     let read = Answer::calls(&[("read_file", json!({"path": "list.txt"}))]);
     let model = ChatServer::start(vec![read, Answer::text("Done.")]);
     let server = ApiServer::start(&env, &model, &["--log", "info", "--log-format", "json"]);
-    let [ann, bob, eve] = ["ann", "bob", "eve"].map(|name| create(&env, name, "user"));
+    let project = ["--sessions", "project"];
+    let [ann, bob, eve] =
+        ["ann", "bob", "eve"].map(|name| create_seeing(&env, name, "user", &project));
     let body = r#"{"message": "go", "runs_tools_outside": true}"#;
     let created = server.request(&ann, "POST /sessions", Some(body));
     let session = created.json()["session"].as_str().unwrap().to_owned();
@@ -531,8 +542,8 @@ fn tokens_are_kept_as_hashes() {
     let listed = env.run(&["serve", "token", "list", "--json"]).stdout;
     let row: Value = serde_json::from_str(&listed).unwrap();
     assert_eq!(
-        (&row["name"], &row["role"]),
-        (&json!("ci"), &json!("viewer"))
+        (&row["name"], &row["role"], &row["sessions"]),
+        (&json!("ci"), &json!("viewer"), &json!("project"))
     );
     let long = "n".repeat(65);
     for (name, said) in [

@@ -118,8 +118,8 @@ fn conversation_continues_behind_its_last_response() {
     );
 }
 
-/// A conversation is the server's: each token whose role allows it continues it, under its own
-/// name.
+/// A conversation is the project's: each token whose role allows it, and that sees more than its
+/// own sessions, continues it under its own name.
 #[test]
 fn conversation_is_continued_with_another_token() {
     let env = TestEnv::new();
@@ -127,7 +127,8 @@ fn conversation_is_continued_with_another_token() {
     let server = ApiServer::start(&env, &model, &[]);
     let first = respond(&server, &json!({"model": "agent-host", "input": "one"}));
     let next = |name: &str, role: &str| {
-        let made = env.run(&["serve", "token", "create", name, "--role", role]);
+        let made = ["serve", "token", "create", name, "--role", role];
+        let made = env.run(&[&made[..], &["--sessions", "project"]].concat());
         let token = made.stdout.trim_end();
         let id = &first["id"];
         let body = json!({"model": "agent-host", "input": "two", "previous_response_id": id});

@@ -62,12 +62,21 @@ impl Drop for TableLock {
 fn instant_fires_on_one_of_two_hosts() {
     let Some(url) = database() else { return };
     let shared: String = (0..6).map(|n| past(&format!("shared-{n}"))).collect();
-    let envs = ["one", "other"].map(|own| host(&url, &format!("{shared}{}", past(own))));
+    let env = host(&url, "");
+    let files = ["one", "other"].map(|own| {
+        let store = "[store]\nurl = \"file:database\"\n";
+        let file = env.write(
+            &format!("{own}.toml"),
+            format!("{store}{shared}{}", past(own)),
+        );
+        file.display().to_string()
+    });
     let (model, is_asked) = model(16);
     let servers: Vec<ApiServer> = thread::scope(|scope| {
-        let starting = envs
-            .each_ref()
-            .map(|env| scope.spawn(|| ApiServer::start(env, &model, &[])));
+        let starting = files.each_ref().map(|file| {
+            let (env, model) = (&env, &model);
+            scope.spawn(move || ApiServer::start(env, model, &["--config", file]))
+        });
         starting.map(|server| server.join().unwrap()).into()
     });
     for _ in 0..8 {
@@ -111,7 +120,7 @@ fn firing_of_a_killed_host_is_completed_once() {
     assert_eq!(model.requests().len(), 0);
     // As time does: the killed host had it for 60 s.
     sql(&url, "UPDATE firings SET due_ms = 0");
-    let second = ApiServer::start(&other, &model, &[]);
+    let second = ApiServer::start_elsewhere(&one, &other, &model);
     is_asked.recv().unwrap();
     let [(_, session)] = last(&second).try_into().unwrap();
     let expected = [("schedule s".to_owned(), "run s".to_owned())];

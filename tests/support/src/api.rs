@@ -73,6 +73,13 @@ impl ApiServer {
         Self::start_at("127.0.0.1:0", TOKEN, env, model, args)
     }
 
+    /// Starts a server of the project of one environment in the directory of another one, as on
+    /// another machine that has the same configuration.
+    pub fn start_elsewhere(project: &TestEnv, directory: &TestEnv, model: &ChatServer) -> Self {
+        let config = project.work().join("agent.toml").display().to_string();
+        Self::start(directory, model, &["--config", &config])
+    }
+
     /// Starts a server on an address, with a token of its own.
     pub fn start_at(
         address: &str,
