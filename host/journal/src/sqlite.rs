@@ -8,6 +8,7 @@ mod key;
 mod lock;
 mod maintenance;
 mod names;
+mod owners;
 mod prune;
 mod read;
 mod schema;
@@ -18,7 +19,8 @@ mod writer;
 #[cfg(test)]
 pub(crate) use {
     journal::{MAX_QUEUED_BYTES, SqliteJournal},
-    read::{StoredSession, filter, list_query},
+    owners::filter,
+    read::{StoredSession, list_query},
 };
 
 use crate::{

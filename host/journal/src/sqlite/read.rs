@@ -1,12 +1,17 @@
 //! The statements that read. Readers wait for no writer and take no lock.
 
-use super::{database::Database, lock::Mark, schema};
+use super::{
+    database::Database,
+    lock::Mark,
+    owners::{PROJECT, filter, ownership},
+    schema,
+};
 use crate::{
     chain::{Link, StoredEvent},
     copy::SessionSource,
     error::{Damage, Location, StoreError},
     find::Wanted,
-    ownership::{Ownership, SessionScope},
+    ownership::SessionScope,
     row::{PAGE_BYTES, damaged, model_name},
     store::SessionInfo,
 };
@@ -40,23 +45,6 @@ pub(crate) const PARENT: &str = "(SELECT parents.id FROM events
 const LAST_SUMMARY: &str =
     "(SELECT CASE WHEN json_valid(json) THEN json_extract(json, '$.outcome.summary') END FROM events
      WHERE session = sessions.id AND kind = 'turn-ended' ORDER BY seq DESC LIMIT 1)";
-
-/// The project of a session, which may have a row among the owners.
-const PROJECT: &str = "coalesce(owners.project, sessions.directory)";
-
-/// Whether a session is in a scope: found by indexes, whatever other projects have.
-const WITHIN: &str = "sessions.id IN (
-    SELECT session FROM owners WHERE project = ?1 AND (?2 IS NULL OR owner = ?2)
-    UNION ALL SELECT id FROM sessions AS unowned WHERE directory = ?1 AND ?2 IS NULL
-        AND NOT EXISTS (SELECT 1 FROM owners WHERE owners.session = unowned.id))";
-
-/// Returns the condition of a scope, whose project and owner are the parameters.
-pub(crate) fn filter(scope: &SessionScope) -> &'static str {
-    match scope.project() {
-        None => "?1 IS NULL AND ?2 IS NULL",
-        Some(_) => WITHIN,
-    }
-}
 
 /// Returns the query of the rows of sessions, the one that was written to last first.
 pub(crate) fn list_query(filter: &str) -> String {
@@ -141,7 +129,7 @@ impl Reader {
     }
 
     /// Runs a query of the journal.
-    fn read<T>(
+    pub(super) fn read<T>(
         &self,
         query: impl FnOnce(&mut Connection) -> Result<T, rusqlite::Error>,
     ) -> Result<T, StoreError> {
@@ -313,36 +301,6 @@ impl Reader {
         })?)
     }
 
-    /// Whether a session exists within a scope.
-    pub(crate) fn is_within(
-        &self,
-        session: SessionId,
-        scope: &SessionScope,
-    ) -> Result<bool, StoreError> {
-        let query = format!(
-            "SELECT EXISTS (SELECT 1 FROM sessions LEFT JOIN owners ON owners.session = sessions.id
-             WHERE id = ?1 AND (?2 IS NULL OR {PROJECT} = ?2) AND (?3 IS NULL OR owners.owner = ?3))"
-        );
-        self.read(|db| {
-            let parameters = params![session.to_string(), scope.project(), scope.owner()];
-            db.prepare_cached(&query)?
-                .query_row(parameters, |row| row.get(0))
-        })
-    }
-
-    /// Reads whose a session is.
-    pub(crate) fn ownership(&self, session: SessionId) -> Result<Option<Ownership>, StoreError> {
-        let query = format!(
-            "SELECT {PROJECT}, owners.owner FROM sessions
-             LEFT JOIN owners ON owners.session = sessions.id WHERE id = ?1"
-        );
-        let found = self.read(|db| {
-            db.query_row(&query, [session.to_string()], |row| ownership(row, 0))
-                .optional()
-        });
-        Ok(found?.flatten())
-    }
-
     /// Reads the ids that match, the session that was written to last first.
     pub(crate) fn matches(&self, wanted: &Wanted<'_>) -> Result<Vec<SessionId>, StoreError> {
         let query = format!(
@@ -490,12 +448,6 @@ fn last_summary(
 ) -> Result<Option<TurnSummary>, rusqlite::Error> {
     let text: Option<String> = row.get(column)?;
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
-}
-
-/// Reads a column with [`PROJECT`] and one with the owner behind it.
-fn ownership(row: &rusqlite::Row<'_>, column: usize) -> Result<Option<Ownership>, rusqlite::Error> {
-    let (project, owner) = (row.get::<_, Option<String>>(column)?, row.get(column + 1)?);
-    Ok(project.map(|project| Ownership { project, owner }))
 }
 
 /// Reads a column that holds no negative number.

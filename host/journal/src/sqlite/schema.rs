@@ -1,7 +1,7 @@
 //! The database file: how it is opened, its tables, and the check that it is a journal of this
 //! version.
 
-use super::{lock, read::PARENT};
+use super::{lock, owners};
 use crate::error::{Location, StoreError};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
 use std::{path::Path, time::Duration};
@@ -81,20 +81,6 @@ CREATE INDEX IF NOT EXISTS firings_by_time ON firings (trigger_name, at_ms);
 CREATE INDEX IF NOT EXISTS firings_by_due ON firings (due_ms) WHERE due_ms IS NOT NULL;
 ";
 
-/// The table of whose the sessions are, which is added in the same way. A session that an older
-/// program writes has no row, and belongs to its directory, by which the second index finds it.
-const OWNERS: &str = "
-CREATE TABLE owners (
-    session TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
-    project TEXT NOT NULL,
-    owner TEXT
-) STRICT;
-CREATE INDEX owners_by_project ON owners (project, owner);
-CREATE INDEX sessions_by_directory ON sessions (directory);
-INSERT INTO owners (session, project)
-    SELECT id, directory FROM sessions WHERE directory IS NOT NULL;
-";
-
 /// Opens the connection that writes, and makes the tables in a new file.
 pub(crate) fn open_writer(
     file: &Path,
@@ -114,38 +100,8 @@ pub(crate) fn open_writer(
     configure(&db).map_err(failed)?;
     db.execute_batch(NAMES).map_err(failed)?;
     db.execute_batch(FIRINGS).map_err(failed)?;
-    add_owners(&mut db).map_err(failed)?;
+    owners::add_table(&mut db).map_err(failed)?;
     Ok(db)
-}
-
-/// Adds the table of owners to a file without it. Sessions of agents, which have no directory,
-/// belong to the project of the session that started them.
-fn add_owners(db: &mut Connection) -> Result<(), rusqlite::Error> {
-    if has_owners(db)? {
-        return Ok(());
-    }
-    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have added it meanwhile.
-    if has_owners(&tx)? {
-        return Ok(());
-    }
-    tx.execute_batch(OWNERS)?;
-    let of_agents = format!(
-        "INSERT INTO owners (session, project) SELECT sessions.id, owners.project
-         FROM sessions JOIN owners ON owners.session = {PARENT}
-         WHERE NOT EXISTS (SELECT 1 FROM owners AS known WHERE known.session = sessions.id)"
-    );
-    // Each round reaches the agents of those before.
-    while tx.execute(&of_agents, [])? > 0 {}
-    tx.commit()
-}
-
-fn has_owners(db: &Connection) -> Result<bool, rusqlite::Error> {
-    db.query_row(
-        "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = 'owners'",
-        [],
-        |row| row.get(0),
-    )
 }
 
 /// Opens a further connection that writes, to a file that [`open_writer`] has checked.

@@ -2,11 +2,12 @@
 //! it was busy in one transaction (group commit): a commit waits for the disk, so sessions share
 //! each wait. Each batch is answered once, after its transaction has ended.
 
-use super::{journal::ClaimedQueue, lock::Mark, prune::Pruner, state_dir::FileId};
+use super::{
+    journal::ClaimedQueue, lock::Mark, owners::write_owner, prune::Pruner, state_dir::FileId,
+};
 use crate::{
     chain::Link,
     error::{Location, StoreError},
-    ownership::Ownership,
     queue::WriteFailure,
     row::{Listing, Row},
 };
@@ -303,26 +304,6 @@ fn update_session(
     )?;
     let line = params![id, first.seq, events, last.at_ms, title, directory, outcome];
     Ok(update.execute(line)? == 1)
-}
-
-/// Writes down whose a new session is: as its creator says, or as that of the session which started
-/// it. Any other one has no row, and belongs to its directory.
-fn write_owner(tx: &Transaction<'_>, id: &str, listing: &Listing) -> Result<(), rusqlite::Error> {
-    let own = "INSERT INTO owners (session, project, owner) VALUES (?1, ?2, ?3)";
-    let inherited = "INSERT INTO owners (session, project, owner)
-        SELECT ?1, coalesce(owners.project, sessions.directory), owners.owner
-        FROM sessions LEFT JOIN owners ON owners.session = sessions.id
-        WHERE sessions.id = ?2 AND coalesce(owners.project, sessions.directory) IS NOT NULL";
-    match (&listing.ownership, listing.parent) {
-        (Some(Ownership { project, owner }), _) => tx
-            .prepare_cached(own)?
-            .execute(params![id, project, owner])?,
-        (None, Some(parent)) => tx
-            .prepare_cached(inherited)?
-            .execute(params![id, parent.to_string()])?,
-        (None, None) => 0,
-    };
-    Ok(())
 }
 
 /// Answers a batch: the queue first, then the waiter. The batch's reference to the queue, and with
