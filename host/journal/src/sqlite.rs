@@ -11,7 +11,9 @@ mod names;
 mod prune;
 mod read;
 mod schema;
+mod sealed;
 mod session;
+mod signatures;
 mod state_dir;
 mod writer;
 
@@ -184,6 +186,10 @@ impl JournalStore for SqliteStore {
         how: ImportAs,
     ) -> StoreFuture<'_, SessionId> {
         self.run(move |db| db.import(&mut file, how))
+    }
+
+    fn remember_sealed(&self, session: SessionId) -> StoreFuture<'_, ()> {
+        self.run(move |db| db.remember_sealed(session))
     }
 
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {

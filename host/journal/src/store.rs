@@ -159,6 +159,13 @@ pub trait JournalStore: Debug + Send + Sync {
     /// [`JournalError::Locked`].
     fn import(&self, file: Box<dyn BufRead + Send>, how: ImportAs) -> StoreFuture<'_, SessionId>;
 
+    /// Remembers that a session leaves this store sealed: if it is continued here and removed, a
+    /// file from before is not imported any more. The memory is bounded.
+    ///
+    /// # Errors
+    /// [`JournalError::NotFound`].
+    fn remember_sealed(&self, session: SessionId) -> StoreFuture<'_, ()>;
+
     /// Removes a session with those of its agents, and the blobs to which no other session refers.
     ///
     /// # Errors

@@ -6,6 +6,8 @@ use crate::{
     claim::{mover_to, moves_to},
     error::StoreError,
     maintenance::{Maintenance, ORPHANS, WRONG_NUMBER},
+    sealed::SealedSession,
+    signature::UnsignedRow,
     store::{JournalStore, StoreFuture},
 };
 use agent_host_engine::journal::{JournalError, SessionOwner};
@@ -43,6 +45,10 @@ impl Maintenance for PostgresStore {
         })
     }
 
+    fn unsigned(&self) -> StoreFuture<'_, Vec<UnsignedRow>> {
+        self.run(|database| async move { database.unsigned().await })
+    }
+
     fn hold(&self, session: SessionId, to: String) -> StoreFuture<'_, Vec<SessionId>> {
         self.run(move |database| async move { database.hold(session, &to).await })
     }
@@ -75,6 +81,14 @@ impl Maintenance for PostgresStore {
             }
             Ok(database.adopt_continuation_key(key).await?)
         })
+    }
+
+    fn sealed_sessions(&self) -> StoreFuture<'_, Vec<SealedSession>> {
+        self.run(|database| async move { database.sealed_sessions().await })
+    }
+
+    fn adopt_sealed_sessions(&self, sessions: Vec<SealedSession>) -> StoreFuture<'_, ()> {
+        self.run(move |database| async move { database.adopt_sealed_sessions(&sessions).await })
     }
 
     fn as_store(&self) -> &dyn JournalStore {

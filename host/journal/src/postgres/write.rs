@@ -9,6 +9,7 @@ use crate::{
     chain::Link,
     error::StoreError,
     row::{Listing, Row},
+    signature::{RowKey, SessionEnd},
 };
 use agent_host_types::{id::SessionId, output::Blob};
 use deadpool_postgres::{GenericClient, Transaction};
@@ -32,8 +33,10 @@ const BEGIN: &str = "line AS (
     SELECT session, $16::bigint, $6::text, $7::text, $9::text FROM own WHERE $3::bigint = 0
     ON CONFLICT (id) DO NOTHING RETURNING id
 ), progress AS (
-    INSERT INTO progress (session, last_ms, events, outcome, model, cost_micros, bytes, last_write)
-    SELECT id, $4::bigint, $5::bigint, $8::text, $10::text, $11::bigint, $12::bigint, nextval('writes')
+    INSERT INTO progress (session, last_ms, events, outcome, model, cost_micros, bytes, last_write,
+        signature)
+    SELECT id, $4::bigint, $5::bigint, $8::text, $10::text, $11::bigint, $12::bigint, nextval('writes'),
+        $19::bytea
     FROM line
 )";
 
@@ -43,7 +46,8 @@ const CONTINUE: &str = "line AS (
         outcome = coalesce($8::text, outcome),
         model = CASE WHEN $8::text IS NULL THEN model ELSE $10::text END,
         cost_micros = CASE WHEN $8::text IS NULL THEN cost_micros ELSE $11::bigint END,
-        bytes = bytes + $12::bigint, last_write = nextval('writes'), written = clock_timestamp()
+        bytes = bytes + $12::bigint, last_write = nextval('writes'), written = clock_timestamp(),
+        signature = $19::bytea
     FROM own WHERE progress.session = own.session AND events = $3::bigint AND $16::bigint IS NOT NULL
     RETURNING progress.session AS id
 ), named AS (
@@ -154,7 +158,8 @@ impl Database {
         let failed = self.failed("write the journal");
         if blobs.is_empty() {
             let bytes = size(rows, blobs);
-            let stored = write_rows(&client, Owner::Lease(lease), position, rows, bytes).await;
+            let owner = Owner::Lease(lease);
+            let stored = write_rows(&client, self.rows_key()?, owner, position, rows, bytes).await;
             return match stored.map_err(failed)? {
                 true => Ok(Written::Stored(after(position, rows))),
                 false => {
@@ -164,8 +169,9 @@ impl Database {
             };
         }
         let tx = client.transaction().await.map_err(failed)?;
+        let (owner, bytes) = (Owner::Lease(lease), size(rows, blobs));
         let is_stored = match rows.is_empty() {
-            false => write_rows(&tx, Owner::Lease(lease), position, rows, size(rows, blobs)).await,
+            false => write_rows(&tx, self.rows_key()?, owner, position, rows, bytes).await,
             true => holds(&tx, lease).await,
         };
         if !is_stored.map_err(failed)? {
@@ -189,6 +195,34 @@ impl Database {
         match held.is_empty() {
             true => Ok(Written::LeaseLost),
             false => Ok(Written::OutOfOrder),
+        }
+    }
+
+    /// Reads the place of the next event of a claimed session, and checks that a host of this store
+    /// wrote the last event, whose digest covers those before it.
+    pub(super) async fn signed_position(&self, session: SessionId) -> Result<Position, StoreError> {
+        let position = self.position(session).await?;
+        if position.next == 0 {
+            // Whatever is read of it is damaged.
+            return Ok(position);
+        }
+        let id = session.to_string();
+        let query = "SELECT signature FROM progress WHERE session = $1";
+        let rows = self.read(query, &[&id]).await?;
+        let signature = rows
+            .first()
+            .and_then(|row| row.get::<_, Option<Vec<u8>>>(0));
+        let end = SessionEnd {
+            id: &id,
+            events: position.next,
+            digest: &position.link.0,
+        };
+        match self.rows_key()?.is_session(end, signature.as_deref()) {
+            true => Ok(position),
+            false => {
+                let location = Arc::clone(&self.location);
+                Err(StoreError::Unsigned { session, location })
+            }
         }
     }
 
@@ -249,6 +283,7 @@ async fn holds(tx: &Transaction<'_>, lease: Lease) -> Result<bool, tokio_postgre
 /// next ones.
 pub(super) async fn write_rows(
     client: &impl GenericClient,
+    key: &RowKey,
     owner: Owner,
     position: Position,
     rows: &[Arc<Row>],
@@ -285,12 +320,18 @@ pub(super) async fn write_rows(
         link.0.to_vec()
     });
     let digests: Vec<Vec<u8>> = digests.collect();
+    let id = lease.0.to_string();
+    let signature = key.sign_session(SessionEnd {
+        id: &id,
+        events: last.seq.saturating_add(1),
+        digest: &link.0,
+    });
     let cost = ended.and_then(|ended| ended.cost_micros);
     let stored = client
         .execute(
             &statement,
             &[
-                &lease.0.to_string(),
+                &id,
                 &lease.1,
                 &first.seq,
                 &last.at_ms,
@@ -308,6 +349,7 @@ pub(super) async fn write_rows(
                 &first.at_ms,
                 &rows.iter().map(|row| row.json.as_str()).collect::<Vec<_>>(),
                 &digests,
+                &signature.as_slice(),
             ],
         )
         .await?;

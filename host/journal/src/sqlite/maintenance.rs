@@ -11,6 +11,8 @@ use crate::{
     claim::{mover_to, moves_to},
     error::StoreError,
     maintenance::{Maintenance, ORPHANS, WRONG_NUMBER},
+    sealed::SealedSession,
+    signature::UnsignedRow,
     store::{JournalStore, StoreFuture},
 };
 use agent_host_engine::journal::JournalError;
@@ -28,6 +30,10 @@ impl Maintenance for SqliteStore {
 
     fn orphans(&self) -> StoreFuture<'_, Vec<String>> {
         self.run(Database::orphans)
+    }
+
+    fn unsigned(&self) -> StoreFuture<'_, Vec<UnsignedRow>> {
+        self.run(Database::unsigned)
     }
 
     fn hold(&self, session: SessionId, to: String) -> StoreFuture<'_, Vec<SessionId>> {
@@ -69,6 +75,14 @@ impl Maintenance for SqliteStore {
             key::replace(db.key_file(), key)?;
             Ok(true)
         })
+    }
+
+    fn sealed_sessions(&self) -> StoreFuture<'_, Vec<SealedSession>> {
+        self.run(Database::sealed_sessions)
+    }
+
+    fn adopt_sealed_sessions(&self, sessions: Vec<SealedSession>) -> StoreFuture<'_, ()> {
+        self.run(move |db| db.adopt_sealed_sessions(&sessions))
     }
 
     fn as_store(&self) -> &dyn JournalStore {
