@@ -326,7 +326,7 @@ pub enum StoreError {
         path: PathBuf,
         /// The size of a key.
         bytes: usize,
-        /// What follows from another key: the end of the sentence.
+        /// The end of the sentence: the consequence of another key.
         then: &'static str,
     },
     /// Something other than a host of this store wrote the last event of a session.

@@ -276,7 +276,7 @@ async fn row_of_another_store_is_not_believed() {
     }
 }
 
-/// What is approved and recorded now takes the place of a row that is not believed.
+/// A new approval or firing takes the place of a row that is not believed.
 #[tokio::test]
 async fn row_that_is_not_believed_gives_way_to_a_new_one() {
     for kind in [RowKind::Approval, RowKind::Firing] {
