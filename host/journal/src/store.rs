@@ -163,7 +163,8 @@ pub trait JournalStore: Debug + Send + Sync {
     /// file from before is not imported any more. The memory is bounded.
     ///
     /// # Errors
-    /// [`JournalError::NotFound`].
+    /// [`JournalError::NotFound`], and [`JournalError::Corrupt`] for a session that no host of this
+    /// store wrote as it is.
     fn remember_sealed(&self, session: SessionId) -> StoreFuture<'_, ()>;
 
     /// Removes a session with those of its agents, and the blobs to which no other session refers.

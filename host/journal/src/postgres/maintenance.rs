@@ -104,6 +104,10 @@ impl Database {
         }
         let mut family = vec![session];
         family.extend(self.descendants(session).await?);
+        for session in &family {
+            // The other store would sign it.
+            self.signed_position(*session).await?;
+        }
         let query = "SELECT owner FROM leases WHERE session = $1 AND until = 'infinity'";
         let held = self.read(query, &[&session.to_string()]).await?;
         if let Some(row) = held.first() {

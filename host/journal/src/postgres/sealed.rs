@@ -69,6 +69,15 @@ impl Database {
         let Some(row) = rows.first() else {
             return Err(StoreError::NoSession(session).into());
         };
+        for session in self
+            .descendants(session)
+            .await?
+            .into_iter()
+            .chain([session])
+        {
+            // The other store would sign it.
+            self.signed_position(session).await?;
+        }
         let known = SealedSession {
             session,
             events: positive(row.get(0)),

@@ -154,7 +154,7 @@ impl Database {
 
     /// Checks that a host of this store wrote the last event of a session, whose digest covers those
     /// before it.
-    fn check_signed(&self, session: SessionId) -> Result<(), StoreError> {
+    pub(super) fn check_signed(&self, session: SessionId) -> Result<(), StoreError> {
         let id = session.to_string();
         let end = self.reader().end(session)?;
         let is_signed = end.is_some_and(|(events, digest, signature)| {

@@ -120,6 +120,8 @@ impl Database {
         let family = self.with_agents(session)?;
         let mut locks = Vec::with_capacity(family.len());
         for session in &family {
+            // The other store would sign it.
+            self.check_signed(*session)?;
             // A journal of this process that was dropped is written first.
             let lock = match moving::owner(self.locks(), *session)? {
                 None => self.claim_existing(*session)?,

@@ -74,6 +74,11 @@ pub(super) fn remember(
 impl Database {
     pub(crate) fn remember_sealed(&self, session: SessionId) -> Result<(), JournalError> {
         self.must_exist(session)?;
+        let (_, agents) = self.reader().family(session)?;
+        for session in agents.into_iter().chain([session]) {
+            // The other store would sign it.
+            self.check_signed(session)?;
+        }
         let failed = StoreError::sqlite(self.location(), "remember the sealed session");
         self.transact(|tx| {
             let query = "SELECT events, last_ms FROM sessions WHERE id = ?1";

@@ -10,11 +10,12 @@ use super::{
     },
 };
 use crate::{
-    Firing, FiringState, JournalStore, Maintenance, PostgresOptions, PostgresStore, chain::Link,
+    Firing, FiringState, JournalStore, Maintenance, PostgresOptions, PostgresStore, SealKey,
+    chain::Link, move_sessions,
 };
 use agent_host_types::{event::Event, id::SessionId};
 use pretty_assertions::assert_eq;
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 /// The session that every case has.
 const SESSION: &str = "0197a000-0000-7000-8000-000000000001";
@@ -320,6 +321,37 @@ async fn session_that_is_not_believed_continues_as_a_copy() {
     }
 }
 
+/// A session that is not believed gets no signature by way of another store.
+#[tokio::test]
+async fn session_that_is_not_believed_leaves_as_a_copy_alone() {
+    for (place, other) in Place::all().into_iter().zip(Place::all()) {
+        let (store, to) = (place.open().await, other.open().await);
+        write(store.as_store(), RowKind::Session).await;
+        let end = if place.is_postgres() {
+            "progress"
+        } else {
+            "sessions"
+        };
+        place
+            .change(&format!("UPDATE {end} SET signature = NULL"))
+            .await;
+        let moved = move_sessions(&*store, &*to, &mut |_| ControlFlow::Continue(())).await;
+        let kept = moved.unwrap().kept;
+        let [(kept, why)] = kept.as_slice() else {
+            panic!("{kept:?}");
+        };
+        assert_eq!(*kept, session());
+        assert!(
+            why.to_string().contains("has no valid signature of "),
+            "{why}"
+        );
+        let key = SealKey::parse(&"07".repeat(32)).unwrap();
+        let refused = store.as_store().export_sealed(session(), &key).await;
+        let why = refused.unwrap_err().to_string();
+        assert!(why.contains("has no valid signature of "), "{why}");
+    }
+}
+
 /// A session that was changed while it was open here is not continued over the change.
 #[tokio::test]
 async fn open_session_is_not_continued_over_a_change() {
@@ -411,7 +443,7 @@ async fn rows_stay_valid_when_the_key_of_the_store_changes() {
     drop(store);
     let old = place.options().seal;
     let options = PostgresOptions {
-        seal: Some(crate::SealKey::parse(&"08".repeat(32)).unwrap()),
+        seal: Some(SealKey::parse(&"08".repeat(32)).unwrap()),
         ..PostgresOptions::default()
     };
     let sealed = PostgresStore::rekey(&url, options.clone(), old).await;
