@@ -63,15 +63,16 @@ fn inputs(server: &ApiServer, session: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Changes a firing of the schedule `s` once it is ready: as a host does, whose signature a
+/// Changes a firing of a trigger once it is ready: as a host does, whose signature a
 /// firing has.
 async fn change_firing(
     store: &dyn JournalStore,
+    trigger: &str,
     is_ready: impl Fn(&Firing) -> bool,
     change: impl Fn(Firing) -> Firing,
 ) {
     loop {
-        let newest = store.firings("schedule s".to_owned(), 9).await.unwrap();
+        let newest = store.firings(trigger.to_owned(), 9).await.unwrap();
         if let Some(firing) = newest.into_iter().find(&is_ready)
             && store
                 .update_firing(firing.clone(), change(firing))

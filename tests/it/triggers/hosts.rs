@@ -132,7 +132,7 @@ async fn firing_of_a_killed_host_is_completed_once() {
         due_ms: Some(0),
         ..firing
     };
-    change_firing(&store, is_closed, reopen).await;
+    change_firing(&store, "schedule s", is_closed, reopen).await;
     let third = ApiServer::start(&one, &model, &[]);
     while sql(&url, started) != "1" {}
     for server in [second, third] {

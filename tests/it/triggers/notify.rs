@@ -95,6 +95,12 @@ async fn store(env: &TestEnv) -> SqliteStore {
     store.unwrap()
 }
 
+/// The name of the schedule in a state directory, which all configurations of a user share.
+fn trigger(env: &TestEnv) -> String {
+    let file = env.work().join("agent.toml").canonicalize().unwrap();
+    format!("schedule s of {}", file.display())
+}
+
 fn due_now(firing: Firing) -> Firing {
     Firing {
         due_ms: Some(0),
@@ -120,7 +126,7 @@ async fn notification_is_sent_again_after_a_kill() {
     // As time does.
     let store = store(&env).await;
     let is_open = |firing: &Firing| firing.due_ms.is_some();
-    change_firing(&store, is_open, due_now).await;
+    change_firing(&store, &trigger(&env), is_open, due_now).await;
     drop(store);
     let server = ApiServer::start(&env, &model, &[]);
     let (second, body) = receiver.answer("204 No Content");
@@ -168,7 +174,7 @@ async fn waiting_run_is_told_and_then_its_end() {
     // As time does: such a run is looked at again after 30 s.
     let store = store(&env).await;
     let is_told = |firing: &Firing| firing.notified.is_some() && firing.due_ms.is_some();
-    change_firing(&store, is_told, due_now).await;
+    change_firing(&store, &trigger(&env), is_told, due_now).await;
     let (second, body) = receiver.answer("200 OK");
     assert_ne!(second, first);
     let ended = message(&server, "run.ended", "done", &json!("Written."), &body);
