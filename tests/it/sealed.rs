@@ -113,6 +113,34 @@ fn another_host_approves_the_call() {
     assert_eq!(ran.json()["outcome"]["type"], "pending-tool-calls");
 }
 
+/// A decided session that was deleted is not imported from the file of before the decision.
+#[test]
+fn deleted_session_is_not_decided_twice() {
+    let (first, second) = (host(KEY), host(KEY));
+    let server = ChatServer::start(vec![
+        Answer::calls(&[("pay", json!({ "amount": 1 }))]),
+        Answer::text("Paid."),
+    ]);
+    let ran = ask(&first, &server, &["--tool-runtime", "external", "pay"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let file = sealed(&first);
+    let ran = import(&second, &file, &["--sealed", "key"]);
+    let session = ran.stdout.trim_end().to_owned();
+    second.write(
+        "results.json",
+        r#"[{ "call_id": "call_0", "value": "done" }]"#,
+    );
+    let submit = ["--resume", &session, "--submit", "results.json"];
+    assert_eq!(ask(&second, &server, &submit).code, Some(0));
+    let deleted = second.run(&["sessions", "delete", &session]);
+    assert_eq!(deleted.code, Some(0), "{deleted:?}");
+    let again = import(&second, &file, &["--sealed", "key"]);
+    assert_eq!(again.code, Some(1), "{again:?}");
+    let why = format!("session {session} was here already, with ");
+    assert!(again.stderr.contains(&why), "{again:?}");
+    assert_eq!(second.run(&["sessions", "list"]).stdout, "");
+}
+
 /// Approval is of a call as it was shown: a tool over another directory is another tool.
 #[test]
 fn call_of_a_tool_with_other_grants_is_not_approved() {

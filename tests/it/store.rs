@@ -75,6 +75,40 @@ fn database_is_prepared_for_a_role_and_checked() {
     assert!(damaged.stderr.contains(said), "{damaged:?}");
 }
 
+/// A row that was put past the hosts into a database with a key approves nothing, and is reported.
+#[test]
+fn approval_that_was_inserted_by_hand_is_reported() {
+    let Some(url) = database() else { return };
+    let (env, key) = (TestEnv::new(), "ab".repeat(32));
+    env.configure(format!("{STORE}key = \"env:STORE_KEY\"\n"));
+    assert_eq!(run(&env, &url, &key, &TALK).code, Some(0));
+    let identity = "0".repeat(64);
+    let rule = format!("{{\"tool\":\"write_file\",\"identity\":\"{identity}\"}}");
+    psql(
+        &url,
+        &format!(
+            "INSERT INTO approvals (id, project, rule, session, at_ms)
+             SELECT 'x', '/p', '{rule}', id, 7 FROM sessions"
+        ),
+    );
+    let listed = run(&env, &url, &key, &["approvals", "list", "--json"]);
+    assert_eq!(
+        (listed.code, listed.stdout.as_str()),
+        (Some(0), ""),
+        "{listed:?}"
+    );
+    let fault =
+        format!("an approval without a valid signature, which is ignored: {rule} in project /p");
+    let checked = run(&env, &url, &key, &["store", "check"]);
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    assert_eq!(checked.stdout, format!("{fault}\n"));
+    let doctor = run(&env, &url, &key, &["doctor"]);
+    let said = format!(
+        "1 rows are ignored that no host of this store wrote, the first is {fault}; list them: agent-host store check"
+    );
+    assert!(doctor.stdout.contains(&said), "{doctor:?}");
+}
+
 /// A conversation moves from the state directory into a database and back, and continues.
 #[test]
 fn sessions_move_to_a_database_and_back() {
@@ -165,7 +199,7 @@ fn key_of_a_database_is_replaced() {
     let rekey = ["store", "rekey", "--from", "file:old.key"];
     let done = run(&env, &url, &new, &rekey);
     assert_eq!(done.code, Some(0), "{done:?}");
-    let said = "1 secrets are sealed with the key of [store].";
+    let said = "2 secrets are sealed with the key of [store].";
     assert!(done.stderr.contains(said), "{done:?}");
     assert_eq!(run(&env, &url, &new, &list).code, Some(0));
     assert_eq!(run(&env, &url, &old, &list).code, Some(1));

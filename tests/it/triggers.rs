@@ -5,6 +5,7 @@ mod hosts;
 mod notify;
 mod webhooks;
 
+use agent_host_journal::{Firing, JournalStore};
 use agent_host_test_support::{
     TestEnv,
     api::ApiServer,
@@ -60,6 +61,27 @@ fn inputs(server: &ApiServer, session: &str) -> Vec<(String, String)> {
             (text(&event["by"]), text(content))
         })
         .collect()
+}
+
+/// Changes a firing of a trigger once it is ready: as a host does, whose signature a
+/// firing has.
+async fn change_firing(
+    store: &dyn JournalStore,
+    trigger: &str,
+    is_ready: impl Fn(&Firing) -> bool,
+    change: impl Fn(Firing) -> Firing,
+) {
+    loop {
+        let newest = store.firings(trigger.to_owned(), 9).await.unwrap();
+        if let Some(firing) = newest.into_iter().find(&is_ready)
+            && store
+                .update_firing(firing.clone(), change(firing))
+                .await
+                .unwrap()
+        {
+            return;
+        }
+    }
 }
 
 /// A time that was missed a minute ago fires at once, and once: a server that begins later fires

@@ -1,6 +1,9 @@
 //! Sessions as a whole: the parts of forks, exports and imports that are the same in every store.
 
-use crate::error::{Location, StoreError};
+use crate::{
+    error::{Location, StoreError},
+    sealed::SealedSession,
+};
 use agent_host_engine::{
     journal::JournalError,
     session::{CopiedSession, SessionCopy},
@@ -46,6 +49,10 @@ pub(crate) trait SessionSink {
 
     /// Adds a blob that it refers to.
     fn blob(&mut self, blob: Blob) -> Result<(), JournalError>;
+
+    /// Takes the session that was added last for one from a sealed file, unless it was here before
+    /// and went further.
+    fn take_sealed(&mut self, session: SealedSession) -> Result<(), JournalError>;
 
     /// Adds the blobs to which a session of the same store refers.
     fn blobs_of(&mut self, source: &dyn SessionSource) -> Result<(), JournalError>;

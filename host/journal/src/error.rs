@@ -110,8 +110,11 @@ pub enum StoreError {
          then start every host with the key"
     )]
     NotSealed(Arc<str>),
+    /// An operation needs the secrets of a database that were not read yet.
+    #[error("the secrets in the {0} are still sealed; open the store first")]
+    StillSealed(Arc<str>),
     /// A secret of the database is not what this program writes.
-    #[error("the key for continuations in the {0} is no key; restore the database from a backup")]
+    #[error("a key in the {0} is no key; restore the database from a backup")]
     SecretForm(Arc<str>),
     /// A secret cannot be sealed.
     #[error("cannot seal the secrets in the {location}: {source}")]
@@ -316,16 +319,49 @@ pub enum StoreError {
         /// The version that this program knows.
         known: i64,
     },
-    /// The file of the continuation key does not hold a key.
-    #[error(
-        "{} does not hold a key of {bytes} bytes; delete it, and calls that wait for a decision are asked about anew",
-        path.display()
-    )]
-    ContinuationKey {
+    /// The file of a key does not hold a key.
+    #[error("{} does not hold a key of {bytes} bytes; delete it, and {then}", path.display())]
+    KeyFile {
         /// The file.
         path: PathBuf,
         /// The size of a key.
         bytes: usize,
+        /// The end of the sentence: the consequence of another key.
+        then: &'static str,
+    },
+    /// Something other than a host of this store wrote the last event of a session.
+    #[error(
+        "session {session} has no valid signature of {location}: its row was written or changed by another program, or its key was \
+         replaced; look at it with `agent-host sessions show {session}`, and continue a copy without its approvals: `agent-host \
+         sessions fork {session}`"
+    )]
+    Unsigned {
+        /// The session.
+        session: SessionId,
+        /// Where it is stored.
+        location: Arc<str>,
+    },
+    /// A sealed session was continued here further than the file goes, and removed.
+    #[error(
+        "session {session} was here already, with {events} events, and was removed since: this file has fewer, and importing it \
+         would run again what came after them; import the newest export of the session"
+    )]
+    SealUsed {
+        /// The session.
+        session: SessionId,
+        /// The number of events that the store had.
+        events: u64,
+    },
+    /// A sealed session is older than what the store remembers.
+    #[error(
+        "session {session} is older than the sealed sessions that {location} remembers, so it may have been continued here already; \
+         import it into another store, or export it anew where it is"
+    )]
+    SealForgotten {
+        /// The session.
+        session: SessionId,
+        /// The store.
+        location: Arc<str>,
     },
     /// A stored session is damaged.
     #[error(
@@ -543,7 +579,8 @@ impl From<StoreError> for JournalError {
             E::ForeignDatabase(_)
             | E::SchemaVersion { .. }
             | E::SecretForm(_)
-            | E::ContinuationKey { .. }
+            | E::KeyFile { .. }
+            | E::Unsigned { .. }
             | E::Damaged { .. }
             | E::NewerEvent { .. }
             | E::LostEvents { .. }

@@ -1,5 +1,6 @@
 //! Firings of triggers: what a schedule or a webhook starts, recorded before it is started.
 
+use crate::signature::{Table, UnsignedRow};
 use agent_host_types::id::SessionId;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -31,6 +32,16 @@ pub struct Firing {
     pub notified: Option<u64>,
     /// The failed attempts to notify the receiver since then.
     pub attempts: u32,
+}
+
+impl Firing {
+    /// Names a firing that is not believed.
+    pub(crate) fn unsigned(&self) -> UnsignedRow {
+        UnsignedRow {
+            table: Table::Firings,
+            row: format!("{} {}", self.trigger, self.key),
+        }
+    }
 }
 
 /// The state of a firing.

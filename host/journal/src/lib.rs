@@ -29,8 +29,10 @@ mod queue;
 mod row;
 mod sealed;
 mod shared_runs;
+mod signature;
 mod sqlite;
 mod store;
+mod stored_approval;
 #[cfg(test)]
 mod tests;
 mod transcript;
@@ -44,11 +46,12 @@ pub use maintenance::{
 pub use memory::MemoryStore;
 pub use ownership::{Copier, Ownership, SessionScope};
 pub use postgres::{Migration, PostgresOptions, PostgresStore};
-pub use sealed::{MAX_SEALED_BYTES, SealError, SealKey};
+pub use sealed::{MAX_SEALED_BYTES, SealError, SealKey, SealedSession};
 pub use shared_runs::{
     CLAIMS_WITHOUT_PROGRESS, Claimant, ClaimedRun, HostId, HostLine, HostMessage, HostReport,
     HostStatus, Placement, RunClaim, RunListing, RunRequest, RunState, SharedRun, SharedRuns,
 };
+pub use signature::UnsignedRow;
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
     JournalStore, KeepReason, ListPage, LostEvents, OutcomeCount, ProjectApproval, Pruned,

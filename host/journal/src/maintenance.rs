@@ -6,7 +6,11 @@ mod moving;
 pub use check::{SessionCheck, check, check_rest};
 pub use moving::{MoveError, MoveStep, Moved, move_sessions};
 
-use crate::store::{JournalStore, StoreFuture};
+use crate::{
+    sealed::SealedSession,
+    signature::UnsignedRow,
+    store::{JournalStore, StoreFuture},
+};
 use agent_host_types::id::SessionId;
 
 /// The operations of an operator on a store, beside those of hosts.
@@ -16,6 +20,10 @@ pub trait Maintenance: JournalStore {
 
     /// Returns the rows that belong to nothing, as sentences.
     fn orphans(&self) -> StoreFuture<'_, Vec<String>>;
+
+    /// Returns the rows that confer authority and that no host of this store wrote as they are: the
+    /// store treats them as absent.
+    fn unsigned(&self) -> StoreFuture<'_, Vec<UnsignedRow>>;
 
     /// Claims a session and those of its agents for the move to the store with the identity `to`,
     /// and returns them, the first one first. The claim outlives this process: nothing else may
@@ -38,6 +46,12 @@ pub trait Maintenance: JournalStore {
     /// Takes the key that signs continuations over from another store, if this one has no session;
     /// true if both have the same key now. Hosts of this store that run keep the one before.
     fn adopt_continuation_key(&self, key: [u8; 32]) -> StoreFuture<'_, bool>;
+
+    /// Returns the sessions that left or came sealed, and how far they went here.
+    fn sealed_sessions(&self) -> StoreFuture<'_, Vec<SealedSession>>;
+
+    /// Remembers what another store knows of sealed sessions.
+    fn adopt_sealed_sessions(&self, sessions: Vec<SealedSession>) -> StoreFuture<'_, ()>;
 
     /// Returns the store.
     fn as_store(&self) -> &dyn JournalStore;

@@ -2,6 +2,7 @@
 
 mod firings;
 mod journal;
+mod sealed;
 mod state;
 
 use crate::{
@@ -243,6 +244,14 @@ impl JournalStore for MemoryStore {
             let into = transfer::import(&mut file, how, &mut new)?;
             new.store()?;
             Ok(into)
+        })
+    }
+
+    fn remember_sealed(&self, session: SessionId) -> StoreFuture<'_, ()> {
+        self.run(move |shared| {
+            let known = shared.state().sealed_session(session)?;
+            shared.state().sealed.remember(known);
+            Ok(())
         })
     }
 

@@ -11,8 +11,11 @@ mod messages;
 mod read;
 mod runs;
 mod schema;
+mod sealed;
 mod secrets;
 mod session;
+mod signatures;
+mod stored_run;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -220,7 +223,7 @@ impl JournalStore for PostgresStore {
     fn open_session(&self, session: SessionId) -> StoreFuture<'_, Arc<dyn Journal>> {
         self.start(None, move |database| async move {
             let lease = database.claim_existing(session).await?;
-            match database.position(session).await {
+            match database.signed_position(session).await {
                 Ok(position) => Ok((lease, position)),
                 Err(error) => {
                     database.release(lease).await?;
@@ -300,6 +303,10 @@ impl JournalStore for PostgresStore {
     ) -> StoreFuture<'_, SessionId> {
         let import = move |database: &Arc<Database>| database.import(&mut file, how, ownership);
         self.run(|database| async move { database.blocking(import).await })
+    }
+
+    fn remember_sealed(&self, session: SessionId) -> StoreFuture<'_, ()> {
+        self.run(move |database| async move { database.remember_sealed(session).await })
     }
 
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {

@@ -5,7 +5,13 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{memory::MemoryStore, ownership::Ownership, store::JournalStore, transfer::ImportAs};
+use crate::{
+    error::{Location, StoreError},
+    memory::MemoryStore,
+    ownership::Ownership,
+    store::JournalStore,
+    transfer::ImportAs,
+};
 use agent_host_engine::journal::JournalError;
 use agent_host_types::id::SessionId;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -73,6 +79,8 @@ impl dyn JournalStore + '_ {
         session: SessionId,
         key: &SealKey,
     ) -> Result<String, SealError> {
+        // First, so that no file leaves of which the store does not know.
+        self.remember_sealed(session).await?;
         let buffer = Buffer::default();
         let written = self.export(session, Box::new(buffer.clone())).await;
         let exported = std::mem::take(&mut *buffer.lock());
@@ -92,7 +100,8 @@ impl dyn JournalStore + '_ {
     ///
     /// # Errors
     /// The seal does not fit; those of [`JournalStore::import`], [`JournalError::Exists`] among them:
-    /// a host takes a session once.
+    /// a host takes a session once. One that was here already, continued beyond what this file has,
+    /// and was removed is refused, too: what came after it would happen again.
     pub async fn import_sealed(
         &self,
         sealed: &str,
@@ -100,7 +109,48 @@ impl dyn JournalStore + '_ {
         ownership: Option<Ownership>,
     ) -> Result<SessionId, SealError> {
         let file = Box::new(Cursor::new(key.open(sealed)?));
-        Ok(self.import_owned(file, ImportAs::Moved, ownership).await?)
+        Ok(self.import_owned(file, ImportAs::Sealed, ownership).await?)
+    }
+}
+
+/// The most sealed sessions that a store remembers. Beyond it, the oldest quarter is forgotten, and
+/// with it the sealed files of sessions that are as old: they are refused from then on.
+pub(crate) const MAX_SEALED_SESSIONS: u32 = if cfg!(test) { 64 } else { 65_536 };
+
+/// A session that leaves a store sealed, or comes sealed, and how far it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SealedSession {
+    pub(crate) session: SessionId,
+    /// The number of its events.
+    pub(crate) events: u64,
+    /// The time of its last event, in milliseconds since 1970 (UTC).
+    pub(crate) last_ms: u64,
+}
+
+/// The part of a store's memory of sealed sessions that concerns one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SealMemory {
+    /// It left or came sealed, and has had this number of events here.
+    Known(u64),
+    /// Nothing, and sessions whose last event is not younger than this were forgotten; 0 if none
+    /// were.
+    ForgottenUntil(u64),
+}
+
+impl SealedSession {
+    /// Refuses a session that was continued here further than its file goes, or may have been.
+    pub(crate) fn check(self, memory: SealMemory, location: &Location) -> Result<(), StoreError> {
+        let session = self.session;
+        match memory {
+            SealMemory::Known(events) if self.events < events => {
+                Err(StoreError::SealUsed { session, events })
+            }
+            SealMemory::ForgottenUntil(ms) if ms > 0 && self.last_ms <= ms => {
+                let location = Arc::clone(location);
+                Err(StoreError::SealForgotten { session, location })
+            }
+            SealMemory::Known(_) | SealMemory::ForgottenUntil(_) => Ok(()),
+        }
     }
 }
 

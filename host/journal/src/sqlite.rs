@@ -12,7 +12,9 @@ mod owners;
 mod prune;
 mod read;
 mod schema;
+mod sealed;
 mod session;
+mod signatures;
 mod state_dir;
 mod writer;
 
@@ -200,6 +202,10 @@ impl JournalStore for SqliteStore {
         ownership: Option<Ownership>,
     ) -> StoreFuture<'_, SessionId> {
         self.run(move |db| db.import(&mut file, how, ownership))
+    }
+
+    fn remember_sealed(&self, session: SessionId) -> StoreFuture<'_, ()> {
+        self.run(move |db| db.remember_sealed(session))
     }
 
     fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {

@@ -201,6 +201,14 @@ pub trait JournalStore: Debug + Send + Sync {
         self.import_owned(file, how, None)
     }
 
+    /// Remembers that a session leaves this store sealed: if it is continued here and removed, a
+    /// file from before is not imported any more. The memory is bounded.
+    ///
+    /// # Errors
+    /// [`JournalError::NotFound`], and [`JournalError::Corrupt`] for a session that no host of this
+    /// store wrote as it is.
+    fn remember_sealed(&self, session: SessionId) -> StoreFuture<'_, ()>;
+
     /// Removes a session with those of its agents, and the blobs to which no other session refers.
     ///
     /// # Errors

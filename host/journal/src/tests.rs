@@ -6,6 +6,7 @@ mod leases;
 mod memory;
 mod moving;
 mod shared_runs;
+mod signatures;
 mod sqlite;
 mod suite;
 

@@ -9,6 +9,7 @@
 use crate::{
     copy::{Copies, SessionSink, SessionSource, records},
     error::StoreError,
+    sealed::SealedSession,
 };
 use agent_host_engine::{
     journal::JournalError,
@@ -74,6 +75,9 @@ pub enum ImportAs {
     /// As it is, with what waits in it and was approved in it: for a file from a host that the
     /// operator trusts, on which the session does not continue.
     Moved,
+    /// As [`Self::Moved`], from a sealed file, which may be imported several times. A session that
+    /// was here already, was continued and removed is refused.
+    Sealed,
     /// As it is, with all that it waits for: as [`Self::Moved`], and the key that signs
     /// continuations moves along, without which a host does not find the sessions of agents that
     /// run.
@@ -214,6 +218,7 @@ pub(crate) fn import(
     let mut lines = LinesIn {
         file,
         line: 0,
+        last_ms: 0,
         hasher: blake3::Hasher::new(),
     };
     let header = lines.read_header()?;
@@ -226,7 +231,7 @@ pub(crate) fn import(
             let new = SessionId::new();
             (new, SessionCopy::new(header.session, new))
         }
-        ImportAs::Moved => (header.session, SessionCopy::moved(header.session)),
+        ImportAs::Moved | ImportAs::Sealed => (header.session, SessionCopy::moved(header.session)),
         ImportAs::MovedWithKey => (
             header.session,
             SessionCopy::moved(header.session).with_key(),
@@ -235,6 +240,13 @@ pub(crate) fn import(
     let mut copies = Copies::default();
     sink.begin(into)?;
     copies.add(&lines.read_session(&header, copy, sink)?);
+    if how == ImportAs::Sealed {
+        sink.take_sealed(SealedSession {
+            session: into,
+            events: header.events,
+            last_ms: lines.last_ms,
+        })?;
+    }
     for _ in 0..header.agents {
         let header = lines.read_header()?;
         let Some((into, copy)) = copies.begin(header.session) else {
@@ -280,6 +292,8 @@ struct LinesIn<'a> {
     file: &'a mut dyn BufRead,
     /// The number of the last line read, from 1.
     line: u64,
+    /// The time of the last event read, in milliseconds since 1970 (UTC).
+    last_ms: u64,
     hasher: blake3::Hasher,
 }
 
@@ -363,6 +377,7 @@ impl LinesIn<'_> {
         let line: EventLine = self.read()?;
         let event = Event::from_stored(line.v, line.event.to_string().as_bytes())
             .map_err(|error| self.wrong(format!("has an event that {error}")))?;
+        self.last_ms = line.at_ms;
         Ok(EventRecord {
             v: EVENT_VERSION,
             session: line.session,

@@ -1,7 +1,8 @@
 //! Hosts of one database share their schedules: each instant fires on one of them, and what one
 //! began another completes.
 
-use super::{inputs, last, model, past};
+use super::{change_firing, inputs, last, model, past};
+use agent_host_journal::{Firing, FiringState, JournalStore as _, PostgresOptions, PostgresStore};
 use agent_host_test_support::{TestEnv, api::ApiServer, postgres::database};
 use pretty_assertions::assert_eq;
 use rustix::process::Signal;
@@ -101,8 +102,8 @@ fn instant_fires_on_one_of_two_hosts() {
 
 /// A host is killed between the record of a firing and its session. Another one completes it, once,
 /// although its own clock says the same instant.
-#[test]
-fn firing_of_a_killed_host_is_completed_once() {
+#[tokio::test(flavor = "multi_thread")]
+async fn firing_of_a_killed_host_is_completed_once() {
     let Some(url) = database() else { return };
     let schedule = past("s");
     let [one, other] = [host(&url, &schedule), host(&url, &schedule)];
@@ -119,7 +120,11 @@ fn firing_of_a_killed_host_is_completed_once() {
     assert_eq!(sql(&url, "SELECT count(*) FROM sessions"), "0");
     assert_eq!(model.requests().len(), 0);
     // As time does: the killed host had it for 60 s.
-    sql(&url, "UPDATE firings SET due_ms = 0");
+    let store = PostgresStore::open(&url, PostgresOptions::default());
+    let store = store.await.unwrap();
+    let triggers = vec!["schedule s".to_owned()];
+    let taken = store.take_firings(triggers, u64::MAX >> 1, 0).await;
+    assert_eq!(taken.unwrap().len(), 1);
     let second = ApiServer::start_elsewhere(&one, &other, &model);
     is_asked.recv().unwrap();
     let [(_, session)] = last(&second).try_into().unwrap();
@@ -128,10 +133,15 @@ fn firing_of_a_killed_host_is_completed_once() {
     // As a host leaves it that is killed behind the message, before that is recorded.
     let started = "SELECT count(*) FROM firings WHERE state = 'started' AND due_ms IS NULL";
     while sql(&url, started) != "1" {}
-    sql(
-        &url,
-        "UPDATE firings SET state = 'waiting', message = 'run s', due_ms = 0",
-    );
+    let is_closed =
+        |firing: &Firing| firing.state == FiringState::Started && firing.due_ms.is_none();
+    let reopen = |firing| Firing {
+        state: FiringState::Waiting,
+        message: Some("run s".to_owned()),
+        due_ms: Some(0),
+        ..firing
+    };
+    change_firing(&store, "schedule s", is_closed, reopen).await;
     let third = ApiServer::start(&one, &model, &[]);
     while sql(&url, started) != "1" {}
     for server in [second, third] {

@@ -1,8 +1,9 @@
 //! Notifications: signed, sent again with the same id, and to no address that only this machine
 //! reaches.
 
-use super::{last, model, past};
+use super::{change_firing, last, model, past};
 use crate::serve::open_request;
+use agent_host_journal::{Firing, SqliteOptions, SqliteStore};
 use agent_host_test_support::{
     TestEnv,
     api::ApiServer,
@@ -13,7 +14,6 @@ use agent_host_test_support::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pretty_assertions::assert_eq;
 use ring::hmac;
-use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::{
@@ -88,10 +88,30 @@ fn message(server: &ApiServer, kind: &str, outcome: &str, answer: &Value, body: 
     })
 }
 
+/// Opens the store of a host.
+async fn store(env: &TestEnv) -> SqliteStore {
+    let state = env.outside().join("home/.local/state/agent-host");
+    let store = SqliteStore::open(&state, SqliteOptions::default()).await;
+    store.unwrap()
+}
+
+/// The name of the schedule in a state directory, which all configurations of a user share.
+fn trigger(env: &TestEnv) -> String {
+    let file = env.work().join("agent.toml").canonicalize().unwrap();
+    format!("schedule s of {}", file.display())
+}
+
+fn due_now(firing: Firing) -> Firing {
+    Firing {
+        due_ms: Some(0),
+        ..firing
+    }
+}
+
 /// The receiver refuses the first attempt; then the server is killed. The next server sends it
 /// again, under the same id, and no further one.
-#[test]
-fn notification_is_sent_again_after_a_kill() {
+#[tokio::test(flavor = "multi_thread")]
+async fn notification_is_sent_again_after_a_kill() {
     let env = TestEnv::new();
     let receiver = Receiver::start();
     receiver.configure(&env, &past("s"));
@@ -104,13 +124,10 @@ fn notification_is_sent_again_after_a_kill() {
     server.running.signal(Signal::KILL);
     drop(server);
     // As time does.
-    let file = env
-        .outside()
-        .join("home/.local/state/agent-host/agent-host.db");
-    let db = Connection::open(file).unwrap();
-    let open = "UPDATE firings SET due_ms = 0 WHERE due_ms IS NOT NULL";
-    assert_eq!(db.execute(open, []).unwrap(), 1);
-    drop(db);
+    let store = store(&env).await;
+    let is_open = |firing: &Firing| firing.due_ms.is_some();
+    change_firing(&store, &trigger(&env), is_open, due_now).await;
+    drop(store);
     let server = ApiServer::start(&env, &model, &[]);
     let (second, body) = receiver.answer("204 No Content");
     assert_eq!(second, first);
@@ -121,8 +138,8 @@ fn notification_is_sent_again_after_a_kill() {
 }
 
 /// A run that waits for approval is told, and its end, too.
-#[test]
-fn waiting_run_is_told_and_then_its_end() {
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_run_is_told_and_then_its_end() {
     let env = TestEnv::new();
     let receiver = Receiver::start();
     receiver.configure(&env, &past("s"));
@@ -155,12 +172,9 @@ fn waiting_run_is_told_and_then_its_end() {
     stream.until("turn-ended");
     stream.until("turn-ended");
     // As time does: such a run is looked at again after 30 s.
-    let file = env
-        .outside()
-        .join("home/.local/state/agent-host/agent-host.db");
-    let db = Connection::open(file).unwrap();
-    let open = "UPDATE firings SET due_ms = 0 WHERE notified IS NOT NULL AND due_ms IS NOT NULL";
-    while db.execute(open, []).unwrap() == 0 {}
+    let store = store(&env).await;
+    let is_told = |firing: &Firing| firing.notified.is_some() && firing.due_ms.is_some();
+    change_firing(&store, &trigger(&env), is_told, due_now).await;
     let (second, body) = receiver.answer("200 OK");
     assert_ne!(second, first);
     let ended = message(&server, "run.ended", "done", &json!("Written."), &body);

@@ -12,7 +12,7 @@ use crate::{
 use agent_host_app::{
     CheckedModel, Config, Environment, HookConfig, HookEntry, HostError, ModelAnswer, OnHookError,
     Overrides, Registry, Role, ServerEntry, Skill, check_models, check_rules, config::Untrusted,
-    open_store, project,
+    open_maintenance, open_store, project,
 };
 use agent_host_engine::policy::{NameGlob, RuleDecision};
 use agent_host_journal::Retention;
@@ -46,6 +46,7 @@ pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit
         ("configuration", configuration(&config)),
         ("state", state(&config).await),
         ("approvals", approvals(&config).await),
+        ("signatures", signatures(&config).await),
         ("cache", cache(&config)),
     ];
     let models = models(&config).await;
@@ -186,6 +187,25 @@ async fn approvals(config: &Config) -> Finding {
         let here = approvals.iter().filter(|known| known.project == project);
         format!("{} remembered for this project", here.count())
     }))
+}
+
+/// Checks that hosts of the store wrote every row that confers authority.
+async fn signatures(config: &Config) -> Finding {
+    let unsigned = async {
+        let store = open_maintenance(config, &config.store).await?;
+        Ok::<_, HostError>(store.unsigned().await?)
+    };
+    let rows = match unsigned.await {
+        Ok(rows) => rows,
+        Err(error) => return Finding::Error(error.to_string()),
+    };
+    match rows.first() {
+        None => Finding::Ok("every row that confers authority is signed by this store".to_owned()),
+        Some(first) => Finding::Warning(format!(
+            "{} rows are ignored that no host of this store wrote, the first is {first}; list them: agent-host store check",
+            rows.len()
+        )),
+    }
 }
 
 fn cache(config: &Config) -> Finding {

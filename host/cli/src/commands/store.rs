@@ -67,6 +67,12 @@ async fn migrate(config: &Config, terminal: &Terminal) -> Result<Exit, Failure> 
         (from, to) if from == to => format!("The tables have version {to} already."),
         (from, to) => format!("The tables are updated from version {from} to {to}."),
     });
+    if done.signed > 0 {
+        terminal.note(&format!(
+            "{} rows from before are signed, and believed from now on; look at those that approve calls: agent-host approvals list",
+            done.signed
+        ));
+    }
     Ok(Exit::Done)
 }
 

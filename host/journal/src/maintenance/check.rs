@@ -51,6 +51,8 @@ pub async fn check(
 /// The store cannot be read.
 pub async fn check_rest(store: &dyn Maintenance) -> Result<Vec<String>, JournalError> {
     let mut faults = store.orphans().await?;
+    let unsigned = store.unsigned().await?.into_iter();
+    faults.extend(unsigned.map(|row| row.to_string()));
     for lost in store.lost_events().await? {
         let LostEvents {
             session,

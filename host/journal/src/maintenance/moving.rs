@@ -96,6 +96,8 @@ pub async fn move_sessions(
         ..Moved::default()
     };
     to.remember_approvals(approvals.clone()).await?;
+    to.adopt_sealed_sessions(from.sealed_sessions().await?)
+        .await?;
     let mut step = |step| match each(step) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(MoveError::Stopped),

@@ -1,12 +1,13 @@
 //! The sessions of a store in memory.
 
-use super::{Shared, firings::Firings};
+use super::{Shared, firings::Firings, sealed::SealedSessions};
 use crate::{
     claim::this_process,
     copy::{SessionSink, SessionSource},
     error::{Location, StoreError},
     ownership::Ownership,
     row::{PAGE_BYTES, Row, decode_rows},
+    sealed::SealedSession,
     store::{AWAITING, KeepReason, ProjectApproval, Pruned, Retention, SessionInfo},
 };
 use agent_host_engine::journal::{JournalError, SessionOwner};
@@ -29,6 +30,7 @@ pub(super) struct State {
     claims: HashMap<SessionId, SessionOwner>,
     pub(super) approvals: Vec<ProjectApproval>,
     pub(super) firings: Firings,
+    pub(super) sealed: SealedSessions,
     pub(super) key: Option<[u8; 32]>,
     /// The number of writes so far, which orders sessions by their last one.
     writes: u64,
@@ -225,8 +227,23 @@ impl State {
         Ok(())
     }
 
+    /// Returns how far a session goes.
+    pub(super) fn sealed_session(&self, session: SessionId) -> Result<SealedSession, StoreError> {
+        let info = &self.stored(session)?.info;
+        Ok(SealedSession {
+            session,
+            events: info.events,
+            last_ms: info.last_ms,
+        })
+    }
+
     /// Removes a session, and the blobs to which no other refers.
     pub(super) fn remove(&mut self, session: SessionId) {
+        if self.sealed.is_known(session)
+            && let Ok(known) = self.sealed_session(session)
+        {
+            self.sealed.remember(known);
+        }
         let Some(stored) = self.sessions.remove(&session) else {
             return;
         };
@@ -357,6 +374,7 @@ pub(super) struct NewSessions {
     claimed: Vec<NewSession>,
     /// The owner of the first one, until it has an event. Those of agents belong to it.
     ownership: Option<Ownership>,
+    sealed: Option<SealedSession>,
 }
 
 /// A new session, and what is collected of it.
@@ -372,6 +390,7 @@ impl NewSessions {
             shared: Arc::clone(shared),
             claimed: Vec::new(),
             ownership,
+            sealed: None,
         }
     }
 
@@ -384,6 +403,9 @@ impl NewSessions {
     pub(super) fn store(self) -> Result<(), JournalError> {
         for new in &self.claimed {
             new.claim.write(&new.rows, &new.blobs)?;
+        }
+        if let Some(sealed) = self.sealed {
+            self.shared.state().sealed.remember(sealed);
         }
         Ok(())
     }
@@ -408,6 +430,13 @@ impl SessionSink for NewSessions {
 
     fn blob(&mut self, blob: Blob) -> Result<(), JournalError> {
         self.current()?.blobs.push(Arc::new(blob));
+        Ok(())
+    }
+
+    fn take_sealed(&mut self, session: SealedSession) -> Result<(), JournalError> {
+        let memory = self.shared.state().sealed.memory(session.session);
+        session.check(memory, &self.shared.location)?;
+        self.sealed = Some(session);
         Ok(())
     }
 

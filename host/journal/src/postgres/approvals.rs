@@ -1,40 +1,46 @@
 //! The approvals of projects.
 
-use super::{
-    database::{Database, Lock, lock},
-    read::parsed,
-};
+use super::database::{Database, Lock, lock};
 use crate::{
     error::StoreError,
     store::{MAX_APPROVALS, ProjectApproval},
+    stored_approval::{StoredApproval, valid},
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::id::json_digest;
+use deadpool_postgres::GenericClient;
 use serde_json::json;
-use std::sync::Arc;
 
 /// Returns the key of an approval: a digest of its project and its rule.
 fn key(approval: &ProjectApproval) -> String {
     json_digest(&json!([approval.project, approval.rule])).to_string()
 }
 
+/// Reads all approvals as they are stored, the oldest first.
+pub(super) async fn stored(
+    client: &impl GenericClient,
+) -> Result<Vec<StoredApproval>, tokio_postgres::Error> {
+    let query =
+        "SELECT id, project, rule, session, at_ms, signature FROM approvals ORDER BY position";
+    let query = client.prepare_cached(query).await?;
+    let rows = client.query(&query, &[]).await?;
+    let stored = rows.iter().map(|row| StoredApproval {
+        id: row.get(0),
+        project: row.get(1),
+        rule: row.get(2),
+        session: row.get(3),
+        at_ms: row.get(4),
+        signature: row.get(5),
+    });
+    Ok(stored.collect())
+}
+
 impl Database {
     pub(super) async fn approvals(&self) -> Result<Vec<ProjectApproval>, JournalError> {
-        let query = "SELECT project, rule, session, at_ms FROM approvals ORDER BY position";
-        let rows = self.read(query, &[]).await?;
-        let approval = |row: &tokio_postgres::Row| {
-            let rule = serde_json::from_str(row.get(1)).map_err(|source| {
-                let location = Arc::clone(&self.location);
-                StoreError::ApprovalForm { location, source }
-            })?;
-            Ok(ProjectApproval {
-                project: row.get(0),
-                rule,
-                session: parsed(row.get(2))?,
-                at_ms: u64::try_from(row.get::<_, i64>(3)).unwrap_or_default(),
-            })
-        };
-        rows.iter().map(approval).collect()
+        let failed = self.failed("read the remembered approvals");
+        let client = self.client().await?;
+        let stored = stored(&client).await.map_err(failed)?;
+        Ok(valid(stored, self.rows_key()?, &self.location)?)
     }
 
     pub(super) async fn remember_approvals(
@@ -44,25 +50,40 @@ impl Database {
         // Without any, no statement would write, and a check of the store passes none.
         self.check_writable().await?;
         let failed = self.failed("remember the approval");
+        let rows_key = self.rows_key()?;
         let mut client = self.client().await?;
         let tx = client.transaction().await.map_err(failed)?;
         lock(&tx, Lock::Names).await.map_err(failed)?;
-        for approval in &approvals {
-            let rule = serde_json::to_string(&approval.rule).map_err(JournalError::storage)?;
-            let at_ms = i64::try_from(approval.at_ms).unwrap_or(i64::MAX);
-            let statement = "INSERT INTO approvals (id, project, rule, session, at_ms)
-                VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING";
-            let (id, session) = (key(approval), approval.session.to_string());
-            tx.execute(
-                statement,
-                &[&id, &approval.project, &rule, &session, &at_ms],
-            )
-            .await
-            .map_err(failed)?;
+        if approvals.is_empty() {
+            return Ok(tx.commit().await.map_err(failed)?);
         }
-        let count = tx.query_one("SELECT count(*) FROM approvals", &[]);
-        let count: i64 = count.await.map_err(failed)?.get(0);
-        if count > i64::from(MAX_APPROVALS) {
+        let mut unsigned = stored(&tx).await.map_err(failed)?;
+        unsigned.retain(|stored| !stored.is_valid(rows_key));
+        for approval in &approvals {
+            let new = StoredApproval::encode(key(approval), approval, rows_key);
+            let new = new.map_err(JournalError::storage)?;
+            if let Some(same) = unsigned.iter().find(|known| known.id == new.id) {
+                tracing::warn!("replaced by a new approval: {}", same.unsigned());
+                let delete = "DELETE FROM approvals WHERE id = $1";
+                tx.execute(delete, &[&new.id]).await.map_err(failed)?;
+            }
+            let statement = "INSERT INTO approvals (id, project, rule, session, at_ms, signature)
+                VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING";
+            let StoredApproval {
+                id,
+                project,
+                rule,
+                session,
+                at_ms,
+                signature,
+            } = &new;
+            tx.execute(statement, &[id, project, rule, session, at_ms, signature])
+                .await
+                .map_err(failed)?;
+        }
+        let mut all = stored(&tx).await.map_err(failed)?;
+        all.retain(|stored| stored.is_valid(rows_key));
+        if all.len() > MAX_APPROVALS as usize {
             return Err(StoreError::TooManyApprovals(MAX_APPROVALS).into());
         }
         Ok(tx.commit().await.map_err(failed)?)

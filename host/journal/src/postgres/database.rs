@@ -5,6 +5,7 @@ use crate::{
     error::{Location, StoreError},
     sealed::SealKey,
     shared_runs::{HostId, HostMessage},
+    signature::RowKey,
 };
 use agent_host_engine::journal::JournalError;
 use deadpool_postgres::{
@@ -12,7 +13,7 @@ use deadpool_postgres::{
     RecyclingMethod, Runtime, TimeoutType, Timeouts,
 };
 use std::{
-    sync::{Arc, Mutex, Once},
+    sync::{Arc, Mutex, Once, OnceLock},
     time::Duration,
 };
 use tokio::{runtime::Handle, sync::broadcast, time::timeout};
@@ -63,6 +64,8 @@ pub(super) struct Database {
     pub(super) seal: Option<SealKey>,
     /// The key that signs continuations, once it is known.
     pub(super) continuation_key: Mutex<Option<[u8; 32]>>,
+    /// The key that signs rows, once it is known.
+    pub(super) rows_key: OnceLock<RowKey>,
 }
 
 impl Database {
@@ -108,6 +111,7 @@ impl Database {
             receives: Once::new(),
             seal: options.seal.clone(),
             continuation_key: Mutex::default(),
+            rows_key: OnceLock::new(),
         }))
     }
 

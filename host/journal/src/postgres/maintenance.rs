@@ -6,6 +6,8 @@ use crate::{
     claim::{mover_to, moves_to},
     error::StoreError,
     maintenance::{Maintenance, ORPHANS, WRONG_NUMBER},
+    sealed::SealedSession,
+    signature::UnsignedRow,
     store::{JournalStore, StoreFuture},
 };
 use agent_host_engine::journal::{JournalError, SessionOwner};
@@ -43,6 +45,10 @@ impl Maintenance for PostgresStore {
         })
     }
 
+    fn unsigned(&self) -> StoreFuture<'_, Vec<UnsignedRow>> {
+        self.run(|database| async move { database.unsigned().await })
+    }
+
     fn hold(&self, session: SessionId, to: String) -> StoreFuture<'_, Vec<SessionId>> {
         self.run(move |database| async move { database.hold(session, &to).await })
     }
@@ -77,6 +83,14 @@ impl Maintenance for PostgresStore {
         })
     }
 
+    fn sealed_sessions(&self) -> StoreFuture<'_, Vec<SealedSession>> {
+        self.run(|database| async move { database.sealed_sessions().await })
+    }
+
+    fn adopt_sealed_sessions(&self, sessions: Vec<SealedSession>) -> StoreFuture<'_, ()> {
+        self.run(move |database| async move { database.adopt_sealed_sessions(&sessions).await })
+    }
+
     fn as_store(&self) -> &dyn JournalStore {
         self
     }
@@ -90,6 +104,10 @@ impl Database {
         }
         let mut family = vec![session];
         family.extend(self.descendants(session).await?);
+        for session in &family {
+            // The other store would sign it.
+            self.signed_position(*session).await?;
+        }
         let query = "SELECT owner FROM leases WHERE session = $1 AND until = 'infinity'";
         let held = self.read(query, &[&session.to_string()]).await?;
         if let Some(row) = held.first() {

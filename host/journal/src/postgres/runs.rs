@@ -7,6 +7,7 @@ use super::{
     journal::PostgresJournal,
     lease::Lease,
     read::{parsed, within},
+    stored_run::{StoredRun, refuse},
 };
 use crate::{
     error::StoreError,
@@ -23,13 +24,13 @@ use deadpool_postgres::Transaction;
 use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::broadcast;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::{Row, types::ToSql};
 
 /// The runs at which a claim looks whose sessions turn out to be in use.
 const CLAIM_ATTEMPTS: usize = 8;
 
 /// The first interrupted run of a host that does not answer.
-const INTERRUPTED: &str = "SELECT r.session, r.fairness_key
+const INTERRUPTED: &str = "SELECT r.session, r.fairness_key, r.placement, r.signature
     FROM leases l JOIN runs r ON r.session = l.session
     WHERE l.until < clock_timestamp() AND r.state = 'claimed' AND r.placement = ANY ($1)
     ORDER BY l.until LIMIT 1 FOR UPDATE OF r, l SKIP LOCKED";
@@ -45,10 +46,10 @@ const WAITING: &str = "WITH RECURSIVE queues (placement, queue) AS (
         LATERAL (SELECT queue FROM runs WHERE state = 'waiting' AND runs.placement = queues.placement
             AND runs.queue > queues.queue ORDER BY queue LIMIT 1) next
     )
-    SELECT first.session, first.fairness_key FROM queues
+    SELECT first.session, first.fairness_key, queues.placement, first.signature FROM queues
     LEFT JOIN unnest($2::text[], $3::bigint[]) AS mine (key, running) ON mine.key = queues.queue
     CROSS JOIN LATERAL (
-        SELECT session, fairness_key, since FROM runs
+        SELECT session, fairness_key, since, signature FROM runs
         WHERE state = 'waiting' AND runs.placement = queues.placement AND runs.queue = queues.queue
         ORDER BY since LIMIT 1 FOR UPDATE SKIP LOCKED) first
     ORDER BY queues.queue <> '', coalesce(mine.running, 0), first.since LIMIT 1";
@@ -110,22 +111,32 @@ impl Database {
         let Some(epoch) = self.leases.epoch_of(session) else {
             return Err(lost.into());
         };
+        let run = StoredRun {
+            session: session.to_string(),
+            fairness_key: run.fairness_key.replace('\0', "\u{fffd}"),
+            placement: run.placement.key(),
+            signature: None,
+        };
+        let signature = run.sign(self.rows_key()?);
         let listed = self
             .change(
-                "INSERT INTO runs (session, placement, fairness_key, queue, since, state, epoch, host, events, claims)
+                "INSERT INTO runs (session, placement, fairness_key, queue, since, state, epoch, host, events, claims,
+                 signature)
              SELECT session, $3, $4, '', clock_timestamp(), 'claimed', epoch, host,
-                 coalesce((SELECT events FROM progress WHERE session = $1), 0), 0
+                 coalesce((SELECT events FROM progress WHERE session = $1), 0), 0, $5
              FROM leases WHERE session = $1 AND epoch = $2 AND until > clock_timestamp()
              ON CONFLICT (session) DO UPDATE SET placement = excluded.placement,
                  fairness_key = excluded.fairness_key, queue = '', since = excluded.since,
                  state = 'claimed', epoch = excluded.epoch, host = excluded.host,
-                 events = excluded.events, claims = 0, reason = NULL
+                 events = excluded.events, claims = 0, reason = NULL,
+                 signature = excluded.signature
              RETURNING epoch",
                 &[
-                    &session.to_string(),
+                    &run.session,
                     &epoch,
-                    &run.placement.key(),
-                    &run.fairness_key.replace('\0', "\u{fffd}"),
+                    &run.placement,
+                    &run.fairness_key,
+                    &signature.as_slice(),
                 ],
             )
             .await?;
@@ -156,7 +167,7 @@ impl Database {
     async fn stop_run(&self, run: RunClaim, reason: String) -> Result<(), JournalError> {
         let session = run.session.to_string();
         let reason = reason.replace('\0', "\u{fffd}");
-        let statement = "UPDATE runs SET state = 'stopped', reason = $3
+        let statement = "UPDATE runs SET state = 'stopped', reason = $3, signature = NULL
             WHERE session = $1 AND epoch = $2 AND state = 'claimed'";
         let stopped = self
             .change(statement, &[&session, &run.epoch, &reason])
@@ -173,9 +184,15 @@ impl Database {
         let mut client = self.client().await?;
         for _ in 0..CLAIM_ATTEMPTS {
             let tx = client.transaction().await.map_err(failed)?;
-            let Some((session, key)) = next_run(&tx, claimant).await.map_err(failed)? else {
+            let Some(run) = next_run(&tx, claimant).await.map_err(failed)? else {
                 return Ok(None);
             };
+            if !run.is_believed(self.rows_key()?) {
+                refuse(&tx, &run).await.map_err(failed)?;
+                tx.commit().await.map_err(failed)?;
+                continue;
+            }
+            let (session, key) = (run.session, run.fairness_key);
             let id: SessionId = parsed(&session)?;
             let lease = self.insert_lease(&tx, id).await.map_err(failed)?;
             let claimed = match lease {
@@ -215,7 +232,8 @@ impl Database {
         let reason = format!(
             "{CLAIMS_WITHOUT_PROGRESS} hosts in a row ended or lost it before it got a new event; look for what ends them, and resume it"
         );
-        let stop = "UPDATE runs SET state = 'stopped', reason = $2 WHERE session = $1";
+        let stop = "UPDATE runs SET state = 'stopped', reason = $2, signature = NULL
+            WHERE session = $1";
         tx.execute(stop, &[&session, &reason]).await?;
         let free = "DELETE FROM leases WHERE session = $1 AND epoch = $2";
         tx.execute(free, &[&session, &lease.epoch]).await?;
@@ -235,7 +253,7 @@ impl Database {
                 &[&ids],
             )
             .await?;
-        let shared = |row: &tokio_postgres::Row| {
+        let shared = |row: &Row| {
             let placement = Placement::parse(row.get(2))?;
             let is_held: Option<bool> = row.get(5);
             let state = match (row.get(1), is_held) {
@@ -346,7 +364,7 @@ impl Database {
             WHERE reported > clock_timestamp() - make_interval(secs => $1) ORDER BY since, host";
         let rows = self.read(query, &[&REPORT_SECONDS]).await?;
         // One that is not understood is of a newer host.
-        let report = |row: &tokio_postgres::Row| {
+        let report = |row: &Row| {
             Some(HostReport {
                 host: HostId(row.get(0)),
                 status: serde_json::from_str(row.get(1)).ok()?,
@@ -362,11 +380,11 @@ impl Database {
     }
 }
 
-/// Returns the next run for a host, with its key of fairness, locked until the transaction ends.
+/// Returns the next run for a host, locked until the transaction ends.
 async fn next_run(
     tx: &Transaction<'_>,
     claimant: &Claimant,
-) -> Result<Option<(String, String)>, tokio_postgres::Error> {
+) -> Result<Option<StoredRun>, tokio_postgres::Error> {
     let placements = claimant.placements();
     let interrupted = tx.prepare_cached(INTERRUPTED).await?;
     let mut found = tx.query_opt(&interrupted, &[&placements]).await?;
@@ -380,7 +398,7 @@ async fn next_run(
             .query_opt(&waiting, &[&placements, &keys, &numbers])
             .await?;
     }
-    Ok(found.map(|row| (row.get(0), row.get(1))))
+    Ok(found.as_ref().map(StoredRun::read))
 }
 
 impl SharedRuns for PostgresStore {
@@ -409,7 +427,7 @@ impl SharedRuns for PostgresStore {
             let Some((lease, fairness_key)) = database.claim_run(&claimant).await? else {
                 return Ok(None);
             };
-            match database.position(lease.session).await {
+            match database.signed_position(lease.session).await {
                 Ok(position) => Ok(Some((lease, fairness_key, position))),
                 // The run is continued once the claim is found to be missing.
                 Err(error) => {

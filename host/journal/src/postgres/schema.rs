@@ -1,7 +1,11 @@
 //! The versions of the tables. Each version but the first is a step from the one before: forward
 //! only, under a lock, and all of them or nothing.
 
-use super::database::{Database, Lock, lock};
+use super::{
+    database::{Database, Lock, lock},
+    secrets::NewRowsKey,
+    signatures::sign_all,
+};
 use crate::error::StoreError;
 use deadpool_postgres::Transaction;
 use std::sync::Arc;
@@ -9,7 +13,15 @@ use tokio_postgres::error::SqlState;
 
 /// The steps; the tables have version `n` after `n` of them. A step that others have run is never
 /// changed.
-const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("owners.sql")];
+const STEPS: [&str; 3] = [
+    include_str!("schema.sql"),
+    include_str!("owners.sql"),
+    include_str!("signatures.sql"),
+];
+
+/// The version whose rows that confer authority are signed. Those from before are signed with the
+/// step to it: until then each of them was believed.
+const SIGNED_SINCE: i64 = 3;
 
 /// The result of [`super::PostgresStore::migrate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +30,8 @@ pub struct Migration {
     pub from: i64,
     /// The version of the tables now.
     pub to: i64,
+    /// The number of rows from before that were signed, and are believed from now on.
+    pub signed: u64,
 }
 
 /// Makes the tables in an empty database, and checks that they have the version of this program.
@@ -48,10 +62,25 @@ pub(super) async fn ensure(database: &Database) -> Result<(), StoreError> {
 
 /// Makes or updates the tables.
 pub(super) async fn migrate(database: &Database) -> Result<Migration, StoreError> {
-    apply(database, &STEPS).await
+    let from = {
+        let failed = database.failed("make the tables of the journal");
+        let mut client = database.client().await?;
+        let tx = client.transaction().await.map_err(failed)?;
+        version(&tx).await.map_err(failed)?
+    };
+    // Without tables there are no rows and no secrets yet.
+    let key = match (1..SIGNED_SINCE).contains(&from) {
+        true => Some(database.new_rows_key().await?),
+        false => None,
+    };
+    apply(database, &STEPS, key.as_ref()).await
 }
 
-async fn apply(database: &Database, steps: &[&str]) -> Result<Migration, StoreError> {
+async fn apply(
+    database: &Database,
+    steps: &[&str],
+    key: Option<&NewRowsKey>,
+) -> Result<Migration, StoreError> {
     let failed = database.failed("make the tables of the journal");
     let refused = |error: tokio_postgres::Error| match error.code() {
         Some(&SqlState::INSUFFICIENT_PRIVILEGE) => StoreError::SchemaRights {
@@ -75,6 +104,15 @@ async fn apply(database: &Database, steps: &[&str]) -> Result<Migration, StoreEr
     for step in steps.iter().skip(done) {
         tx.batch_execute(step).await.map_err(refused)?;
     }
+    let signed = match key {
+        // A database that has the key had its rows signed before, whatever version it says.
+        Some(new)
+            if (1..SIGNED_SINCE).contains(&from) && new.keep(&tx).await.map_err(refused)? =>
+        {
+            sign_all(&tx, &new.key).await.map_err(refused)?
+        }
+        _ => 0,
+    };
     if from == 0 {
         let made = "INSERT INTO meta VALUES ($1)";
         tx.execute(made, &[&to]).await.map_err(refused)?;
@@ -83,7 +121,7 @@ async fn apply(database: &Database, steps: &[&str]) -> Result<Migration, StoreEr
         tx.execute(updated, &[&to]).await.map_err(refused)?;
     }
     tx.commit().await.map_err(failed)?;
-    Ok(Migration { from, to })
+    Ok(Migration { from, to, signed })
 }
 
 /// Reads the version of the tables; 0 if there are none.
@@ -151,23 +189,24 @@ mod tests {
     async fn steps_run_once_in_order_and_never_back() {
         let Some(url) = database() else { return };
         let store = Database::new(&url, &PostgresOptions::default()).unwrap();
-        let [tables, owners] = STEPS;
+        let [tables, owners, signatures] = STEPS;
         let all = [
             tables,
             owners,
+            signatures,
             "CREATE TABLE third (a BIGINT)",
             "ALTER TABLE third RENAME COLUMN a TO b",
         ];
         let mut done = Vec::new();
-        for count in [1, 1, 4, 4] {
-            let migration = apply(&store, &all[..count]).await.unwrap();
+        for count in [1, 1, 5, 5] {
+            let migration = apply(&store, &all[..count], None).await.unwrap();
             done.push((migration.from, migration.to));
         }
-        assert_eq!(done, [(0, 1), (1, 1), (1, 4), (4, 4)]);
+        assert_eq!(done, [(0, 1), (1, 1), (1, 5), (5, 5)]);
         store.read("SELECT b FROM third", &[]).await.unwrap();
-        let newer = apply(&store, &all[..2]).await.unwrap_err();
+        let newer = apply(&store, &all[..2], None).await.unwrap_err();
         let StoreError::SchemaVersion {
-            found: 4, known: 2, ..
+            found: 5, known: 2, ..
         } = newer
         else {
             panic!("{newer}");
@@ -178,11 +217,12 @@ mod tests {
             "",
             "",
             "",
+            "",
             "CREATE TABLE fifth (a BIGINT)",
             "SELECT 1 / 0",
         ];
-        apply(&store, &broken).await.unwrap_err();
-        let fifth = "SELECT to_regclass('fifth') IS NULL AND max(format_version) = 4 FROM meta";
+        apply(&store, &broken, None).await.unwrap_err();
+        let fifth = "SELECT to_regclass('fifth') IS NULL AND max(format_version) = 5 FROM meta";
         assert!(store.read(fifth, &[]).await.unwrap()[0].get::<_, bool>(0));
     }
 
@@ -192,7 +232,7 @@ mod tests {
     async fn older_sessions_belong_to_their_directories() {
         let Some(url) = database() else { return };
         let store = Database::new(&url, &PostgresOptions::default()).unwrap();
-        apply(&store, &STEPS[..1]).await.unwrap();
+        apply(&store, &STEPS[..1], None).await.unwrap();
         for (id, directory, parent) in [
             ("root", Some("/a"), None),
             ("agent", None, Some("root")),
@@ -208,7 +248,7 @@ mod tests {
             let progress = "INSERT INTO progress (session, last_ms, events, bytes, last_write) VALUES ($1, 0, 1, 1, 1)";
             store.read(progress, &[&id]).await.unwrap();
         }
-        apply(&store, &STEPS).await.unwrap();
+        apply(&store, &STEPS, None).await.unwrap();
         let owned =
             "SELECT s.id, s.project, s.owner FROM sessions s JOIN progress w ON w.session = s.id
             AND w.project IS NOT DISTINCT FROM s.project ORDER BY s.id";

@@ -1,28 +1,76 @@
-//! The secrets in the database, which is the one thing of it that confers authority: sealed with a
-//! key that is kept elsewhere, so that a copy of the database alone gives none.
+//! The secrets in the database: sealed with a key that is kept elsewhere, so that a copy of the
+//! database alone gives no authority.
 
 use super::database::Database;
-use crate::{error::StoreError, sealed::SealKey};
+use crate::{
+    error::StoreError,
+    sealed::SealKey,
+    signature::{BYTES, RowKey},
+};
 use agent_host_engine::journal::JournalError;
+use deadpool_postgres::Transaction;
 use std::sync::{Arc, PoisonError};
 
 /// The name of the secret that signs continuations.
 pub(super) const CONTINUATION_KEY: &str = "continuation-key";
 
+/// The name of the secret that signs rows.
+const ROWS_KEY: &str = "rows-key";
+
+/// A key that signs rows, before it is stored.
+pub(super) struct NewRowsKey {
+    pub(super) key: RowKey,
+    value: Vec<u8>,
+}
+
+impl NewRowsKey {
+    /// Stores the key, unless there is one. Returns whether it was stored.
+    pub(super) async fn keep(&self, tx: &Transaction<'_>) -> Result<bool, tokio_postgres::Error> {
+        let insert = "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+        Ok(tx.execute(insert, &[&ROWS_KEY, &self.value]).await? > 0)
+    }
+}
+
+fn random() -> Result<[u8; BYTES], StoreError> {
+    let mut secret = [0_u8; BYTES];
+    getrandom::fill(&mut secret).map_err(|error| StoreError::Random(error.to_string()))?;
+    Ok(secret)
+}
+
 impl Database {
-    /// Reads the key that signs continuations, or makes it; the first process that asks does. Only
-    /// a host with the right key gets beyond this, and nothing that is stored changes.
+    /// Reads the keys that sign continuations and rows, or makes them; the first process that asks
+    /// does. Only a host with the right key gets beyond this, and nothing that is stored changes.
     pub(super) async fn unseal(&self) -> Result<(), JournalError> {
-        let key = match self.secret(CONTINUATION_KEY).await? {
-            Some(key) => key,
-            None => {
-                let mut key = [0_u8; 32];
-                getrandom::fill(&mut key).map_err(JournalError::storage)?;
-                self.keep_secret(CONTINUATION_KEY, &key).await?
-            }
-        };
-        self.set_continuation_key(self.key(&key)?);
+        let key = self.read_or_make(CONTINUATION_KEY).await?;
+        self.set_continuation_key(key);
+        let rows_key = RowKey::new(&self.read_or_make(ROWS_KEY).await?);
+        // It is set once, when the store opens.
+        let _ = self.rows_key.set(rows_key);
         Ok(())
+    }
+
+    /// Makes a key that signs rows, which is not stored yet. Only with the key of the store.
+    pub(super) async fn new_rows_key(&self) -> Result<NewRowsKey, StoreError> {
+        self.secret(CONTINUATION_KEY).await?;
+        let secret = random()?;
+        Ok(NewRowsKey {
+            key: RowKey::new(&secret),
+            value: self.sealed(ROWS_KEY, &secret)?,
+        })
+    }
+
+    /// Returns the key that signs rows.
+    pub(super) fn rows_key(&self) -> Result<&RowKey, StoreError> {
+        let key = self.rows_key.get();
+        key.ok_or_else(|| StoreError::StillSealed(Arc::clone(&self.location)))
+    }
+
+    async fn read_or_make(&self, name: &str) -> Result<[u8; BYTES], StoreError> {
+        let key = match self.secret(name).await? {
+            Some(key) => key,
+            None => self.keep_secret(name, &random()?).await?,
+        };
+        self.key(&key)
     }
 
     fn set_continuation_key(&self, key: [u8; 32]) {
@@ -34,7 +82,7 @@ impl Database {
     pub(super) fn continuation_key(&self) -> Result<[u8; 32], JournalError> {
         let known = self.continuation_key.lock();
         let key = *known.unwrap_or_else(PoisonError::into_inner);
-        key.ok_or_else(|| JournalError::storage("the secrets of the database are still sealed"))
+        key.ok_or_else(|| StoreError::StillSealed(Arc::clone(&self.location)).into())
     }
 
     fn key(&self, secret: &[u8]) -> Result<[u8; 32], StoreError> {

@@ -5,6 +5,7 @@ use super::{
     database::{Database, Lock, Parameters, lock},
     lease::Lease,
     read::{StoredSession, parsed},
+    sealed,
     write::{Owner, Position, after, size, write_blobs, write_rows},
 };
 use crate::{
@@ -12,6 +13,7 @@ use crate::{
     error::StoreError,
     ownership::{Copier, Ownership, SessionScope},
     row::Row,
+    sealed::SealedSession,
     store::{AWAITING, KeepReason, Pruned, Retention, SessionName},
     transfer::{self, ImportAs},
 };
@@ -185,6 +187,7 @@ impl Database {
                  WHERE other.digest = blobs.digest AND other.session <> ALL ($1))",
             "DELETE FROM blob_references WHERE session = ANY ($1)",
             "DELETE FROM events WHERE session = ANY ($1)",
+            sealed::REMOVE,
             "DELETE FROM progress WHERE session = ANY ($1)",
             "DELETE FROM sessions WHERE id = ANY ($1)",
             "DELETE FROM runs WHERE session = ANY ($1)",
@@ -327,11 +330,11 @@ impl NewSessions<'_> {
             return Ok(());
         };
         let failed = self.database.failed("write the journal");
-        let client = self.client()?;
+        let (client, key) = (self.client()?, self.database.rows_key()?);
         let is_stored = self.database.wait(async {
             let owner = Owner::Unseen(session);
             let bytes = size(&rows, blobs);
-            let is_stored = write_rows(client, owner, position, &rows, bytes).await?;
+            let is_stored = write_rows(client, key, owner, position, &rows, bytes).await?;
             if is_stored && !blobs.is_empty() {
                 write_blobs(client, session, blobs).await?;
             }
@@ -380,6 +383,16 @@ impl SessionSink for NewSessions<'_> {
 
     fn blob(&mut self, blob: Blob) -> Result<(), JournalError> {
         self.write(&[Arc::new(blob)])
+    }
+
+    fn take_sealed(&mut self, session: SealedSession) -> Result<(), JournalError> {
+        let failed = self.database.failed("remember the sealed session");
+        let client = self.client()?;
+        let known = sealed::known(client, session.session);
+        let known = self.database.wait(known).map_err(failed)?;
+        session.check(known, &self.database.location)?;
+        let remembered = sealed::remember(client, std::slice::from_ref(&session));
+        Ok(self.database.wait(remembered).map_err(failed)?)
     }
 
     fn blobs_of(&mut self, source: &dyn SessionSource) -> Result<(), JournalError> {

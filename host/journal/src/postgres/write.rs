@@ -9,6 +9,7 @@ use crate::{
     chain::Link,
     error::StoreError,
     row::{Listing, Row},
+    signature::{RowKey, SessionEnd},
 };
 use agent_host_types::{id::SessionId, output::Blob};
 use deadpool_postgres::{GenericClient, Transaction};
@@ -36,9 +37,9 @@ const BEGIN: &str = "line AS (
     ON CONFLICT (id) DO NOTHING RETURNING id, project
 ), progress AS (
     INSERT INTO progress (session, last_ms, events, outcome, model, cost_micros, bytes, last_write,
-        project)
+        project, signature)
     SELECT id, $4::bigint, $5::bigint, $8::text, $10::text, $11::bigint, $12::bigint,
-        nextval('writes'), project
+        nextval('writes'), project, $21::bytea
     FROM line
 )";
 
@@ -48,7 +49,8 @@ const CONTINUE: &str = "line AS (
         outcome = coalesce($8::text, outcome),
         model = CASE WHEN $8::text IS NULL THEN model ELSE $10::text END,
         cost_micros = CASE WHEN $8::text IS NULL THEN cost_micros ELSE $11::bigint END,
-        bytes = bytes + $12::bigint, last_write = nextval('writes'), written = clock_timestamp()
+        bytes = bytes + $12::bigint, last_write = nextval('writes'), written = clock_timestamp(),
+        signature = $21::bytea
     FROM own WHERE progress.session = own.session AND events = $3::bigint AND $16::bigint IS NOT NULL
         AND $19::text IS NULL AND $20::text IS NULL
     RETURNING progress.session AS id
@@ -160,7 +162,8 @@ impl Database {
         let failed = self.failed("write the journal");
         if blobs.is_empty() {
             let bytes = size(rows, blobs);
-            let stored = write_rows(&client, Owner::Lease(lease), position, rows, bytes).await;
+            let owner = Owner::Lease(lease);
+            let stored = write_rows(&client, self.rows_key()?, owner, position, rows, bytes).await;
             return match stored.map_err(failed)? {
                 true => Ok(Written::Stored(after(position, rows))),
                 false => {
@@ -170,8 +173,9 @@ impl Database {
             };
         }
         let tx = client.transaction().await.map_err(failed)?;
+        let (owner, bytes) = (Owner::Lease(lease), size(rows, blobs));
         let is_stored = match rows.is_empty() {
-            false => write_rows(&tx, Owner::Lease(lease), position, rows, size(rows, blobs)).await,
+            false => write_rows(&tx, self.rows_key()?, owner, position, rows, bytes).await,
             true => holds(&tx, lease).await,
         };
         if !is_stored.map_err(failed)? {
@@ -195,6 +199,34 @@ impl Database {
         match held.is_empty() {
             true => Ok(Written::LeaseLost),
             false => Ok(Written::OutOfOrder),
+        }
+    }
+
+    /// Reads the place of the next event of a claimed session, and checks that a host of this store
+    /// wrote the last event, whose digest covers those before it.
+    pub(super) async fn signed_position(&self, session: SessionId) -> Result<Position, StoreError> {
+        let position = self.position(session).await?;
+        if position.next == 0 {
+            // Whatever is read of it is damaged.
+            return Ok(position);
+        }
+        let id = session.to_string();
+        let query = "SELECT signature FROM progress WHERE session = $1";
+        let rows = self.read(query, &[&id]).await?;
+        let signature = rows
+            .first()
+            .and_then(|row| row.get::<_, Option<Vec<u8>>>(0));
+        let end = SessionEnd {
+            id: &id,
+            events: position.next,
+            digest: &position.link.0,
+        };
+        match self.rows_key()?.is_session(end, signature.as_deref()) {
+            true => Ok(position),
+            false => {
+                let location = Arc::clone(&self.location);
+                Err(StoreError::Unsigned { session, location })
+            }
         }
     }
 
@@ -255,6 +287,7 @@ async fn holds(tx: &Transaction<'_>, lease: Lease) -> Result<bool, tokio_postgre
 /// next ones.
 pub(super) async fn write_rows(
     client: &impl GenericClient,
+    key: &RowKey,
     owner: Owner,
     position: Position,
     rows: &[Arc<Row>],
@@ -292,12 +325,18 @@ pub(super) async fn write_rows(
         link.0.to_vec()
     });
     let digests: Vec<Vec<u8>> = digests.collect();
+    let id = lease.0.to_string();
+    let signature = key.sign_session(SessionEnd {
+        id: &id,
+        events: last.seq.saturating_add(1),
+        digest: &link.0,
+    });
     let cost = ended.and_then(|ended| ended.cost_micros);
     let stored = client
         .execute(
             &statement,
             &[
-                &lease.0.to_string(),
+                &id,
                 &lease.1,
                 &first.seq,
                 &last.at_ms,
@@ -317,6 +356,7 @@ pub(super) async fn write_rows(
                 &digests,
                 &ownership.map(|ownership| ownership.project.as_str()),
                 &ownership.and_then(|ownership| ownership.owner.as_deref()),
+                &signature.as_slice(),
             ],
         )
         .await?;

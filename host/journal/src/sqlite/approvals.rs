@@ -1,40 +1,37 @@
 //! The approvals that are remembered for projects.
 
-use super::{database::Database, read::parsed};
+use super::database::Database;
 use crate::{
     error::StoreError,
     store::{MAX_APPROVALS, ProjectApproval},
+    stored_approval::{StoredApproval, valid},
 };
 use agent_host_engine::journal::JournalError;
-use rusqlite::{Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+
+/// Reads all approvals as they are stored, the oldest first.
+pub(super) fn stored(db: &Connection) -> Result<Vec<StoredApproval>, rusqlite::Error> {
+    let mut query = db.prepare_cached(
+        "SELECT project, rule, session, at_ms, signature FROM approvals ORDER BY rowid",
+    )?;
+    let rows = query.query_map([], |row| {
+        Ok(StoredApproval {
+            id: String::new(),
+            project: row.get(0)?,
+            rule: row.get(1)?,
+            session: row.get(2)?,
+            at_ms: row.get(3)?,
+            signature: row.get(4)?,
+        })
+    })?;
+    rows.collect()
+}
 
 impl Database {
     pub(crate) fn approvals(&self) -> Result<Vec<ProjectApproval>, JournalError> {
         let failed = StoreError::sqlite(self.location(), "read the remembered approvals");
-        let stored = self.reader().query(|db| {
-            let mut query = db.prepare_cached(
-                "SELECT session, project, rule, at_ms FROM approvals ORDER BY rowid",
-            )?;
-            let rows = query.query_map([], |row| {
-                let rule: String = row.get(2)?;
-                Ok((parsed(row)?, row.get(1)?, rule, row.get::<_, i64>(3)?))
-            })?;
-            rows.collect::<Result<Vec<_>, _>>()
-        });
-        let approvals = stored.map_err(failed)?.into_iter();
-        let approvals = approvals.map(|(session, project, rule, at_ms)| {
-            Ok(ProjectApproval {
-                project,
-                rule: serde_json::from_str(&rule)?,
-                session,
-                at_ms: u64::try_from(at_ms).unwrap_or_default(),
-            })
-        });
-        let approvals: Result<_, serde_json::Error> = approvals.collect();
-        Ok(approvals.map_err(|source| StoreError::ApprovalForm {
-            location: self.location().clone(),
-            source,
-        })?)
+        let stored = self.reader().query(stored).map_err(failed)?;
+        Ok(valid(stored, self.rows_key(), self.location())?)
     }
 
     pub(crate) fn remember_approvals(
@@ -42,14 +39,25 @@ impl Database {
         approvals: &[ProjectApproval],
     ) -> Result<(), JournalError> {
         self.change_approvals(|tx| {
+            if approvals.is_empty() {
+                return Ok(());
+            }
+            let mut unsigned = stored(tx)?;
+            unsigned.retain(|stored| !stored.is_valid(self.rows_key()));
             for approval in approvals {
-                let at_ms = i64::try_from(approval.at_ms).unwrap_or(i64::MAX);
-                let rule = rule(approval)?;
-                let session = approval.session.to_string();
+                let new = StoredApproval::encode(String::new(), approval, self.rows_key())
+                    .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+                let is_same = |known: &&StoredApproval| {
+                    known.project == new.project && known.rule == new.rule
+                };
+                if let Some(same) = unsigned.iter().find(is_same) {
+                    tracing::warn!("replaced by a new approval: {}", same.unsigned());
+                    delete(tx, &new)?;
+                }
                 tx.execute(
-                    "INSERT INTO approvals (project, rule, session, at_ms) VALUES (?1, ?2, ?3, ?4)
-                     ON CONFLICT DO NOTHING",
-                    params![approval.project, rule, session, at_ms],
+                    "INSERT INTO approvals (project, rule, session, at_ms, signature)
+                     VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+                    params![new.project, new.rule, new.session, new.at_ms, new.signature],
                 )?;
             }
             Ok(())
@@ -62,10 +70,9 @@ impl Database {
     ) -> Result<(), JournalError> {
         self.change_approvals(|tx| {
             for approval in approvals {
-                tx.execute(
-                    "DELETE FROM approvals WHERE project = ?1 AND rule = ?2",
-                    params![approval.project, rule(approval)?],
-                )?;
+                let gone = StoredApproval::encode(String::new(), approval, self.rows_key())
+                    .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+                delete(tx, &gone)?;
             }
             Ok(())
         })
@@ -81,19 +88,23 @@ impl Database {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failed)?;
         change(&tx).map_err(failed)?;
+        // Those without a valid signature do not count; where all are few, they need no check.
         let count: u32 = tx
             .query_row("SELECT count(*) FROM approvals", [], |row| row.get(0))
             .map_err(failed)?;
         if count > MAX_APPROVALS {
-            let limit = MAX_APPROVALS;
-            return Err(StoreError::TooManyApprovals(limit).into());
+            let mut all = stored(&tx).map_err(failed)?;
+            all.retain(|stored| stored.is_valid(self.rows_key()));
+            if all.len() > MAX_APPROVALS as usize {
+                return Err(StoreError::TooManyApprovals(MAX_APPROVALS).into());
+            }
         }
         Ok(tx.commit().map_err(failed)?)
     }
 }
 
-/// The stored form of a rule.
-fn rule(approval: &ProjectApproval) -> Result<String, rusqlite::Error> {
-    serde_json::to_string(&approval.rule)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+fn delete(tx: &Transaction<'_>, approval: &StoredApproval) -> Result<(), rusqlite::Error> {
+    let delete = "DELETE FROM approvals WHERE project = ?1 AND rule = ?2";
+    tx.execute(delete, params![approval.project, approval.rule])
+        .map(drop)
 }

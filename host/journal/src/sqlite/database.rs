@@ -15,6 +15,7 @@ use crate::{
     error::{Location, StoreError},
     find::Wanted,
     ownership::{Ownership, SessionScope},
+    signature::{RowKey, SessionEnd},
     store::{LostEvents, SessionInfo},
 };
 use agent_host_engine::journal::JournalError;
@@ -53,6 +54,7 @@ pub(crate) struct Shared {
     closing: Mutex<HashMap<SessionId, Receiver<()>>>,
     lock_timeout: Duration,
     commits: Arc<AtomicU64>,
+    rows_key: RowKey,
 }
 
 impl Database {
@@ -70,7 +72,15 @@ impl Database {
         let dir = StateDir::open(state_dir)?;
         let file = &dir.database;
         let location: Location = file.display().to_string().into();
-        let db = schema::open_writer(file, &location, &dir.locks, lock_timeout)?;
+        let (rows_key, db) = key::with_rows_key(&dir.rows_key, |key, is_new| {
+            schema::open_writer(
+                file,
+                &location,
+                &dir.locks,
+                lock_timeout,
+                is_new.then_some(key),
+            )
+        })?;
         if let Some(pages) = max_pages {
             db.pragma_update(None, "max_page_count", pages)
                 .map_err(StoreError::sqlite(&location, "bound the journal"))?;
@@ -87,6 +97,7 @@ impl Database {
             files: files.collect(),
             pruner: Pruner::new(retention, dir.locks.clone()),
             commits: Arc::clone(&commits),
+            rows_key: rows_key.clone(),
         };
         let (batches, received) = mpsc::channel();
         let writer = std::thread::Builder::new()
@@ -102,6 +113,7 @@ impl Database {
                 closing: Mutex::default(),
                 lock_timeout,
                 commits,
+                rows_key,
             }),
         })
     }
@@ -118,6 +130,11 @@ impl Database {
 
     pub(crate) fn continuation_key(&self) -> Result<[u8; 32], JournalError> {
         key::read_or_make(&self.shared.dir.key)
+    }
+
+    /// The key that signs rows.
+    pub(super) fn rows_key(&self) -> &RowKey {
+        &self.shared.rows_key
     }
 
     /// The file of the key of continuations.
@@ -137,7 +154,27 @@ impl Database {
 
     pub(crate) fn open_session(&self, session: SessionId) -> Result<SqliteJournal, JournalError> {
         let lock = self.claim_existing(session)?;
+        self.check_signed(session)?;
         Ok(SqliteJournal::new(session, Arc::clone(&self.shared), lock))
+    }
+
+    /// Checks that a host of this store wrote the last event of a session, whose digest covers those
+    /// before it.
+    pub(super) fn check_signed(&self, session: SessionId) -> Result<(), StoreError> {
+        let id = session.to_string();
+        let end = self.reader().end(session)?;
+        let is_signed = end.is_some_and(|(events, digest, signature)| {
+            let (id, digest) = (id.as_str(), digest.as_slice());
+            let end = SessionEnd { id, events, digest };
+            self.rows_key().is_session(end, signature.as_deref())
+        });
+        match is_signed {
+            true => Ok(()),
+            false => {
+                let location = self.location().clone();
+                Err(StoreError::Unsigned { session, location })
+            }
+        }
     }
 
     /// Takes the lock of a session. A journal of this process that was dropped is written first.

@@ -4,6 +4,7 @@ use super::database::Database;
 use crate::{
     error::StoreError,
     firing::{Firing, FiringState, MAX_FIRINGS},
+    signature::RowKey,
     store::TAKEN_FIRINGS,
 };
 use agent_host_engine::journal::JournalError;
@@ -11,10 +12,35 @@ use agent_host_types::id::SessionId;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
 
 const COLUMNS: &str =
-    "trigger_name, key, session, at_ms, state, message, due_ms, notified, attempts";
+    "trigger_name, key, session, at_ms, state, message, due_ms, notified, attempts, signature";
 
 /// The columns of a list, in which messages are left out.
-const LISTED: &str = "trigger_name, key, session, at_ms, state, NULL, due_ms, notified, attempts";
+const LISTED: &str =
+    "trigger_name, key, session, at_ms, state, NULL, due_ms, notified, attempts, signature";
+
+/// A firing as it is stored, with its signature.
+type Stored = (Firing, Option<Vec<u8>>);
+
+/// Reads all firings.
+pub(super) fn all(db: &Connection) -> Result<Vec<Stored>, rusqlite::Error> {
+    let query = format!("SELECT {COLUMNS} FROM firings ORDER BY trigger_name, key");
+    let mut query = db.prepare(&query)?;
+    query.query_map([], read)?.collect()
+}
+
+/// Signs a firing as it is.
+pub(super) fn set_signature(
+    tx: &Transaction<'_>,
+    firing: &Firing,
+    key: &RowKey,
+) -> Result<(), rusqlite::Error> {
+    let sign = "UPDATE firings SET signature = ?3 WHERE trigger_name = ?1 AND key = ?2";
+    tx.execute(
+        sign,
+        params![firing.trigger, firing.key, key.sign_firing(firing)],
+    )
+    .map(drop)
+}
 
 impl Database {
     pub(crate) fn record_firing(&self, firing: &Firing) -> Result<Option<Firing>, JournalError> {
@@ -23,8 +49,13 @@ impl Database {
             let query =
                 format!("SELECT {COLUMNS} FROM firings WHERE trigger_name = ?1 AND key = ?2");
             let known = tx.query_row(&query, [trigger, key], read).optional()?;
-            if known.is_some() {
-                return Ok(known);
+            if let Some((known, signature)) = known {
+                if self.rows_key().is_firing(&known, true, signature.as_deref()) {
+                    return Ok(Some(known));
+                }
+                tracing::warn!("replaced by a new firing: {}", known.unsigned());
+                let delete = "DELETE FROM firings WHERE trigger_name = ?1 AND key = ?2";
+                tx.execute(delete, [trigger, key])?;
             }
             tx.execute(
                 "DELETE FROM firings WHERE trigger_name = ?1 AND due_ms IS NULL
@@ -35,7 +66,7 @@ impl Database {
             )?;
             tx.execute(
                 &format!(
-                    "INSERT INTO firings ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+                    "INSERT INTO firings ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
                 ),
                 params![
                     trigger,
@@ -47,6 +78,7 @@ impl Database {
                     firing.due_ms.map(stored),
                     firing.notified.map(stored),
                     firing.attempts,
+                    self.rows_key().sign_firing(firing),
                 ],
             )?;
             Ok(None)
@@ -69,7 +101,7 @@ impl Database {
             let triggers = serde_json::to_string(triggers).unwrap_or_default();
             let mut query = db.prepare_cached(&query)?;
             let due = query.query_map(params![stored(now_ms), triggers, TAKEN_FIRINGS], read)?;
-            due.collect::<Result<Vec<Firing>, _>>()
+            due.collect::<Result<Vec<Stored>, _>>()
         };
         // Most of the time there is none, and nothing is locked.
         let failed = StoreError::sqlite(self.location(), "read the firings");
@@ -77,23 +109,46 @@ impl Database {
             return Ok(Vec::new());
         }
         self.change_firings(|tx| {
-            let mut taken = due(tx)?;
-            for firing in &mut taken {
-                tx.execute(
-                    "UPDATE firings SET due_ms = ?3 WHERE trigger_name = ?1 AND key = ?2",
-                    params![firing.trigger, firing.key, stored(until_ms)],
-                )?;
-                firing.due_ms = Some(until_ms);
+            loop {
+                let due = due(tx)?;
+                if due.is_empty() {
+                    return Ok(Vec::new());
+                }
+                let mut taken = Vec::with_capacity(due.len());
+                for (mut firing, signature) in due {
+                    let is_valid = self
+                        .rows_key()
+                        .is_firing(&firing, true, signature.as_deref());
+                    let until = is_valid.then_some(until_ms);
+                    let due = "UPDATE firings SET due_ms = ?3 WHERE trigger_name = ?1 AND key = ?2";
+                    tx.execute(due, params![firing.trigger, firing.key, until.map(stored)])?;
+                    firing.due_ms = until;
+                    if is_valid {
+                        set_signature(tx, &firing, self.rows_key())?;
+                        taken.push(firing);
+                    } else {
+                        // It stays, and is due no more, so that it holds up no other.
+                        tracing::warn!("not started: {}", firing.unsigned());
+                    }
+                }
+                if !taken.is_empty() {
+                    return Ok(taken);
+                }
             }
-            Ok(taken)
         })
     }
 
     pub(crate) fn update_firing(&self, taken: &Firing, to: &Firing) -> Result<bool, JournalError> {
+        let signature = self.rows_key().sign_firing(&Firing {
+            trigger: taken.trigger.clone(),
+            key: taken.key.clone(),
+            at_ms: taken.at_ms,
+            ..to.clone()
+        });
         self.change_firings(|tx| {
             let changed = tx.execute(
                 "UPDATE firings SET session = ?4, state = ?5, message = ?6, due_ms = ?7,
-                 notified = ?8, attempts = ?9
+                 notified = ?8, attempts = ?9, signature = ?10
                  WHERE trigger_name = ?1 AND key = ?2 AND due_ms IS ?3",
                 params![
                     taken.trigger,
@@ -105,6 +160,7 @@ impl Database {
                     to.due_ms.map(stored),
                     to.notified.map(stored),
                     to.attempts,
+                    signature,
                 ],
             )?;
             Ok(changed > 0)
@@ -116,11 +172,19 @@ impl Database {
         let firings = self.reader().query(|db| {
             let query = format!(
                 "SELECT {LISTED} FROM firings WHERE trigger_name = ?1
-                 ORDER BY at_ms DESC, key DESC LIMIT ?2"
+                 ORDER BY at_ms DESC, key DESC"
             );
             let mut query = db.prepare_cached(&query)?;
-            let firings = query.query_map(params![trigger, limit], read)?;
-            firings.collect::<Result<Vec<Firing>, _>>()
+            let firings = query.query_map(params![trigger], read)?;
+            let is_valid = |stored: &Result<Stored, _>| {
+                stored.as_ref().map_or(true, |(firing, signature)| {
+                    self.rows_key()
+                        .is_firing(firing, false, signature.as_deref())
+                })
+            };
+            let valid = firings.filter(is_valid).take(limit as usize);
+            let valid = valid.map(|stored| Ok(stored?.0));
+            valid.collect::<Result<Vec<Firing>, rusqlite::Error>>()
         });
         Ok(firings.map_err(failed)?)
     }
@@ -144,13 +208,15 @@ fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn read(row: &Row<'_>) -> Result<Firing, rusqlite::Error> {
+fn read(row: &Row<'_>) -> Result<Stored, rusqlite::Error> {
     let positive = |number: i64| u64::try_from(number).unwrap_or_default();
     let session: String = row.get(2)?;
-    let session: SessionId = session.parse().map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, Box::new(error))
-    })?;
-    Ok(Firing {
+    // Without a session, nothing is signed.
+    let (session, signature) = match session.parse::<SessionId>() {
+        Ok(session) => (session, row.get(9)?),
+        Err(_) => (SessionId::new(), None),
+    };
+    let firing = Firing {
         trigger: row.get(0)?,
         key: row.get(1)?,
         session,
@@ -159,6 +225,7 @@ fn read(row: &Row<'_>) -> Result<Firing, rusqlite::Error> {
         message: row.get(5)?,
         due_ms: row.get::<_, Option<i64>>(6)?.map(positive),
         notified: row.get::<_, Option<i64>>(7)?.map(positive),
-        attempts: row.get(8)?,
-    })
+        attempts: u32::try_from(row.get::<_, i64>(8)?).unwrap_or(u32::MAX),
+    };
+    Ok((firing, signature))
 }

@@ -12,6 +12,8 @@ use crate::{
     error::StoreError,
     maintenance::{Maintenance, ORPHANS, WRONG_NUMBER},
     ownership::SessionScope,
+    sealed::SealedSession,
+    signature::UnsignedRow,
     store::{JournalStore, StoreFuture},
 };
 use agent_host_engine::journal::JournalError;
@@ -29,6 +31,10 @@ impl Maintenance for SqliteStore {
 
     fn orphans(&self) -> StoreFuture<'_, Vec<String>> {
         self.run(Database::orphans)
+    }
+
+    fn unsigned(&self) -> StoreFuture<'_, Vec<UnsignedRow>> {
+        self.run(Database::unsigned)
     }
 
     fn hold(&self, session: SessionId, to: String) -> StoreFuture<'_, Vec<SessionId>> {
@@ -72,6 +78,14 @@ impl Maintenance for SqliteStore {
         })
     }
 
+    fn sealed_sessions(&self) -> StoreFuture<'_, Vec<SealedSession>> {
+        self.run(Database::sealed_sessions)
+    }
+
+    fn adopt_sealed_sessions(&self, sessions: Vec<SealedSession>) -> StoreFuture<'_, ()> {
+        self.run(move |db| db.adopt_sealed_sessions(&sessions))
+    }
+
     fn as_store(&self) -> &dyn JournalStore {
         self
     }
@@ -107,6 +121,8 @@ impl Database {
         let family = self.with_agents(session)?;
         let mut locks = Vec::with_capacity(family.len());
         for session in &family {
+            // The other store would sign it.
+            self.check_signed(*session)?;
             // A journal of this process that was dropped is written first.
             let lock = match moving::owner(self.locks(), *session)? {
                 None => self.claim_existing(*session)?,

@@ -56,6 +56,14 @@ pub(crate) fn list_query(filter: &str) -> String {
          WHERE {filter} ORDER BY {LAST_WRITTEN} DESC",
     )
 }
+/// The end of each session: the number of its events, the digest of the last one, and the
+/// signature of both.
+pub(super) const ENDS: &str =
+    "SELECT id, sessions.events, last.digest, sessions.signature FROM sessions
+     JOIN events AS last ON last.session = id AND last.seq = sessions.events - 1";
+
+/// The number of events of a session, the digest of the last one, and the signature of both.
+type StoredEnd = (i64, Vec<u8>, Option<Vec<u8>>);
 
 /// Returns the sessions of a session's agents, and of theirs; each after the one that started it.
 pub(crate) fn descendants(
@@ -212,6 +220,19 @@ impl Reader {
         self.read(|db| {
             db.prepare_cached(query)?
                 .query_row(params![session.to_string(), seq], |row| row.get(0))
+                .optional()
+        })
+    }
+
+    /// Reads the number of events of a session, the digest of the last one, and the signature of
+    /// both; `None` if there are none.
+    pub(crate) fn end(&self, session: SessionId) -> Result<Option<StoredEnd>, StoreError> {
+        let query = format!("{ENDS} WHERE id = ?1");
+        self.read(|db| {
+            db.prepare_cached(&query)?
+                .query_row([session.to_string()], |row| {
+                    Ok((row.get(1)?, row.get(2)?, row.get(3)?))
+                })
                 .optional()
         })
     }

@@ -1,16 +1,22 @@
 //! The database file: how it is opened, its tables, and the check that it is a journal of this
 //! version.
 
-use super::{lock, owners};
-use crate::error::{Location, StoreError};
-use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
+use super::{lock, owners, signatures};
+use crate::{
+    error::{Location, StoreError},
+    signature::RowKey,
+};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, config::DbConfig};
 use std::{path::Path, time::Duration};
 
 /// Marks the file as a journal of agent-host (`PRAGMA application_id`): the bytes "agnt".
 const APPLICATION_ID: i64 = 0x6167_6e74;
 
-/// The version of the tables. Every other version is refused.
-const SCHEMA_VERSION: i64 = 1;
+/// The version of the tables. An older one is updated when it is opened, and a newer one refused.
+const SCHEMA_VERSION: i64 = 2;
+
+/// The first version whose rows that confer authority are signed.
+const SIGNED_SINCE: i64 = 2;
 
 /// The size to which the write-ahead log is cut after it was copied into the database, in bytes.
 const WAL_BYTES: i64 = 64 * 1024 * 1024;
@@ -54,8 +60,7 @@ CREATE TABLE approvals (
 ) STRICT;
 ";
 
-/// The table of the names of sessions. A program that does not know it reads and writes the others
-/// as before, so it is added to files that were made without it.
+/// The table of the names of sessions, which files of version 1 may be without.
 const NAMES: &str = "
 CREATE TABLE IF NOT EXISTS names (
     session TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
@@ -63,7 +68,7 @@ CREATE TABLE IF NOT EXISTS names (
 ) STRICT;
 ";
 
-/// The table of the firings of triggers, which is added in the same way.
+/// The table of the firings of triggers, which files of version 1 may be without.
 const FIRINGS: &str = "
 CREATE TABLE IF NOT EXISTS firings (
     trigger_name TEXT NOT NULL,
@@ -81,12 +86,27 @@ CREATE INDEX IF NOT EXISTS firings_by_time ON firings (trigger_name, at_ms);
 CREATE INDEX IF NOT EXISTS firings_by_due ON firings (due_ms) WHERE due_ms IS NOT NULL;
 ";
 
-/// Opens the connection that writes, and makes the tables in a new file.
+/// Version 2: the signatures of rows that confer authority, and the sealed sessions that were here.
+const SIGNATURES: &str = "
+ALTER TABLE sessions ADD COLUMN signature BLOB;
+ALTER TABLE approvals ADD COLUMN signature BLOB;
+ALTER TABLE firings ADD COLUMN signature BLOB;
+CREATE TABLE sealed_sessions (
+    session TEXT PRIMARY KEY NOT NULL,
+    events INTEGER NOT NULL,
+    last_ms INTEGER NOT NULL
+) STRICT;
+";
+
+/// Opens the connection that writes. Makes the tables in a new file, and updates older ones. With a
+/// key, the rows of an older file are signed; without one, they were already, and a file of an older
+/// version is one that was put in the place of this store's.
 pub(crate) fn open_writer(
     file: &Path,
     location: &Location,
     locks: &Path,
     lock_timeout: Duration,
+    key: Option<&RowKey>,
 ) -> Result<Connection, StoreError> {
     let failed = StoreError::sqlite(location, "open the journal");
     let mut db = connect(file, lock_timeout).map_err(failed)?;
@@ -96,10 +116,11 @@ pub(crate) fn open_writer(
         let _making = lock::wait_to_make(locks)?;
         make(&mut db).map_err(failed)?;
     }
-    check(location, &db)?;
+    if check(location, &db)? < SCHEMA_VERSION {
+        let _making = lock::wait_to_make(locks)?;
+        update(&mut db, key).map_err(StoreError::sqlite(location, "update the journal"))?;
+    }
     configure(&db).map_err(failed)?;
-    db.execute_batch(NAMES).map_err(failed)?;
-    db.execute_batch(FIRINGS).map_err(failed)?;
     owners::add_table(&mut db).map_err(failed)?;
     Ok(db)
 }
@@ -172,13 +193,41 @@ fn make(db: &mut Connection) -> Result<(), rusqlite::Error> {
     db.pragma_update(None, "journal_mode", "wal")?;
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     tx.execute_batch(TABLES)?;
+    add_signatures(&tx)?;
     tx.execute("INSERT INTO meta VALUES (?1)", [SCHEMA_VERSION])?;
     tx.pragma_update(None, "application_id", APPLICATION_ID)?;
     tx.commit()
 }
 
-/// Checks that the file is a journal of this version.
-fn check(location: &Location, db: &Connection) -> Result<(), StoreError> {
+/// Updates the tables of version 1. With a new key, the rows that are there are signed: until now
+/// each of them was believed.
+fn update(db: &mut Connection, key: Option<&RowKey>) -> Result<(), rusqlite::Error> {
+    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if version(&tx)? >= SIGNED_SINCE {
+        // Another process updated them while this one waited.
+        return Ok(());
+    }
+    add_signatures(&tx)?;
+    if let Some(key) = key {
+        signatures::sign_all(&tx, key)?;
+    }
+    tx.execute("UPDATE meta SET format_version = ?1", [SCHEMA_VERSION])?;
+    tx.commit()
+}
+
+fn add_signatures(tx: &Transaction<'_>) -> Result<(), rusqlite::Error> {
+    for statements in [NAMES, FIRINGS, SIGNATURES] {
+        tx.execute_batch(statements)?;
+    }
+    Ok(())
+}
+
+fn version(db: &Connection) -> Result<i64, rusqlite::Error> {
+    db.query_row("SELECT max(format_version) FROM meta", [], |row| row.get(0))
+}
+
+/// Checks that the file is a journal of this version or an older one, and returns its version.
+fn check(location: &Location, db: &Connection) -> Result<i64, StoreError> {
     let failed = StoreError::sqlite(location, "open the journal");
     let id: i64 = db
         .pragma_query_value(None, "application_id", |row| row.get(0))
@@ -187,15 +236,13 @@ fn check(location: &Location, db: &Connection) -> Result<(), StoreError> {
     if id != APPLICATION_ID {
         return Err(StoreError::ForeignDatabase(location));
     }
-    let found = db
-        .query_row("SELECT max(format_version) FROM meta", [], |row| row.get(0))
-        .map_err(failed)?;
-    if found != SCHEMA_VERSION {
+    let found = version(db).map_err(failed)?;
+    if !(1..=SCHEMA_VERSION).contains(&found) {
         return Err(StoreError::SchemaVersion {
             location,
             found,
             known: SCHEMA_VERSION,
         });
     }
-    Ok(())
+    Ok(found)
 }

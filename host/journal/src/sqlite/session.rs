@@ -2,12 +2,15 @@
 //! so that a crash or an error leaves all of it or nothing. The sessions are claimed meanwhile.
 //! Other writers wait, which takes about 15 s for a million events.
 
-use super::{database::Database, lock::SessionLock, read::StoredSession, writer::write};
+use super::{
+    database::Database, lock::SessionLock, read::StoredSession, sealed, writer::SessionTarget,
+};
 use crate::{
     copy::{self, SessionSink, SessionSource},
     error::{Location, StoreError},
     ownership::{Copier, Ownership},
     row::Row,
+    sealed::SealedSession,
     transfer::{self, ImportAs},
 };
 use agent_host_engine::journal::JournalError;
@@ -54,6 +57,7 @@ impl<'a> SessionWriter<'a> {
              AND NOT EXISTS (SELECT 1 FROM blob_references AS other WHERE other.digest = blobs.digest AND other.session <> ?1)",
             "DELETE FROM blob_references WHERE session = ?1",
             "DELETE FROM events WHERE session = ?1",
+            sealed::REMOVE,
             "DELETE FROM names WHERE session = ?1",
             "DELETE FROM owners WHERE session = ?1",
             "DELETE FROM sessions WHERE id = ?1",
@@ -91,8 +95,13 @@ impl NewSessions<'_> {
     }
 
     fn write(&self, rows: &[Arc<Row>], blobs: &[Arc<Blob>]) -> Result<(), JournalError> {
-        let location = self.database.location();
-        write(self.tx, location, self.current()?, rows, blobs)?;
+        let to = SessionTarget {
+            tx: self.tx,
+            location: self.database.location(),
+            key: self.database.rows_key(),
+            session: self.current()?,
+        };
+        to.write(rows, blobs)?;
         Ok(())
     }
 }
@@ -117,6 +126,14 @@ impl SessionSink for NewSessions<'_> {
     fn blobs_of(&mut self, source: &dyn SessionSource) -> Result<(), JournalError> {
         let writer = SessionWriter::new(self.tx, self.database.location(), self.current()?);
         Ok(writer.add_blobs_of(source.session())?)
+    }
+
+    fn take_sealed(&mut self, session: SealedSession) -> Result<(), JournalError> {
+        let location = self.database.location();
+        let failed = StoreError::sqlite(location, "remember the sealed session");
+        let known = sealed::known(self.tx, session.session).map_err(failed)?;
+        session.check(known, location)?;
+        Ok(sealed::remember(self.tx, &[session]).map_err(failed)?)
     }
 }
 

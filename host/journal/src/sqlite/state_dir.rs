@@ -19,6 +19,8 @@ const DATABASE: &str = "agent-host.db";
 const LOCKS: &str = "locks";
 /// The name of the file with the key of continuations in the state directory.
 const KEY: &str = "continuation.key";
+/// The name of the file with the key that signs rows in the state directory.
+const ROWS_KEY: &str = "rows.key";
 
 /// A state directory that has passed its checks.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub(crate) struct StateDir {
     pub(crate) locks: PathBuf,
     /// The file with the key of continuations. It may not exist yet.
     pub(crate) key: PathBuf,
+    /// The file with the key that signs rows. It may not exist yet.
+    pub(crate) rows_key: PathBuf,
 }
 
 impl StateDir {
@@ -38,11 +42,11 @@ impl StateDir {
         let locks = private_dir(&root.join(LOCKS))?;
         let database = root.join(DATABASE);
         private_file(&database)?;
-        let key = root.join(KEY);
         Ok(Self {
             database,
             locks,
-            key,
+            key: root.join(KEY),
+            rows_key: root.join(ROWS_KEY),
         })
     }
 }

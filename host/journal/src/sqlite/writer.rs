@@ -10,6 +10,7 @@ use crate::{
     error::{Location, StoreError},
     queue::WriteFailure,
     row::{Listing, Row},
+    signature::{RowKey, SessionEnd},
 };
 use agent_host_types::{id::SessionId, output::Blob};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
@@ -58,6 +59,8 @@ pub(crate) struct Writer {
     pub(crate) pruner: Option<Pruner>,
     /// The number of transactions that were committed.
     pub(crate) commits: Arc<AtomicU64>,
+    /// Signs the rows of sessions.
+    pub(crate) rows_key: RowKey,
 }
 
 impl Writer {
@@ -131,13 +134,13 @@ impl Writer {
         let marks = group
             .iter()
             .map(|batch| {
-                write(
-                    &tx,
-                    &self.location,
-                    batch.session,
-                    &batch.rows,
-                    &batch.blobs,
-                )
+                let to = SessionTarget {
+                    tx: &tx,
+                    location: &self.location,
+                    key: &self.rows_key,
+                    session: batch.session,
+                };
+                to.write(&batch.rows, &batch.blobs)
             })
             .collect::<Result<_, _>>()?;
         tx.commit().map_err(failed)?;
@@ -169,26 +172,106 @@ impl Batch {
     }
 }
 
-/// Stores the next events of a session with their blobs. Returns its mark, unless there are no
-/// events.
-pub(crate) fn write(
-    tx: &Transaction<'_>,
-    location: &Location,
-    session: SessionId,
-    rows: &[Arc<Row>],
-    blobs: &[Arc<Blob>],
-) -> Result<Option<Mark>, StoreError> {
-    let failed = StoreError::sqlite(location, "write the journal");
-    let mut mark = None;
-    if let (Some(first), Some(last)) = (rows.first(), rows.last()) {
-        mark = write_rows(tx, session, rows, first, last).map_err(failed)?;
-        if mark.is_none() {
-            let location = location.clone();
-            return Err(StoreError::OutOfOrder { session, location });
+/// The session to which a transaction writes.
+#[derive(Clone, Copy)]
+pub(crate) struct SessionTarget<'a> {
+    pub(crate) tx: &'a Transaction<'a>,
+    pub(crate) location: &'a Location,
+    pub(crate) key: &'a RowKey,
+    pub(crate) session: SessionId,
+}
+
+impl SessionTarget<'_> {
+    /// Stores the next events of the session with their blobs. Returns its mark, unless there are
+    /// no events.
+    pub(crate) fn write(
+        self,
+        rows: &[Arc<Row>],
+        blobs: &[Arc<Blob>],
+    ) -> Result<Option<Mark>, StoreError> {
+        let failed = StoreError::sqlite(self.location, "write the journal");
+        let mut mark = None;
+        if let (Some(first), Some(last)) = (rows.first(), rows.last()) {
+            mark = self.write_rows(rows, first, last).map_err(failed)?;
+            if mark.is_none() {
+                let (session, location) = (self.session, self.location.clone());
+                return Err(StoreError::OutOfOrder { session, location });
+            }
         }
+        write_blobs(self.tx, self.session, blobs).map_err(failed)?;
+        Ok(mark)
     }
-    write_blobs(tx, session, blobs).map_err(failed)?;
-    Ok(mark)
+
+    /// Stores the next events of the session and updates its row. Returns its mark, unless they are
+    /// not the next ones.
+    fn write_rows(
+        self,
+        rows: &[Arc<Row>],
+        first: &Row,
+        last: &Row,
+    ) -> Result<Option<Mark>, rusqlite::Error> {
+        let (tx, id) = (self.tx, self.session.to_string());
+        let Some(before) = self.link_before(&id, first.seq)? else {
+            return Ok(None);
+        };
+        let mut link = before;
+        let digests = rows.iter().map(|row| {
+            let numbers = [row.seq, row.at_ms, row.v];
+            link = link.next(numbers, row.kind.as_bytes(), row.json.as_bytes());
+            link
+        });
+        let digests: Vec<Link> = digests.collect();
+        let end = SessionEnd {
+            id: &id,
+            events: last.seq + 1,
+            digest: &link.0,
+        };
+        let signature = self.key.sign_session(end);
+        if !update_session(tx, &id, rows, first, last, &signature)? {
+            return Ok(None);
+        }
+        let mut insert = tx.prepare_cached(
+            "INSERT INTO events (session, seq, at_ms, v, kind, json, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?;
+        for (row, link) in rows.iter().zip(digests) {
+            insert.execute(params![
+                id, row.seq, row.at_ms, row.v, row.kind, row.json, link.0
+            ])?;
+        }
+        Ok(Some(Mark {
+            events: u64::try_from(last.seq + 1).unwrap_or_default(),
+            digest: link.0,
+        }))
+    }
+
+    /// Returns the digest before event `seq`, unless the event before it is missing, or is not the
+    /// one that a host of this store wrote: its successors must not be signed.
+    fn link_before(self, id: &str, seq: i64) -> Result<Option<Link>, rusqlite::Error> {
+        if seq == 0 {
+            return Ok(Some(Link::start(self.session)));
+        }
+        let mut query = self.tx.prepare_cached(
+            "SELECT events.digest, sessions.signature FROM events
+             JOIN sessions ON sessions.id = events.session
+             WHERE events.session = ?1 AND seq = ?2 - 1",
+        )?;
+        let found = query.query_row(params![id, seq], |row| {
+            Ok((
+                row.get::<_, [u8; 32]>(0)?,
+                row.get::<_, Option<Vec<u8>>>(1)?,
+            ))
+        });
+        let Some((digest, signature)) = found.optional()? else {
+            return Ok(None);
+        };
+        let end = SessionEnd {
+            id,
+            events: seq,
+            digest: &digest,
+        };
+        let is_signed = self.key.is_session(end, signature.as_deref());
+        Ok(is_signed.then_some(Link(digest)))
+    }
 }
 
 /// Stores blobs that are not stored yet, and that the session refers to them.
@@ -212,53 +295,6 @@ fn write_blobs(
     Ok(())
 }
 
-/// Stores the next events of a session and updates its row. Returns its mark, unless they are not
-/// the next ones.
-fn write_rows(
-    tx: &Transaction<'_>,
-    session: SessionId,
-    rows: &[Arc<Row>],
-    first: &Row,
-    last: &Row,
-) -> Result<Option<Mark>, rusqlite::Error> {
-    let id = session.to_string();
-    let Some(mut link) = link_before(tx, session, first.seq)? else {
-        return Ok(None);
-    };
-    if !update_session(tx, &id, rows, first, last)? {
-        return Ok(None);
-    }
-    let mut insert = tx.prepare_cached(
-        "INSERT INTO events (session, seq, at_ms, v, kind, json, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?;
-    for row in rows {
-        let numbers = [row.seq, row.at_ms, row.v];
-        link = link.next(numbers, row.kind.as_bytes(), row.json.as_bytes());
-        insert.execute(params![
-            id, row.seq, row.at_ms, row.v, row.kind, row.json, link.0
-        ])?;
-    }
-    Ok(Some(Mark {
-        events: u64::try_from(last.seq + 1).unwrap_or_default(),
-        digest: link.0,
-    }))
-}
-
-/// Returns the digest before event `seq`, unless the event before it is missing.
-fn link_before(
-    tx: &Transaction<'_>,
-    session: SessionId,
-    seq: i64,
-) -> Result<Option<Link>, rusqlite::Error> {
-    if seq == 0 {
-        return Ok(Some(Link::start(session)));
-    }
-    let mut query =
-        tx.prepare_cached("SELECT digest FROM events WHERE session = ?1 AND seq = ?2 - 1")?;
-    let found = query.query_row(params![session.to_string(), seq], |row| row.get(0));
-    Ok(found.optional()?.map(Link))
-}
-
 /// Updates the session's row for these events. Returns false if they are not the next ones, without
 /// a gap.
 fn update_session(
@@ -267,6 +303,7 @@ fn update_session(
     rows: &[Arc<Row>],
     first: &Row,
     last: &Row,
+    signature: &[u8],
 ) -> Result<bool, rusqlite::Error> {
     if !(first.seq..).zip(rows).all(|(seq, row)| row.seq == seq) {
         return Ok(false);
@@ -279,8 +316,8 @@ fn update_session(
     let events = last.seq + 1;
     if first.seq == 0 {
         let mut insert = tx.prepare_cached(
-            "INSERT INTO sessions (id, started_ms, last_ms, events, title, directory, outcome)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
+            "INSERT INTO sessions (id, started_ms, last_ms, events, title, directory, outcome, signature)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING",
         )?;
         let line = params![
             id,
@@ -289,7 +326,8 @@ fn update_session(
             events,
             title,
             directory,
-            outcome
+            outcome,
+            signature
         ];
         if insert.execute(line)? != 1 {
             return Ok(false);
@@ -299,10 +337,12 @@ fn update_session(
     }
     let mut update = tx.prepare_cached(
         "UPDATE sessions SET events = ?3, last_ms = ?4, title = coalesce(title, ?5),
-             directory = coalesce(directory, ?6), outcome = coalesce(?7, outcome)
+             directory = coalesce(directory, ?6), outcome = coalesce(?7, outcome), signature = ?8
          WHERE id = ?1 AND events = ?2",
     )?;
-    let line = params![id, first.seq, events, last.at_ms, title, directory, outcome];
+    let line = params![
+        id, first.seq, events, last.at_ms, title, directory, outcome, signature
+    ];
     Ok(update.execute(line)? == 1)
 }
 

@@ -1,8 +1,8 @@
 //! The check of a store finds what an operator or a disk changed.
 
 use crate::{
-    Maintenance, PostgresOptions, PostgresStore, SessionCheck, SqliteOptions, SqliteStore, check,
-    check_rest,
+    Maintenance, PostgresOptions, PostgresStore, SealKey, SessionCheck, SqliteOptions, SqliteStore,
+    check, check_rest,
     postgres_server::database,
     tests::{
         input,
@@ -22,26 +22,72 @@ use tokio_postgres::NoTls;
 const BLOBS: [&[u8]; 2] = [b"one", b"two"];
 
 /// A store, and who changes its tables past it.
-enum Place {
+pub(super) enum Place {
     Sqlite(TempDir),
     Postgres(String),
 }
 
 impl Place {
-    async fn open(&self) -> Arc<dyn Maintenance> {
+    /// Makes an empty place of each kind that there is.
+    pub(super) fn all() -> Vec<Self> {
+        let mut places = vec![Self::Sqlite(TempDir::new().unwrap())];
+        places.extend(database().map(Self::Postgres));
+        places
+    }
+
+    /// The options of a database: with a key, as hosts of several machines have.
+    pub(super) fn options(&self) -> PostgresOptions {
+        PostgresOptions {
+            seal: Some(SealKey::parse(&"07".repeat(32)).unwrap()),
+            ..PostgresOptions::default()
+        }
+    }
+
+    /// Reads the signature of the one row of a table.
+    pub(super) async fn signature(&self, table: &str) -> Vec<u8> {
+        let query = format!("SELECT signature FROM {table}");
+        match self {
+            Self::Sqlite(dir) => {
+                let db = rusqlite::Connection::open(dir.path().join("agent-host.db")).unwrap();
+                db.query_row(&query, [], |row| row.get(0)).unwrap()
+            }
+            Self::Postgres(url) => {
+                let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+                tokio::spawn(connection);
+                client.query_one(&query, &[]).await.unwrap().get(0)
+            }
+        }
+    }
+
+    /// Removes the key that signs rows, as a store of an older version is without it.
+    pub(super) async fn forget_key(&self) {
+        match self {
+            Self::Sqlite(dir) => std::fs::remove_file(dir.path().join("rows.key")).unwrap(),
+            Self::Postgres(_) => {
+                self.change("DELETE FROM secrets WHERE name = 'rows-key'")
+                    .await;
+            }
+        }
+    }
+
+    /// True for a database of PostgreSQL, whose tables have other columns.
+    pub(super) fn is_postgres(&self) -> bool {
+        matches!(self, Self::Postgres(_))
+    }
+
+    pub(super) async fn open(&self) -> Arc<dyn Maintenance> {
         match self {
             Self::Sqlite(dir) => {
                 let store = SqliteStore::open(dir.path(), SqliteOptions::default());
                 Arc::new(store.await.unwrap())
             }
             Self::Postgres(url) => {
-                let store = PostgresStore::open(url, PostgresOptions::default());
-                Arc::new(store.await.unwrap())
+                Arc::new(PostgresStore::open(url, self.options()).await.unwrap())
             }
         }
     }
 
-    async fn change(&self, statement: &str) {
+    pub(super) async fn change(&self, statement: &str) {
         match self {
             Self::Sqlite(dir) => {
                 let db = rusqlite::Connection::open(dir.path().join("agent-host.db")).unwrap();
@@ -67,9 +113,7 @@ async fn checked(store: &dyn Maintenance) -> (Vec<SessionCheck>, Vec<String>) {
 
 #[tokio::test]
 async fn damage_is_found_where_it_is() {
-    let mut places = vec![Place::Sqlite(TempDir::new().unwrap())];
-    places.extend(database().map(Place::Postgres));
-    for place in places {
+    for place in Place::all() {
         let store = place.open().await;
         let (turns, small) = (SessionId::new(), SessionId::new());
         let [one, two] = BLOBS.map(|bytes| Blob::new(bytes.to_vec()));

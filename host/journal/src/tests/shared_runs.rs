@@ -2,8 +2,8 @@
 
 use crate::{
     Claimant, ClaimedRun, HostLine, HostMessage, HostStatus, JournalStore as _, KeepReason,
-    Placement, PostgresOptions, PostgresStore, Retention, RunListing, RunRequest, RunState,
-    SharedRuns as _,
+    Maintenance as _, Placement, PostgresOptions, PostgresStore, Retention, RunListing, RunRequest,
+    RunState, SharedRuns as _,
     postgres_server::database,
     tests::{input, record},
 };
@@ -154,6 +154,62 @@ async fn run_is_claimed_by_a_host_of_its_placement() {
         assert_eq!(claimed, expected, "{machine:?} {name} {host}");
         operate(&url, "DELETE FROM runs").await;
     }
+}
+
+/// A run is continued only if a host of the store listed it, for these hosts and for this session.
+/// Another one stays, stopped and reported, and holds up none.
+#[tokio::test]
+async fn run_is_continued_only_as_a_host_listed_it() {
+    let Some(url) = database() else { return };
+    let (one, other) = (open(&url).await, open(&url).await);
+    let two = configuration("two");
+    let inserted = format!(
+        "DELETE FROM runs; INSERT INTO runs SELECT id, '{two}', 'ann', '', clock_timestamp(),
+         'waiting', 1, 'none', 0, 0 FROM sessions ORDER BY id LIMIT 1"
+    );
+    let placed = format!("UPDATE runs SET placement = '{two}'");
+    for (change, is_claimed) in [
+        ("SELECT 1", true),
+        ("UPDATE runs SET signature = NULL", false),
+        (inserted.as_str(), false),
+        (placed.as_str(), false),
+        ("UPDATE runs SET fairness_key = 'bob'", false),
+        (
+            "UPDATE runs SET session = (SELECT max(id) FROM sessions)",
+            false,
+        ),
+    ] {
+        operate(&url, "DELETE FROM runs; DELETE FROM sessions").await;
+        let run = listed(&one, listing("ann", None)).await;
+        let session = hand_over(&one, run, true).await;
+        drop(one.create(SessionId::new()).await.unwrap());
+        drop(listed(&one, listing("ann", Some("elsewhere"))).await);
+        operate(&url, "DELETE FROM runs WHERE placement LIKE '%@%'").await;
+        operate(&url, change).await;
+        let reported = one.unsigned().await.unwrap();
+        assert_eq!(
+            reported.len(),
+            usize::from(!is_claimed),
+            "{change}: {reported:?}"
+        );
+        let name = if change.contains(&two.to_string()) {
+            "two"
+        } else {
+            "one"
+        };
+        let claimed = claim(&other, claimant(name, "here", &[])).await;
+        assert_eq!(claimed, is_claimed.then_some(session), "{change}");
+        assert_eq!(one.unsigned().await.unwrap(), reported, "{change}");
+    }
+    // One that was stopped is not continued because its row says that it waits.
+    operate(&url, "DELETE FROM runs").await;
+    let run = listed(&one, listing("ann", None)).await;
+    one.stop_run(run.claim, "stop".to_owned()).await.unwrap();
+    drop(run.journal);
+    assert_eq!(one.unsigned().await.unwrap(), []);
+    operate(&url, "UPDATE runs SET state = 'waiting'").await;
+    assert_eq!(claim(&other, claimant("one", "here", &[])).await, None);
+    assert_eq!(one.unsigned().await.unwrap().len(), 1);
 }
 
 /// A host that was taken for ended changes nothing of a run that another has claimed.

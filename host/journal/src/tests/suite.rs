@@ -101,6 +101,8 @@ macro_rules! suite {
                 families::export_takes_the_agents_along
                 families::import_takes_no_session_that_none_started
                 families::sealed_session_keeps_what_waits
+                families::sealed_session_is_not_continued_twice
+                families::sealed_session_that_was_forgotten_is_refused
                 families::sealed_session_that_waits_for_an_agent_is_refused
                 firings::firing_is_recorded_once_for_its_key
                 firings::firing_by_many_hosts_is_recorded_by_one

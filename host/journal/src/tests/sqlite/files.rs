@@ -239,13 +239,13 @@ fn foreign_databases_and_other_versions_are_refused() {
     drop(store);
     let state = dir.path().join("state");
     let db = rusqlite::Connection::open(file(&state)).unwrap();
-    for version in [2, 0] {
+    for version in [3, 0] {
         db.execute("UPDATE meta SET format_version = ?1", [version])
             .unwrap();
         assert_eq!(
             corrupt(&state),
             format!(
-                "the journal {} has format {version} and this program knows format 1: another agent-host, probably a \
+                "the journal {} has format {version} and this program knows format 2: another agent-host, probably a \
                  newer one, wrote it; use that one, or set `state-dir` to another directory",
                 file(&state).display()
             )
@@ -306,6 +306,29 @@ fn continuation_key_is_made_once_and_checked() {
     );
 }
 
+/// The key that signs rows is a file beside the database, which no one else reads.
+#[test]
+fn key_of_rows_is_made_once_and_checked() {
+    let (dir, store) = fresh();
+    drop(store);
+    let state = dir.path().join("state");
+    let path = state.join("rows.key");
+    let key = std::fs::read(&path).unwrap();
+    assert_eq!((key.len(), mode(&path)), (32, 0o600));
+    drop(open(&state).unwrap());
+    assert_eq!(std::fs::read(&path).unwrap(), key);
+    std::fs::write(&path, b"short").unwrap();
+    let path = path.canonicalize().unwrap();
+    assert_eq!(
+        text(open(&state)),
+        format!(
+            "{} does not hold a key of 32 bytes; delete it, and what was approved is asked about anew, and of sessions only \
+             copies are continued",
+            path.display()
+        )
+    );
+}
+
 /// A pipe in place of a file is refused at once instead of blocking.
 #[tokio::test]
 async fn pipe_in_place_of_a_file_is_refused() {
@@ -316,7 +339,8 @@ async fn pipe_in_place_of_a_file_is_refused() {
     let state = dir.path().join("state").canonicalize().unwrap();
     let lock = format!("locks/{session}.lock");
     for (name, doing) in [
-        ("continuation.key", "read the key of continuations"),
+        ("continuation.key", "read the key"),
+        ("rows.key", "read the key"),
         (lock.as_str(), "lock the session with"),
         ("agent-host.db", "open the journal"),
     ] {

@@ -30,7 +30,7 @@ fn tables_are_those_of_the_golden_file() {
         .query_row("SELECT format_version FROM meta", [], |row| row.get(0))
         .unwrap();
     schema.push(format!("INSERT INTO meta VALUES ({version});"));
-    assert_eq!(schema.join("\n") + "\n", include_str!("schema_1.sql"));
+    assert_eq!(schema.join("\n") + "\n", include_str!("schema_2.sql"));
 }
 
 /// A file of an older version gets the table of owners once: its sessions belong to their

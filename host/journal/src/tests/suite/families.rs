@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     ImportAs, JournalStore, SealError, SealKey,
+    sealed::MAX_SEALED_SESSIONS,
     tests::{accounting, input, record, sqlite::transfer::sealed, text},
 };
 use agent_host_engine::journal::JournalError;
@@ -314,6 +315,68 @@ pub(super) async fn sealed_session_keeps_what_waits<P: Backend>(backend: &P) {
         matches!(again, SealError::Journal(JournalError::Exists(_))),
         "{again:?}"
     );
+}
+
+/// Appends an event to a session, as a decision does.
+async fn continue_session(store: &dyn JournalStore, session: SessionId) {
+    let events = read(store, session).await.unwrap().len() as u64;
+    let journal = store.open_session(session).await.unwrap();
+    journal.append(&[record(session, events, input("more"))], Vec::new());
+    journal.barrier().await.unwrap();
+}
+
+/// A sealed file is taken as often as nothing came after it, and never again once something did:
+/// neither where it was imported nor where it was made.
+pub(super) async fn sealed_session_is_not_continued_twice<P: Backend>(backend: &P) {
+    let (store, session) = (backend.open().await, SessionId::new());
+    let events = vec![started(None), input("go"), replied()];
+    store_all(&*store, session, events, Vec::new()).await;
+    let sealed = store.export_sealed(session, &key()).await.unwrap();
+    let elsewhere = P::make().await.unwrap();
+    let other = elsewhere.open().await;
+    for store in [&store, &other] {
+        for _ in 0..2 {
+            if ids(&**store).await == [session] {
+                store.delete(session).await.unwrap();
+            }
+            store.import_sealed(&sealed, &key()).await.unwrap();
+        }
+        continue_session(&**store, session).await;
+        let newer = store.export_sealed(session, &key()).await.unwrap();
+        store.delete(session).await.unwrap();
+        let refused = store.import_sealed(&sealed, &key()).await.unwrap_err();
+        let why = "was here already, with 4 events, and was removed since: this file has fewer";
+        assert!(refused.to_string().contains(why), "{refused}");
+        assert_eq!(ids(&**store).await, []);
+        // It came back with all that happened since.
+        store.import_sealed(&newer, &key()).await.unwrap();
+        assert_eq!(read(&**store, session).await.unwrap().len(), 4);
+        store.delete(session).await.unwrap();
+    }
+}
+
+/// The memory of sealed sessions is bounded; what it forgot is refused by its age.
+pub(super) async fn sealed_session_that_was_forgotten_is_refused<P: Backend>(backend: &P) {
+    let store = backend.open().await;
+    let mut sealed = Vec::new();
+    for number in 0..=u64::from(MAX_SEALED_SESSIONS) + 1 {
+        let session = SessionId::new();
+        let journal = store.create(session).await.unwrap();
+        let at = EventRecord {
+            at_ms: 1_000 + number,
+            ..record(session, 0, started(None))
+        };
+        journal.append(&[at], Vec::new());
+        journal.barrier().await.unwrap();
+        drop(journal);
+        sealed.push(store.export_sealed(session, &key()).await.unwrap());
+        store.delete(session).await.unwrap();
+    }
+    let (first, last) = (&sealed[0], sealed.last().unwrap());
+    let refused = store.import_sealed(first, &key()).await.unwrap_err();
+    let why = "is older than the sealed sessions that ";
+    assert!(refused.to_string().contains(why), "{refused}");
+    store.import_sealed(last, &key()).await.unwrap();
 }
 
 /// The agent's session has an id that only the key of its host gives.

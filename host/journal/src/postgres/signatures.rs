@@ -1,0 +1,147 @@
+//! The signatures of all rows of a database: made once when the tables get them, and checked for
+//! `agent-host store check`. Both read the tables in pages.
+
+use super::{
+    approvals,
+    database::Database,
+    firings::{self, StoredFiring},
+    stored_run,
+};
+use crate::signature::{RowKey, SessionEnd, Table, UnsignedRow};
+use agent_host_engine::journal::JournalError;
+use deadpool_postgres::{GenericClient, Transaction};
+use tokio_postgres::Error;
+
+/// The rows of a page.
+const PAGE: i64 = 512;
+
+/// A session, the number of its events, the digest of the last one, and the signature.
+type End = (String, i64, Vec<u8>, Option<Vec<u8>>);
+
+/// Signs every row that there is, and returns their number.
+pub(super) async fn sign_all(tx: &Transaction<'_>, key: &RowKey) -> Result<u64, Error> {
+    let mut signed = 0;
+    for mut approval in approvals::stored(tx).await? {
+        approval.sign(key);
+        let sign = "UPDATE approvals SET signature = $2 WHERE id = $1";
+        signed += tx
+            .execute(sign, &[&approval.id, &approval.signature])
+            .await?;
+    }
+    for run in stored_run::stored(tx).await? {
+        let sign = "UPDATE runs SET signature = $2 WHERE session = $1";
+        let signature = run.sign(key);
+        signed += tx
+            .execute(sign, &[&run.session, &signature.as_slice()])
+            .await?;
+    }
+    let mut last = None;
+    loop {
+        let page = firings_after(tx, last.as_ref()).await?;
+        for (firing, _) in &page {
+            let sign = "UPDATE firings SET signature = $3 WHERE trigger_name = $1 AND key = $2";
+            let signature = key.sign_firing(firing);
+            signed += tx
+                .execute(sign, &[&firing.trigger, &firing.key, &signature])
+                .await?;
+        }
+        match page.into_iter().next_back() {
+            Some(end) => last = Some(end),
+            None => break,
+        }
+    }
+    let mut last = String::new();
+    loop {
+        let page = ends_after(tx, &last).await?;
+        let Some((end, ..)) = page.last() else {
+            return Ok(signed);
+        };
+        last.clone_from(end);
+        let ids: Vec<&str> = page.iter().map(|(id, ..)| id.as_str()).collect();
+        let signatures = page.iter().map(|(id, events, digest, _)| {
+            let (events, digest) = (*events, digest.as_slice());
+            key.sign_session(SessionEnd { id, events, digest }).to_vec()
+        });
+        let signatures: Vec<Vec<u8>> = signatures.collect();
+        let sign = "UPDATE progress SET signature = v.signature
+            FROM unnest($1::text[], $2::bytea[]) AS v (session, signature)
+            WHERE progress.session = v.session";
+        signed += tx.execute(sign, &[&ids, &signatures]).await?;
+    }
+}
+
+async fn firings_after(
+    client: &impl GenericClient,
+    last: Option<&StoredFiring>,
+) -> Result<Vec<StoredFiring>, Error> {
+    let columns = firings::COLUMNS;
+    let query = format!(
+        "SELECT {columns} FROM firings WHERE (trigger_name, key) > ($1, $2) OR $3
+         ORDER BY trigger_name, key LIMIT $4"
+    );
+    let query = client.prepare_cached(&query).await?;
+    let (trigger, key) = last.map_or(("", ""), |(last, _)| (&last.trigger, &last.key));
+    let is_first = last.is_none();
+    let rows = client
+        .query(&query, &[&trigger, &key, &is_first, &PAGE])
+        .await?;
+    Ok(rows.iter().map(firings::read).collect())
+}
+
+async fn ends_after(client: &impl GenericClient, last: &str) -> Result<Vec<End>, Error> {
+    let query = "SELECT w.session, w.events, e.digest, w.signature FROM progress w
+        JOIN events e ON e.session = w.session AND e.seq = w.events - 1
+        WHERE w.session > $1 ORDER BY w.session LIMIT $2";
+    let query = client.prepare_cached(query).await?;
+    let rows = client.query(&query, &[&last, &PAGE]).await?;
+    let end = |row: &tokio_postgres::Row| (row.get(0), row.get(1), row.get(2), row.get(3));
+    Ok(rows.iter().map(end).collect())
+}
+
+impl Database {
+    /// Returns the rows without a valid signature.
+    pub(super) async fn unsigned(&self) -> Result<Vec<UnsignedRow>, JournalError> {
+        let failed = self.failed("check the journal");
+        let key = self.rows_key()?;
+        let client = self.client().await?;
+        let approvals = approvals::stored(&client).await.map_err(failed)?;
+        let approvals = approvals.iter().filter(|stored| !stored.is_valid(key));
+        let mut found: Vec<UnsignedRow> = approvals.map(|stored| stored.unsigned()).collect();
+        let mut last = None;
+        loop {
+            let page = firings_after(&client, last.as_ref())
+                .await
+                .map_err(failed)?;
+            let invalid = page
+                .iter()
+                .filter(|(firing, signature)| !key.is_firing(firing, true, signature.as_deref()));
+            found.extend(invalid.map(|(firing, _)| firing.unsigned()));
+            match page.into_iter().next_back() {
+                Some(end) => last = Some(end),
+                None => break,
+            }
+        }
+        let runs = stored_run::stored(&client).await.map_err(failed)?;
+        let invalid = runs.into_iter().filter(|run| !run.is_believed(key));
+        found.extend(invalid.map(|run| UnsignedRow {
+            table: Table::Runs,
+            row: run.session,
+        }));
+        let mut last = String::new();
+        loop {
+            let page = ends_after(&client, &last).await.map_err(failed)?;
+            let Some((end, ..)) = page.last() else {
+                return Ok(found);
+            };
+            last.clone_from(end);
+            let invalid = page.into_iter().filter(|(id, events, digest, signature)| {
+                let (events, digest) = (*events, digest.as_slice());
+                !key.is_session(SessionEnd { id, events, digest }, signature.as_deref())
+            });
+            found.extend(invalid.map(|(row, ..)| UnsignedRow {
+                table: Table::Sessions,
+                row,
+            }));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The signatures of all rows of a state directory: made once when the file gets them, and checked
+//! for `agent-host store check`.
+
+use super::{approvals, database::Database, firings, read::ENDS};
+use crate::{
+    error::StoreError,
+    signature::{RowKey, SessionEnd, Table, UnsignedRow},
+};
+use agent_host_engine::journal::JournalError;
+use rusqlite::{Connection, Transaction, params};
+
+/// Signs every row that there is.
+pub(super) fn sign_all(tx: &Transaction<'_>, key: &RowKey) -> Result<(), rusqlite::Error> {
+    for mut approval in approvals::stored(tx)? {
+        approval.sign(key);
+        tx.execute(
+            "UPDATE approvals SET signature = ?3 WHERE project = ?1 AND rule = ?2",
+            params![approval.project, approval.rule, approval.signature],
+        )?;
+    }
+    for (firing, _) in firings::all(tx)? {
+        firings::set_signature(tx, &firing, key)?;
+    }
+    let mut sign = tx.prepare("UPDATE sessions SET signature = ?2 WHERE id = ?1")?;
+    for (id, events, digest, _) in ends(tx)? {
+        let (id, digest) = (id.as_str(), digest.as_slice());
+        let end = SessionEnd { id, events, digest };
+        sign.execute(params![id, key.sign_session(end)])?;
+    }
+    Ok(())
+}
+
+/// A session, the number of its events, the digest of the last one, and the signature.
+type End = (String, i64, Vec<u8>, Option<Vec<u8>>);
+
+fn ends(db: &Connection) -> Result<Vec<End>, rusqlite::Error> {
+    let mut query = db.prepare(&format!("{ENDS} ORDER BY id"))?;
+    let rows = query.query_map([], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+    })?;
+    rows.collect()
+}
+
+impl Database {
+    /// Returns the rows without a valid signature.
+    pub(super) fn unsigned(&self) -> Result<Vec<UnsignedRow>, JournalError> {
+        let failed = StoreError::sqlite(self.location(), "check the journal");
+        let key = self.rows_key();
+        let read = |db: &Connection| Ok((approvals::stored(db)?, firings::all(db)?, ends(db)?));
+        let (approvals, firings, ends) = self.reader().query(read).map_err(failed)?;
+        let approvals = approvals.iter().filter(|stored| !stored.is_valid(key));
+        let mut found: Vec<UnsignedRow> = approvals.map(|stored| stored.unsigned()).collect();
+        let invalid = firings
+            .iter()
+            .filter(|(firing, signature)| !key.is_firing(firing, true, signature.as_deref()));
+        found.extend(invalid.map(|(firing, _)| firing.unsigned()));
+        let invalid = ends.into_iter().filter(|(id, events, digest, signature)| {
+            let (events, digest) = (*events, digest.as_slice());
+            !key.is_session(SessionEnd { id, events, digest }, signature.as_deref())
+        });
+        found.extend(invalid.map(|(row, ..)| UnsignedRow {
+            table: Table::Sessions,
+            row,
+        }));
+        Ok(found)
+    }
+}

@@ -1,0 +1,60 @@
+CREATE TABLE meta (format_version INTEGER NOT NULL) STRICT;
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY NOT NULL,
+    started_ms INTEGER NOT NULL,
+    last_ms INTEGER NOT NULL,
+    events INTEGER NOT NULL,
+    title TEXT,
+    directory TEXT,
+    outcome TEXT
+, signature BLOB) STRICT;
+CREATE TABLE events (
+    session TEXT NOT NULL REFERENCES sessions (id),
+    seq INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    v INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    json TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (session, seq)
+) STRICT;
+CREATE TABLE blobs (digest TEXT PRIMARY KEY NOT NULL, bytes BLOB NOT NULL) STRICT;
+CREATE TABLE blob_references (
+    session TEXT NOT NULL REFERENCES sessions (id),
+    digest TEXT NOT NULL REFERENCES blobs (digest),
+    PRIMARY KEY (session, digest)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX blob_references_by_digest ON blob_references (digest);
+CREATE TABLE approvals (
+    project TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    session TEXT NOT NULL,
+    at_ms INTEGER NOT NULL, signature BLOB,
+    PRIMARY KEY (project, rule)
+) STRICT;
+CREATE TABLE names (
+    session TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    name TEXT NOT NULL
+) STRICT;
+CREATE TABLE firings (
+    trigger_name TEXT NOT NULL,
+    key TEXT NOT NULL,
+    session TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    message TEXT,
+    due_ms INTEGER,
+    notified INTEGER,
+    attempts INTEGER NOT NULL, signature BLOB,
+    PRIMARY KEY (trigger_name, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX firings_by_time ON firings (trigger_name, at_ms);
+CREATE INDEX firings_by_due ON firings (due_ms) WHERE due_ms IS NOT NULL;
+CREATE TABLE sealed_sessions (
+    session TEXT PRIMARY KEY NOT NULL,
+    events INTEGER NOT NULL,
+    last_ms INTEGER NOT NULL
+) STRICT;
+PRAGMA application_id = 1634168436;
+PRAGMA auto_vacuum = 2;
+INSERT INTO meta VALUES (2);
