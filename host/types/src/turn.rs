@@ -10,11 +10,12 @@ use crate::{
     output::ToolResultOutput,
     question::Answer,
     tool::ToolRuntime,
-    workflow::WorkflowSummary,
+    workflow::{NodeFailure, WorkflowEnd, WorkflowSummary},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The input of a turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,6 +122,18 @@ pub struct TurnReport {
     pub end: TurnEnd,
     /// The figures of the turn and the session.
     pub summary: TurnSummary,
+}
+
+impl TurnReport {
+    /// Returns the failed nodes of a workflow that ran to its end all the same, by id; `None` if no
+    /// node failed, or the failure ended the run.
+    #[must_use]
+    pub fn failed_nodes(&self) -> Option<&BTreeMap<String, NodeFailure>> {
+        let workflow = self.summary.workflow.as_ref()?;
+        let is_done = matches!(self.end, TurnEnd::Done { .. });
+        let has_failed = workflow.end == WorkflowEnd::Completed && !workflow.failed.is_empty();
+        (is_done && has_failed).then_some(&workflow.failed)
+    }
 }
 
 /// The end of a turn.
