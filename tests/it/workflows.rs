@@ -138,8 +138,9 @@ fn aborted_workflow_is_an_error_that_names_the_node() {
     let ran = env.run(&["run", "--workflow", "none", "go"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
-        ran.stderr
-            .contains("error: there is no workflow `none`; the workflows are flow, missing, lenient"),
+        ran.stderr.contains(
+            "error: there is no workflow `none`; the workflows are flow, missing, lenient"
+        ),
         "{}",
         ran.stderr
     );
@@ -158,7 +159,14 @@ fn workflow_that_passes_over_a_failed_node_exits_with_7() {
         "{}",
         ran.stderr
     );
-    let json = ["run", "--workflow", "lenient", "--output-format", "json", "go"];
+    let json = [
+        "run",
+        "--workflow",
+        "lenient",
+        "--output-format",
+        "json",
+        "go",
+    ];
     let ran = env.run(&json);
     assert_eq!(ran.code, Some(7), "{ran:?}");
     let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();

@@ -27,8 +27,8 @@ use crate::{
     sealed::SealKey,
     shared_runs::SharedRuns,
     store::{
-        JournalStore, ListPage, LostEvents, OutcomeCount, ProjectApproval, Pruned, Retention,
-        SessionInfo, SessionName, StoreFuture,
+        JournalStore, ListPage, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo,
+        SessionName, StoreFuture,
     },
     transfer::ImportAs,
 };
@@ -36,6 +36,7 @@ use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
+    session_status::SessionStatus,
 };
 use database::Database;
 use journal::PostgresJournal;
@@ -43,6 +44,7 @@ use lease::Lease;
 use rustls::RootCertStore;
 pub use schema::Migration;
 use std::{
+    collections::BTreeMap,
     fmt,
     io::{BufRead, Write},
     sync::Arc,
@@ -228,8 +230,12 @@ impl JournalStore for PostgresStore {
         self.run(move |database| async move { database.list_page(&page).await })
     }
 
-    fn count_outcomes(&self) -> StoreFuture<'_, Vec<OutcomeCount>> {
-        self.run(|database| async move { database.count_outcomes().await })
+    fn list_waiting(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(|database| async move { database.waiting().await })
+    }
+
+    fn count_statuses(&self) -> StoreFuture<'_, BTreeMap<SessionStatus, u64>> {
+        self.run(|database| async move { database.count_statuses().await })
     }
 
     fn infos(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SessionInfo>> {

@@ -8,6 +8,7 @@ mod key;
 mod lock;
 mod maintenance;
 mod names;
+mod phase;
 mod prune;
 mod read;
 mod schema;
@@ -33,9 +34,11 @@ use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
+    session_status::SessionStatus,
 };
 use database::Database;
 use std::{
+    collections::BTreeMap,
     fmt,
     io::{BufRead, Write},
     path::{Path, PathBuf},
@@ -146,6 +149,14 @@ impl JournalStore for SqliteStore {
 
     fn list(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
         self.run(Database::list)
+    }
+
+    fn list_waiting(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(Database::list_waiting)
+    }
+
+    fn count_statuses(&self) -> StoreFuture<'_, BTreeMap<SessionStatus, u64>> {
+        self.run(Database::count_statuses)
     }
 
     fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>> {

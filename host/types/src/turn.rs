@@ -237,6 +237,24 @@ impl TurnError {
 }
 
 impl TurnEnd {
+    /// Returns the handle of what the turn waits for; `None` if it does not wait.
+    #[must_use]
+    pub fn continuation(&self) -> Option<&Continuation> {
+        match self {
+            Self::AwaitingConfirmation { continuation }
+            | Self::AwaitingAnswer { continuation }
+            | Self::PendingToolCalls { continuation }
+            | Self::AwaitingChildren { continuation } => Some(continuation),
+            Self::NeedsMoreTurns
+            | Self::Done { .. }
+            | Self::Halted { .. }
+            | Self::BudgetExceeded { .. }
+            | Self::Refusal { .. }
+            | Self::Cancelled
+            | Self::Error { .. } => None,
+        }
+    }
+
     /// Returns the `type` of the JSON form.
     #[must_use]
     pub fn kind(&self) -> &'static str {

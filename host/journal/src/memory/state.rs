@@ -6,13 +6,14 @@ use crate::{
     copy::{SessionSink, SessionSource},
     error::{Location, StoreError},
     row::{PAGE_BYTES, Row, decode_rows},
-    store::{AWAITING, KeepReason, ProjectApproval, Pruned, Retention, SessionInfo},
+    store::{KeepReason, ProjectApproval, Pruned, Retention, SessionInfo},
 };
 use agent_host_engine::journal::{JournalError, SessionOwner};
 use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
     output::Blob,
+    session_status::{SessionClaim, SessionPhase, SessionStatus},
 };
 use std::{
     cmp::Reverse,
@@ -39,7 +40,9 @@ pub(super) struct State {
 
 /// A session.
 struct Stored {
+    /// Its status is that of a moment, and set when it is read.
     info: SessionInfo,
+    phase: SessionPhase,
     rows: Vec<Arc<Row>>,
     blobs: BTreeSet<Digest>,
     last_write: u64,
@@ -50,6 +53,7 @@ impl Stored {
         Self {
             info: SessionInfo {
                 id: session,
+                status: SessionStatus::New,
                 started_ms: time(first),
                 last_ms: 0,
                 events: 0,
@@ -61,6 +65,7 @@ impl Stored {
                 model: None,
                 cost_micros: None,
             },
+            phase: SessionPhase::New,
             rows: Vec::new(),
             blobs: BTreeSet::new(),
             last_write: 0,
@@ -69,6 +74,9 @@ impl Stored {
 
     fn add(&mut self, row: &Arc<Row>) {
         let (info, listing) = (&mut self.info, &row.listing);
+        self.phase = row
+            .change
+            .map_or(self.phase, |change| self.phase.after(change));
         info.last_ms = time(row);
         info.events += 1;
         info.title = info.title.take().or_else(|| listing.title.clone());
@@ -112,9 +120,18 @@ impl State {
         stored.sort_by_key(|stored| Reverse(stored.last_write));
         let info = |stored: &&Stored| SessionInfo {
             parent: self.parent(stored.info.id),
+            status: stored.phase.status(self.claim(stored.info.id)),
             ..stored.info.clone()
         };
         stored.iter().map(info).collect()
+    }
+
+    /// Returns the claim on a session.
+    fn claim(&self, session: SessionId) -> SessionClaim {
+        match self.claims.contains_key(&session) {
+            true => SessionClaim::Held,
+            false => SessionClaim::None,
+        }
     }
 
     /// Names a session.
@@ -260,8 +277,7 @@ impl State {
             if !is_too_large && !is_too_old {
                 continue;
             }
-            let outcome = info.outcome.as_deref();
-            if outcome.is_some_and(|outcome| AWAITING.contains(&outcome)) {
+            if info.status.is_waiting() {
                 pruned.kept.push((session, KeepReason::Awaiting));
             } else if self.is_claimed(session) {
                 pruned.kept.push((session, KeepReason::InUse));

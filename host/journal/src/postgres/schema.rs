@@ -9,7 +9,7 @@ use tokio_postgres::error::SqlState;
 
 /// The steps; the tables have version `n` after `n` of them. A step that others have run is never
 /// changed.
-const STEPS: [&str; 1] = [include_str!("schema.sql")];
+const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("phases.sql")];
 
 /// The result of [`super::PostgresStore::migrate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,13 +145,14 @@ mod tests {
         postgres::{database::Database, schema::STEPS},
         postgres_server::database,
     };
+    use agent_host_types::session_status::SessionPhase;
     use pretty_assertions::assert_eq;
 
     #[tokio::test]
     async fn steps_run_once_in_order_and_never_back() {
         let Some(url) = database() else { return };
         let store = Database::new(&url, &PostgresOptions::default()).unwrap();
-        let [tables] = STEPS;
+        let [tables, ..] = STEPS;
         let all = [
             tables,
             "CREATE TABLE second (a BIGINT)",
@@ -202,8 +203,8 @@ mod tests {
         let options = PostgresOptions::default();
         drop(Database::open(&url, &options).await.unwrap());
         for (version, expected) in [
-            (2, "has format 2 and this program knows format 1"),
-            (-1, "has format -1 and this program needs format 1"),
+            (3, "has format 3 and this program knows format 2"),
+            (-1, "has format -1 and this program needs format 2"),
         ] {
             let store = Database::new(&url, &options).unwrap();
             let changed = "UPDATE meta SET format_version = $1";
@@ -211,6 +212,68 @@ mod tests {
             let refused = Database::open(&url, &options).await.err().unwrap();
             assert!(refused.to_string().contains(expected), "{refused}");
         }
+    }
+
+    /// Sessions of hosts of the version before get the phase that their events have.
+    #[tokio::test]
+    async fn phases_follow_from_the_events_so_far() {
+        let Some(url) = database() else { return };
+        let store = Database::new(&url, &PostgresOptions::default()).unwrap();
+        apply(&store, &STEPS[..1]).await.unwrap();
+        let own = r#"{"kind":"session-started","system":"{\"client\":1}"}"#;
+        let of_client = r#"{"kind":"session-started","client":"notes 2.1"}"#;
+        let cases: [(&str, &[&str], Option<&str>, &str); 9] = [
+            (own, &[], None, "new"),
+            (
+                own,
+                &["input-received", "model-requested"],
+                Some("done"),
+                "open",
+            ),
+            (own, &["turn-ended"], Some("done"), "done"),
+            (
+                own,
+                &["turn-ended", "approval-revoked"],
+                Some("awaiting-answer"),
+                "waiting-for-answer",
+            ),
+            (own, &["turn-ended"], Some("needs-more-turns"), "open"),
+            (
+                own,
+                &["turn-ended", "session-forked"],
+                Some("awaiting-confirmation"),
+                "new",
+            ),
+            (of_client, &[], None, "client-idle"),
+            (of_client, &["call-intended"], None, "client-open"),
+            (
+                of_client,
+                &["call-intended", "call-settled", "state-merged"],
+                None,
+                "client-idle",
+            ),
+        ];
+        for (number, (first, then, outcome, _)) in cases.iter().enumerate() {
+            let id = format!("s{number}");
+            let line = "INSERT INTO progress (session, last_ms, events, outcome, bytes, last_write)
+                VALUES ($1, 1, 1, $2, 1, $3)";
+            let place = i64::try_from(number).unwrap();
+            store.read(line, &[&id, outcome, &place]).await.unwrap();
+            let kinds = std::iter::once(&"session-started").chain(*then);
+            for (seq, kind) in (0_i64..).zip(kinds) {
+                let json = if seq == 0 { *first } else { "{}" };
+                let event = "INSERT INTO events VALUES ($1, $2, 1, 7, $3, $4, '')";
+                store.read(event, &[&id, &seq, kind, &json]).await.unwrap();
+            }
+        }
+        apply(&store, &STEPS).await.unwrap();
+        let query = "SELECT phase FROM progress ORDER BY last_write";
+        let phases = store.read(query, &[]).await.unwrap();
+        let phases: Vec<String> = phases.iter().map(|row| row.get(0)).collect();
+        let expected: Vec<&str> = cases.iter().map(|case| case.3).collect();
+        assert_eq!(phases, expected);
+        let known = phases.iter().map(|phase| SessionPhase::from_stored(phase));
+        assert!(known.into_iter().all(|phase| phase.is_some()));
     }
 
     #[test]
@@ -227,6 +290,6 @@ mod tests {
             Some("GRANT USAGE ON SCHEMA public TO \"a\"\"b\";")
         );
         assert!(!grants.contains("UPDATE ON public.secrets"), "{grants}");
-        assert_eq!(number(&STEPS), 1);
+        assert_eq!(number(&STEPS), 2);
     }
 }

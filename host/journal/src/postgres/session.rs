@@ -11,7 +11,7 @@ use crate::{
     copy::{self, SessionSink, SessionSource},
     error::StoreError,
     row::Row,
-    store::{AWAITING, KeepReason, Pruned, Retention, SessionName},
+    store::{KeepReason, Pruned, Retention, SessionName},
     transfer::{self, ImportAs},
 };
 use agent_host_engine::journal::JournalError;
@@ -199,8 +199,7 @@ impl Database {
                 continue;
             }
             let session = info.id;
-            let outcome = info.outcome.as_deref();
-            if outcome.is_some_and(|outcome| AWAITING.contains(&outcome)) {
+            if info.status.is_waiting() {
                 pruned.kept.push((session, KeepReason::Awaiting));
                 continue;
             }

@@ -1,22 +1,29 @@
 //! The statements that read. Readers wait for no writer and take no lock.
 
-use super::{database::Database, lock::Mark, schema};
+use super::{
+    database::Database,
+    lock::{Mark, is_claimed},
+    phase::{self, STORED},
+    schema,
+};
 use crate::{
     chain::{Link, StoredEvent},
     copy::SessionSource,
     error::{Damage, Location, StoreError},
     find::Wanted,
     row::{PAGE_BYTES, damaged, model_name},
-    store::SessionInfo,
+    store::{SessionInfo, WAITING},
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
+    session_status::{SessionClaim, SessionPhase, SessionStatus},
     turn::TurnSummary,
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::{
+    collections::BTreeMap,
     error::Error,
     path::{Path, PathBuf},
     str::FromStr,
@@ -243,16 +250,54 @@ impl Reader {
 
     /// Reads all sessions, the one that was written to last first.
     pub(crate) fn sessions(&self) -> Result<Vec<SessionInfo>, JournalError> {
+        self.infos(&format!("ORDER BY {LAST_WRITTEN} DESC"))
+    }
+
+    /// Reads the sessions that wait and that no other started, the one that was written to longest
+    /// ago first.
+    pub(crate) fn waiting(&self) -> Result<Vec<SessionInfo>, JournalError> {
+        let mut waiting = self.infos(&format!(
+            "WHERE phase IN {WAITING} AND {PARENT} IS NULL ORDER BY {LAST_WRITTEN}"
+        ))?;
+        waiting.retain(|info| info.status.is_waiting());
+        Ok(waiting)
+    }
+
+    /// Counts the sessions that no other started by status.
+    pub(crate) fn count_statuses(&self) -> Result<BTreeMap<SessionStatus, u64>, JournalError> {
+        let query = format!("SELECT id, {STORED} FROM sessions WHERE {PARENT} IS NULL");
+        let phases: Vec<(SessionId, SessionPhase)> = self.read(|db| {
+            let mut query = db.prepare_cached(&query)?;
+            let rows = query.query_map([], |row| {
+                let id: SessionId = parsed(row)?;
+                Ok((id, phase::from_stored(db, &id.to_string(), row.get(1)?)?))
+            })?;
+            rows.collect()
+        })?;
+        let mut counts = BTreeMap::new();
+        for (id, phase) in phases {
+            *counts
+                .entry(phase.status(self.claim(id, phase)))
+                .or_default() += 1;
+        }
+        Ok(counts)
+    }
+
+    /// Reads the sessions of the end of a query.
+    fn infos(&self, which: &str) -> Result<Vec<SessionInfo>, JournalError> {
         let query = format!(
-            "SELECT id, started_ms, last_ms, events, title, directory, outcome, {PARENT}, names.name, {LAST_SUMMARY}
-             FROM sessions LEFT JOIN names ON names.session = sessions.id ORDER BY {LAST_WRITTEN} DESC",
+            "SELECT id, started_ms, last_ms, events, title, directory, outcome, {PARENT}, names.name, {LAST_SUMMARY}, {STORED}
+             FROM sessions LEFT JOIN names ON names.session = sessions.id {which}",
         );
         Ok(self.read(|db| {
             let mut query = db.prepare_cached(&query)?;
             let rows = query.query_map([], |row| {
                 let summary = last_summary(row, 9)?;
+                let id = parsed(row)?;
+                let phase = phase::from_stored(db, &SessionId::to_string(&id), row.get(10)?)?;
                 Ok(SessionInfo {
-                    id: parsed(row)?,
+                    id,
+                    status: phase.status(self.claim(id, phase)),
                     started_ms: positive(row, 1)?,
                     last_ms: positive(row, 2)?,
                     events: positive(row, 3)?,
@@ -269,6 +314,14 @@ impl Reader {
             })?;
             rows.collect()
         })?)
+    }
+
+    /// Looks whether a process has a session, if that says something of its status.
+    fn claim(&self, session: SessionId, phase: SessionPhase) -> SessionClaim {
+        match phase.depends_on_claim() && is_claimed(&self.locks, session) {
+            true => SessionClaim::Held,
+            false => SessionClaim::None,
+        }
     }
 
     /// Reads the ids that match, the session that was written to last first.

@@ -1,7 +1,7 @@
 //! The database file: how it is opened, its tables, and the check that it is a journal of this
 //! version.
 
-use super::lock;
+use super::{lock, phase};
 use crate::error::{Location, StoreError};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
 use std::{path::Path, time::Duration};
@@ -100,6 +100,8 @@ pub(crate) fn open_writer(
     configure(&db).map_err(failed)?;
     db.execute_batch(NAMES).map_err(failed)?;
     db.execute_batch(FIRINGS).map_err(failed)?;
+    phase::add_columns(&mut db).map_err(failed)?;
+    phase::update_all(&mut db).map_err(failed)?;
     Ok(db)
 }
 

@@ -2,14 +2,14 @@
 //! it was busy in one transaction (group commit): a commit waits for the disk, so sessions share
 //! each wait. Each batch is answered once, after its transaction has ended.
 
-use super::{journal::ClaimedQueue, lock::Mark, prune::Pruner, state_dir::FileId};
+use super::{journal::ClaimedQueue, lock::Mark, phase, prune::Pruner, state_dir::FileId};
 use crate::{
     chain::Link,
     error::{Location, StoreError},
     queue::WriteFailure,
-    row::{Listing, Row},
+    row::{Listing, Row, phase_after},
 };
-use agent_host_types::{id::SessionId, output::Blob};
+use agent_host_types::{id::SessionId, output::Blob, session_status::SessionPhase};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use std::{
     path::PathBuf,
@@ -275,10 +275,15 @@ fn update_session(
     let directory = text(|listing| listing.directory.as_ref());
     let outcome = listings.clone().rev().find_map(|listing| listing.outcome);
     let events = last.seq + 1;
+    let before = match first.seq {
+        0 => SessionPhase::New,
+        _ => phase::read(tx, id)?,
+    };
+    let phase = phase_after(before, rows).as_str();
     if first.seq == 0 {
         let mut insert = tx.prepare_cached(
-            "INSERT INTO sessions (id, started_ms, last_ms, events, title, directory, outcome)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
+            "INSERT INTO sessions (id, started_ms, last_ms, events, title, directory, outcome, phase, phase_events)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?4) ON CONFLICT (id) DO NOTHING",
         )?;
         let line = params![
             id,
@@ -287,16 +292,20 @@ fn update_session(
             events,
             title,
             directory,
-            outcome
+            outcome,
+            phase
         ];
         return Ok(insert.execute(line)? == 1);
     }
     let mut update = tx.prepare_cached(
         "UPDATE sessions SET events = ?3, last_ms = ?4, title = coalesce(title, ?5),
-             directory = coalesce(directory, ?6), outcome = coalesce(?7, outcome)
+             directory = coalesce(directory, ?6), outcome = coalesce(?7, outcome),
+             phase = ?8, phase_events = ?3
          WHERE id = ?1 AND events = ?2",
     )?;
-    let line = params![id, first.seq, events, last.at_ms, title, directory, outcome];
+    let line = params![
+        id, first.seq, events, last.at_ms, title, directory, outcome, phase
+    ];
     Ok(update.execute(line)? == 1)
 }
 

@@ -1,7 +1,11 @@
 //! The tables, held to one golden file.
 
-use super::fresh;
+use super::{fresh, open, session_of};
+use crate::{sqlite::database::Database, tests::ended};
+use agent_host_engine::journal::Journal as _;
+use agent_host_types::{id::SessionId, session_status::SessionStatus::*};
 use pretty_assertions::assert_eq;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A change of the tables raises the version of the schema.
 #[test]
@@ -24,4 +28,66 @@ fn tables_are_those_of_the_golden_file() {
         .unwrap();
     schema.push(format!("INSERT INTO meta VALUES ({version});"));
     assert_eq!(schema.join("\n") + "\n", include_str!("schema_1.sql"));
+}
+
+/// The statuses of an older program's file, and those that it writes meanwhile.
+#[tokio::test]
+async fn phases_of_an_older_program_are_read_from_events() {
+    let (dir, store) = fresh();
+    let mut sessions = Vec::new();
+    for outcome in [None, Some("done"), Some("awaiting-answer")] {
+        let (journal, _) = session_of(&store, 1).await;
+        let end = outcome.map(|outcome| ended(journal.session(), outcome));
+        journal.append(end.as_slice(), Vec::new());
+        journal.barrier().await.unwrap();
+        sessions.push(journal.session());
+    }
+    let expected = [Interrupted, Done, WaitingForAnswer];
+    let statuses = |store: &Database| {
+        let all = store.list().unwrap();
+        let found = |id: &SessionId| all.iter().find(|info| info.id == *id).unwrap().status;
+        sessions.iter().map(found).collect::<Vec<_>>()
+    };
+    assert_eq!(statuses(&store), expected);
+    let db = rusqlite::Connection::open(store.file()).unwrap();
+    // It writes events beside this program, and does not know the columns.
+    let behind = "UPDATE sessions SET phase = 'failed', phase_events = 1 WHERE events = 2";
+    db.execute_batch(behind).unwrap();
+    assert_eq!(statuses(&store), expected);
+    drop(store);
+    let older = "DROP INDEX sessions_behind; DROP INDEX sessions_waiting;
+        ALTER TABLE sessions DROP COLUMN phase_events; ALTER TABLE sessions DROP COLUMN phase;";
+    db.execute_batch(older).unwrap();
+    drop(db);
+    let store = open(&dir.path().join("state")).unwrap();
+    assert_eq!(statuses(&store), expected);
+    let waiting = store.list_waiting().unwrap();
+    assert_eq!(waiting.len(), 1);
+    let db = rusqlite::Connection::open(store.file()).unwrap();
+    let behind = "SELECT count(*) FROM sessions WHERE phase_events IS NOT events";
+    let behind: u32 = db.query_row(behind, [], |row| row.get(0)).unwrap();
+    assert_eq!(behind, 0);
+}
+
+/// Lists look at the locks of sessions while others claim them.
+#[tokio::test]
+async fn claim_is_not_refused_while_lists_look() {
+    let (_dir, store) = fresh();
+    let (journal, _) = session_of(&store, 1).await;
+    let session = journal.session();
+    drop(journal);
+    let looks_on = AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while looks_on.load(Ordering::Relaxed) {
+                    store.list().unwrap();
+                }
+            });
+        }
+        let claims = (0..200).map(|_| store.open_session(session).map(drop));
+        let refused = claims.filter(Result::is_err).count();
+        looks_on.store(false, Ordering::Relaxed);
+        assert_eq!(refused, 0);
+    });
 }

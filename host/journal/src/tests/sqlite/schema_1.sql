@@ -7,7 +7,7 @@ CREATE TABLE sessions (
     title TEXT,
     directory TEXT,
     outcome TEXT
-) STRICT;
+, phase TEXT, phase_events INTEGER) STRICT;
 CREATE TABLE events (
     session TEXT NOT NULL REFERENCES sessions (id),
     seq INTEGER NOT NULL,
@@ -50,6 +50,9 @@ CREATE TABLE firings (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX firings_by_time ON firings (trigger_name, at_ms);
 CREATE INDEX firings_by_due ON firings (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX sessions_behind ON sessions (id) WHERE phase_events IS NOT events;
+CREATE INDEX sessions_waiting ON sessions (id)
+    WHERE phase IN ('waiting-for-approval', 'waiting-for-answer', 'waiting-for-results');
 PRAGMA application_id = 1634168436;
 PRAGMA auto_vacuum = 2;
 INSERT INTO meta VALUES (1);
