@@ -29,7 +29,7 @@ pub(crate) struct Row {
     /// The event.
     pub(crate) json: String,
     pub(crate) listing: Listing,
-    /// What the event does to the phase of its session.
+    /// The effect of the event on the phase of its session.
     pub(crate) change: Option<PhaseChange>,
 }
 

@@ -77,6 +77,11 @@ pub(crate) async fn read(State(service): State<Service>) -> Result<impl IntoResp
             waiting_approvals.copied().unwrap_or_default(),
         ),
         gauge(
+            "agent_host_runs",
+            "Runs of this server.",
+            service.runs.running().len() as u64,
+        ),
+        gauge(
             "agent_host_waiting_runs",
             "Runs that wait for a host of the store, counted up to 10,000.",
             waiting_runs.into(),

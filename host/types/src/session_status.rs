@@ -117,7 +117,7 @@ pub enum PhaseChange {
     },
     /// The events so far are copied, and nothing that waits or runs in them carries over.
     Copy,
-    /// A turn, or a call of a client, goes on.
+    /// A turn, or a call of a client, begins or continues.
     Open,
     /// A call ends.
     Settle,

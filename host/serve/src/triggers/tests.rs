@@ -367,7 +367,7 @@ async fn status(service: &Service, session: SessionId) -> SessionStatus {
     service.host.store().infos(vec![session]).await.unwrap()[0].status
 }
 
-/// What a firing asks for does not wait for ever; what a user asks for does.
+/// A request of a firing does not wait for ever; one of a session of the user does.
 #[tokio::test(flavor = "multi_thread")]
 async fn approval_of_a_firing_expires_by_default() {
     let project = asking_project("");

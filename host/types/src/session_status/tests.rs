@@ -221,7 +221,7 @@ fn event_sequences_have_their_status() {
     }
 }
 
-/// What the user can do at once is named first.
+/// The request that the user can answer at once is named first.
 #[test]
 fn waiting_agents_have_the_status_of_their_requests() {
     let [approval, answer, results] = waits();
