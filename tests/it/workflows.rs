@@ -177,6 +177,8 @@ fn workflow_that_passes_over_a_failed_node_exits_with_7() {
         (outcome["type"].as_str(), failed),
         (Some("done"), vec![&"read".to_owned()])
     );
+    let listed = env.run(&["sessions", "list", "--json"]).json_lines();
+    assert_eq!(listed[0]["status"], "done-with-errors");
     // The same run without the missing file.
     std::fs::write(env.work().join("missing.txt"), "Found.").unwrap();
     let ran = env.run(&["run", "--workflow", "lenient", "go"]);

@@ -5,12 +5,14 @@ mod claims;
 mod follower;
 mod relay;
 mod shared;
+mod unattended;
 
 pub use claims::take_part;
 pub use follower::{Followed, Follower};
 pub use shared::MAX_WAITING;
+pub use unattended::UNATTENDED_EXPIRY_MS;
 
-use crate::{Host, HostError, LOG_CONTEXT, config::TriggerKind};
+use crate::{Host, HostError, LOG_CONTEXT};
 use agent_host_engine::{
     BoxFuture,
     observer::{Observer, Observers},
@@ -46,11 +48,6 @@ const FEED_LINES: usize = 1024;
 /// The time in which a run gives up its session after its last event: a reader of events may answer
 /// that before.
 const END_GRACE: Duration = Duration::from_millis(500);
-
-/// The lifetime of approval requests in a run that a schedule or a webhook started, in milliseconds,
-/// where `approval-expires-seconds` gives none: 3 days. What a run asks for on a Friday evening can
-/// still be approved on the Monday after; what no one has seen by then is denied, and the run ends.
-pub const UNATTENDED_EXPIRY_MS: u64 = 3 * 24 * 60 * 60 * 1_000;
 
 /// An item of a feed.
 #[derive(Clone, Debug)]
@@ -360,10 +357,7 @@ pub fn run(
     started: Option<oneshot::Sender<Started>>,
 ) -> BoxFuture<'static, TurnEnd> {
     Box::pin(async move {
-        if is_unattended(slot.by.as_deref(), &session, &input) {
-            let expiry = &mut agent.settings.approval_expiry_ms;
-            expiry.get_or_insert(UNATTENDED_EXPIRY_MS);
-        }
+        unattended::bound(&mut agent, slot.by.as_deref(), &session, &input);
         let feed = slot.runs.feed(session.id());
         let started = Mutex::new(started);
         let tell = |start: Started| {
@@ -384,20 +378,6 @@ pub fn run(
         tell(Err(Box::new(end.clone())));
         end
     })
-}
-
-/// Whether a run works on a message that a schedule or a webhook sent, so that its user may not know
-/// of it. `by` is the sender of the input.
-fn is_unattended(by: Option<&str>, session: &Session, input: &AgentInput) -> bool {
-    let sender = match input {
-        AgentInput::Text(_) | AgentInput::Message(_) => by,
-        AgentInput::Resume { .. }
-        | AgentInput::Answer { .. }
-        | AgentInput::Children { .. }
-        | AgentInput::SubmitToolResults { .. }
-        | AgentInput::Continue => session.state().last_sender(),
-    };
-    sender.is_some_and(TriggerKind::is_sender)
 }
 
 /// Runs turns of a session, which is listed meanwhile if hosts share their runs. Where this host

@@ -68,156 +68,90 @@ fn statuses(events: &[Event]) -> [&'static str; 3] {
         .map(|claim| phase.status(claim).as_str())
 }
 
+/// Returns the events of a text: kinds of events, `started-by-client`, `TYPE!` for a turn that ended
+/// so, and `failed-nodes!` for a workflow that passed over failed nodes.
+fn events(text: &str) -> Vec<Event> {
+    let event_of = |word: &str| match word.strip_suffix('!') {
+        Some("failed-nodes") => ended_with_failed_node(),
+        Some(end) => end_named(end),
+        None if word == "started-by-client" => client_started(),
+        None => event(word),
+    };
+    text.split(' ').map(event_of).collect()
+}
+
+const OPEN: [&str; 3] = ["interrupted", "queued", "running"];
+
+const NEW: [&str; 3] = ["new", "queued", "new"];
+
 #[test]
-fn event_sequences_have_their_status() {
-    let started = || event("session-started");
-    let input = || event("input-received");
-    let asked = || end_named("awaiting-confirmation");
-    let same = |name| [name; 3];
-    let open = ["interrupted", "queued", "running"];
-    let of_client = ["interrupted", "interrupted", "running"];
+fn turns_have_the_status_of_their_events() {
     let cases = [
-        (vec![started()], ["new", "queued", "new"]),
-        (
-            vec![started(), event("run-configured")],
-            ["new", "queued", "new"],
-        ),
-        (vec![started(), input()], open),
-        (vec![started(), input(), event("model-replied")], open),
-        (vec![started(), input(), end_named("done")], same("done")),
+        ("session-started", NEW),
+        ("session-started run-configured", NEW),
+        ("session-started input-received", OPEN),
+        ("input-received model-replied", OPEN),
+        ("input-received done!", ["done"; 3]),
         // The next turn of a session was killed.
-        (vec![started(), input(), end_named("done"), input()], open),
-        (
-            vec![started(), input(), end_named("needs-more-turns")],
-            open,
-        ),
-        (
-            vec![started(), input(), end_named("halted")],
-            same("halted"),
-        ),
-        (vec![started(), input(), event("run-halted")], open),
-        (
-            vec![started(), input(), end_named("budget-exceeded")],
-            same("over-budget"),
-        ),
-        (
-            vec![started(), input(), end_named("refusal")],
-            same("refused"),
-        ),
-        (
-            vec![started(), input(), end_named("cancelled")],
-            same("cancelled"),
-        ),
-        (vec![started(), input(), end_named("error")], same("failed")),
-        (
-            vec![started(), input(), ended_with_failed_node()],
-            same("done-with-errors"),
-        ),
-        (vec![started(), input(), event("approval-requested")], open),
-        (
-            vec![started(), input(), asked()],
-            same("waiting-for-approval"),
-        ),
-        (
-            vec![started(), input(), end_named("awaiting-answer")],
-            same("waiting-for-answer"),
-        ),
-        (
-            vec![started(), input(), end_named("pending-tool-calls")],
-            same("waiting-for-results"),
-        ),
-        (
-            vec![started(), input(), end_named("awaiting-children")],
-            same("waiting-for-results"),
-        ),
-        (
-            vec![started(), input(), asked(), event("decision-recorded")],
-            open,
-        ),
-        (
-            vec![
-                started(),
-                input(),
-                end_named("awaiting-answer"),
-                event("answer-received"),
-            ],
-            open,
-        ),
-        // The result of an external call is stored, and its turn was killed.
-        (
-            vec![
-                started(),
-                input(),
-                end_named("pending-tool-calls"),
-                event("call-settled"),
-            ],
-            open,
-        ),
+        ("input-received done! input-received", OPEN),
+        ("input-received needs-more-turns!", OPEN),
+        ("input-received run-halted", OPEN),
+        ("input-received run-halted halted!", ["halted"; 3]),
+        ("input-received budget-exceeded!", ["over-budget"; 3]),
+        ("input-received refusal!", ["refused"; 3]),
+        ("input-received cancelled!", ["cancelled"; 3]),
+        ("input-received error!", ["failed"; 3]),
+        ("input-received failed-nodes!", ["done-with-errors"; 3]),
         // Between two turns.
-        (
-            vec![started(), input(), asked(), event("approval-revoked")],
-            same("waiting-for-approval"),
-        ),
-        (
-            vec![
-                started(),
-                input(),
-                end_named("done"),
-                event("files-restored"),
-            ],
-            same("done"),
-        ),
-        (
-            vec![
-                started(),
-                input(),
-                end_named("done"),
-                event("loop-configured"),
-            ],
-            same("done"),
-        ),
-        // Nothing waits in a copy.
-        (
-            vec![started(), input(), asked(), event("session-forked")],
-            ["new", "queued", "new"],
-        ),
-        (
-            vec![started(), input(), event("session-forked")],
-            ["new", "queued", "new"],
-        ),
-        (
-            vec![
-                started(),
-                input(),
-                end_named("done"),
-                event("session-forked"),
-            ],
-            same("done"),
-        ),
-        // A client drives the loop.
-        (vec![client_started()], same("done")),
-        (vec![client_started(), event("call-intended")], of_client),
-        (
-            vec![
-                client_started(),
-                event("call-intended"),
-                event("call-settled"),
-            ],
-            same("done"),
-        ),
-        (
-            vec![
-                client_started(),
-                event("call-intended"),
-                event("call-settled"),
-                event("state-merged"),
-            ],
-            same("done"),
-        ),
+        ("input-received done! files-restored", ["done"; 3]),
+        ("input-received done! loop-configured", ["done"; 3]),
     ];
-    for (events, expected) in cases {
-        let kinds: Vec<&str> = events.iter().map(Event::kind).collect();
-        assert_eq!(statuses(&events), expected, "{kinds:?}");
+    for (text, expected) in cases {
+        assert_eq!(statuses(&events(text)), expected, "{text}");
+    }
+}
+
+#[test]
+fn requests_have_their_status_until_they_are_answered() {
+    let approval = ["waiting-for-approval"; 3];
+    let cases = [
+        ("input-received approval-requested", OPEN),
+        ("approval-requested awaiting-confirmation!", approval),
+        ("awaiting-confirmation! decision-recorded", OPEN),
+        ("awaiting-confirmation! input-received", OPEN),
+        ("awaiting-confirmation! approval-revoked", approval),
+        ("awaiting-answer!", ["waiting-for-answer"; 3]),
+        ("awaiting-answer! answer-received", OPEN),
+        ("pending-tool-calls!", ["waiting-for-results"; 3]),
+        // The result is stored, and the turn was killed.
+        ("pending-tool-calls! call-settled", OPEN),
+        ("awaiting-children!", ["waiting-for-results"; 3]),
+        // Nothing waits in a copy.
+        ("awaiting-confirmation! session-forked", NEW),
+        ("input-received session-forked", NEW),
+        ("done! session-forked", ["done"; 3]),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(statuses(&events(text)), expected, "{text}");
+    }
+}
+
+#[test]
+fn session_of_a_client_is_done_between_its_calls() {
+    let open = ["interrupted", "interrupted", "running"];
+    let done = ["done"; 3];
+    let cases = [
+        ("started-by-client", done),
+        ("started-by-client call-intended", open),
+        ("started-by-client call-intended call-settled", done),
+        (
+            "started-by-client call-intended call-settled state-merged",
+            done,
+        ),
+        ("started-by-client call-intended session-forked", done),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(statuses(&events(text)), expected, "{text}");
     }
 }
 
