@@ -51,7 +51,7 @@ fn list_fits_the_terminal() {
     assert_eq!(
         shown(Some(60)),
         "ID        LAST       STATUS                SESSION\n\
-         beef0001  just now   done                  What is in this di…\n\
+         beef0001  just now   done                  What is in this …\n\
          beef0002  3 min ago  waiting for approval  \u{65e5}\u{672c}\\u{1b}x"
     );
     assert_eq!(
