@@ -276,9 +276,7 @@ impl Reader {
         })?;
         let mut counts = BTreeMap::new();
         for (id, phase) in phases {
-            *counts
-                .entry(phase.status(self.claim(id, phase)))
-                .or_default() += 1;
+            *counts.entry(self.status(id, phase)?).or_default() += 1;
         }
         Ok(counts)
     }
@@ -289,15 +287,16 @@ impl Reader {
             "SELECT id, started_ms, last_ms, events, title, directory, outcome, {PARENT}, names.name, {LAST_SUMMARY}, {STORED}
              FROM sessions LEFT JOIN names ON names.session = sessions.id {which}",
         );
-        Ok(self.read(|db| {
+        let read = self.read(|db| {
             let mut query = db.prepare_cached(&query)?;
             let rows = query.query_map([], |row| {
                 let summary = last_summary(row, 9)?;
                 let id = parsed(row)?;
                 let phase = phase::from_stored(db, &SessionId::to_string(&id), row.get(10)?)?;
-                Ok(SessionInfo {
+                let info = SessionInfo {
                     id,
-                    status: phase.status(self.claim(id, phase)),
+                    // The claim is looked at when nothing is read any more.
+                    status: phase.status(SessionClaim::None),
                     started_ms: positive(row, 1)?,
                     last_ms: positive(row, 2)?,
                     events: positive(row, 3)?,
@@ -310,18 +309,29 @@ impl Reader {
                         .as_ref()
                         .map(|summary| model_name(&summary.provenance)),
                     cost_micros: summary.and_then(|summary| summary.total_usage.cost_micros),
-                })
+                };
+                Ok((info, phase))
             })?;
-            rows.collect()
-        })?)
+            rows.collect::<Result<Vec<_>, _>>()
+        })?;
+        let with_status = |(info, phase): (SessionInfo, SessionPhase)| {
+            let status = self.status(info.id, phase)?;
+            Ok(SessionInfo { status, ..info })
+        };
+        read.into_iter().map(with_status).collect()
     }
 
-    /// Looks whether a process has a session, if that says something of its status.
-    fn claim(&self, session: SessionId, phase: SessionPhase) -> SessionClaim {
-        match phase.depends_on_claim() && is_claimed(&self.locks, session) {
-            true => SessionClaim::Held,
-            false => SessionClaim::None,
+    /// Returns the status of a session whose phase was read.
+    fn status(&self, session: SessionId, phase: SessionPhase) -> Result<SessionStatus, StoreError> {
+        if !phase.depends_on_claim() {
+            return Ok(phase.status(SessionClaim::None));
         }
+        if is_claimed(&self.locks, session) {
+            return Ok(phase.status(SessionClaim::Held));
+        }
+        // The process may have ended the turn, and given the session up, since the phase was read.
+        let phase = self.read(|db| phase::read(db, &session.to_string()))?;
+        Ok(phase.status(SessionClaim::None))
     }
 
     /// Reads the ids that match, the session that was written to last first.

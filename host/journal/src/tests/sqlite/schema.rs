@@ -1,11 +1,18 @@
 //! The tables, held to one golden file.
 
 use super::{fresh, open, session_of};
-use crate::{sqlite::database::Database, tests::ended};
+use crate::{
+    sqlite::database::Database,
+    tests::{ended, input, record},
+};
 use agent_host_engine::journal::Journal as _;
 use agent_host_types::{id::SessionId, session_status::SessionStatus::*};
 use pretty_assertions::assert_eq;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicBool, Ordering},
+};
+use tokio::runtime::Builder;
 
 /// A change of the tables raises the version of the schema.
 #[test]
@@ -89,5 +96,39 @@ async fn claim_is_not_refused_while_lists_look() {
         let refused = claims.filter(Result::is_err).count();
         looks_on.store(false, Ordering::Relaxed);
         assert_eq!(refused, 0);
+    });
+}
+
+/// A turn ends, and its process gives the session up, between the two looks of a list.
+#[test]
+fn session_that_ends_while_it_is_listed_is_done() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let (_dir, store) = fresh();
+    let (first, _) = runtime.block_on(session_of(&store, 1));
+    let session = first.session();
+    let end = ended(session, "done");
+    first.append(std::slice::from_ref(&end), Vec::new());
+    runtime.block_on(first.barrier()).unwrap();
+    drop(first);
+    let lists_on = AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        let lister = scope.spawn(|| {
+            let mut seen = BTreeSet::new();
+            while lists_on.load(Ordering::Relaxed) {
+                seen.insert(store.list().unwrap()[0].status);
+            }
+            seen
+        });
+        for turn in 0..100 {
+            let journal = store.open_session(session).unwrap();
+            let (input, mut end) = (record(session, 2 * turn + 2, input("go")), end.clone());
+            end.seq = 2 * turn + 3;
+            journal.append(&[input], Vec::new());
+            runtime.block_on(journal.barrier()).unwrap();
+            journal.append(&[end], Vec::new());
+            runtime.block_on(journal.barrier()).unwrap();
+        }
+        lists_on.store(false, Ordering::Relaxed);
+        assert!(!lister.join().unwrap().contains(&Interrupted));
     });
 }
