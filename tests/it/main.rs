@@ -88,6 +88,7 @@ mod settings;
 mod setup;
 mod skills;
 mod stats;
+mod statuses;
 mod stdout;
 mod store;
 mod telemetry;

@@ -122,7 +122,7 @@ fn metrics_are_the_figures_of_the_journal() {
 
     assert_eq!(count("agent_host_sessions", "state=\"done\""), 1);
     assert_eq!(
-        count("agent_host_sessions", "state=\"awaiting-confirmation\""),
+        count("agent_host_sessions", "state=\"waiting-for-approval\""),
         1
     );
     assert_eq!(count("agent_host_waiting_approvals", ""), 1);

@@ -63,6 +63,11 @@ fn tool_ends_the_run_with_its_message_and_keeps_an_artifact() {
     let ended = of_kind(&events, "turn-ended").remove(0);
     assert_eq!(ended["outcome"]["type"], "halted");
     assert_eq!(ended["outcome"]["message"], "enough");
+    // It does not wait.
+    let listed = env.run(&["sessions", "list"]).stdout;
+    assert!(listed.contains("  halted  "), "{listed}");
+    let waiting = env.run(&["sessions", "list", "--waiting"]).stdout;
+    assert_eq!(waiting, "");
     let kept = artifacts(&env);
     assert_eq!(kept.len(), 1);
     assert_eq!(

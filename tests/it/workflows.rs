@@ -33,6 +33,19 @@ tool = "read_file"
 input = { path = "'missing.txt'" }
 on-error = "abort"
 
+[[workflow]]
+name = "lenient"
+[[workflow.node]]
+id = "read"
+tool = "read_file"
+input = { path = "'missing.txt'" }
+on-error = "continue"
+next = "again"
+[[workflow.node]]
+id = "again"
+tool = "read_file"
+input = { path = "'there.txt'" }
+
 [[grants.dir]]
 host = "."
 mode = "read-write"
@@ -125,9 +138,49 @@ fn aborted_workflow_is_an_error_that_names_the_node() {
     let ran = env.run(&["run", "--workflow", "none", "go"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
-        ran.stderr
-            .contains("error: there is no workflow `none`; the workflows are flow, missing"),
+        ran.stderr.contains(
+            "error: there is no workflow `none`; the workflows are flow, missing, lenient"
+        ),
         "{}",
         ran.stderr
     );
+}
+
+/// A CI job can tell such a run from one in which nothing failed, by the exit code and by name.
+#[test]
+fn workflow_that_passes_over_a_failed_node_exits_with_7() {
+    let env = env();
+    std::fs::write(env.work().join("there.txt"), "Bees hum.").unwrap();
+    let ran = env.run(&["run", "--workflow", "lenient", "go"]);
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    assert!(ran.stdout.contains("Bees hum."), "{}", ran.stdout);
+    assert!(
+        ran.stderr.contains("The node read failed: "),
+        "{}",
+        ran.stderr
+    );
+    let json = [
+        "run",
+        "--workflow",
+        "lenient",
+        "--output-format",
+        "json",
+        "go",
+    ];
+    let ran = env.run(&json);
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let outcome = &document["outcome"];
+    let failed = outcome["summary"]["workflow"]["failed"].as_object();
+    let failed: Vec<&String> = failed.unwrap().keys().collect();
+    assert_eq!(
+        (outcome["type"].as_str(), failed),
+        (Some("done"), vec![&"read".to_owned()])
+    );
+    let listed = env.run(&["sessions", "list", "--json"]).json_lines();
+    assert_eq!(listed[0]["status"], "done-with-errors");
+    // The same run without the missing file.
+    std::fs::write(env.work().join("missing.txt"), "Found.").unwrap();
+    let ran = env.run(&["run", "--workflow", "lenient", "go"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }

@@ -85,7 +85,8 @@ pub use store::{DatabaseAddress, StoreConfig, read_store_key};
 pub use telemetry::TelemetryConfig;
 pub use tools::{ComponentSource, ToolConfig};
 pub use triggers::{
-    NotifyConfig, NotifyTarget, SignatureScheme, TriggerRun, TriggerSession, WebhookSecret,
+    NotifyConfig, NotifyTarget, SignatureScheme, TriggerKind, TriggerRun, TriggerSession,
+    WebhookSecret,
 };
 pub use units::{parse_bytes, parse_days, parse_seconds};
 pub use untrusted::{OnUntrusted, Review, Untrusted};

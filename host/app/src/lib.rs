@@ -49,6 +49,7 @@ mod trust;
 pub mod trusted_file;
 mod undo;
 mod updates;
+mod waiting;
 mod workflows;
 
 pub use agent_host_models::{Effort, Preset};
@@ -90,6 +91,7 @@ pub use trust::{TrustError, TrustFile, Trusted};
 pub use trusted_file::read_secret;
 pub use undo::{Done, LeftPath, OutsideCall, RestoredPath, UndoRequest, UndoneAnswer, undo_answer};
 pub use updates::{RegistryStatus, Version, outdated, registry_components, version_of};
+pub use waiting::{WaitingRequest, WaitingSession, waiting_sessions};
 pub use workflows::{CheckedWorkflow, WorkflowDrawing, workflow_drawings};
 
 /// The target of the spans that tell of a message of the log which session and which call it

@@ -5,10 +5,12 @@ mod claims;
 mod follower;
 mod relay;
 mod shared;
+mod unattended;
 
 pub use claims::take_part;
 pub use follower::{Followed, Follower};
 pub use shared::MAX_WAITING;
+pub use unattended::UNATTENDED_EXPIRY_MS;
 
 use crate::{Host, HostError, LOG_CONTEXT};
 use agent_host_engine::{
@@ -349,12 +351,13 @@ pub async fn start(
 pub fn run(
     slot: Slot,
     host: Arc<Host>,
-    agent: Agent,
+    mut agent: Agent,
     session: Session,
     input: AgentInput,
     started: Option<oneshot::Sender<Started>>,
 ) -> BoxFuture<'static, TurnEnd> {
     Box::pin(async move {
+        unattended::bound(&mut agent, slot.by.as_deref(), &session, &input);
         let feed = slot.runs.feed(session.id());
         let started = Mutex::new(started);
         let tell = |start: Started| {

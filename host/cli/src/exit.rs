@@ -7,7 +7,7 @@ use crate::{
 use agent_host_app::{ConfigError, HostError, LockError, TrustError};
 use agent_host_author::AuthorError;
 use agent_host_engine::journal::JournalError;
-use agent_host_types::turn::{TurnEnd, TurnError};
+use agent_host_types::turn::{TurnEnd, TurnError, TurnReport};
 use serde_json::json;
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
@@ -33,6 +33,8 @@ pub(crate) enum Exit {
     Refused = 5,
     /// The run ended, and calls of it were denied since no one could approve them.
     Unapproved = 6,
+    /// The workflow ended, and nodes of it failed with `on-error = "continue"`.
+    NodesFailed = 7,
     /// The `--timeout` expired.
     TimedOut = 124,
     /// Stopped by SIGINT or SIGTERM.
@@ -72,6 +74,15 @@ impl From<&TurnEnd> for Exit {
                 error: TurnError::Input { .. },
             } => Self::Usage,
             TurnEnd::Error { .. } => Self::Failed,
+        }
+    }
+}
+
+impl From<&TurnReport> for Exit {
+    fn from(report: &TurnReport) -> Self {
+        match report.failed_nodes() {
+            Some(_) => Self::NodesFailed,
+            None => Self::from(&report.end),
         }
     }
 }

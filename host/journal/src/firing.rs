@@ -28,7 +28,8 @@ pub struct Firing {
     /// The time from which any host may work on it, in milliseconds since 1970 (UTC); absent for
     /// one that is closed.
     pub due_ms: Option<u64>,
-    /// The event of the session up to which its receiver was notified.
+    /// The event of the session that is the last end of the run of which its receiver was notified;
+    /// without a receiver, the last one that was seen.
     pub notified: Option<u64>,
     /// The failed attempts to notify the receiver since then.
     pub attempts: u32,

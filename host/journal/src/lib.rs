@@ -54,8 +54,8 @@ pub use shared_runs::{
 pub use signature::UnsignedRow;
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
-    JournalStore, KeepReason, ListPage, LostEvents, OutcomeCount, ProjectApproval, Pruned,
-    Retention, SHORT_ID_CHARS, SessionInfo, SessionName, StoreFuture, approval_id,
+    JournalStore, KeepReason, ListPage, LostEvents, ProjectApproval, Pruned, Retention,
+    SHORT_ID_CHARS, SessionInfo, SessionName, StoreFuture, approval_id,
 };
 pub use transcript::{Transcript, TranscriptError};
 pub use transfer::ImportAs;

@@ -31,8 +31,8 @@ use crate::{
     sealed::SealKey,
     shared_runs::SharedRuns,
     store::{
-        JournalStore, ListPage, LostEvents, OutcomeCount, ProjectApproval, Pruned, Retention,
-        SessionInfo, SessionName, StoreFuture,
+        JournalStore, ListPage, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo,
+        SessionName, StoreFuture,
     },
     transfer::ImportAs,
 };
@@ -40,6 +40,7 @@ use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
+    session_status::SessionStatus,
 };
 use database::Database;
 use journal::PostgresJournal;
@@ -47,6 +48,7 @@ use lease::Lease;
 use rustls::RootCertStore;
 pub use schema::Migration;
 use std::{
+    collections::BTreeMap,
     fmt,
     io::{BufRead, Write},
     sync::Arc,
@@ -245,8 +247,12 @@ impl JournalStore for PostgresStore {
         self.run(move |database| async move { database.list_page(&page).await })
     }
 
-    fn count_outcomes(&self, scope: SessionScope) -> StoreFuture<'_, Vec<OutcomeCount>> {
-        self.run(move |database| async move { database.count_outcomes(&scope).await })
+    fn list_waiting(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(|database| async move { database.waiting().await })
+    }
+
+    fn count_statuses(&self, scope: SessionScope) -> StoreFuture<'_, BTreeMap<SessionStatus, u64>> {
+        self.run(move |database| async move { database.count_statuses(&scope).await })
     }
 
     fn infos(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SessionInfo>> {

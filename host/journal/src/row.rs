@@ -11,6 +11,7 @@ use agent_host_types::{
     message::Message,
     model::Provenance,
     output::ContentPart,
+    session_status::{PhaseChange, SessionPhase},
 };
 use std::sync::Arc;
 
@@ -31,6 +32,8 @@ pub(crate) struct Row {
     /// The event.
     pub(crate) json: String,
     pub(crate) listing: Listing,
+    /// The effect of the event on the phase of its session.
+    pub(crate) change: Option<PhaseChange>,
 }
 
 /// The part of [`crate::SessionInfo`] that one event sets.
@@ -65,6 +68,7 @@ impl Row {
             kind: record.event.kind(),
             json: json.map_err(|error| unstorable(error.into()))?,
             listing: Listing::of(&record.event),
+            change: PhaseChange::from_event(&record.event),
         })
     }
 
@@ -75,6 +79,12 @@ impl Row {
         }
         self
     }
+}
+
+/// Returns the phase of a session after these rows.
+pub(crate) fn phase_after(phase: SessionPhase, rows: &[Arc<Row>]) -> SessionPhase {
+    let changes = rows.iter().filter_map(|row| row.change);
+    changes.fold(phase, SessionPhase::after)
 }
 
 /// Decodes the rows of a session.

@@ -9,6 +9,7 @@ mod lock;
 mod maintenance;
 mod names;
 mod owners;
+mod phase;
 mod prune;
 mod read;
 mod schema;
@@ -38,9 +39,11 @@ use agent_host_engine::journal::{Journal, JournalError};
 use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
+    session_status::SessionStatus,
 };
 use database::Database;
 use std::{
+    collections::BTreeMap,
     fmt,
     io::{BufRead, Write},
     path::{Path, PathBuf},
@@ -163,6 +166,14 @@ impl JournalStore for SqliteStore {
 
     fn infos(&self, sessions: Vec<SessionId>) -> StoreFuture<'_, Vec<SessionInfo>> {
         self.run(move |db| db.reader().infos(&sessions))
+    }
+
+    fn list_waiting(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
+        self.run(Database::list_waiting)
+    }
+
+    fn count_statuses(&self, scope: SessionScope) -> StoreFuture<'_, BTreeMap<SessionStatus, u64>> {
+        self.run(move |db| db.count_statuses(&scope))
     }
 
     fn read(&self, session: SessionId, from: u64) -> StoreFuture<'_, Vec<EventRecord>> {

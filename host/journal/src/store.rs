@@ -17,6 +17,7 @@ use agent_host_types::{
     approval::ApprovalRule,
     event::EventRecord,
     id::{Digest, SessionId, json_digest},
+    session_status::SessionStatus,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -101,22 +102,28 @@ pub trait JournalStore: Debug + Send + Sync {
         })
     }
 
-    /// Counts the sessions of a scope by the outcome of their last turn.
-    fn count_outcomes(&self, scope: SessionScope) -> StoreFuture<'_, Vec<OutcomeCount>> {
+    /// Lists the sessions that wait for the user or for results from outside, the one that was
+    /// written to longest ago first. Those of agents are left out: the session that started them
+    /// waits for the same.
+    fn list_waiting(&self) -> StoreFuture<'_, Vec<SessionInfo>> {
+        let sessions = self.list();
+        Box::pin(async move {
+            let sessions = sessions.await?.into_iter().rev();
+            let waits = |info: &SessionInfo| info.parent.is_none() && info.status.is_waiting();
+            Ok(sessions.filter(waits).collect())
+        })
+    }
+
+    /// Counts the sessions of a scope by status. Those of agents are left out.
+    fn count_statuses(&self, scope: SessionScope) -> StoreFuture<'_, BTreeMap<SessionStatus, u64>> {
         let sessions = self.list_in(scope);
         Box::pin(async move {
             let mut counts = BTreeMap::new();
-            for info in sessions.await? {
-                *counts
-                    .entry((info.outcome, info.parent.is_some()))
-                    .or_default() += 1;
+            let sessions = sessions.await?.into_iter();
+            for info in sessions.filter(|info| info.parent.is_none()) {
+                *counts.entry(info.status).or_default() += 1;
             }
-            let count = |((outcome, is_of_agent), sessions)| OutcomeCount {
-                outcome,
-                is_of_agent,
-                sessions,
-            };
-            Ok(counts.into_iter().map(count).collect())
+            Ok(counts)
         })
     }
 
@@ -337,17 +344,6 @@ impl dyn JournalStore + '_ {
     }
 }
 
-/// A number of sessions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutcomeCount {
-    /// The outcome of their last turn; absent until their first turn has ended.
-    pub outcome: Option<String>,
-    /// Whether they are those of agents, whose session exists.
-    pub is_of_agent: bool,
-    /// The number.
-    pub sessions: u64,
-}
-
 /// A part of a list of sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListPage {
@@ -385,6 +381,8 @@ pub struct SessionInfo {
     /// The session.
     #[serde(rename = "session")]
     pub id: SessionId,
+    /// The status, at the time of the reading.
+    pub status: SessionStatus,
     /// The time of its first event, in milliseconds since 1970 (UTC).
     pub started_ms: u64,
     /// The time of its last event, in milliseconds since 1970 (UTC).
@@ -559,13 +557,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
     running.await.map_err(StoreError::Aborted)?
 }
 
-/// The outcomes of a turn after which its session awaits something.
-pub(crate) const AWAITING: [&str; 4] = [
-    "awaiting-confirmation",
-    "awaiting-answer",
-    "pending-tool-calls",
-    "awaiting-children",
-];
+/// The stored names of the phases of sessions that wait, as a list of SQL.
+pub(crate) const WAITING: &str =
+    "('waiting-for-approval', 'waiting-for-answer', 'waiting-for-results')";
 
 /// The most firings that are taken over at once.
 pub(crate) const TAKEN_FIRINGS: u32 = 64;

@@ -2,7 +2,7 @@
 
 use crate::{Service, access::Caller, problem::Problem};
 use agent_host_app::{MetricGauge, Metrics, runs::MAX_WAITING};
-use agent_host_journal::{OutcomeCount, SessionInfo};
+use agent_host_types::session_status::SessionStatus;
 use axum::{extract::State, response::IntoResponse};
 use http::header::CONTENT_TYPE;
 use std::{
@@ -15,15 +15,6 @@ use std::{
 
 /// The media type of Prometheus' text.
 pub(crate) const MEDIA_TYPE: &str = "text/plain; version=0.0.4";
-
-/// The state of a session whose first turn has not ended.
-const NEW: &str = "new";
-
-/// The state of a session that runs in this server.
-const RUNNING: &str = "running";
-
-/// The outcome of a turn that ended because calls wait for approval.
-const AWAITS_APPROVAL: &str = "awaiting-confirmation";
 
 /// The number of streams of events that are open, and the most that may be.
 #[derive(Clone, Debug)]
@@ -71,7 +62,8 @@ pub(crate) async fn read(
     caller: Caller,
 ) -> Result<impl IntoResponse, Problem> {
     let (store, scope) = (service.host.store(), service.scope(&caller));
-    let counts = store.count_outcomes(scope.clone()).await?;
+    let counts = store.count_statuses(scope.clone()).await?;
+    let waiting_approvals = counts.get(&SessionStatus::WaitingForApproval);
     let mut running = store.infos(service.runs.running()).await?;
     running.retain(|session| scope.has(session.ownership.as_ref()));
     let waiting_runs = match service.runs.shared() {
@@ -81,14 +73,19 @@ pub(crate) async fn read(
     let mut gauges = vec![
         MetricGauge {
             name: "agent_host_sessions",
-            help: "Sessions by the outcome of their last turn, those of agents left out.",
+            help: "Sessions by status, those of agents left out.",
             label: Some("state"),
-            values: by_state(&counts, &running),
+            values: by_status(&counts),
         },
         gauge(
             "agent_host_waiting_approvals",
-            "Requests for approval that wait, those of agents included.",
-            waiting_approvals(&counts, &running),
+            "Sessions that wait for an approval, of a call of theirs or of their agents.",
+            waiting_approvals.copied().unwrap_or_default(),
+        ),
+        gauge(
+            "agent_host_runs",
+            "Runs of this server.",
+            running.len() as u64,
         ),
         gauge(
             "agent_host_waiting_runs",
@@ -126,30 +123,12 @@ fn gauge(name: &'static str, help: &'static str, value: u64) -> MetricGauge {
     }
 }
 
-/// Returns the number of sessions in each state. The states are the outcomes that the engine knows.
-fn by_state(counts: &[OutcomeCount], running: &[SessionInfo]) -> Vec<(String, u64)> {
-    let state = |outcome: &Option<String>| outcome.clone().unwrap_or_else(|| NEW.to_owned());
-    let mut states = BTreeMap::from([(RUNNING.to_owned(), 0)]);
-    for count in counts.iter().filter(|count| !count.is_of_agent) {
-        *states.entry(state(&count.outcome)).or_default() += count.sessions;
-    }
-    // A session that runs has a last turn as well, so that it is counted once.
-    for session in running {
-        if let Some(count) = states.get_mut(&state(&session.outcome)) {
-            *count = count.saturating_sub(1);
-        }
-        *states.entry(RUNNING.to_owned()).or_default() += 1;
-    }
-    states.retain(|state, count| *count > 0 || state == RUNNING);
-    states.into_iter().collect()
-}
-
-/// Returns the number of sessions that wait for approval. One that runs waits no more; that of an
-/// agent waits as long as the session that started it.
-fn waiting_approvals(counts: &[OutcomeCount], running: &[SessionInfo]) -> u64 {
-    let waits = |outcome: &Option<String>| outcome.as_deref() == Some(AWAITS_APPROVAL);
-    let all = counts.iter().filter(|count| waits(&count.outcome));
-    let all: u64 = all.map(|count| count.sessions).sum();
-    let running = running.iter().filter(|session| waits(&session.outcome));
-    all.saturating_sub(running.count() as u64)
+/// Returns the number of sessions with each status.
+fn by_status(counts: &BTreeMap<SessionStatus, u64>) -> Vec<(String, u64)> {
+    let all = SessionStatus::all();
+    all.map(|status| {
+        let count = counts.get(&status).copied().unwrap_or_default();
+        (status.as_str().to_owned(), count)
+    })
+    .collect()
 }

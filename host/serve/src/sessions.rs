@@ -68,7 +68,7 @@ pub(crate) struct SessionPage {
 pub(crate) struct SessionRow {
     #[serde(flatten)]
     info: SessionInfo,
-    /// Whether a server runs it.
+    /// Whether a server has a run of it, so that it takes no other input.
     running: bool,
     /// Its run, where hosts share their runs; absent if none has begun or waits.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,6 +12,7 @@ mod schedule;
 mod signature;
 #[cfg(test)]
 mod tests;
+mod watch;
 mod webhook;
 
 pub(crate) use list::{ScheduleList, list};
@@ -20,7 +21,7 @@ pub(crate) use webhook::router;
 
 use agent_host_app::{
     Host,
-    config::{Config, ConfigError, Overlap, TriggerRun},
+    config::{Config, ConfigError, Overlap, TriggerKind, TriggerRun},
     project, session_project,
 };
 use notify::Receiver;
@@ -75,35 +76,18 @@ struct Trigger {
     /// for each other.
     overlap: Option<Overlap>,
     receiver: Option<Receiver>,
-    kind: Kind,
-}
-
-/// The kind of a trigger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Schedule,
-    Webhook,
-}
-
-impl Kind {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Schedule => "schedule",
-            Self::Webhook => "webhook",
-        }
-    }
+    kind: TriggerKind,
 }
 
 impl Trigger {
     async fn open(
         config: &Config,
-        kind: Kind,
+        kind: TriggerKind,
         name: &str,
         run: &TriggerRun,
         overlap: Option<Overlap>,
     ) -> Result<Arc<Self>, TriggerError> {
-        // No token has such a name.
-        let by = format!("{} {name}", kind.as_str());
+        let by = kind.sender(name);
         let receiver = match &run.notify {
             Some(notify) => Some(Receiver::open(notify, &by).await?),
             None => None,

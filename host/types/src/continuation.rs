@@ -149,4 +149,27 @@ impl Continuation {
             Awaiting::Answer { .. } | Awaiting::Children { .. } => &[],
         }
     }
+
+    /// Returns the requests that an input from outside answers, those of agents in place of their
+    /// calls, in order.
+    #[must_use]
+    pub fn requests(&self) -> Vec<&Self> {
+        match &self.awaiting {
+            Awaiting::Confirm { .. } | Awaiting::Answer { .. } | Awaiting::External { .. } => {
+                vec![self]
+            }
+            Awaiting::Children { children } => {
+                let requests = children.iter().map(|child| child.continuation.requests());
+                requests.flatten().collect()
+            }
+        }
+    }
+
+    /// Returns the time at which the first of its requests expires, in milliseconds since 1970;
+    /// `None` if none does.
+    #[must_use]
+    pub fn first_expiry_ms(&self) -> Option<u64> {
+        let requests = self.requests().into_iter();
+        requests.filter_map(|request| request.expires_at_ms).min()
+    }
 }

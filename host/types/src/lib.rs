@@ -5,6 +5,7 @@
 //!   tools; [`media`]: media types of files.
 //! - [`event`]: the journal's records; [`turn`], [`approval`], [`continuation`], [`question`]: the
 //!   input and the report of a turn; [`form`]: the fields of questions.
+//! - [`session_status`]: the status of a session in lists, folded from its events.
 //! - [`artifact`]: names of artifacts; [`custom_context`]: what the operator's program says of a session's request.
 //! - [`budget`], [`context`], [`limits`], [`accounting`], [`json`]: bounds, and the usage that they
 //!   bound.
@@ -42,6 +43,7 @@ pub mod output;
 pub mod question;
 pub mod run;
 pub mod schema;
+pub mod session_status;
 pub mod tool;
 pub mod turn;
 pub mod workflow;

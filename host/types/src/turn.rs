@@ -10,11 +10,12 @@ use crate::{
     output::ToolResultOutput,
     question::Answer,
     tool::ToolRuntime,
-    workflow::WorkflowSummary,
+    workflow::{NodeFailure, WorkflowEnd, WorkflowSummary},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The input of a turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,6 +124,18 @@ pub struct TurnReport {
     pub summary: TurnSummary,
 }
 
+impl TurnReport {
+    /// Returns the failed nodes of a workflow that ran to its end all the same, by id; `None` if no
+    /// node failed, or the failure ended the run.
+    #[must_use]
+    pub fn failed_nodes(&self) -> Option<&BTreeMap<String, NodeFailure>> {
+        let workflow = self.summary.workflow.as_ref()?;
+        let is_done = matches!(self.end, TurnEnd::Done { .. });
+        let has_failed = workflow.end == WorkflowEnd::Completed && !workflow.failed.is_empty();
+        (is_done && has_failed).then_some(&workflow.failed)
+    }
+}
+
 /// The end of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
@@ -224,6 +237,24 @@ impl TurnError {
 }
 
 impl TurnEnd {
+    /// Returns the handle of what the turn waits for; `None` if it does not wait.
+    #[must_use]
+    pub fn continuation(&self) -> Option<&Continuation> {
+        match self {
+            Self::AwaitingConfirmation { continuation }
+            | Self::AwaitingAnswer { continuation }
+            | Self::PendingToolCalls { continuation }
+            | Self::AwaitingChildren { continuation } => Some(continuation),
+            Self::NeedsMoreTurns
+            | Self::Done { .. }
+            | Self::Halted { .. }
+            | Self::BudgetExceeded { .. }
+            | Self::Refusal { .. }
+            | Self::Cancelled
+            | Self::Error { .. } => None,
+        }
+    }
+
     /// Returns the `type` of the JSON form.
     #[must_use]
     pub fn kind(&self) -> &'static str {

@@ -90,7 +90,7 @@ pub struct NodeDefinition {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<forms::ForeachForm>")]
     pub foreach: Option<ForeachDefinition>,
-    /// The effect of a failure on the run.
+    /// The effect of a failure on the run. If it continues, `agent-host run` ends with exit code 7.
     pub on_error: OnError,
     /// The condition on what the node depends on.
     pub needs: Needs,

@@ -36,7 +36,7 @@ export const actions = {
     await start(page, "Write.");
     const news = page.getByRole("status", { name: "News" });
     await page.waitForSelector(".approval");
-    await news.filter({ hasText: "waiting for you" }).waitFor();
+    await news.filter({ hasText: "waiting for approval" }).waitFor();
     await accessible(page, "news");
     // A key decides where the call has the focus alone.
     const first = await page.locator(".request").getAttribute("data-request");

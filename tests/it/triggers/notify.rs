@@ -75,6 +75,8 @@ impl Receiver {
 
 fn message(server: &ApiServer, kind: &str, outcome: &str, answer: &Value, body: &Value) -> Value {
     let [(_, session)] = last(server).try_into().unwrap();
+    let waits = kind == "run.waiting";
+    assert_eq!(body["data"]["expires_at"].is_string(), waits, "{body}");
     json!({
         "type": kind,
         "timestamp": body["timestamp"],
@@ -82,6 +84,8 @@ fn message(server: &ApiServer, kind: &str, outcome: &str, answer: &Value, body: 
             "trigger": "schedule s",
             "session": session,
             "outcome": outcome,
+            "status": if waits { "waiting-for-approval" } else { "done" },
+            "expires_at": body["data"]["expires_at"],
             "answer": answer,
             "link": format!("http://{}/#/s/{session}", server.address),
         },

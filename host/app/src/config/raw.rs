@@ -62,7 +62,8 @@ pub(super) struct RawConfig {
     pub(super) keys: EditingKeys,
     /// When approvals are asked for.
     pub(super) approval_timing: RawTiming,
-    /// The time after which an approval expires.
+    /// The time after which an approval expires; absent for never, and for 3 days in a run that a
+    /// schedule or a webhook started.
     #[serde(skip_serializing)]
     #[serde(default, deserialize_with = "units::seconds")]
     pub(super) approval_expires_seconds: Option<u64>,

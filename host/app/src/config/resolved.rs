@@ -93,7 +93,9 @@ pub struct Config {
     pub keys: EditingKeys,
     /// When approvals are asked for.
     pub timing: Timing,
-    /// The time after which an approval expires, in milliseconds; absent for never.
+    /// The time after which an approval expires, in milliseconds; absent for never, and for
+    /// [`UNATTENDED_EXPIRY_MS`](crate::runs::UNATTENDED_EXPIRY_MS) in a run that a schedule or a
+    /// webhook started.
     pub approval_expiry_ms: Option<u64>,
     /// The number of tools from which on the model is offered a search instead; 0 for never.
     pub search_tools_from: usize,

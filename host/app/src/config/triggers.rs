@@ -48,6 +48,37 @@ pub enum TriggerSession {
     One,
 }
 
+/// The kind of a trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggerKind {
+    /// A schedule.
+    Schedule,
+    /// A webhook.
+    Webhook,
+}
+
+impl TriggerKind {
+    /// Returns the sender of the messages of a trigger, for the journal. No token has such a name.
+    #[must_use]
+    pub fn sender(self, name: &str) -> String {
+        format!("{}{name}", self.prefix())
+    }
+
+    /// Whether a sender of messages is a trigger.
+    #[must_use]
+    pub fn is_sender(sender: &str) -> bool {
+        let prefixes = [Self::Schedule, Self::Webhook].map(Self::prefix);
+        prefixes.iter().any(|prefix| sender.starts_with(prefix))
+    }
+
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Schedule => "schedule ",
+            Self::Webhook => "webhook ",
+        }
+    }
+}
+
 /// The way in which deliveries are signed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -21,6 +21,10 @@ pub(crate) struct SessionsArgs {
 pub(crate) enum SessionsCommand {
     /// List the sessions, newest first.
     List {
+        /// Only those that wait for an approval, an answer or results, oldest first, with what they
+        /// wait for.
+        #[arg(long)]
+        waiting: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,

@@ -7,7 +7,7 @@ use super::{configure, run::UNTOLD, tool_names};
 use crate::{
     args::DoctorArgs,
     exit::{Exit, Failure},
-    terminal::{GREEN, RED, Terminal, YELLOW, bytes, escape_line},
+    terminal::{GREEN, RED, Terminal, YELLOW, bytes, date, escape_line},
 };
 use agent_host_app::{
     CheckedModel, Config, Environment, HookConfig, HookEntry, HostError, ModelAnswer, OnHookError,
@@ -47,6 +47,7 @@ pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit
         ("state", state(&config).await),
         ("approvals", approvals(&config).await),
         ("signatures", signatures(&config).await),
+        ("waiting", waiting(&config).await),
         ("cache", cache(&config)),
     ];
     let models = models(&config).await;
@@ -206,6 +207,28 @@ async fn signatures(config: &Config) -> Finding {
             rows.len()
         )),
     }
+}
+
+/// The sessions that wait, of whichever directory: those of schedules and webhooks have no terminal
+/// that would show it.
+async fn waiting(config: &Config) -> Finding {
+    let store = open_store(config, Retention::default());
+    let waiting = async { Ok::<_, HostError>(store.await?.list_waiting().await?) };
+    let waiting = match waiting.await {
+        Ok(waiting) => waiting,
+        Err(error) => return Finding::Error(error.to_string()),
+    };
+    let Some(oldest) = waiting.iter().map(|session| session.last_ms).min() else {
+        return Finding::Ok("no session waits for an approval, an answer or results".to_owned());
+    };
+    let count = match waiting.len() {
+        1 => "1 session waits".to_owned(),
+        count => format!("{count} sessions wait"),
+    };
+    Finding::Warning(format!(
+        "{count} for an approval, an answer or results, the oldest since {} UTC: agent-host sessions list --waiting",
+        date(oldest)
+    ))
 }
 
 fn cache(config: &Config) -> Finding {

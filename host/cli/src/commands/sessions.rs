@@ -6,6 +6,7 @@ mod manage;
 mod replay;
 mod sealed;
 mod show;
+mod waiting;
 
 pub(super) use list::warn_of_lost_events;
 pub(super) use manage::export;
@@ -38,9 +39,12 @@ pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<
     };
     match args.command {
         SessionsCommand::Resume(args) => run(*args, terminal).await,
-        SessionsCommand::List { json } => {
+        SessionsCommand::List { waiting, json } => {
             let here = config.working_dir.display().to_string();
-            list::list(store, &here, json, terminal).await
+            match waiting {
+                true => waiting::list(store, &here, json, terminal).await,
+                false => list::list(store, &here, json, terminal).await,
+            }
         }
         SessionsCommand::Name { session, name } => {
             let name = SessionName::parse(&name).map_err(Failure::usage)?;

@@ -61,6 +61,8 @@ pub struct SessionState {
     first_input: Option<Message>,
     /// The user's newest message, if it is another one, and its position among the messages.
     last_input: Option<(Message, usize)>,
+    /// The sender of the newest message, as the front end names it.
+    last_sender: Option<String>,
     /// The provider's count for the last request.
     measured: Option<Measured>,
     turns: u64,
@@ -231,6 +233,13 @@ impl SessionState {
     #[must_use]
     pub fn first_input(&self) -> Option<&Message> {
         self.first_input.as_ref()
+    }
+
+    /// Returns the sender of the user's newest message, as the front end names it; `None` for the
+    /// user of the session.
+    #[must_use]
+    pub fn last_sender(&self) -> Option<&str> {
+        self.last_sender.as_deref()
     }
 
     /// Returns the number of messages in the conversation; a summary is one.

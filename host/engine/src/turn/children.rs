@@ -285,13 +285,15 @@ impl Agent {
     }
 
     /// Returns the loop of an agent. It signs with the same key, and the rules about the calls of
-    /// the one that starts it hold for its calls.
+    /// the one that starts it hold for its calls, as does the lifetime of requests if it has none.
     pub(super) fn loop_of(&self, child: &SubAgent) -> Agent {
         let mut agent = child.agent.clone();
         agent.key = self.key.clone();
         agent.settings.rules = self.settings.rules.clone();
         agent.settings.approved = self.settings.approved.clone();
         agent.settings.takes_some_decisions = self.settings.takes_some_decisions;
+        let expiry = agent.settings.approval_expiry_ms;
+        agent.settings.approval_expiry_ms = expiry.or(self.settings.approval_expiry_ms);
         agent
     }
 

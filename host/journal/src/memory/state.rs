@@ -8,13 +8,14 @@ use crate::{
     ownership::Ownership,
     row::{PAGE_BYTES, Row, decode_rows},
     sealed::SealedSession,
-    store::{AWAITING, KeepReason, ProjectApproval, Pruned, Retention, SessionInfo},
+    store::{KeepReason, ProjectApproval, Pruned, Retention, SessionInfo},
 };
 use agent_host_engine::journal::{JournalError, SessionOwner};
 use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
     output::Blob,
+    session_status::{SessionClaim, SessionPhase, SessionStatus},
 };
 use std::{
     cmp::Reverse,
@@ -42,7 +43,9 @@ pub(super) struct State {
 
 /// A session.
 struct Stored {
+    /// Its status is that of a moment, and set when it is read.
     info: SessionInfo,
+    phase: SessionPhase,
     rows: Vec<Arc<Row>>,
     blobs: BTreeSet<Digest>,
     last_write: u64,
@@ -53,6 +56,7 @@ impl Stored {
         Self {
             info: SessionInfo {
                 id: session,
+                status: SessionStatus::New,
                 started_ms: time(first),
                 last_ms: 0,
                 events: 0,
@@ -65,6 +69,7 @@ impl Stored {
                 cost_micros: None,
                 ownership: None,
             },
+            phase: SessionPhase::New,
             rows: Vec::new(),
             blobs: BTreeSet::new(),
             last_write: 0,
@@ -73,6 +78,9 @@ impl Stored {
 
     fn add(&mut self, row: &Arc<Row>) {
         let (info, listing) = (&mut self.info, &row.listing);
+        self.phase = row
+            .change
+            .map_or(self.phase, |change| self.phase.after(change));
         info.last_ms = time(row);
         info.events += 1;
         info.title = info.title.take().or_else(|| listing.title.clone());
@@ -118,6 +126,7 @@ impl State {
         let info = |stored: &&Stored| SessionInfo {
             parent: self.parent(stored.info.id),
             ownership: self.ownership(stored.info.id),
+            status: stored.phase.status(self.claim(stored.info.id)),
             ..stored.info.clone()
         };
         stored.iter().map(info).collect()
@@ -140,6 +149,14 @@ impl State {
             })
         };
         info.ownership.clone().or_else(of_directory)
+    }
+
+    /// Returns the claim on a session.
+    fn claim(&self, session: SessionId) -> SessionClaim {
+        match self.claims.contains_key(&session) {
+            true => SessionClaim::Held,
+            false => SessionClaim::None,
+        }
     }
 
     /// Names a session.
@@ -307,8 +324,7 @@ impl State {
             if !is_too_large && !is_too_old {
                 continue;
             }
-            let outcome = info.outcome.as_deref();
-            if outcome.is_some_and(|outcome| AWAITING.contains(&outcome)) {
+            if info.status.is_waiting() {
                 pruned.kept.push((session, KeepReason::Awaiting));
             } else if self.is_claimed(session) {
                 pruned.kept.push((session, KeepReason::InUse));

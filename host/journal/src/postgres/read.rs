@@ -8,21 +8,25 @@ use crate::{
     find::Wanted,
     ownership::{Ownership, SessionScope},
     row::{PAGE_BYTES, damaged},
-    store::{ListPage, OutcomeCount, SessionInfo},
+    store::{ListPage, SessionInfo, WAITING},
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
+    session_status::{SessionClaim, SessionPhase, SessionStatus},
 };
-use std::{str::FromStr, sync::Arc};
+use std::{collections::BTreeMap, str::FromStr, sync::Arc};
 use tokio_postgres::{Row, types::ToSql};
 
 /// The columns of a [`SessionInfo`], of a session `s` and the one that started it, if that exists.
 const INFO: &str =
     "SELECT s.id, s.started_ms, w.last_ms, w.events, s.title, s.directory, w.outcome,
-        p.id, s.name, w.model, w.cost_micros, s.project, s.owner
-    FROM progress w JOIN sessions s ON s.id = w.session LEFT JOIN sessions p ON p.id = s.parent";
+        p.id, s.name, w.model, w.cost_micros, s.project, s.owner, w.phase, l.session IS NOT NULL,
+        r.session IS NOT NULL
+    FROM progress w JOIN sessions s ON s.id = w.session LEFT JOIN sessions p ON p.id = s.parent
+        LEFT JOIN leases l ON l.session = w.session AND l.until > clock_timestamp()
+        LEFT JOIN runs r ON r.session = w.session AND r.state = 'waiting'";
 
 /// The number of sessions up to which those that match a search are sorted, in place of all
 /// sessions being looked at in order.
@@ -244,25 +248,33 @@ impl Database {
         Ok((rows.len() < few).then_some(ids))
     }
 
-    /// Counts the sessions of a scope by outcome.
-    pub(super) async fn count_outcomes(
+    /// Reads the sessions that wait and that no other started, the one that was written to longest
+    /// ago first.
+    pub(super) async fn waiting(&self) -> Result<Vec<SessionInfo>, JournalError> {
+        let which = format!("w.phase IN {WAITING} AND p.id IS NULL ORDER BY w.last_write");
+        let rows = self.read(&format!("{INFO} WHERE {which}"), &[]).await?;
+        rows.iter().map(info).collect()
+    }
+
+    /// Counts the sessions of a scope by status.
+    pub(super) async fn count_statuses(
         &self,
         scope: &SessionScope,
-    ) -> Result<Vec<OutcomeCount>, JournalError> {
+    ) -> Result<BTreeMap<SessionStatus, u64>, JournalError> {
         let mut parameters = Vec::new();
         let within = within(scope, "w.project", &mut parameters);
         let query = format!(
-            "SELECT w.outcome, p.id IS NOT NULL, count(*)
+            "SELECT w.phase, l.session IS NOT NULL, r.session IS NOT NULL, count(*)
             FROM progress w JOIN sessions s ON s.id = w.session LEFT JOIN sessions p ON p.id = s.parent
-            WHERE true {within} GROUP BY 1, 2 ORDER BY 1 NULLS FIRST, 2"
+                LEFT JOIN leases l ON l.session = w.session AND l.until > clock_timestamp()
+                LEFT JOIN runs r ON r.session = w.session AND r.state = 'waiting'
+            WHERE p.id IS NULL {within} GROUP BY 1, 2, 3"
         );
-        let rows = self.read_planned(&query, &parameters).await?;
-        let count = |row: &Row| OutcomeCount {
-            outcome: row.get(0),
-            is_of_agent: row.get(1),
-            sessions: positive(row.get(2)),
-        };
-        Ok(rows.iter().map(count).collect())
+        let mut counts = BTreeMap::new();
+        for row in self.read_planned(&query, &parameters).await? {
+            *counts.entry(status(&row, 0)?).or_default() += positive(row.get(3));
+        }
+        Ok(counts)
     }
 
     /// Reads the rows of sessions in lists.
@@ -331,6 +343,7 @@ fn info(row: &Row) -> Result<SessionInfo, JournalError> {
     let parent: Option<&str> = row.get(7);
     Ok(SessionInfo {
         id: parsed(row.get(0))?,
+        status: status(row, 13)?,
         started_ms: positive(row.get(1)),
         last_ms: positive(row.get(2)),
         events: positive(row.get(3)),
@@ -369,6 +382,25 @@ fn ownership(row: &Row, column: usize) -> Option<Ownership> {
     Some(Ownership {
         project: row.get::<_, Option<String>>(column)?,
         owner: row.get(column.saturating_add(1)),
+    })
+}
+
+/// Returns the status of a session: its phase is in column `first`, and behind it whether a host
+/// has it, and whether its run waits for one.
+fn status(row: &Row, first: usize) -> Result<SessionStatus, JournalError> {
+    let claim = match (row.get(first + 1), row.get(first + 2)) {
+        (true, _) => SessionClaim::Held,
+        (false, true) => SessionClaim::Queued,
+        (false, false) => SessionClaim::None,
+    };
+    Ok(phase(row.get(first))?.status(claim))
+}
+
+/// Parses the stored name of a phase.
+pub(super) fn phase(name: &str) -> Result<SessionPhase, JournalError> {
+    SessionPhase::from_stored(name).ok_or_else(|| {
+        let name = name.escape_debug();
+        JournalError::corrupt(format!("`{name}` in the journal is no phase of a session"))
     })
 }
 

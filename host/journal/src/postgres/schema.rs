@@ -13,10 +13,11 @@ use tokio_postgres::error::SqlState;
 
 /// The steps; the tables have version `n` after `n` of them. A step that others have run is never
 /// changed.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("schema.sql"),
     include_str!("owners.sql"),
     include_str!("signatures.sql"),
+    include_str!("phases.sql"),
 ];
 
 /// The version whose rows that confer authority are signed. Those from before are signed with the
@@ -183,47 +184,42 @@ mod tests {
         postgres::{database::Database, schema::STEPS},
         postgres_server::database,
     };
+    use agent_host_types::session_status::SessionPhase;
     use pretty_assertions::assert_eq;
 
     #[tokio::test]
     async fn steps_run_once_in_order_and_never_back() {
         let Some(url) = database() else { return };
         let store = Database::new(&url, &PostgresOptions::default()).unwrap();
-        let [tables, owners, signatures] = STEPS;
-        let all = [
-            tables,
-            owners,
-            signatures,
-            "CREATE TABLE third (a BIGINT)",
-            "ALTER TABLE third RENAME COLUMN a TO b",
-        ];
+        let mut all = STEPS.to_vec();
+        all.extend([
+            "CREATE TABLE more (a BIGINT)",
+            "ALTER TABLE more RENAME COLUMN a TO b",
+        ]);
+        let last = number(&all);
         let mut done = Vec::new();
-        for count in [1, 1, 5, 5] {
+        for count in [1, 1, all.len(), all.len()] {
             let migration = apply(&store, &all[..count], None).await.unwrap();
             done.push((migration.from, migration.to));
         }
-        assert_eq!(done, [(0, 1), (1, 1), (1, 5), (5, 5)]);
-        store.read("SELECT b FROM third", &[]).await.unwrap();
+        assert_eq!(done, [(0, 1), (1, 1), (1, last), (last, last)]);
+        store.read("SELECT b FROM more", &[]).await.unwrap();
         let newer = apply(&store, &all[..2], None).await.unwrap_err();
         let StoreError::SchemaVersion {
-            found: 5, known: 2, ..
+            found, known: 2, ..
         } = newer
         else {
             panic!("{newer}");
         };
+        assert_eq!(found, last);
         // A step that fails takes the ones before it back.
-        let broken = [
-            "",
-            "",
-            "",
-            "",
-            "",
-            "CREATE TABLE fifth (a BIGINT)",
-            "SELECT 1 / 0",
-        ];
+        let mut broken = vec![""; all.len()];
+        broken.extend(["CREATE TABLE gone (a BIGINT)", "SELECT 1 / 0"]);
         apply(&store, &broken, None).await.unwrap_err();
-        let fifth = "SELECT to_regclass('fifth') IS NULL AND max(format_version) = 5 FROM meta";
-        assert!(store.read(fifth, &[]).await.unwrap()[0].get::<_, bool>(0));
+        let gone = format!(
+            "SELECT to_regclass('gone') IS NULL AND max(format_version) = {last} FROM meta"
+        );
+        assert!(store.read(&gone, &[]).await.unwrap()[0].get::<_, bool>(0));
     }
 
     /// The second step gives older sessions to their directories, and those of agents to the project
@@ -288,9 +284,9 @@ mod tests {
         let options = PostgresOptions::default();
         drop(Database::open(&url, &options).await.unwrap());
         for (version, expected) in [
-            (3, "has format 3 and this program knows format 2"),
-            (1, "has format 1 and this program needs format 2"),
-            (-1, "has format -1 and this program needs format 2"),
+            (5, "has format 5 and this program knows format 4"),
+            (1, "has format 1 and this program needs format 4"),
+            (-1, "has format -1 and this program needs format 4"),
         ] {
             let store = Database::new(&url, &options).unwrap();
             let changed = "UPDATE meta SET format_version = $1";
@@ -298,6 +294,68 @@ mod tests {
             let refused = Database::open(&url, &options).await.err().unwrap();
             assert!(refused.to_string().contains(expected), "{refused}");
         }
+    }
+
+    /// Sessions of hosts of the version before get the phase that their events have.
+    #[tokio::test]
+    async fn phases_follow_from_the_events_so_far() {
+        let Some(url) = database() else { return };
+        let store = Database::new(&url, &PostgresOptions::default()).unwrap();
+        apply(&store, &STEPS[..1], None).await.unwrap();
+        let own = r#"{"kind":"session-started","system":"{\"client\":1}"}"#;
+        let of_client = r#"{"kind":"session-started","client":"notes 2.1"}"#;
+        let cases: [(&str, &[&str], Option<&str>, &str); 9] = [
+            (own, &[], None, "new"),
+            (
+                own,
+                &["input-received", "model-requested"],
+                Some("done"),
+                "open",
+            ),
+            (own, &["turn-ended"], Some("done"), "done"),
+            (
+                own,
+                &["turn-ended", "approval-revoked"],
+                Some("awaiting-answer"),
+                "waiting-for-answer",
+            ),
+            (own, &["turn-ended"], Some("needs-more-turns"), "open"),
+            (
+                own,
+                &["turn-ended", "session-forked"],
+                Some("awaiting-confirmation"),
+                "new",
+            ),
+            (of_client, &[], None, "client-idle"),
+            (of_client, &["call-intended"], None, "client-open"),
+            (
+                of_client,
+                &["call-intended", "call-settled", "state-merged"],
+                None,
+                "client-idle",
+            ),
+        ];
+        for (number, (first, then, outcome, _)) in cases.iter().enumerate() {
+            let id = format!("s{number}");
+            let line = "INSERT INTO progress (session, last_ms, events, outcome, bytes, last_write)
+                VALUES ($1, 1, 1, $2, 1, $3)";
+            let place = i64::try_from(number).unwrap();
+            store.read(line, &[&id, outcome, &place]).await.unwrap();
+            let kinds = std::iter::once(&"session-started").chain(*then);
+            for (seq, kind) in (0_i64..).zip(kinds) {
+                let json = if seq == 0 { *first } else { "{}" };
+                let event = "INSERT INTO events VALUES ($1, $2, 1, 7, $3, $4, '')";
+                store.read(event, &[&id, &seq, kind, &json]).await.unwrap();
+            }
+        }
+        apply(&store, &STEPS, None).await.unwrap();
+        let query = "SELECT phase FROM progress ORDER BY last_write";
+        let phases = store.read(query, &[]).await.unwrap();
+        let phases: Vec<String> = phases.iter().map(|row| row.get(0)).collect();
+        let expected: Vec<&str> = cases.iter().map(|case| case.3).collect();
+        assert_eq!(phases, expected);
+        let known = phases.iter().map(|phase| SessionPhase::from_stored(phase));
+        assert!(known.into_iter().all(|phase| phase.is_some()));
     }
 
     #[test]

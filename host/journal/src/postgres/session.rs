@@ -14,7 +14,7 @@ use crate::{
     ownership::{Copier, Ownership, SessionScope},
     row::Row,
     sealed::SealedSession,
-    store::{AWAITING, KeepReason, Pruned, Retention, SessionName},
+    store::{KeepReason, Pruned, Retention, SessionName},
     transfer::{self, ImportAs},
 };
 use agent_host_engine::journal::JournalError;
@@ -213,8 +213,7 @@ impl Database {
                 continue;
             }
             let session = info.id;
-            let outcome = info.outcome.as_deref();
-            if outcome.is_some_and(|outcome| AWAITING.contains(&outcome)) {
+            if info.status.is_waiting() {
                 pruned.kept.push((session, KeepReason::Awaiting));
                 continue;
             }

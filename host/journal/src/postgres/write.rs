@@ -8,10 +8,10 @@ use super::{
 use crate::{
     chain::Link,
     error::StoreError,
-    row::{Listing, Row},
+    row::{Listing, Row, phase_after},
     signature::{RowKey, SessionEnd},
 };
-use agent_host_types::{id::SessionId, output::Blob};
+use agent_host_types::{id::SessionId, output::Blob, session_status::SessionPhase};
 use deadpool_postgres::{GenericClient, Transaction};
 use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
@@ -37,9 +37,9 @@ const BEGIN: &str = "line AS (
     ON CONFLICT (id) DO NOTHING RETURNING id, project
 ), progress AS (
     INSERT INTO progress (session, last_ms, events, outcome, model, cost_micros, bytes, last_write,
-        project, signature)
+        project, signature, phase)
     SELECT id, $4::bigint, $5::bigint, $8::text, $10::text, $11::bigint, $12::bigint,
-        nextval('writes'), project, $21::bytea
+        nextval('writes'), project, $21::bytea, $22::text
     FROM line
 )";
 
@@ -50,7 +50,7 @@ const CONTINUE: &str = "line AS (
         model = CASE WHEN $8::text IS NULL THEN model ELSE $10::text END,
         cost_micros = CASE WHEN $8::text IS NULL THEN cost_micros ELSE $11::bigint END,
         bytes = bytes + $12::bigint, last_write = nextval('writes'), written = clock_timestamp(),
-        signature = $21::bytea
+        signature = $21::bytea, phase = $22::text
     FROM own WHERE progress.session = own.session AND events = $3::bigint AND $16::bigint IS NOT NULL
         AND $19::text IS NULL AND $20::text IS NULL
     RETURNING progress.session AS id
@@ -78,6 +78,8 @@ pub(super) struct Position {
     pub(super) next: i64,
     /// The digest of the event before it.
     pub(super) link: Link,
+    /// The phase of the session before it.
+    pub(super) phase: SessionPhase,
 }
 
 impl Position {
@@ -86,6 +88,7 @@ impl Position {
         Self {
             next: 0,
             link: Link::start(session),
+            phase: SessionPhase::New,
         }
     }
 }
@@ -232,12 +235,18 @@ impl Database {
 
     /// Reads the place of the next event of a session.
     pub(super) async fn position(&self, session: SessionId) -> Result<Position, StoreError> {
-        let query = "SELECT seq, digest FROM events WHERE session = $1 ORDER BY seq DESC LIMIT 1";
+        let query = "SELECT seq, digest, (SELECT phase FROM progress WHERE session = $1)
+            FROM events WHERE session = $1 ORDER BY seq DESC LIMIT 1";
         let rows = self.read(query, &[&session.to_string()]).await?;
         let start = Position::start(session);
         Ok(rows.first().map_or(start, |row| {
             let digest: &[u8] = row.get(1);
+            let phase: Option<&str> = row.get(2);
             Position {
+                // Lists say so of one that is not known.
+                phase: phase
+                    .and_then(SessionPhase::from_stored)
+                    .unwrap_or(start.phase),
                 next: row.get::<_, i64>(0).saturating_add(1),
                 // One of another length is no event's, and the next read says so.
                 link: digest.try_into().map_or(start.link, Link),
@@ -258,7 +267,9 @@ fn is_cut_off(error: &StoreError) -> bool {
 
 /// Returns the place behind events.
 pub(super) fn after(position: Position, rows: &[Arc<Row>]) -> Position {
+    let phase = phase_after(position.phase, rows);
     rows.iter().fold(position, |position, row| Position {
+        phase,
         next: row.seq.saturating_add(1),
         link: position.link.next(
             [row.seq, row.at_ms, row.v],
@@ -357,6 +368,7 @@ pub(super) async fn write_rows(
                 &ownership.map(|ownership| ownership.project.as_str()),
                 &ownership.and_then(|ownership| ownership.owner.as_deref()),
                 &signature.as_slice(),
+                &phase_after(position.phase, rows).as_str(),
             ],
         )
         .await?;

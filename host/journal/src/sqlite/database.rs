@@ -22,9 +22,10 @@ use agent_host_engine::journal::JournalError;
 use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
+    session_status::SessionStatus,
 };
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -207,6 +208,14 @@ impl Database {
 
     pub(crate) fn list(&self, scope: &SessionScope) -> Result<Vec<SessionInfo>, JournalError> {
         self.reader().sessions(scope)
+    }
+
+    pub(crate) fn list_waiting(&self) -> Result<Vec<SessionInfo>, JournalError> {
+        self.reader().waiting()
+    }
+
+    pub(crate) fn count_statuses(&self) -> Result<BTreeMap<SessionStatus, u64>, JournalError> {
+        self.reader().count_statuses()
     }
 
     /// Reads a page of the durable records of a session.

@@ -10,7 +10,7 @@ pub(crate) mod moving;
 
 pub(crate) use mark::{Mark, all as marks};
 
-use super::state_dir::{FileId, open_private};
+use super::state_dir::{FileId, open_private, open_to_read};
 use crate::{claim::this_process, error::StoreError};
 use agent_host_engine::journal::JournalError;
 use agent_host_types::id::SessionId;
@@ -23,6 +23,10 @@ use std::{
 
 /// The longest description of an owner that is read, in bytes: far more than one takes.
 const MAX_OWNER_BYTES: usize = 4 * 1024;
+
+/// The attempts to take a lock that others look at (see [`is_claimed`]), each of which lasts as long
+/// as three system calls.
+const LOOKS: u32 = 1_000;
 
 /// The name of the directory with the files of sessions in the state directory.
 const FILES: &str = "files";
@@ -51,10 +55,16 @@ impl SessionLock {
     pub(crate) fn take_moving(locks: &Path, session: SessionId) -> Result<Self, JournalError> {
         let path = path(locks, session);
         let failed = |error| StoreError::io(&path, "lock the session with", error);
+        let mut looks = 0;
         loop {
             let file = open_private(&path).map_err(failed)?;
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
+                Err(Errno::WOULDBLOCK) if looks < LOOKS && !is_locked(&file) => {
+                    looks += 1;
+                    std::thread::yield_now();
+                    continue;
+                }
                 Err(Errno::WOULDBLOCK) => return Err(locked(session, &file)),
                 Err(error) => return Err(failed(error.into()).into()),
             }
@@ -98,6 +108,19 @@ impl Drop for SessionLock {
             let _ = std::fs::remove_file(&self.path);
         }
     }
+}
+
+/// Whether a process has claimed a session. It looks by taking a shared lock for a moment, for
+/// which a claim waits.
+pub(crate) fn is_claimed(locks: &Path, session: SessionId) -> bool {
+    open_to_read(&path(locks, session)).is_ok_and(|file| is_locked(&file))
+}
+
+/// Whether the lock of a session is held, and not only looked at. The file has a shared lock
+/// otherwise, until it is closed.
+fn is_locked(file: &File) -> bool {
+    let looked = rustix::fs::flock(file, FlockOperation::NonBlockingLockShared);
+    looked == Err(Errno::WOULDBLOCK)
 }
 
 /// Removes the lock files that processes left which were killed before anything of their session

@@ -6,12 +6,13 @@
 use super::{
     database::Database,
     lock::{SessionLock, remove_unmarked},
+    phase::{self, STORED},
     read::{LAST_WRITTEN, PARENT, descendants, parsed, positive},
     session::SessionWriter,
 };
 use crate::{
     error::{Location, StoreError},
-    store::{AWAITING, KeepReason, Pruned, Retention},
+    store::{KeepReason, Pruned, Retention},
 };
 use agent_host_engine::{journal::JournalError, session::now_ms};
 use agent_host_types::id::SessionId;
@@ -248,15 +249,15 @@ impl Database {
 /// Returns the sessions, the one that was written to longest ago first.
 fn candidates(db: &Connection) -> Result<VecDeque<Candidate>, rusqlite::Error> {
     let query = format!(
-        "SELECT id, last_ms, outcome FROM sessions WHERE {PARENT} IS NULL ORDER BY {LAST_WRITTEN} ASC"
+        "SELECT id, last_ms, {STORED} FROM sessions WHERE {PARENT} IS NULL ORDER BY {LAST_WRITTEN} ASC"
     );
     let mut query = db.prepare_cached(&query)?;
     let rows = query.query_map([], |row| {
-        let outcome: Option<String> = row.get(2)?;
+        let session: SessionId = parsed(row)?;
         Ok(Candidate {
-            session: parsed(row)?,
+            session,
             last_ms: positive(row, 1)?,
-            is_awaiting: outcome.is_some_and(|outcome| AWAITING.contains(&outcome.as_str())),
+            is_awaiting: phase::from_stored(db, &session.to_string(), row.get(2)?)?.is_waiting(),
         })
     })?;
     rows.collect()

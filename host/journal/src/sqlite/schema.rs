@@ -1,7 +1,7 @@
 //! The database file: how it is opened, its tables, and the check that it is a journal of this
 //! version.
 
-use super::{lock, owners, signatures};
+use super::{lock, owners, phase, signatures};
 use crate::{
     error::{Location, StoreError},
     signature::RowKey,
@@ -122,6 +122,8 @@ pub(crate) fn open_writer(
     }
     configure(&db).map_err(failed)?;
     owners::add_table(&mut db).map_err(failed)?;
+    phase::add_columns(&mut db).map_err(failed)?;
+    phase::update_all(&mut db).map_err(failed)?;
     Ok(db)
 }
 

@@ -3,16 +3,16 @@
 //! each wait. Each batch is answered once, after its transaction has ended.
 
 use super::{
-    journal::ClaimedQueue, lock::Mark, owners::write_owner, prune::Pruner, state_dir::FileId,
+    journal::ClaimedQueue, lock::Mark, owners::write_owner, phase, prune::Pruner, state_dir::FileId,
 };
 use crate::{
     chain::Link,
     error::{Location, StoreError},
     queue::WriteFailure,
-    row::{Listing, Row},
+    row::{Listing, Row, phase_after},
     signature::{RowKey, SessionEnd},
 };
-use agent_host_types::{id::SessionId, output::Blob};
+use agent_host_types::{id::SessionId, output::Blob, session_status::SessionPhase};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use std::{
     path::PathBuf,
@@ -314,10 +314,16 @@ fn update_session(
     let directory = text(|listing| listing.directory.as_ref());
     let outcome = listings.clone().rev().find_map(|listing| listing.outcome);
     let events = last.seq + 1;
+    let before = match first.seq {
+        0 => SessionPhase::New,
+        _ => phase::read(tx, id)?,
+    };
+    let phase = phase_after(before, rows).as_str();
     if first.seq == 0 {
         let mut insert = tx.prepare_cached(
-            "INSERT INTO sessions (id, started_ms, last_ms, events, title, directory, outcome, signature)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING",
+            "INSERT INTO sessions (id, started_ms, last_ms, events, title, directory, outcome, signature,
+                 phase, phase_events)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?4) ON CONFLICT (id) DO NOTHING",
         )?;
         let line = params![
             id,
@@ -327,7 +333,8 @@ fn update_session(
             title,
             directory,
             outcome,
-            signature
+            signature,
+            phase
         ];
         if insert.execute(line)? != 1 {
             return Ok(false);
@@ -337,11 +344,12 @@ fn update_session(
     }
     let mut update = tx.prepare_cached(
         "UPDATE sessions SET events = ?3, last_ms = ?4, title = coalesce(title, ?5),
-             directory = coalesce(directory, ?6), outcome = coalesce(?7, outcome), signature = ?8
+             directory = coalesce(directory, ?6), outcome = coalesce(?7, outcome), signature = ?8,
+             phase = ?9, phase_events = ?3
          WHERE id = ?1 AND events = ?2",
     )?;
     let line = params![
-        id, first.seq, events, last.at_ms, title, directory, outcome, signature
+        id, first.seq, events, last.at_ms, title, directory, outcome, signature, phase
     ];
     Ok(update.execute(line)? == 1)
 }

@@ -8,6 +8,7 @@ mod journals;
 pub(super) mod owners;
 mod prune;
 mod reads;
+mod statuses;
 mod transfer;
 
 use super::{input, record};
@@ -130,6 +131,9 @@ macro_rules! suite {
                 reads::long_session_is_read_in_pages
                 reads::absent_sessions_and_blobs_are_not_found
                 reads::undamaged_store_has_lost_nothing
+                statuses::status_follows_events_and_claims
+                statuses::waiting_sessions_are_listed_oldest_first
+                statuses::copy_has_a_status_of_its_own
                 transfer::exported_session_is_imported
                 transfer::session_that_exists_is_imported_as_new
                 transfer::forged_files_are_refused

@@ -5,11 +5,11 @@
 //! dies between any two steps leaves a firing that another one completes, and no step happens
 //! twice.
 
-use super::{Kind, Trigger, notify};
+use super::{Trigger, watch};
 use crate::{Service, create::has_ended, once::KEY};
 use agent_host_app::{
     Host, HostError,
-    config::{Overlap, TriggerSession},
+    config::{Overlap, TriggerKind, TriggerSession},
     runs::{self, Refused, Slot},
 };
 use agent_host_engine::{
@@ -42,7 +42,7 @@ const READ: u32 = 64;
 const MAX_ATTEMPTS: u32 = 20;
 
 /// The start of a firing.
-enum Start {
+pub(super) enum Start {
     /// The session has the message.
     Started,
     /// Another run has the session, or this server is about to end.
@@ -85,7 +85,7 @@ fn session_id(of: &[&str]) -> SessionId {
 pub(super) async fn work(service: &Service, trigger: &Arc<Trigger>, firing: Firing) {
     let worked = match firing.state {
         FiringState::Waiting => start(service, trigger, firing).await,
-        FiringState::Started => notify::work(service, trigger, firing).await,
+        FiringState::Started => watch::work(service, trigger, firing).await,
         FiringState::Counted | FiringState::Skipped | FiringState::Failed => return,
     };
     if let Err(error) = worked {
@@ -133,11 +133,11 @@ async fn start(
             let started = Firing {
                 state: FiringState::Started,
                 message: None,
-                due_ms: trigger.receiver.is_some().then(notify::next_look),
+                due_ms: Some(watch::next_look(trigger, &firing)),
                 attempts: 0,
                 ..firing.clone()
             };
-            if update(started.clone()).await? && trigger.receiver.is_some() {
+            if update(started.clone()).await? {
                 tokio::spawn(look_at_the_end(service.clone(), started, end));
             }
             Ok(())
@@ -163,7 +163,7 @@ async fn start(
 }
 
 /// Has the end of a run looked at as soon as it is there.
-async fn look_at_the_end(service: Service, started: Firing, end: oneshot::Receiver<()>) {
+pub(super) async fn look_at_the_end(service: Service, started: Firing, end: oneshot::Receiver<()>) {
     // The sender is dropped with the run.
     let _ = end.await;
     let due = Firing {
@@ -172,7 +172,7 @@ async fn look_at_the_end(service: Service, started: Firing, end: oneshot::Receiv
     };
     match service.host.store().update_firing(started, due).await {
         Ok(_) => service.triggers.wake.notify_one(),
-        Err(error) => tracing::warn!("the receiver of a firing is notified later: {error}"),
+        Err(error) => tracing::warn!("the end of a firing is looked at later: {error}"),
     }
 }
 
@@ -208,7 +208,7 @@ async fn before(
         (_, false, false) => Before::Ended,
         (Overlap::Skip, ..) => Before::Skip,
         // Deliveries wait for each other; of a schedule one waits.
-        (Overlap::Queue, true, _) if trigger.kind == Kind::Schedule => Before::Skip,
+        (Overlap::Queue, true, _) if trigger.kind == TriggerKind::Schedule => Before::Skip,
         (Overlap::Queue, ..) => Before::Wait,
     })
 }
@@ -292,7 +292,7 @@ async fn input(
     })
 }
 
-async fn run(
+pub(super) async fn run(
     service: &Service,
     slot: Slot,
     agent: Agent,

@@ -1,20 +1,18 @@
-//! Notifications: what became of a firing, sent to its receiver as Standard Webhooks has it.
-//!
-//! The end of a run is read from the journal, and the store has up to which one its receiver was
-//! notified. So a notification survives the end of this host, and each attempt has the same id.
+//! Notifications: what became of a firing, sent to its receiver as Standard Webhooks has it. Each
+//! attempt has the same id.
 
 use super::{
     Trigger, TriggerError,
-    firing::{is_message, message_key},
     signature::{ID, SIGNATURE, TIMESTAMP, key, sign},
+    watch::SeenEnd,
 };
 use crate::Service;
 use agent_host_app::config::{NotifyConfig, NotifyTarget};
-use agent_host_engine::{journal::JournalError, session::now_ms};
+use agent_host_engine::session::now_ms;
 use agent_host_http_client::{Reachable, USER_AGENT, Url, builder, tls_config};
 use agent_host_journal::Firing;
 use agent_host_types::{
-    event::Event,
+    continuation::Continuation,
     id::{Digest, SessionId},
     turn::TurnEnd,
 };
@@ -38,12 +36,6 @@ const PAUSES_MS: [u64; 7] = [
     2 * 3_600_000,
     8 * 3_600_000,
 ];
-
-/// The time after which a run that has not ended is looked at again, in milliseconds.
-const LOOK_MS: u64 = 30 * 1000;
-
-/// The age up to which the end of a run is waited for, in milliseconds: 7 days.
-const MAX_AGE_MS: u64 = 7 * 24 * 3_600_000;
 
 /// The longest answer that is sent, in bytes.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
@@ -113,119 +105,50 @@ impl Receiver {
     }
 }
 
-/// Returns the time of the next look at a run that has begun.
-pub(super) fn next_look() -> u64 {
-    now_ms().saturating_add(LOOK_MS)
+/// The outcome of an attempt to notify a receiver.
+pub(super) enum Told {
+    /// Nothing is left to do: it was notified, there is none, or all attempts failed.
+    Now,
+    /// The firing with the time of the next attempt.
+    Later(Firing),
 }
 
-/// Notifies the receiver of a firing's end, if there is one that it has not heard of.
-pub(super) async fn work(
+/// Notifies the receiver of a firing's end, if there is one.
+pub(super) async fn tell(
     service: &Service,
     trigger: &Trigger,
-    firing: Firing,
-) -> Result<(), JournalError> {
-    let store = service.host.store();
-    let update = |to: Firing| store.update_firing(firing.clone(), to);
-    let closed = |firing: &Firing| Firing {
-        due_ms: None,
-        ..firing.clone()
-    };
-    let Some(receiver) = &trigger.receiver else {
-        return update(closed(&firing)).await.map(drop);
-    };
-    let end = match end(service, &firing).await {
-        Ok(end) => end,
-        // It was deleted meanwhile.
-        Err(JournalError::NotFound(_)) => return update(closed(&firing)).await.map(drop),
-        Err(error) => return Err(error),
-    };
-    let is_old = now_ms().saturating_sub(firing.at_ms) > MAX_AGE_MS;
-    let to = match end {
-        Some((seq, end)) if firing.notified.is_none_or(|notified| notified < seq) => {
-            let sent = receiver
-                .send(&id(&firing, seq), &body(service, trigger, &firing, &end))
-                .await;
-            after(trigger, &firing, seq, &end, sent)
-        }
-        // It waits for the user, or has not ended.
-        _ if is_old => closed(&firing),
-        _ => Firing {
-            due_ms: Some(next_look()),
-            ..firing.clone()
-        },
-    };
-    update(to).await.map(drop)
-}
-
-/// Returns what is left of a firing after an attempt.
-fn after(
-    trigger: &Trigger,
     firing: &Firing,
-    seq: u64,
-    end: &TurnEnd,
-    sent: Result<(), String>,
-) -> Firing {
+    seen: &SeenEnd,
+) -> Told {
     let (by, session) = (&trigger.by, firing.session);
-    let is_told = match sent {
+    if let (Some(open), 0) = (seen.end.continuation(), firing.attempts) {
+        let expires_at = open.first_expiry_ms().map(time);
+        tracing::warn!(by, %session, expires_at, "the run is {}", seen.status);
+    }
+    let Some(receiver) = &trigger.receiver else {
+        return Told::Now;
+    };
+    let body = body(service, trigger, firing, seen);
+    let why = match receiver.send(&id(firing, seen.seq), &body).await {
         Ok(()) => {
             tracing::info!(by, %session, "the receiver was notified");
-            true
+            return Told::Now;
         }
-        Err(why) => {
-            tracing::warn!(by, %session, "the receiver was not notified: {why}");
-            false
-        }
+        Err(why) => why,
     };
+    tracing::warn!(by, %session, "the receiver was not notified: {why}");
     let pause = usize::try_from(firing.attempts).ok();
-    let pause = pause.and_then(|attempt| PAUSES_MS.get(attempt));
-    match (is_told, pause) {
-        (false, Some(pause)) => Firing {
+    match pause.and_then(|attempt| PAUSES_MS.get(attempt)) {
+        Some(pause) => Told::Later(Firing {
             attempts: firing.attempts.saturating_add(1),
             due_ms: Some(now_ms().saturating_add(*pause)),
             ..firing.clone()
-        },
-        (told, _) => {
-            if !told {
-                tracing::error!(by, %session, "the receiver is not notified: all attempts failed");
-            }
-            Firing {
-                notified: Some(seq),
-                attempts: 0,
-                due_ms: is_waiting(end).then(next_look),
-                ..firing.clone()
-            }
+        }),
+        None => {
+            tracing::error!(by, %session, "the receiver is not notified: all attempts failed");
+            Told::Now
         }
     }
-}
-
-/// Reads the last end of a firing's run, and the number of its event.
-async fn end(service: &Service, firing: &Firing) -> Result<Option<(u64, TurnEnd)>, JournalError> {
-    let key = message_key(firing);
-    let (mut is_own, mut end) = (false, None);
-    let store = service.host.store();
-    let read = store.for_each_record(firing.session, |record| match record.event {
-        Event::InputReceived { .. } => is_own = is_message(&record.event, &key),
-        Event::TurnEnded { outcome, .. } if is_own => {
-            end = match outcome.end {
-                TurnEnd::NeedsMoreTurns => None,
-                other => Some((record.seq, other)),
-            };
-        }
-        _ => {}
-    });
-    read.await?;
-    Ok(end)
-}
-
-/// Whether a run continues when it is answered.
-fn is_waiting(end: &TurnEnd) -> bool {
-    matches!(
-        end,
-        TurnEnd::AwaitingConfirmation { .. }
-            | TurnEnd::AwaitingAnswer { .. }
-            | TurnEnd::PendingToolCalls { .. }
-            | TurnEnd::AwaitingChildren { .. }
-    )
 }
 
 /// Returns the id of a message, which all its attempts share.
@@ -236,25 +159,33 @@ fn id(firing: &Firing, seq: u64) -> String {
     format!("msg_{hex}")
 }
 
-fn body(service: &Service, trigger: &Trigger, firing: &Firing, end: &TurnEnd) -> Value {
-    let answer = match end {
+fn body(service: &Service, trigger: &Trigger, firing: &Firing, seen: &SeenEnd) -> Value {
+    let answer = match &seen.end {
         TurnEnd::Done { text, .. } | TurnEnd::Refusal { text } => Some(text.as_str()),
         TurnEnd::Halted { message } => Some(message.as_str()),
         _ => None,
     };
-    let timestamp = i64::try_from(now_ms()).unwrap_or(i64::MAX);
-    let timestamp = jiff::Timestamp::from_millisecond(timestamp).unwrap_or_default();
+    let open = seen.end.continuation();
     json!({
-        "type": if is_waiting(end) { "run.waiting" } else { "run.ended" },
-        "timestamp": timestamp.to_string(),
+        "type": if open.is_some() { "run.waiting" } else { "run.ended" },
+        "timestamp": time(now_ms()),
         "data": {
             "trigger": trigger.by,
             "session": firing.session,
-            "outcome": end.kind(),
+            "outcome": seen.end.kind(),
+            "status": seen.status,
+            "expires_at": open.and_then(Continuation::first_expiry_ms).map(time),
             "answer": answer.map(shortened),
             "link": link(service, firing.session),
         },
     })
+}
+
+/// Formats a time in milliseconds since 1970, as RFC 3339 has it.
+fn time(ms: u64) -> String {
+    let ms = i64::try_from(ms).unwrap_or(i64::MAX);
+    let time = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
+    time.to_string()
 }
 
 /// Returns the address of a session on the page.

@@ -1,11 +1,11 @@
 //! Schedules: which instant fires now.
 
 use super::{
-    Kind, Trigger, TriggerError,
+    Trigger, TriggerError,
     firing::{LEASE_MS, recorded},
 };
 use crate::Service;
-use agent_host_app::config::{Config, ScheduleConfig};
+use agent_host_app::config::{Config, ScheduleConfig, TriggerKind};
 use agent_host_engine::journal::JournalError;
 use agent_host_journal::{Firing, FiringState, JournalStore};
 use agent_host_types::id::SessionId;
@@ -35,7 +35,7 @@ impl Schedule {
         let overlap = Some(schedule.overlap);
         let opened = Trigger::open(
             config,
-            Kind::Schedule,
+            TriggerKind::Schedule,
             &schedule.name,
             &schedule.run,
             overlap,

@@ -3,10 +3,18 @@
 
 use super::{Triggers, firing::work, schedule::due};
 use crate::Service;
-use agent_host_app::{Config, Environment, Host, Overrides};
-use agent_host_engine::session::now_ms;
+use agent_host_app::{
+    Config, Environment, Host, Overrides,
+    runs::{self, UNATTENDED_EXPIRY_MS},
+};
+use agent_host_engine::{session::now_ms, turn::Prompts};
 use agent_host_journal::{Firing, FiringState};
-use agent_host_types::{event::Event, id::SessionId};
+use agent_host_types::{
+    event::{EXPIRY, Event},
+    id::SessionId,
+    session_status::SessionStatus,
+    turn::AgentInput,
+};
 use jiff::Timestamp;
 use pretty_assertions::assert_eq;
 use std::{fs, path::PathBuf, slice::from_ref, sync::Arc};
@@ -231,13 +239,15 @@ async fn overlapping_firing_is_skipped_or_waits() {
     }
 }
 
-/// Works on all firings that are open, as if their time had come.
+/// Works on all firings that are open, as if their time had come, and returns the number of those
+/// that were to start.
 async fn take(service: &Service) -> usize {
     let triggers = &service.triggers;
     let store = service.host.store();
     let taken = store.take_firings(triggers.ids(), u64::MAX >> 1, now_ms());
     let taken = taken.await.unwrap();
-    let count = taken.len();
+    let waiting = |firing: &&Firing| firing.state == FiringState::Waiting;
+    let count = taken.iter().filter(waiting).count();
     for firing in taken {
         let trigger = Arc::clone(triggers.of_id(&firing.trigger).unwrap());
         work(service, &trigger, firing).await;
@@ -319,6 +329,111 @@ async fn firing_of_a_session_that_cannot_be_continued_fails() {
     let failed = ("2026-12-01T10:00:00Z".to_owned(), FiringState::Failed);
     assert_eq!(fired, [started("2026-12-01T09:00:00Z"), failed]);
     assert_eq!(take(&service).await, 0);
+}
+
+const CALLS: &str = "[[turn]]\n[[turn.call]]\ntool = \"agent_a\"\n\
+    input = '{\"instructions\": \"work\"}'\n[[turn]]\ntext = \"Then not.\"\n";
+
+const AGENT: &str = "[[agent]]\nname = \"a\"\ndescription = \"d\"\napproval = \"always\"\n";
+
+/// A project whose model asks for a call that needs approval. `top` is at the top of its file.
+fn asking_project(top: &str) -> Project {
+    let top = format!("agents = [\"a\"]\n{top}");
+    let project = Project::new(&format!("{top}{}{AGENT}", schedule("")));
+    fs::write(project.path().join("script.toml"), CALLS).unwrap();
+    project
+}
+
+/// The events of a session, with their times.
+async fn events(service: &Service, session: SessionId) -> Vec<(u64, Event)> {
+    let mut events = Vec::new();
+    let store = service.host.store();
+    let read = store.for_each_record(session, |record| events.push((record.at_ms, record.event)));
+    read.await.unwrap();
+    events
+}
+
+/// The time of the request for approval of a session, and its expiry.
+async fn expiry(service: &Service, session: SessionId) -> (u64, Option<u64>) {
+    let events = events(service, session).await.into_iter();
+    let mut requests = events.filter_map(|(at_ms, event)| match event {
+        Event::ApprovalRequested { expires_at_ms, .. } => Some((at_ms, expires_at_ms)),
+        _ => None,
+    });
+    requests.next().unwrap()
+}
+
+async fn status(service: &Service, session: SessionId) -> SessionStatus {
+    service.host.store().infos(vec![session]).await.unwrap()[0].status
+}
+
+/// A request of a firing does not wait for ever; one of a session of the user does.
+#[tokio::test(flavor = "multi_thread")]
+async fn approval_of_a_firing_expires_by_default() {
+    let project = asking_project("");
+    let service = project.host().await;
+    fire(&service, "2026-12-01T08:30:00Z").await;
+    fire(&service, "2026-12-01T09:00:00Z").await;
+    let session = firings(&service).await[0].session;
+    assert_eq!(
+        status(&service, session).await,
+        SessionStatus::WaitingForApproval
+    );
+    let (at_ms, late) = expiry(&service, session).await;
+    let after = late.unwrap() - at_ms;
+    assert!(UNATTENDED_EXPIRY_MS.abs_diff(after) < 60_000, "{after}");
+    // It is looked at again then, and not before.
+    while firings(&service).await[0].due_ms != late {
+        take(&service).await;
+    }
+    assert_eq!(
+        status(&service, session).await,
+        SessionStatus::WaitingForApproval
+    );
+
+    let agent = service.host.agent(Prompts::Ask);
+    let session = service.host.start_session().await.unwrap();
+    let id = session.id();
+    let slot = service
+        .runs
+        .reserve(id, Some("ann".to_owned()))
+        .await
+        .unwrap();
+    let (host, input) = (Arc::clone(&service.host), AgentInput::Text("go".to_owned()));
+    runs::run(slot, host, agent, session, input, None).await;
+    assert_eq!(expiry(&service, id).await.1, None);
+}
+
+/// Two hosts look at the same time, and the one that has the session continues it.
+#[tokio::test(flavor = "multi_thread")]
+async fn expired_approval_of_a_firing_is_denied_once() {
+    let project = asking_project("approval-expires-seconds = 1\n");
+    let (service, other) = (project.host().await, project.host().await);
+    fire(&service, "2026-12-01T08:30:00Z").await;
+    fire(&service, "2026-12-01T09:00:00Z").await;
+    let session = firings(&service).await[0].session;
+    let late = expiry(&service, session).await.1.unwrap();
+    while now_ms() < late {
+        tokio::task::yield_now().await;
+    }
+    while firings(&service).await[0].due_ms.is_some() {
+        tokio::join!(take(&service), take(&other));
+        tokio::join!(service.runs.ended(), other.runs.ended());
+    }
+    assert_eq!(status(&service, session).await, SessionStatus::Done);
+    let events = events(&service, session).await;
+    let decided: Vec<Option<String>> = events
+        .iter()
+        .filter_map(|(_, event)| match event {
+            Event::DecisionRecorded { by, .. } => Some(by.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(decided, [Some(EXPIRY.to_owned())]);
+    let sender = Some("schedule s".to_owned());
+    assert_eq!(senders(&service, session).await, [sender]);
+    let is_spawned = |(_, event): &(u64, Event)| matches!(event, Event::AgentSpawned { .. });
+    assert!(!events.iter().any(is_spawned));
 }
 
 /// Projects of one state directory do not share a schedule because of its name.

@@ -4,7 +4,7 @@
 //! not even whether there is such a webhook, and nothing is kept of what it sent.
 
 use super::{
-    Kind, Trigger, TriggerError,
+    Trigger, TriggerError,
     firing::{LEASE_MS, recorded, work},
     signature::{SIGNATURE, key, verify},
 };
@@ -13,7 +13,9 @@ use crate::{
     problem::{Problem, ProblemCode},
     routes::Path,
 };
-use agent_host_app::config::{Config, Overlap, SignatureScheme, TriggerSession, WebhookConfig};
+use agent_host_app::config::{
+    Config, Overlap, SignatureScheme, TriggerKind, TriggerSession, WebhookConfig,
+};
 use agent_host_engine::session::now_ms;
 use agent_host_journal::{Firing, FiringState};
 use agent_host_types::id::{Digest, SessionId};
@@ -83,7 +85,13 @@ impl Webhook {
             TriggerSession::Each => None,
             TriggerSession::One => Some(Overlap::Queue),
         };
-        let opened = Trigger::open(config, Kind::Webhook, &webhook.name, &webhook.run, overlap);
+        let opened = Trigger::open(
+            config,
+            TriggerKind::Webhook,
+            &webhook.name,
+            &webhook.run,
+            overlap,
+        );
         Ok(Self {
             trigger: opened.await?,
             key: key(webhook.secret.read().await?.expose_secret()),

@@ -2,37 +2,29 @@
 
 import { useState } from "preact/hooks";
 import { age, cost, visible } from "./format";
-import type { SessionRow } from "./types";
+import type { SessionRow, SessionStatus } from "./types";
 
-/// The state of a session in a word, and its kind for the colour.
+/// The kinds of statuses, for colours and for the filter.
+const KINDS: Record<SessionStatus, string> = {
+  new: "ended",
+  queued: "waiting",
+  running: "running",
+  interrupted: "failed",
+  "waiting-for-approval": "waiting",
+  "waiting-for-answer": "waiting",
+  "waiting-for-results": "waiting",
+  done: "done",
+  "done-with-errors": "failed",
+  halted: "ended",
+  "over-budget": "ended",
+  refused: "ended",
+  cancelled: "ended",
+  failed: "failed",
+};
+
+/// The status of a session in words, and its kind.
 export function state(row: SessionRow): [string, string] {
-  if (row.running) return ["running", "running"];
-  switch (row.run?.state) {
-    case "waiting":
-      return ["waiting for a host", "waiting"];
-    case "interrupted":
-      return ["host gone", "failed"];
-    case "stopped":
-      return ["stopped", "failed"];
-  }
-  switch (row.outcome) {
-    case null:
-      return ["interrupted", "failed"];
-    case "done":
-      return ["done", "done"];
-    case "awaiting-confirmation":
-    case "awaiting-answer":
-    case "awaiting-children":
-      return ["waiting for you", "waiting"];
-    case "pending-tool-calls":
-      return ["waiting outside", "waiting"];
-    case "needs-more-turns":
-      return ["interrupted", "failed"];
-    case "error":
-      return ["failed", "failed"];
-    default:
-      return [row.outcome.replaceAll("-", " "), "ended"];
-  }
+  return [row.status.replaceAll("-", " "), KINDS[row.status] ?? "ended"];
 }
 
 export function title(row: SessionRow): string {

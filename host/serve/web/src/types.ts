@@ -3,12 +3,28 @@
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
+export type SessionStatus =
+  | "new"
+  | "queued"
+  | "running"
+  | "interrupted"
+  | "waiting-for-approval"
+  | "waiting-for-answer"
+  | "waiting-for-results"
+  | "done"
+  | "done-with-errors"
+  | "halted"
+  | "over-budget"
+  | "refused"
+  | "cancelled"
+  | "failed";
+
 export interface SessionRow {
   session: string;
+  status: SessionStatus;
   name: string | null;
   title: string | null;
   directory: string | null;
-  outcome: string | null;
   model: string | null;
   cost_micros: number | null;
   started_ms: number;

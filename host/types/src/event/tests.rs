@@ -1,4 +1,4 @@
-mod every;
+pub(crate) mod every;
 pub(crate) mod values;
 
 use super::*;

@@ -42,10 +42,10 @@ impl Run<'_> {
         if let Some(line) = self.figures.line(self.agent.settings.context.as_ref()) {
             self.view.note_figures(&line);
         }
-        match (Exit::from(&report.end), self.stopped()) {
+        match (Exit::from(&report), self.stopped()) {
             // Stopped while awaiting the user: the request stays open, and a later run asks again.
             (Exit::Waiting, Some(stopped)) => Ok(stopped),
-            (Exit::Done, _) if self.note_denied() => Ok(Exit::Unapproved),
+            (Exit::Done | Exit::NodesFailed, _) if self.note_denied() => Ok(Exit::Unapproved),
             (exit, _) => Ok(exit),
         }
     }
@@ -131,8 +131,7 @@ impl Run<'_> {
 
     /// Says which nodes of a workflow failed although it went on.
     fn note_failed_nodes(&self, report: &TurnReport) {
-        let workflow = report.summary.workflow.iter();
-        for (node, failure) in workflow.flat_map(|workflow| &workflow.failed) {
+        for (node, failure) in report.failed_nodes().into_iter().flatten() {
             self.terminal.note(&format!(
                 "The node {} failed: {}",
                 escape_line(node),

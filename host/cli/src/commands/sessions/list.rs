@@ -8,9 +8,9 @@ use crate::{
     exit::{Exit, Failure},
     terminal::{BOLD, DIM, Terminal, YELLOW, dollars, fitted, json_text, one_line},
 };
+use agent_host_engine::session::now_ms;
 use agent_host_journal::{JournalStore, LostEvents, SHORT_ID_CHARS, SessionInfo};
 use serde_json::json;
-use std::time::{SystemTime, UNIX_EPOCH};
 use unicode_width::UnicodeWidthStr as _;
 
 /// Separates two columns.
@@ -19,25 +19,32 @@ const GAP: &str = "  ";
 /// The least width of a title, in columns; less important columns are left out for it.
 const MIN_TITLE: usize = 16;
 
-/// The headings, in the order of the row.
-const HEADINGS: [&str; 7] = [
-    "ID",
-    "LAST",
-    "STATE",
-    "MODEL",
-    "COST",
-    "SESSION",
-    "DIRECTORY",
-];
-
 /// The column of the title, which takes what the others leave.
 const TITLE: usize = 5;
 
-/// The columns that are left out on a narrow terminal, the least important first.
-const OPTIONAL: [usize; 4] = [6, 2, 3, 4];
-
 /// The cells of a row; empty where the column is left out.
-type Cells = [String; 7];
+pub(super) type Cells = [String; 7];
+
+/// The columns of a list.
+pub(super) struct Columns {
+    /// The headings, in the order of the row; the one at [`TITLE`] is that of the title.
+    pub(super) headings: [&'static str; 7],
+    /// The columns that are left out on a narrow terminal, the least important first.
+    pub(super) optional: [usize; 4],
+}
+
+const ALL: Columns = Columns {
+    headings: [
+        "ID",
+        "LAST",
+        "STATUS",
+        "MODEL",
+        "COST",
+        "SESSION",
+        "DIRECTORY",
+    ],
+    optional: [6, 3, 4, 2],
+};
 
 pub(super) async fn list(
     store: &dyn JournalStore,
@@ -61,14 +68,13 @@ pub(super) async fn list(
     if own.is_empty() {
         return Ok(Exit::Done);
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now_ms = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+    let now_ms = now_ms();
     let columns = terminal.stdout_columns();
     let rows: Vec<Cells> = own
         .iter()
         .map(|session| cells(session, here, now_ms, columns.is_none()))
         .collect();
-    for line in lines(rows, columns) {
+    for line in lines(&ALL, rows, columns) {
         terminal.println(&line);
     }
     Ok(Exit::Done)
@@ -93,7 +99,8 @@ pub(in crate::commands) async fn warn_of_lost_events(
     Ok(())
 }
 
-fn cells(session: &SessionInfo, here: &str, now_ms: u64, is_whole: bool) -> Cells {
+/// Returns the row of a session. Ids are whole if `is_whole`.
+pub(super) fn cells(session: &SessionInfo, here: &str, now_ms: u64, is_whole: bool) -> Cells {
     let id = session.id.to_string();
     let skipped = match is_whole {
         true => 0,
@@ -114,7 +121,7 @@ fn cells(session: &SessionInfo, here: &str, now_ms: u64, is_whole: bool) -> Cell
     [
         id.to_owned(),
         age(now_ms.saturating_sub(session.last_ms)),
-        state(session.outcome.as_deref()).to_owned(),
+        session.status.to_string(),
         line(session.model.as_deref().unwrap_or_default()),
         session.cost_micros.map_or_else(String::new, dollars),
         line(title),
@@ -122,45 +129,40 @@ fn cells(session: &SessionInfo, here: &str, now_ms: u64, is_whole: bool) -> Cell
     ]
 }
 
-/// Returns a word for the outcome of the last turn.
-fn state(outcome: Option<&str>) -> &'static str {
-    match outcome {
-        Some("done") => "done",
-        Some("budget-exceeded") => "budget",
-        Some("refusal") => "refused",
-        Some("cancelled") => "stopped",
-        Some("error") => "failed",
-        Some("needs-more-turns") | None => "unfinished",
-        Some(_) => "waits",
-    }
+/// Formats the time since an event, in milliseconds.
+pub(super) fn age(millis: u64) -> String {
+    span(millis).map_or_else(|| "just now".to_owned(), |span| format!("{span} ago"))
 }
 
-/// Formats the time since the last event.
-fn age(millis: u64) -> String {
+/// Formats a time in milliseconds in one unit; `None` for less than a minute.
+pub(super) fn span(millis: u64) -> Option<String> {
     let seconds = millis / 1_000;
     let (number, unit) = match seconds {
-        0..60 => return "just now".to_owned(),
+        0..60 => return None,
         60..3_600 => (seconds / 60, "min"),
         3_600..86_400 => (seconds / 3_600, "h"),
         86_400..172_800 => (1, "day"),
         _ => (seconds / 86_400, "days"),
     };
-    format!("{number} {unit} ago")
+    Some(format!("{number} {unit}"))
 }
 
 /// Lays out the heading and the rows. Without a width nothing is cut.
-fn lines(mut rows: Vec<Cells>, columns: Option<usize>) -> Vec<String> {
+pub(super) fn lines(layout: &Columns, mut rows: Vec<Cells>, columns: Option<usize>) -> Vec<String> {
     let has_heading = columns.is_some();
-    rows.insert(0, HEADINGS.map(str::to_owned));
+    rows.insert(0, layout.headings.map(str::to_owned));
     let mut widths: [usize; 7] = std::array::from_fn(|column| {
         let cells = rows.iter().skip(1).filter_map(|row| row.get(column));
         let widest = cells.map(|cell| cell.width()).max().unwrap_or(0);
         // A column without content is left out.
-        let heading = HEADINGS.get(column).map_or(0, |heading| heading.len());
+        let heading = layout
+            .headings
+            .get(column)
+            .map_or(0, |heading| heading.len());
         if widest == 0 { 0 } else { widest.max(heading) }
     });
     if let Some(columns) = columns {
-        fit(&mut widths, columns);
+        fit(&mut widths, layout.optional, columns);
     }
     let line = |(number, row): (usize, &Cells)| {
         let shown = row.iter().zip(&widths).filter(|(_, width)| **width > 0);
@@ -178,14 +180,14 @@ fn lines(mut rows: Vec<Cells>, columns: Option<usize>) -> Vec<String> {
 }
 
 /// Leaves out columns until the title has its least width, and gives it the rest.
-fn fit(widths: &mut [usize; 7], columns: usize) {
+fn fit(widths: &mut [usize; 7], optional: [usize; 4], columns: usize) {
     let title = widths.get(TITLE).copied().unwrap_or(0);
     let others = |widths: &[usize; 7]| {
         let shown = widths.iter().enumerate();
         let shown = shown.filter(|(column, width)| *column != TITLE && **width > 0);
         shown.map(|(_, width)| width + GAP.len()).sum::<usize>()
     };
-    for column in OPTIONAL {
+    for column in optional {
         if others(widths) + title.min(MIN_TITLE) <= columns {
             break;
         }

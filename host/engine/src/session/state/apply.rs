@@ -66,7 +66,10 @@ impl SessionState {
                 self.end_workflow();
             }
             Event::ContextSet { context } => self.context = Arc::new(context.clone()),
-            Event::InputReceived { message, .. } => self.received(message),
+            Event::InputReceived { message, by } => {
+                self.last_sender.clone_from(by);
+                self.received(message);
+            }
             Event::ModelRequested {
                 provenance,
                 system,

@@ -1,14 +1,22 @@
 //! The tables, held to one golden file.
 
-use super::{fresh, open};
+use super::{fresh, open, session_of};
 use crate::{
     JournalStore as _, SessionScope, SqliteStore,
-    sqlite::{filter, list_query},
-    tests::suite::families::{started, store_all},
+    sqlite::{database::Database, filter, list_query},
+    tests::{
+        ended, input, record,
+        suite::families::{started, store_all},
+    },
 };
-use agent_host_types::{event::Event, id::SessionId};
+use agent_host_engine::journal::Journal as _;
+use agent_host_types::{event::Event, id::SessionId, session_status::SessionStatus::*};
 use pretty_assertions::assert_eq;
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicBool, Ordering},
+};
+use tokio::runtime::Builder;
 
 /// A change of the tables raises the version of the schema.
 #[test]
@@ -92,4 +100,101 @@ fn list_of_a_project_scans_no_table() {
             "{steps:#?}"
         );
     }
+}
+
+/// The statuses of an older program's file, and those that it writes meanwhile.
+#[tokio::test]
+async fn phases_of_an_older_program_are_read_from_events() {
+    let (dir, store) = fresh();
+    let mut sessions = Vec::new();
+    for outcome in [None, Some("done"), Some("awaiting-answer")] {
+        let (journal, _) = session_of(&store, 1).await;
+        let end = outcome.map(|outcome| ended(journal.session(), outcome));
+        journal.append(end.as_slice(), Vec::new());
+        journal.barrier().await.unwrap();
+        sessions.push(journal.session());
+    }
+    let expected = [Interrupted, Done, WaitingForAnswer];
+    let statuses = |store: &Database| {
+        let all = store.list().unwrap();
+        let found = |id: &SessionId| all.iter().find(|info| info.id == *id).unwrap().status;
+        sessions.iter().map(found).collect::<Vec<_>>()
+    };
+    assert_eq!(statuses(&store), expected);
+    let db = rusqlite::Connection::open(store.file()).unwrap();
+    // It writes events beside this program, and does not know the columns.
+    let behind = "UPDATE sessions SET phase = 'failed', phase_events = 1 WHERE events = 2";
+    db.execute_batch(behind).unwrap();
+    assert_eq!(statuses(&store), expected);
+    drop(store);
+    let older = "DROP INDEX sessions_behind; DROP INDEX sessions_waiting;
+        ALTER TABLE sessions DROP COLUMN phase_events; ALTER TABLE sessions DROP COLUMN phase;";
+    db.execute_batch(older).unwrap();
+    drop(db);
+    let store = open(&dir.path().join("state")).unwrap();
+    assert_eq!(statuses(&store), expected);
+    let waiting = store.list_waiting().unwrap();
+    assert_eq!(waiting.len(), 1);
+    let db = rusqlite::Connection::open(store.file()).unwrap();
+    let behind = "SELECT count(*) FROM sessions WHERE phase_events IS NOT events";
+    let behind: u32 = db.query_row(behind, [], |row| row.get(0)).unwrap();
+    assert_eq!(behind, 0);
+}
+
+/// Lists look at the locks of sessions while others claim them.
+#[tokio::test]
+async fn claim_is_not_refused_while_lists_look() {
+    let (_dir, store) = fresh();
+    let (journal, _) = session_of(&store, 1).await;
+    let session = journal.session();
+    drop(journal);
+    let looks_on = AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while looks_on.load(Ordering::Relaxed) {
+                    store.list().unwrap();
+                }
+            });
+        }
+        let claims = (0..200).map(|_| store.open_session(session).map(drop));
+        let refused = claims.filter(Result::is_err).count();
+        looks_on.store(false, Ordering::Relaxed);
+        assert_eq!(refused, 0);
+    });
+}
+
+/// A turn ends, and its process gives the session up, between the two looks of a list.
+#[test]
+fn session_that_ends_while_it_is_listed_is_done() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let (dir, store) = fresh();
+    let other = open(&dir.path().join("state")).unwrap();
+    let (first, _) = runtime.block_on(session_of(&store, 1));
+    let session = first.session();
+    let end = ended(session, "done");
+    first.append(std::slice::from_ref(&end), Vec::new());
+    runtime.block_on(first.barrier()).unwrap();
+    drop(first);
+    let lists_on = AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        let lister = scope.spawn(|| {
+            let mut seen = BTreeSet::new();
+            while lists_on.load(Ordering::Relaxed) {
+                seen.insert(other.list().unwrap()[0].status);
+            }
+            seen
+        });
+        for turn in 0..20 {
+            let journal = store.open_session(session).unwrap();
+            let (input, mut end) = (record(session, 2 * turn + 2, input("go")), end.clone());
+            end.seq = 2 * turn + 3;
+            journal.append(&[input], Vec::new());
+            runtime.block_on(journal.barrier()).unwrap();
+            journal.append(&[end], Vec::new());
+            runtime.block_on(journal.barrier()).unwrap();
+        }
+        lists_on.store(false, Ordering::Relaxed);
+        assert!(!lister.join().unwrap().contains(&Interrupted));
+    });
 }

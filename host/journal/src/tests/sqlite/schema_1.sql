@@ -7,7 +7,7 @@ CREATE TABLE sessions (
     title TEXT,
     directory TEXT,
     outcome TEXT
-) STRICT;
+, phase TEXT, phase_events INTEGER) STRICT;
 CREATE TABLE events (
     session TEXT NOT NULL REFERENCES sessions (id),
     seq INTEGER NOT NULL,
@@ -57,6 +57,9 @@ CREATE TABLE owners (
 ) STRICT;
 CREATE INDEX owners_by_project ON owners (project, owner);
 CREATE INDEX sessions_by_directory ON sessions (directory);
+CREATE INDEX sessions_behind ON sessions (id) WHERE phase_events IS NOT events;
+CREATE INDEX sessions_waiting ON sessions (id)
+    WHERE phase IN ('waiting-for-approval', 'waiting-for-answer', 'waiting-for-results');
 PRAGMA application_id = 1634168436;
 PRAGMA auto_vacuum = 2;
 INSERT INTO meta VALUES (1);

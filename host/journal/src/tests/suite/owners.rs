@@ -167,9 +167,12 @@ pub(super) async fn scope_has_its_sessions_alone(backend: &impl Backend) {
         assert_eq!(page(&scope, "").await, shown, "{scope:?}");
         let with_words = BTreeSet::from_iter(with_words);
         assert_eq!(page(&scope, "find words").await, with_words, "{scope:?}");
-        let counted = store.count_outcomes(scope.clone()).await.unwrap();
-        let counted: u64 = counted.iter().map(|count| count.sessions).sum();
-        assert_eq!(counted, expected.len() as u64, "{scope:?}");
+        let counted = store.count_statuses(scope.clone()).await.unwrap();
+        assert_eq!(
+            counted.values().sum::<u64>(),
+            shown.len() as u64,
+            "{scope:?}"
+        );
     }
 }
 

@@ -10,6 +10,7 @@ use agent_host_types::{
     event::Event,
     id::{Digest, SessionId},
     output::Blob,
+    session_status::SessionStatus,
 };
 use pretty_assertions::assert_eq;
 
@@ -36,6 +37,7 @@ pub(super) async fn list_shows_the_latest_session_first(backend: &impl Backend) 
         vec![
             SessionInfo {
                 id: old,
+                status: SessionStatus::Done,
                 started_ms: start,
                 last_ms: start + events - 1,
                 events,
@@ -53,6 +55,7 @@ pub(super) async fn list_shows_the_latest_session_first(backend: &impl Backend) 
             },
             SessionInfo {
                 id: new,
+                status: SessionStatus::Running,
                 started_ms: start,
                 last_ms: start,
                 events: 1,
@@ -118,11 +121,8 @@ pub(super) async fn list_is_read_in_pages_and_searched(backend: &impl Backend) {
     ] {
         assert_eq!(page(0, 9, Some(search)).await, expected, "{search}");
     }
-    let counted = store.count_outcomes(SessionScope::All).await.unwrap();
-    let counted = counted
-        .iter()
-        .map(|count| (&count.outcome, count.is_of_agent, count.sessions));
-    assert_eq!(counted.collect::<Vec<_>>(), [(&None, false, 4)]);
+    let counted = store.count_statuses(SessionScope::All).await.unwrap();
+    assert_eq!(counted, [(SessionStatus::Interrupted, 4)].into());
     let all = store.list().await.unwrap();
     for info in all {
         let wanted = vec![info.id, SessionId::new()];

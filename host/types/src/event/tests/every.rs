@@ -11,7 +11,7 @@ use crate::{
 };
 use serde_json::json;
 
-pub(super) fn workflow_events() -> Vec<Event> {
+pub(crate) fn workflow_events() -> Vec<Event> {
     vec![
         Event::WorkflowStarted {
             workflow: "report".into(),
@@ -68,7 +68,7 @@ pub(super) fn workflow_events() -> Vec<Event> {
     ]
 }
 
-pub(super) fn conversation_events() -> Vec<Event> {
+pub(crate) fn conversation_events() -> Vec<Event> {
     let reply = ModelReply {
         text: "I look.".into(),
         reasoning: String::new(),
@@ -193,7 +193,7 @@ pub(super) fn verdict(point: HookPoint, verdict: VerdictKind) -> HookVerdict {
     }
 }
 
-pub(super) fn call_events() -> Vec<Event> {
+pub(crate) fn call_events() -> Vec<Event> {
     vec![
         Event::CallReceived {
             call_id: id(),
@@ -285,7 +285,7 @@ pub(super) fn call_events() -> Vec<Event> {
     ]
 }
 
-pub(super) fn user_events() -> Vec<Event> {
+pub(crate) fn user_events() -> Vec<Event> {
     let remember = Remember {
         what: RememberWhat::Arguments,
         scope: RememberScope::Session,

@@ -180,7 +180,7 @@ pub(super) fn child() -> ChildSummary {
     }
 }
 
-pub(super) fn waiting_child() -> WaitingChild {
+pub(crate) fn waiting_child() -> WaitingChild {
     let calls = vec![pending()];
     WaitingChild {
         call_id: id(),
@@ -190,7 +190,7 @@ pub(super) fn waiting_child() -> WaitingChild {
     }
 }
 
-pub(super) fn ends() -> Vec<TurnEnd> {
+pub(crate) fn ends() -> Vec<TurnEnd> {
     let [confirm, answer, external] = waits().map(continuation);
     let result = ToolResult {
         call_id: id(),
@@ -235,7 +235,7 @@ pub(super) fn ends() -> Vec<TurnEnd> {
     ]
 }
 
-pub(super) fn report(end: TurnEnd) -> TurnReport {
+pub(crate) fn report(end: TurnEnd) -> TurnReport {
     let summary = TurnSummary {
         session: session(),
         turn: 1,
@@ -262,7 +262,7 @@ pub(super) fn node_failure() -> NodeFailure {
     }
 }
 
-pub(super) fn workflow_summary() -> WorkflowSummary {
+pub(crate) fn workflow_summary() -> WorkflowSummary {
     WorkflowSummary {
         workflow: "report".into(),
         end: WorkflowEnd::Aborted {

@@ -1,10 +1,12 @@
-use super::{age, cells, lines};
+use super::{ALL, age, cells, lines};
 use agent_host_journal::SessionInfo;
+use agent_host_types::session_status::SessionStatus;
 use pretty_assertions::assert_eq;
 
 fn sessions() -> Vec<SessionInfo> {
     let session = |id: &str, last_ms: u64| SessionInfo {
         id: id.parse().unwrap(),
+        status: SessionStatus::Done,
         started_ms: 0,
         last_ms,
         events: 9,
@@ -22,6 +24,7 @@ fn sessions() -> Vec<SessionInfo> {
         SessionInfo {
             name: Some("\u{65e5}\u{672c}\u{1b}x".to_owned()),
             directory: Some("/srv".to_owned()),
+            status: SessionStatus::WaitingForApproval,
             outcome: Some("awaiting-confirmation".to_owned()),
             cost_micros: None,
             ..session("01980000-0000-7000-8000-0000beef0002", 9_800_000)
@@ -34,7 +37,7 @@ fn shown(columns: Option<usize>) -> String {
     let rows = sessions
         .iter()
         .map(|session| cells(session, "/srv", 10_000_500, columns.is_none()));
-    let lines = lines(rows.collect(), columns);
+    let lines = lines(&ALL, rows.collect(), columns);
     let plain = |line: &String| {
         let parts = ["\u{1b}[1m", "\u{1b}[2m", "\u{1b}[0m"];
         parts
@@ -48,21 +51,21 @@ fn shown(columns: Option<usize>) -> String {
 fn list_fits_the_terminal() {
     assert_eq!(
         shown(Some(60)),
-        "ID        LAST       COST        SESSION\n\
-         beef0001  just now   0.0123 USD  What is in this directory,…\n\
-         beef0002  3 min ago              \u{65e5}\u{672c}\\u{1b}x"
+        "ID        LAST       STATUS                SESSION\n\
+         beef0001  just now   done                  What is in this …\n\
+         beef0002  3 min ago  waiting for approval  \u{65e5}\u{672c}\\u{1b}x"
     );
     assert_eq!(
         shown(Some(80)),
-        "ID        LAST       MODEL                    COST        SESSION\n\
-         beef0001  just now   anthropic:claude-sonnet  0.0123 USD  What is in this direc…\n\
-         beef0002  3 min ago  anthropic:claude-sonnet              \u{65e5}\u{672c}\\u{1b}x"
+        "ID        LAST       STATUS                COST        SESSION\n\
+         beef0001  just now   done                  0.0123 USD  What is in this director…\n\
+         beef0002  3 min ago  waiting for approval              \u{65e5}\u{672c}\\u{1b}x"
     );
-    let whole = "ID        LAST       STATE  MODEL                    COST        SESSION                                                 \
+    let whole = "ID        LAST       STATUS                MODEL                    COST        SESSION                                                 \
                  DIRECTORY\n\
-                 beef0001  just now   done   anthropic:claude-sonnet  0.0123 USD  What is in this directory, and who put the lamp there?  \
+                 beef0001  just now   done                  anthropic:claude-sonnet  0.0123 USD  What is in this directory, and who put the lamp there?  \
                  /home/ann/photos\n\
-                 beef0002  3 min ago  waits  anthropic:claude-sonnet              \u{65e5}\u{672c}\\u{1b}x                                             .";
+                 beef0002  3 min ago  waiting for approval  anthropic:claude-sonnet              \u{65e5}\u{672c}\\u{1b}x                                             .";
     assert_eq!(shown(Some(200)), whole);
     let (_, rows) = whole.split_once('\n').unwrap();
     assert_eq!(

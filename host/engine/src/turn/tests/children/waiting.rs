@@ -59,6 +59,21 @@ async fn approval_inside_a_child_pauses_the_parent() {
     }
 }
 
+/// A request of an agent expires as those of the one that started it do. Continuing the parent is
+/// enough for the denial.
+#[tokio::test]
+async fn request_of_a_child_expires_with_those_of_the_parent() {
+    let replies = vec![calls(&[("c", "send", "")]), says("then not")];
+    let mut family = Family::new(vec![start(), says("done")], replies);
+    family.parent.agent.settings.approval_expiry_ms = Some(0);
+    let (continuation, _) = children(&family.parent.say("go").await);
+    assert!(continuation.first_expiry_ms().is_some());
+    let outcome = family.parent.turn(AgentInput::Continue).await;
+    assert_eq!(kind(&outcome), "needs-more-turns", "{outcome:?}");
+    assert_eq!(family.ran(), Vec::<String>::new());
+    assert_eq!(family.parent.results(), pairs([("p", text("then not"))]));
+}
+
 /// A refused input records nothing on either level, and the right one still works.
 #[tokio::test]
 async fn refused_input_leaves_every_level_as_it_was() {
