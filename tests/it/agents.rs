@@ -149,6 +149,7 @@ fn events_of_an_agent_have_its_path() {
         .collect();
     let expected = [
         "session-started",
+        "loop-configured",
         "input-received",
         "model-requested",
         "model-replied",

@@ -9,8 +9,10 @@ use agent_host_test_support::{
 use pretty_assertions::assert_eq;
 use std::{
     fs,
+    net::TcpStream,
     path::{Path, PathBuf},
     process::Command,
+    time::{Duration, Instant},
 };
 
 /// The arguments of a server that needs no model.
@@ -132,8 +134,45 @@ fn streams_of_events_are_bounded_by_open_files() {
     let streams: Vec<_> = (0..150).map(|_| server.events(&session, None)).collect();
     let refused = server.get(&format!("/sessions/{session}/events"));
     assert_eq!(refused.problem(), (503, "too-many-readers".to_owned()));
+    // One that stays after that holds no connection.
+    assert!(refused.head.contains("connection: close"), "{refused:?}");
     assert_eq!(server.get("/health").status, 200);
     drop(streams);
+}
+
+/// Connections that say nothing give way, of as many as the hard limit of open files allows.
+#[test]
+fn idle_connections_keep_no_client_waiting() {
+    // Less than the time that an idle connection has.
+    const HONEST: Duration = Duration::from_secs(15);
+    let env = TestEnv::new();
+    let mut command = Command::new("sh");
+    command
+        .args([
+            "-c",
+            r#"ulimit -Sn 200 && ulimit -Hn 400 && exec "$0" "$@""#,
+        ])
+        .arg(program())
+        .args(SERVE);
+    let (running, address) = started(env.prepare(&mut command), "http://");
+    let limits = fs::read_to_string(format!("/proc/{}/limits", running.pid())).unwrap();
+    let files = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let files: Vec<&str> = files.unwrap().split_whitespace().skip(3).collect();
+    assert_eq!(files, ["400", "400", "files"]);
+    let idle: Vec<TcpStream> = (0..300)
+        .map(|_| TcpStream::connect(&address).unwrap())
+        .collect();
+    let server = ApiServer { running, address };
+    let began = Instant::now();
+    assert_eq!(server.get("/health").status, 200);
+    let took = began.elapsed();
+    assert!(
+        took < HONEST,
+        "a request waited {took:?} beside idle connections"
+    );
+    drop(idle);
 }
 
 #[test]
@@ -144,7 +183,7 @@ fn passed_socket_is_served() {
     let (mut running, address) = started(env.prepare(&mut command), "http://");
     let port = running.stdout.line_with("");
     assert_eq!(address, format!("127.0.0.1:{}", port.trim_end()));
-    let mut stream = std::net::TcpStream::connect(&address).unwrap();
+    let mut stream = TcpStream::connect(&address).unwrap();
     let request = format!(
         "GET /api/v1/health HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
     );

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures `agent-host serve` from outside: how fast an event that is in the journal reaches a reader, how many sessions run at
-once without a lost event, and what an idle server and an idle reader cost.
+once without a lost event, what an idle server and an idle reader cost, and what connections that say nothing cost others.
 
 The model is a server of this script, which answers at once. An event is in the journal when another process, which only reads the
 SQLite file, sees it there; it has reached the reader when its bytes came out of the socket. Both are stamped with the same
@@ -73,7 +73,7 @@ class Model(http.server.BaseHTTPRequestHandler):
 class Server:
     """`agent-host serve` in a directory of its own."""
 
-    def __init__(self, program, directory):
+    def __init__(self, program, directory, files=None):
         model = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
         model.request_queue_size = 1024
         model.daemon_threads = True
@@ -89,6 +89,8 @@ class Server:
             "OPENAI_COMPAT_BASE_URL": f"http://127.0.0.1:{model.server_port}/v1",
         }
         arguments = [program, "serve", "--http", "127.0.0.1:0", "--model", "openai-compat:m"]
+        if files:
+            arguments = ["prlimit", f"--nofile={files}", *arguments]
         self.process = subprocess.Popen(
             arguments, cwd=work, env=environment, stderr=subprocess.PIPE, text=True
         )
@@ -244,6 +246,29 @@ def idle_readers(server, count):
     return before, with_them, sorted(beside)
 
 
+def idle_connections(server, count):
+    """Opens connections that say nothing; returns ms of requests beside them, and how many are left."""
+    connections = []
+    for _ in range(count):
+        connections.append(server.connect())
+    beside = []
+    for _ in range(BESIDE):
+        began = time.monotonic()
+        server.request("GET", "/health")
+        beside.append((time.monotonic() - began) * 1000)
+    left = 0
+    for connection in connections:
+        connection.setblocking(False)
+        try:
+            left += connection.recv(1) != b""
+        except BlockingIOError:
+            left += 1
+        except ConnectionError:
+            pass
+        connection.close()
+    return sorted(beside), left
+
+
 def percentile(values, part):
     return values[min(len(values) - 1, int(len(values) * part))]
 
@@ -253,10 +278,15 @@ def main():
     parser.add_argument("--program", default="target/release/agent-host", help="the program to measure")
     parser.add_argument("--sessions", type=int, default=200, help="sessions at once [default: 200]")
     parser.add_argument("--readers", type=int, default=1000, help="idle readers [default: 1000]")
+    parser.add_argument(
+        "--connections", type=int, default=1000, help="connections that say nothing [default: 1000]"
+    )
+    parser.add_argument("--files", help="limit of open files of the server, as SOFT:HARD")
+    parser.add_argument("--only-connections", action="store_true", help="measure nothing but those")
     arguments = parser.parse_args()
     program = str(pathlib.Path(arguments.program).resolve())
     with tempfile.TemporaryDirectory() as directory:
-        server = Server(program, pathlib.Path(directory))
+        server = Server(program, pathlib.Path(directory), arguments.files)
         try:
             return measure(server, arguments)
         finally:
@@ -264,6 +294,13 @@ def main():
 
 
 def measure(server, arguments):
+    beside, left = idle_connections(server, arguments.connections)
+    print(
+        f"{arguments.connections} connections that say nothing, {left} of them kept; a request beside them: "
+        f"p50 {percentile(beside, 0.5):.2f} ms, p99 {percentile(beside, 0.99):.2f} ms, at most {beside[-1]:.2f} ms"
+    )
+    if arguments.only_connections:
+        return 0
     print(f"idle: {server.resident_mib():.1f} MiB")
     took = latency(server)
     print(

@@ -21,7 +21,10 @@ use agent_host_types::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt::Display};
+
+/// The note in the place of a line that cannot be read.
+const UNREADABLE: &str = "(Something of this session cannot be shown here: this version cannot read it. The log has the reason.)";
 
 /// A line of a run that is not an event of the session's own journal: progress, or an event of one
 /// of its agents.
@@ -93,13 +96,13 @@ impl Transcript {
             Followed::Line(FeedLine { seq: Some(_), json }) => {
                 return match serde_json::from_str::<EventRecord>(&json) {
                     Ok(record) => self.event(host, record.event).await,
-                    Err(error) => unreadable(&error),
+                    Err(error) => self.unreadable(&error),
                 };
             }
             Followed::Line(FeedLine { seq: None, json }) => {
                 match serde_json::from_str::<LiveLine>(&json) {
                     Ok(line) => line,
-                    Err(error) => return unreadable(&error),
+                    Err(error) => return self.unreadable(&error),
                 }
             }
         };
@@ -148,8 +151,22 @@ impl Transcript {
                 })],
                 _ => Vec::new(),
             },
-            _ => Vec::new(),
+            Some(
+                "text" | "reasoning" | "restarted" | "note" | "waiting" | "session" | "model-asked"
+                | "results-referenced" | "history-summarised" | "call-ended" | "agent-started"
+                | "step",
+            ) => Vec::new(),
+            other => self.unreadable(&format_args!(
+                "unknown progress `{}`",
+                other.unwrap_or_default().escape_debug()
+            )),
         }
+    }
+
+    /// Tells the client, and the log, that something of the session is not shown.
+    fn unreadable(&mut self, error: &dyn Display) -> Vec<Value> {
+        tracing::warn!("a line of the session cannot be read: {error}");
+        vec![self.chunk("agent_thought_chunk", UNREADABLE)]
     }
 
     /// Returns the updates of an event of the session.
@@ -452,9 +469,4 @@ fn budget_text(budget: &Budget) -> String {
         Budget::Repeats { limit, .. } => format!("{limit} identical calls (repeats)"),
     };
     format!("Stopped: the budget of this prompt is used up, {used_up}. Raise it in agent.toml.")
-}
-
-fn unreadable(error: &serde_json::Error) -> Vec<Value> {
-    tracing::warn!("a line of the session cannot be read: {error}");
-    Vec::new()
 }

@@ -112,7 +112,7 @@ fn with_count_words(registry: &Arc<Registry>) -> Result<WithCountWords, Box<dyn 
         decisions: DecisionKind::ALL.into(),
         runtime: ToolRuntime::Host,
         component: None,
-        definition,
+        definition: definition.into(),
     });
     Ok(WithCountWords {
         registry: Arc::clone(registry),

@@ -10,6 +10,7 @@ mod agents;
 mod approval;
 mod budgets;
 mod context;
+mod counts;
 mod dir_grants;
 mod env_grants;
 mod environment;

@@ -5,6 +5,7 @@ use crate::{
     config::{Config, ModelConfig, ModelsConfig},
     default_prompt::default_prompt,
     error::HostError,
+    loops::LoopParts,
     no_model::NoModel,
     placement::HostPlacement,
     reach::reach,
@@ -25,7 +26,7 @@ use agent_host_engine::{
     observer::Observer,
     session::{ClientSession, Session, SessionStart, now_ms},
     todo_list::WRITE_TODOS,
-    turn::{Agent, ContinuationKey, Prompts, Settings},
+    turn::{Agent, ContinuationKey, Prompts},
 };
 use agent_host_journal::{JournalStore, Ownership, ProjectApproval, SessionName};
 use agent_host_models::{Fallback, HttpModel, Priced, Recorder, Scripted};
@@ -36,7 +37,7 @@ use agent_host_types::{
     model::ModelError,
 };
 use serde_json::json;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A running host.
 ///
@@ -64,13 +65,12 @@ use std::sync::Arc;
 /// # }
 /// ```
 pub struct Host {
-    config: Config,
-    rules: CommandRules,
+    config: Arc<Config>,
     placement: HostPlacement,
     registry: Arc<Registry>,
     pub(crate) model: Arc<dyn Model>,
-    /// The models of agents that have their own.
-    pub(crate) agent_models: AgentModels,
+    /// Makes the loops of agents.
+    pub(crate) loops: Arc<LoopParts>,
     pub(crate) store: Arc<dyn JournalStore>,
     pub(crate) key: ContinuationKey,
     metrics: Metrics,
@@ -93,8 +93,7 @@ impl Host {
     pub async fn open(config: Config) -> Result<Self, HostError> {
         let model = model(&config).await?;
         let agent_models = open_models(&config).await?;
-        let mut host = Self::open_with_model(config, model).await?;
-        host.agent_models = agent_models;
+        let host = Self::open_with(config, model, agent_models).await?;
         let tools = host.agent(Prompts::Deny).tools;
         tool_choice::check(&host.config.models, tools.as_ref())?;
         Ok(host)
@@ -117,6 +116,14 @@ impl Host {
     pub fn open_with_model(
         config: Config,
         model: Arc<dyn Model>,
+    ) -> BoxFuture<'static, Result<Self, HostError>> {
+        Self::open_with(config, model, AgentModels::new())
+    }
+
+    fn open_with(
+        config: Config,
+        model: Arc<dyn Model>,
+        agent_models: AgentModels,
     ) -> BoxFuture<'static, Result<Self, HostError>> {
         Box::pin(async move {
             if let Some(error) = &config.default_dir_refusal {
@@ -150,13 +157,22 @@ impl Host {
                 registry.reserve(&format!("{TOOL_PREFIX}{name}"), "the agents")?;
             }
             let placement = HostPlacement::new(&config, &registry, &rules);
+            let config = Arc::new(config);
+            let loops = LoopParts {
+                config: Arc::clone(&config),
+                rules,
+                registry: Arc::clone(&registry),
+                models: agent_models,
+                store: Arc::clone(&store),
+                key: key.clone(),
+                effects: OnceLock::new(),
+            };
             Ok(Self {
                 config,
-                rules,
                 placement,
                 registry,
                 model,
-                agent_models: AgentModels::new(),
+                loops: Arc::new(loops),
                 store,
                 key,
                 metrics,
@@ -241,38 +257,17 @@ impl Host {
     pub fn agent_with_model(&self, model: &Arc<dyn Model>, prompts: Prompts) -> Agent {
         let prompts = self.prompts(prompts);
         let depth = self.config.agent_depth;
-        let agents = self.agents(&self.config.agents, model, prompts, depth);
+        let loops = &self.loops;
+        let agents = loops.agents(&self.config.agents, model, prompts, depth);
         let tools = self.registry.clone();
-        self.assemble(
-            tools,
-            model,
-            self.settings(prompts),
-            agents,
-            self.config.code,
-        )
+        let settings = loops.settings(prompts);
+        loops.assemble(tools, model, settings, agents, self.config.code)
     }
 
     pub(crate) fn prompts(&self, prompts: Prompts) -> Prompts {
         match (prompts, self.config.prompts) {
             (Prompts::Ask, Prompts::Ask) => Prompts::Ask,
             (Prompts::Deny, _) | (_, Prompts::Deny) => Prompts::Deny,
-        }
-    }
-
-    /// Returns the settings of the agent of the file's top level.
-    pub(crate) fn settings(&self, prompts: Prompts) -> Settings {
-        Settings {
-            budgets: self.config.budgets.clone(),
-            rules: Arc::clone(&self.rules.rules),
-            approved: Arc::clone(&self.rules.approved),
-            max_agent_depth: self.config.agent_depth,
-            prompts,
-            timing: self.config.timing,
-            durability: self.config.session.durability,
-            artifact_bytes: self.config.session.artifact_bytes,
-            approval_expiry_ms: self.config.approval_expiry_ms,
-            context: self.config.context,
-            ..Settings::default()
         }
     }
 

@@ -21,6 +21,7 @@ mod indexes;
 mod lock_diff;
 mod lock_file;
 mod login_file;
+mod loops;
 mod models_list;
 #[cfg(test)]
 #[path = "../../../tests/support/src/mutations.rs"]

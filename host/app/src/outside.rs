@@ -1,6 +1,6 @@
 //! Runs whose tools run outside of the host.
 
-use crate::Host;
+use crate::{Host, registry::Registry};
 use agent_host_engine::{
     agents::{Agents, SubAgent},
     outside::run_outside,
@@ -15,19 +15,26 @@ impl Host {
     /// tools, and agents.
     #[must_use]
     pub fn run_outside(&self, agent: Agent) -> Agent {
-        let is_outside = |tool: &str| self.registry().has(tool);
-        let agents = agent.agents.map(|agents| {
-            let (agents, journals) = agents.parts();
-            let agents = agents.into_iter().map(|sub| SubAgent {
-                agent: self.run_outside(sub.agent.clone()),
+        outside(self.registry(), agent)
+    }
+}
+
+fn outside(registry: &Arc<Registry>, agent: Agent) -> Agent {
+    let agents = agent.agents.map(|agents| {
+        let (agents, journals) = agents.parts();
+        let agents = agents.into_iter().map(|sub| {
+            let registry = Arc::clone(registry);
+            SubAgent {
+                agent: sub.agent.map(move |agent| outside(&registry, agent)),
                 ..sub
-            });
-            Arc::new(Agents::new(agents.collect(), journals))
+            }
         });
-        Agent {
-            tools: run_outside(agent.tools, is_outside),
-            agents,
-            ..agent
-        }
+        Arc::new(Agents::new(agents.collect(), journals))
+    });
+    let is_outside = |tool: &str| registry.has(tool);
+    Agent {
+        tools: run_outside(agent.tools, is_outside),
+        agents,
+        ..agent
     }
 }

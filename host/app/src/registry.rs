@@ -108,7 +108,7 @@ impl Registry {
             }
             self.external.insert(name.clone(), Arc::clone(&tool.schema));
             self.tools.push(RegisteredTool {
-                definition: tool.definition.clone(),
+                definition: Arc::new(tool.definition.clone()),
                 effect: tool.definition.effect,
                 approval: tool.confirmation.approval,
                 decisions: tool.confirmation.decisions.clone(),
@@ -333,7 +333,7 @@ fn registered(
     set_up: Digest,
 ) -> RegisteredTool {
     RegisteredTool {
-        definition: definition.clone(),
+        definition: Arc::new(definition.clone()),
         effect,
         approval: confirmation.approval,
         decisions: confirmation.decisions.clone(),

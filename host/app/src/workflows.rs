@@ -99,9 +99,10 @@ impl Host {
         let named: BTreeSet<&String> = nodes.filter_map(|node| node.agent.as_ref()).collect();
         let named: Vec<String> = named.into_iter().cloned().collect();
         let depth = self.config().agent_depth.max(NODE_DEPTH);
-        let agents = self.agents(&named, &self.model, prompts, depth);
+        let agents = self.loops.agents(&named, &self.model, prompts, depth);
         // A call that waits for the user has a session as agents do.
-        let agents = agents.unwrap_or_else(|| Arc::new(Agents::new(Vec::new(), self.journals())));
+        let agents =
+            agents.unwrap_or_else(|| Arc::new(Agents::new(Vec::new(), self.loops.journals())));
         Agent {
             model: self.model.clone(),
             tools: agents.with_tools(with_ask_user(self.registry().clone())),
@@ -114,7 +115,7 @@ impl Host {
             settings: Settings {
                 max_agent_depth: depth,
                 context: None,
-                ..self.settings(prompts)
+                ..self.loops.settings(prompts)
             },
         }
     }

@@ -118,7 +118,7 @@ impl Loop {
             name: "helper".into(),
             description: WORDS.into(),
             system: None,
-            agent: agent.clone(),
+            agent: agent.clone().into(),
             approval: Approval::Never,
             decisions: DecisionKind::ALL.into(),
             is_interactive: true,

@@ -44,7 +44,7 @@ impl InstantTool {
                 decisions: DecisionKind::ALL.into(),
                 runtime: ToolRuntime::Host,
                 component: None,
-                definition,
+                definition: definition.into(),
             }],
             text: text.to_owned(),
         }

@@ -65,7 +65,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         decisions: DecisionKind::ALL.into(),
         runtime: ToolRuntime::Host,
         component: None,
-        definition,
+        definition: definition.into(),
     };
     let agent = Agent {
         model: Arc::new(Script),

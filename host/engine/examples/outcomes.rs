@@ -100,7 +100,7 @@ fn tool(
         decisions: DecisionKind::ALL.into(),
         runtime,
         component: None,
-        definition,
+        definition: definition.into(),
     })
 }
 

@@ -1,23 +1,25 @@
 //! The agents that an agent can start. Each is a tool of the model, and a call of it is a child
 //! session with the agent's own model, tools and journal.
 
+mod deferred;
+mod tools;
+
+pub use deferred::{AgentLoop, LoopSource, MadeLoop};
+
 use crate::{
     BoxFuture,
-    host_tool::{HostTool, with_registered},
     journal::{Journal, JournalError},
     program::{MAX_CODE_CHARACTERS, RUN_PROGRAM},
-    tool::{Invocation, RunEnd, ToolRunner},
+    tool::ToolRunner,
     turn::Agent,
 };
 use agent_host_types::{
     budget::Price,
-    failure::{ToolErrorCode, ToolFailure},
     id::{Digest, SessionId},
-    output::ToolResultOutput,
     tool::{Approval, DecisionKind, Effect, RegisteredTool, ToolDefinition, ToolRuntime},
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, fmt, future::ready, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 /// The beginning of the names of the tools.
 pub const TOOL_PREFIX: &str = "agent_";
@@ -37,11 +39,11 @@ pub struct SubAgent {
     /// The name.
     pub name: String,
     /// The description for the model of the agent that starts it.
-    pub description: String,
+    pub description: Arc<str>,
     /// The system prompt.
-    pub system: Option<String>,
+    pub system: Option<Arc<str>>,
     /// The loop: its model, its tools, its own agents and settings.
-    pub agent: Agent,
+    pub agent: AgentLoop,
     /// When starting it needs approval. Its calls are decided about one by one in any case.
     pub approval: Approval,
     /// The decisions that the user may take about that; not empty.
@@ -58,28 +60,35 @@ impl SubAgent {
     /// Returns the name of its tool.
     #[must_use]
     pub fn tool_name(&self) -> String {
-        match self.agent.program {
+        match self.program_loop() {
             Some(_) => RUN_PROGRAM.to_owned(),
             None => format!("{TOOL_PREFIX}{}", self.name),
         }
     }
 
+    /// Returns the loop of the programs of the agent that starts it; none for an agent.
+    #[must_use]
+    pub fn program_loop(&self) -> Option<&Agent> {
+        match &self.agent {
+            AgentLoop::Built(agent) => agent.program.is_some().then_some(agent),
+            AgentLoop::Deferred(_) => None,
+        }
+    }
+
     /// Returns the strongest effect among its tools, which is that of starting it.
     pub(crate) fn effect(&self) -> Effect {
-        let tools = self.agent.tools.tools().iter();
-        let strongest = tools.map(|tool| tool.effect).max();
-        strongest.unwrap_or(Effect::ReadOnly)
+        self.agent.effect()
     }
 
     fn title(&self) -> String {
-        match self.agent.program {
+        match self.program_loop() {
             Some(_) => "Run a program".to_owned(),
             None => format!("Start the agent {}", self.name),
         }
     }
 
     fn input_schema(&self) -> Value {
-        if self.agent.program.is_some() {
+        if self.program_loop().is_some() {
             return json!({
                 "type": "object",
                 "properties": {
@@ -115,14 +124,14 @@ impl SubAgent {
     fn tool(&self) -> RegisteredTool {
         let effect = self.effect();
         RegisteredTool {
-            definition: ToolDefinition {
+            definition: Arc::new(ToolDefinition {
                 name: self.tool_name(),
                 title: Some(self.title()),
-                description: self.description.clone(),
+                description: self.description.as_ref().to_owned(),
                 input_schema: self.input_schema(),
                 output_schema: None,
                 effect,
-            },
+            }),
             effect,
             approval: self.approval,
             decisions: self.decisions.clone(),
@@ -151,8 +160,10 @@ impl Agents {
     pub fn new(agents: Vec<SubAgent>, journals: Arc<dyn Journals>) -> Self {
         let named = agents.into_iter().map(|mut agent| {
             // The calls of a program are those of the agent that wrote it.
-            if agent.agent.program.is_none() {
-                agent.agent.settings.agent = Some(agent.name.clone());
+            if let AgentLoop::Built(built) = &mut agent.agent
+                && built.program.is_none()
+            {
+                built.settings.agent = Some(agent.name.clone());
             }
             (agent.tool_name(), agent)
         });
@@ -173,10 +184,7 @@ impl Agents {
     /// of one.
     #[must_use]
     pub fn with_tools(&self, others: Arc<dyn ToolRunner>) -> Arc<dyn ToolRunner> {
-        let agents = self.by_tool.values().rev();
-        agents.fold(others, |tools, agent| {
-            with_registered(tools, agent.tool(), Started)
-        })
+        tools::with_agents(self.by_tool.values(), others)
     }
 
     /// Returns the agent that a tool starts.
@@ -192,16 +200,5 @@ impl Agents {
 
     pub(crate) fn journals(&self) -> &dyn Journals {
         self.journals.as_ref()
-    }
-}
-
-/// The tool of an agent, whose calls the loop runs itself.
-struct Started;
-
-impl HostTool for Started {
-    fn call<'a>(&'a self, _: &'a Invocation) -> BoxFuture<'a, RunEnd> {
-        let message = "An agent is started by the loop alone.";
-        let failure = ToolFailure::new(ToolErrorCode::ToolUnavailable, message);
-        Box::pin(ready(ToolResultOutput::from(failure).into()))
     }
 }

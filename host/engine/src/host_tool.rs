@@ -62,28 +62,18 @@ pub fn with_host_tool<T: HostTool>(
     definition: ToolDefinition,
     own: T,
 ) -> Arc<dyn ToolRunner> {
+    let Ok(schema) = InputSchema::compile(&definition.input_schema) else {
+        return others;
+    };
+    let name = definition.name.clone();
     let registered = RegisteredTool {
-        definition,
+        definition: Arc::new(definition),
         effect: Effect::ReadOnly,
         approval: Approval::Never,
         decisions: DecisionKind::ALL.to_vec(),
         runtime: ToolRuntime::Host,
         component: None,
     };
-    with_registered(others, registered, own)
-}
-
-/// Puts a registered tool before those of a runner, none of which has its name. One whose schema
-/// cannot be used is left out.
-pub(crate) fn with_registered<T: HostTool>(
-    others: Arc<dyn ToolRunner>,
-    registered: RegisteredTool,
-    own: T,
-) -> Arc<dyn ToolRunner> {
-    let Ok(schema) = InputSchema::compile(&registered.definition.input_schema) else {
-        return others;
-    };
-    let name = registered.definition.name.clone();
     let tools = once(registered).chain(others.tools().iter().cloned());
     Arc::new(WithHostTool {
         tools: tools.collect(),

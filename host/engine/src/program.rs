@@ -322,9 +322,9 @@ impl Agent {
         let definition = json_digest(&json!([text, program.max_calls]));
         let child = SubAgent {
             name: PROGRAM_NAME.to_owned(),
-            description: text,
+            description: text.into(),
             system: None,
-            agent: self.into_program(program),
+            agent: self.into_program(program).into(),
             approval: Approval::Never,
             decisions: DecisionKind::ALL.to_vec(),
             is_interactive: true,
@@ -353,7 +353,7 @@ fn description(agent: &Agent) -> String {
         .tools
         .tools()
         .iter()
-        .map(|tool| &tool.definition)
+        .map(|tool| tool.definition.as_ref())
         .collect();
     format!(
         "{DESCRIPTION}\n\n{}",

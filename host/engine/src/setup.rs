@@ -1,8 +1,9 @@
 //! The setup of an agent as the journal has it: all that the loop reads besides the session, so
 //! that a session can be replayed without its configuration, keys, components and servers.
 //!
-//! Agents and tools are in tables by their digests, since agents that start each other have the
-//! same ones on each way. Adding a field here needs a default: the journal has older setups.
+//! Agents and tools are in tables by their digests. The loop of an agent that is made when it starts
+//! is not in the setup of its starter: the session of the agent records its own. Adding a field
+//! here needs a default: the journal has older setups, which have all agents to every depth.
 
 mod settings;
 #[cfg(test)]
@@ -11,7 +12,7 @@ mod tests;
 pub use settings::SettingsForm;
 
 use crate::{
-    agents::{Agents, Journals, SubAgent},
+    agents::{AgentLoop, Agents, Journals, LoopSource, SubAgent},
     hook::Hook,
     model::Model,
     program::{Program, ProgramRunner},
@@ -25,7 +26,7 @@ use agent_host_types::{
     limits::Limits,
     model::Provenance,
     output::Blob,
-    tool::{Approval, DecisionKind, RegisteredTool},
+    tool::{Approval, DecisionKind, Effect, RegisteredTool},
 };
 use agent_host_workflow::definition::WorkflowDefinition;
 use serde::{Deserialize, Serialize};
@@ -100,8 +101,12 @@ pub struct StartedSetup {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     price: Option<Price>,
     definition: Digest,
-    /// Its loop, in the table of agents.
-    agent: Digest,
+    /// Its loop, in the table of agents; absent for one that is made when the agent starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<Digest>,
+    /// The strongest effect among its tools, if its loop is not in the table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    effect: Option<Effect>,
 }
 
 /// A setup that cannot be read or run.
@@ -128,6 +133,9 @@ pub enum SetupError {
 pub(crate) struct Parts<'a> {
     pub(crate) model: &'a dyn Fn(&Provenance) -> Arc<dyn Model>,
     pub(crate) tools: &'a dyn Fn(Vec<ToolSetup>) -> Arc<dyn ToolRunner>,
+    /// Makes the loop of an agent, by its strongest effect, from the setup that its session
+    /// recorded; the given one is that of a loop without tools, for a session without any.
+    pub(crate) deferred: &'a dyn Fn(Effect, LoopSetup) -> Arc<dyn LoopSource>,
     pub(crate) programs: Arc<dyn ProgramRunner>,
     /// The hook of an agent that has hooks.
     pub(crate) hook: Arc<dyn Hook>,
@@ -241,10 +249,17 @@ impl Tables {
         let started: Vec<StartedSetup> = agents
             .into_iter()
             .map(|sub| StartedSetup {
-                agent: self.add_agent(&sub.agent),
+                agent: match &sub.agent {
+                    AgentLoop::Built(agent) => Some(self.add_agent(agent)),
+                    AgentLoop::Deferred(_) => None,
+                },
+                effect: match &sub.agent {
+                    AgentLoop::Built(_) => None,
+                    AgentLoop::Deferred(source) => Some(source.effect()),
+                },
                 name: sub.name,
-                description: sub.description,
-                system: sub.system,
+                description: sub.description.as_ref().to_owned(),
+                system: sub.system.as_deref().map(str::to_owned),
                 approval: sub.approval,
                 decisions: sub.decisions,
                 is_interactive: sub.is_interactive,
@@ -281,7 +296,7 @@ impl Builder<'_> {
         });
         let tools = tools.collect::<Result<Vec<_>, _>>()?;
         let agents = match &setup.starts {
-            Some(starts) => Some(self.agents(starts)?),
+            Some(starts) => Some(self.agents(setup, starts)?),
             None => None,
         };
         let mut agent = Agent {
@@ -309,13 +324,23 @@ impl Builder<'_> {
         Ok(agent)
     }
 
-    fn agents(&mut self, starts: &[StartedSetup]) -> Result<Arc<Agents>, SetupError> {
+    fn agents(
+        &mut self,
+        starter: &AgentSetup,
+        starts: &[StartedSetup],
+    ) -> Result<Arc<Agents>, SetupError> {
         let agents = starts.iter().map(|start| {
             Ok(SubAgent {
                 name: start.name.clone(),
-                description: start.description.clone(),
-                system: start.system.clone(),
-                agent: self.agent(&start.agent)?,
+                description: start.description.as_str().into(),
+                system: start.system.as_deref().map(Into::into),
+                agent: match &start.agent {
+                    Some(digest) => self.agent(digest)?.into(),
+                    None => {
+                        let effect = start.effect.unwrap_or(Effect::Effectful);
+                        AgentLoop::Deferred((self.parts.deferred)(effect, starter.bare()))
+                    }
+                },
                 approval: start.approval,
                 decisions: start.decisions.clone(),
                 is_interactive: start.is_interactive,
@@ -329,6 +354,26 @@ impl Builder<'_> {
 }
 
 impl AgentSetup {
+    /// Returns the setup of a loop with the same model and settings, and without tools.
+    fn bare(&self) -> LoopSetup {
+        let agent = Digest::of(b"bare");
+        let setup = Self {
+            model: self.model.clone(),
+            tools: Vec::new(),
+            settings: self.settings.clone(),
+            starts: None,
+            has_hooks: false,
+            workflow: None,
+            program_calls: None,
+            handlers: Vec::new(),
+        };
+        LoopSetup {
+            agent,
+            agents: BTreeMap::from([(agent, setup)]),
+            tools: BTreeMap::new(),
+        }
+    }
+
     fn graph(&self, agent: &Agent) -> Result<Option<Arc<Graph>>, SetupError> {
         let Some(definition) = &self.workflow else {
             return Ok(None);

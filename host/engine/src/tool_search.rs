@@ -37,7 +37,7 @@ const NAMES_BYTES: usize = 6 * 1024;
 
 /// Tools that are found by a search.
 pub struct SearchedTools {
-    definitions: Vec<ToolDefinition>,
+    definitions: Vec<Arc<ToolDefinition>>,
     index: Index,
 }
 
@@ -51,10 +51,10 @@ impl SearchedTools {
         if from == 0 || tools.len() < from || is_taken {
             return inner;
         }
-        let definitions: Vec<ToolDefinition> =
-            tools.iter().map(|tool| tool.definition.clone()).collect();
+        let shared = tools.iter().map(|tool| Arc::clone(&tool.definition));
+        let definitions: Vec<Arc<ToolDefinition>> = shared.collect();
         let definition = search_tool(&definitions);
-        let index = Index::new(definitions.iter());
+        let index = Index::new(definitions.iter().map(AsRef::as_ref));
         with_host_tool(inner, definition, Self { definitions, index })
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn found_in(output: &ToolResultOutput) -> BTreeSet<String> {
 }
 
 /// Returns the tool that searches these tools.
-fn search_tool(tools: &[ToolDefinition]) -> ToolDefinition {
+fn search_tool(tools: &[Arc<ToolDefinition>]) -> ToolDefinition {
     let mut listed = String::new();
     for tool in tools {
         let name = &tool.name;

@@ -35,6 +35,7 @@
 
 mod access;
 mod allowed;
+mod connections;
 mod cors;
 mod guard;
 mod limits;

@@ -48,8 +48,9 @@ impl HttpOptions {
 /// The bounds on what clients may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// Connections served at once, each with one request at a time. Further ones wait in the
-    /// kernel's queue.
+    /// Connections served at once, each with one request at a time. For a further one, the
+    /// connection is closed that has waited longest for its client's request; if requests run on
+    /// all, it waits. An address other than the loopback one has at most half of them.
     pub connections: usize,
     /// Bytes of a request's line and header fields together. Beyond it: 431.
     pub head_bytes: usize,

@@ -3,10 +3,13 @@
 use crate::{
     HttpLimits, HttpOptions, TlsFiles,
     allowed::{HTTPS_PORT, own_hosts},
+    connections::{Admission, Connection, Connections, RequestBody, ResponseBody},
     guard,
 };
-use axum::Router;
-use hyper::{server::conn::http1, service::service_fn};
+use axum::{Router, body::Body};
+use http::{HeaderValue, Request, Response, StatusCode, header::CONNECTION};
+use http_body::Body as _;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{
     convert::Infallible,
@@ -19,9 +22,8 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpSocket, TcpStream},
-    sync::Semaphore,
     task::JoinSet,
-    time::{sleep, timeout},
+    time::{Instant, timeout},
 };
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
@@ -164,24 +166,45 @@ async fn accept(
     serve: &Arc<Serve>,
     connections: &mut JoinSet<()>,
 ) -> Infallible {
-    let permits = serve.limits.connections.min(Semaphore::MAX_PERMITS);
-    let permits = Arc::new(Semaphore::new(permits));
+    let table = Connections::new(serve.limits.connections);
     loop {
-        let permit = Arc::clone(&permits).acquire_owned().await;
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let serve = Arc::clone(serve);
-                connections.spawn(async move {
-                    serve.connection(stream).await;
-                    drop(permit);
-                });
+            Ok((stream, peer)) => {
+                if let Some(connection) = admit(&table, peer.ip()).await {
+                    let serve = Arc::clone(serve);
+                    connections.spawn(async move {
+                        connection.begin();
+                        tokio::select! {
+                            biased;
+                            () = serve.connection(stream, &connection) => {}
+                            () = connection.gives_way() => {
+                                tracing::debug!("a connection without a request gave way");
+                            }
+                        }
+                    });
+                }
             }
             Err(error) => {
                 tracing::warn!("a connection could not be accepted: {error}");
-                sleep(ACCEPT_RETRY).await;
+                table.evict_oldest();
+                table.changed(Some(Instant::now() + ACCEPT_RETRY)).await;
             }
         }
         while connections.try_join_next().is_some() {}
+    }
+}
+
+/// Waits until a connection can be served; none for one that is refused.
+async fn admit(table: &Arc<Connections>, address: IpAddr) -> Option<Arc<Connection>> {
+    loop {
+        match table.admit(address, Instant::now()) {
+            Admission::Admitted(connection) => return Some(connection),
+            Admission::Refused => {
+                tracing::debug!("a connection of {address} was refused, which has too many");
+                return None;
+            }
+            Admission::Full(until) => table.changed(until).await,
+        }
     }
 }
 
@@ -195,14 +218,14 @@ struct Serve {
 
 impl Serve {
     /// Serves a connection until either side ends it.
-    async fn connection(&self, stream: TcpStream) {
+    async fn connection(&self, stream: TcpStream, connection: &Arc<Connection>) {
         // Messages are small, and the peer waits for each.
         let _ = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.limits.write_timeout));
         let stream = Box::pin(stream);
         let Some(tls) = self.tls.clone() else {
-            return self.requests(stream).await;
+            return self.requests(stream, connection).await;
         };
         let Ok(config) = tokio::task::spawn_blocking(move || tls.config()).await else {
             return;
@@ -213,7 +236,7 @@ impl Serve {
             () = self.shutdown.cancelled() => return,
         };
         match encrypted {
-            Ok(Ok(stream)) => self.requests(stream).await,
+            Ok(Ok(stream)) => self.requests(stream, connection).await,
             Ok(Err(error)) => tracing::debug!("a TLS handshake failed: {error}"),
             Err(_) => tracing::debug!("a TLS handshake was too long in coming"),
         }
@@ -221,8 +244,12 @@ impl Serve {
 
     /// Serves the requests of a connection. After the shutdown it answers the request that runs and
     /// reads no other.
-    async fn requests(&self, stream: impl AsyncRead + AsyncWrite + Unpin) {
-        let service = service_fn(|request| self.router.clone().call(request));
+    async fn requests(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        connection: &Arc<Connection>,
+    ) {
+        let service = service_fn(|request| self.request(request, connection));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.head_time)
@@ -242,6 +269,39 @@ impl Serve {
             tracing::debug!("a connection ended: {error}");
         }
     }
+}
+
+impl Serve {
+    /// Answers a request. It runs until its response was sent.
+    async fn request(
+        &self,
+        request: Request<Incoming>,
+        connection: &Arc<Connection>,
+    ) -> Result<Response<ResponseBody<Body>>, Infallible> {
+        let active = connection.request();
+        if request.body().is_end_stream() {
+            active.complete();
+        }
+        let request = request.map(|body| RequestBody::new(body, &active));
+        let Ok(mut response) = self.router.clone().call(request).await;
+        if closes(response.status()) {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
+        }
+        Ok(response.map(|body| ResponseBody {
+            body,
+            _request: active,
+        }))
+    }
+}
+
+/// Whether the connection is closed after a response with this status: a client that was refused
+/// has no use for it, and others may wait for one.
+fn closes(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::SERVICE_UNAVAILABLE
+    )
 }
 
 /// Returns a warning for the operator if other machines can reach the address.

@@ -117,9 +117,13 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 let permit = Arc::clone(&self.shared.permits);
                 self.permit = Some(permit.acquire_owned().await.ok()?);
             }
-            let message = match self.lines.next().await?.ok()? {
-                Line::Complete(line) => parse(&line),
-                Line::Oversized => {
+            let message = match self.lines.next().await? {
+                Err(error) => {
+                    tracing::warn!(target: "agent_host::mcp", "a server cannot be read any further: {error}");
+                    return None;
+                }
+                Ok(Line::Complete(line)) => parse(&line),
+                Ok(Line::Oversized) => {
                     self.fail_pending();
                     None
                 }

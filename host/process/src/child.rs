@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::descriptors::restore_for;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
@@ -149,6 +150,7 @@ fn run(mut command: Command, kind: ChildKind, sender: oneshot::Sender<io::Result
     let spawned = command.spawn().and_then(|process| {
         let id = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
         let id = id.ok_or_else(|| io::Error::other("it has no process id"))?;
+        restore_for(id);
         Ok((process, id))
     });
     let (mut process, id) = match spawned {

@@ -24,7 +24,9 @@
 //! ```
 
 mod child;
+mod descriptors;
 mod lines;
 
 pub use child::{Child, ChildKind, Pipes};
+pub use descriptors::raise_descriptor_limit;
 pub use lines::{Line, LineDecoder};

@@ -8,6 +8,7 @@ use crate::{
     runs::{FeedItem, FeedLine, Followed, Follower},
     scope::VisibleSession,
 };
+use agent_host_engine::journal::JournalError;
 use agent_host_types::id::SessionId;
 use axum::{
     extract::{Query, State},
@@ -88,6 +89,8 @@ pub(crate) enum Line {
     Live(Arc<str>),
     /// The interval of heartbeats is over.
     Heartbeat,
+    /// The events cannot be read any further.
+    Failed(JournalError),
 }
 
 /// Reads the events of a session.
@@ -136,10 +139,16 @@ impl Reader {
             Line::Live(json) => Event::default().event("live").data(&*json),
             Line::Heartbeat if caller.is_revoked().await => return None,
             Line::Heartbeat => Event::default().event("heartbeat").data("{}"),
+            // The client resumes by the number of its last event, and then gets the error.
+            Line::Failed(error) => {
+                tracing::warn!("a stream of events ends: {error}");
+                return None;
+            }
         })
     }
 
-    /// Returns the next line; `None` if the server ends, or the reader is too far behind.
+    /// Returns the next line; `None` if the server ends, or the reader is too far behind: it resumes
+    /// by the number of its last event.
     pub(crate) async fn line(&mut self) -> Option<Line> {
         let followed = tokio::select! {
             followed = self.follower.next() => followed,
@@ -155,8 +164,8 @@ impl Reader {
                 seq: Some(seq),
                 json,
             }))) => Some(Line::Record { seq, json }),
-            // Too far behind, or an error: the reader resumes by the number of its last event.
-            Ok(Some(Followed::Lagged) | None) | Err(_) => None,
+            Ok(Some(Followed::Lagged) | None) => None,
+            Err(error) => Some(Line::Failed(error)),
         }
     }
 }

@@ -53,7 +53,7 @@ pub(crate) async fn tools(State(service): State<Service>) -> Json<Tools> {
     let agent = service.host.agent(Prompts::Ask);
     let tools = agent.tools.tools().iter();
     Json(Tools {
-        tools: tools.map(|tool| tool.definition.clone()).collect(),
+        tools: tools.map(|tool| tool.definition.as_ref().clone()).collect(),
     })
 }
 
@@ -64,7 +64,7 @@ pub(crate) async fn agents(State(service): State<Service>) -> Json<Agents> {
         agents: agents
             .map(|agent| AgentRow {
                 name: agent.name.clone(),
-                description: agent.description.clone(),
+                description: agent.description.as_ref().to_owned(),
             })
             .collect(),
     })

@@ -194,7 +194,7 @@ impl RegisteredTool {
     pub fn identity(&self) -> Digest {
         json_digest(&serde_json::json!([
             self.component,
-            self.definition,
+            *self.definition,
             self.effect
         ]))
     }

@@ -7,6 +7,7 @@ use crate::id::{CallId, Digest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use strum::IntoStaticStr;
 
 /// The effect class of a tool. The policy enforces it, so a wrong declaration gains nothing.
@@ -176,8 +177,9 @@ pub enum ToolRuntime {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegisteredTool {
-    /// The definition for the model.
-    pub definition: ToolDefinition,
+    /// The definition for the model, which all copies of the tool share.
+    #[serde(with = "shared")]
+    pub definition: Arc<ToolDefinition>,
     /// The effect that the policy enforces. Never weaker than declared: `idempotent` is `effectful`
     /// here unless the operator accepted it.
     pub effect: Effect,
@@ -189,4 +191,23 @@ pub struct RegisteredTool {
     pub runtime: ToolRuntime,
     /// The digest of the component with its grants; absent for tools outside components.
     pub component: Option<Digest>,
+}
+
+/// Reads and writes a shared value as the value itself.
+mod shared {
+    use super::{Arc, Deserialize, Serialize};
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<T: Serialize, S: Serializer>(
+        value: &Arc<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.as_ref().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<T>, D::Error> {
+        T::deserialize(deserializer).map(Arc::new)
+    }
 }

@@ -153,12 +153,16 @@ async fn work(order: Order) -> Report {
 fn watched_agents(agents: &Agents, points: &Arc<Points>) -> Arc<Agents> {
     let (agents, inner) = agents.parts();
     let watched = agents.into_iter().map(|mut child| {
-        child.agent.model = Arc::new(WatchedModel {
-            inner: child.agent.model,
-            points: points.clone(),
+        let points = points.clone();
+        child.agent = child.agent.map(move |mut agent| {
+            agent.model = Arc::new(WatchedModel {
+                inner: agent.model,
+                points: points.clone(),
+            });
+            agent.tools = Arc::new(WatchedTools::new(agent.tools, points.clone()));
+            agent.settings.resumes_without_progress = u64::MAX;
+            agent
         });
-        child.agent.tools = Arc::new(WatchedTools::new(child.agent.tools, points.clone()));
-        child.agent.settings.resumes_without_progress = u64::MAX;
         child
     });
     let points = points.clone();

@@ -210,14 +210,14 @@ impl WatchedTools {
     pub(crate) fn new(inner: Arc<dyn ToolRunner>, points: Arc<Points>) -> Self {
         let mut tools = inner.tools().to_vec();
         tools.push(RegisteredTool {
-            definition: ToolDefinition {
+            definition: Arc::new(ToolDefinition {
                 name: OUTSIDE.to_owned(),
                 title: None,
                 description: "Runs elsewhere.".to_owned(),
                 input_schema: json!({"type": "object"}),
                 output_schema: None,
                 effect: Effect::Effectful,
-            },
+            }),
             effect: Effect::Effectful,
             approval: Approval::Never,
             decisions: DecisionKind::ALL.into(),

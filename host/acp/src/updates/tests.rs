@@ -105,7 +105,6 @@ async fn reply_is_shown_once_and_whole() {
             vec![of_an_agent(), replied("Hello")],
             vec![("0", "Hello")],
         ),
-        ("unreadable", vec![live(&json!([]))], vec![]),
     ];
     for (case, lines, expected) in cases {
         let mut transcript = Transcript::default();
@@ -122,5 +121,37 @@ async fn reply_is_shown_once_and_whole() {
             .into_iter()
             .map(|(id, text)| (id.to_owned(), text.to_owned()));
         assert_eq!(shown, expected.collect::<Vec<_>>(), "{case}");
+    }
+}
+
+/// Lines of a host of another version are neither hidden nor the end.
+#[tokio::test]
+async fn line_of_another_version_is_noted_where_it_would_be() {
+    let project = tempfile::tempdir().unwrap();
+    let host = host(project.path()).await;
+    let event = json!({"v": 1, "kind": "of-a-newer-version"}).to_string();
+    let event = Followed::Line(FeedLine {
+        seq: Some(1),
+        json: event.into(),
+    });
+    let lines = [
+        (live(&json!([])), true),
+        (live(&json!({"live": "of-a-newer-version"})), true),
+        (live(&json!({"path": ["a"]})), true),
+        (event, true),
+        (live(&json!({"live": "model-asked"})), false),
+        (
+            live(&json!({"live": "text", "text": "?", "path": ["a"]})),
+            false,
+        ),
+    ];
+    let mut transcript = Transcript::default();
+    for (line, is_noted) in lines {
+        let shown = format!("{line:?}");
+        let updates = transcript.follow(&host, line).await;
+        let note = json!({"type": "text", "text": super::UNREADABLE});
+        let notes: Vec<&Value> = updates.iter().map(|update| &update["content"]).collect();
+        let expected = if is_noted { vec![&note] } else { vec![] };
+        assert_eq!(notes, expected, "{shown}");
     }
 }

@@ -33,7 +33,7 @@ use std::{collections::BTreeSet, sync::Arc};
 const MAX_NAME: usize = 48;
 
 /// The maximum number of agents.
-const MAX_AGENTS: usize = 100;
+pub(super) const MAX_AGENTS: usize = 100;
 
 /// The longest description, in bytes. It is part of every request of the agents that start it.
 const MAX_DESCRIPTION_BYTES: usize = 2_000;
@@ -85,13 +85,13 @@ pub struct AgentConfig {
     /// The name.
     pub name: String,
     /// The description for the model that starts it.
-    pub description: String,
+    pub description: Arc<str>,
     /// Its models; absent for those of the one that starts it.
     pub models: Option<ModelsConfig>,
     /// The limits of a conversation with its model; absent for a model without a window.
     pub context: Option<ContextLimits>,
     /// The system prompt, instruction files included.
-    pub system: Option<String>,
+    pub system: Option<Arc<str>>,
     /// Globs of its tools; absent for all of the file.
     pub tools: Option<Vec<NameGlob>>,
     /// The grants of its calls, beyond which those of its tools do not go.
@@ -160,7 +160,7 @@ pub(super) fn resolve(
     };
     let resolved = one(&general_purpose, general);
     agents.extend(problems.take(resolved).map(|agent| AgentConfig {
-        system: system.map(str::to_owned),
+        system: system.map(Into::into),
         ..agent
     }));
     let lists = raw.agent.iter().enumerate();
@@ -220,7 +220,7 @@ fn one(agent: &RawAgent, general: General<'_>) -> Result<AgentConfig, ConfigErro
         let alone = RawConfig {
             model: Some(model.clone()),
             fallback: Vec::new(),
-            ..raw.clone()
+            ..models_only(raw)
         };
         let overrides = Overrides {
             model: None,
@@ -254,6 +254,22 @@ fn one(agent: &RawAgent, general: General<'_>) -> Result<AgentConfig, ConfigErro
     })
 }
 
+/// Returns the sections that the models of an agent are resolved from. All others may be large, and
+/// there may be many agents.
+fn models_only(raw: &RawConfig) -> RawConfig {
+    RawConfig {
+        settings: raw.settings.clone(),
+        context: raw.context,
+        anthropic: raw.anthropic.clone(),
+        openai: raw.openai.clone(),
+        openai_compat: raw.openai_compat.clone(),
+        gemini: raw.gemini.clone(),
+        ollama: raw.ollama.clone(),
+        provider: raw.provider.clone(),
+        ..RawConfig::default()
+    }
+}
+
 /// Resolves everything but the models, which are `chosen`.
 fn sections(
     agent: &RawAgent,
@@ -281,10 +297,10 @@ fn sections(
     }
     Ok(AgentConfig {
         name: agent.name.clone(),
-        description,
+        description: description.into(),
         models: None,
         context,
-        system: instructions.system,
+        system: instructions.system.map(Into::into),
         tools,
         grants,
         output_schema,

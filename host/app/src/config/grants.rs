@@ -1,7 +1,7 @@
 //! Grants: `[grants]`, the lists of a `[[tool]]`, `--grant` and `--write`.
 
 use super::{
-    ConfigError, GrantsSection, Overrides, dir_grants, env_grants, http_grants,
+    ConfigError, GrantsSection, Overrides, counts, dir_grants, env_grants, http_grants,
     paths::{Scope, canonical},
     problem::{config_error, resolve_steps},
     raw::RawArtifacts,
@@ -67,6 +67,7 @@ pub(super) fn of_lists(
     place: &str,
     scope: Scope<'_>,
 ) -> Result<Grants, ConfigError> {
+    counts::check_grants(&raw)?;
     resolve_steps! {
         dirs = match raw.dir {
             Some(dirs) => resolve_all("dir", dirs, |raw| dir_grants::from_raw(raw, scope)),

@@ -68,7 +68,7 @@ pub(super) struct RawConfig {
     #[serde(default, deserialize_with = "units::seconds")]
     pub(super) approval_expires_seconds: Option<u64>,
     /// The number of tools from which on the model searches them.
-    #[serde(skip_serializing)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) search_tools_from: Option<usize>,
     /// Whether the model keeps a list of tasks.
     #[serde(skip_serializing)]
@@ -77,7 +77,7 @@ pub(super) struct RawConfig {
     #[serde(skip_serializing)]
     pub(super) code: bool,
     /// The most calls of one program.
-    #[serde(skip_serializing)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) code_calls: Option<usize>,
     /// The budgets of one user message, besides `max-turns`.
     #[serde(skip_serializing)]
@@ -119,7 +119,7 @@ pub(super) struct RawConfig {
     /// The agents that the agent of the file's top level can start.
     pub(super) agents: Vec<String>,
     /// The maximum depth of agents that start agents.
-    #[serde(skip_serializing)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) agent_depth: Option<u8>,
     /// The agents.
     pub(super) agent: Vec<RawAgent>,

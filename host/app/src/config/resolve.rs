@@ -3,7 +3,7 @@
 use super::{
     AgentConfig, Config, ConfigError, Environment, GrantsSection, LimitsSection, ModelConfig,
     ModelsConfig, OnUntrusted, RegistriesConfig, SecretSection, TelemetryConfig, agents, budgets,
-    context, external, grants, hooks, hosts, instructions,
+    context, counts, external, grants, hooks, hosts, instructions,
     layers::{Layers, Merged},
     mcp, network,
     parse::ConfigFile,
@@ -142,7 +142,8 @@ impl Config {
             base: file.as_deref().and_then(Path::parent).unwrap_or(cwd),
             environment,
         };
-        // Large, and copied below and for each agent otherwise.
+        counts::check(&raw)?;
+        // Large, and copied below otherwise.
         let workflow = std::mem::take(&mut raw.workflow);
         // The models of agents are resolved as the file's own.
         let whole = raw.clone();
@@ -316,12 +317,13 @@ impl Config {
 
 /// The number of tools from which on the model is offered a search of them, by default. Anthropic's
 /// documentation of its own tool search says that models choose worse beyond 30 to 50.
-const SEARCH_TOOLS_FROM: usize = 30;
+pub(super) const SEARCH_TOOLS_FROM: usize = 30;
 
 /// The depth of agents that start agents, by default: an agent and one that it starts.
-const DEFAULT_AGENT_DEPTH: u8 = 2;
+pub(super) const DEFAULT_AGENT_DEPTH: u8 = 2;
 
-/// The greatest depth: each agent is created once for each depth at which others can start it.
+/// The greatest depth. With [`MAX_AGENTS`](super::agents::MAX_AGENTS) it bounds what agents that
+/// start each other can cost: a loop is made for each that runs, and none for the others.
 const MAX_AGENT_DEPTH: u8 = 16;
 
 /// The greatest number of calls of one program: all of its results are in memory when it runs

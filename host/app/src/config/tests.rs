@@ -5,6 +5,7 @@ mod approvals;
 mod bad;
 mod budgets;
 mod context;
+mod counts;
 mod dir_grants;
 mod fuzz;
 mod good;

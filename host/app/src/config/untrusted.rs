@@ -30,9 +30,11 @@ use super::{
     paths::{Scope, canonical},
     problem::config_error,
     raw::{RawBudgets, RawConfig, RawTiming},
+    resolve::{DEFAULT_AGENT_DEPTH, SEARCH_TOOLS_FROM},
     skills,
 };
 use crate::trust::TrustFile;
+use agent_host_engine::program::DEFAULT_MAX_CALLS;
 use agent_host_models::Provider;
 use agent_host_sandbox::SandboxConfig;
 use agent_host_types::{
@@ -287,13 +289,12 @@ impl<'a> Review<'a> {
             approval_timing,
             // A late approval is a denial. Without it they never expire.
             approval_expires_seconds: _,
-            // It hides no tool from the policy and grants none.
-            search_tools_from: _,
+            search_tools_from,
             // It changes the session alone.
             todo_list: _,
             // A program has the tools of its agent, and every call of it passes the policy.
             code: _,
-            code_calls: _,
+            code_calls,
             // None has a default, so that each one is a bound where there was none. Those of the
             // command line apply in any case.
             budgets:
@@ -324,8 +325,7 @@ impl<'a> Review<'a> {
             mcp,
             // Those that it can start; each is defined below.
             agents: _,
-            // None starts without a budget of the user's.
-            agent_depth: _,
+            agent_depth,
             agent,
             workflow,
             hook,
@@ -354,6 +354,15 @@ impl<'a> Review<'a> {
         let default = SandboxConfig::default().cache_bytes;
         self.at_most("cache-bytes", *cache_bytes, default);
         self.at_most("max-turns", *max_turns, Budgets::default().turns);
+        self.at_most("code-calls", *code_calls, DEFAULT_MAX_CALLS);
+        self.at_most("agent-depth", *agent_depth, DEFAULT_AGENT_DEPTH);
+        // Each request to the model has the definitions of all tools that it is offered.
+        self.at_most("search-tools-from", *search_tools_from, SEARCH_TOOLS_FROM);
+        if *search_tools_from == Some(0) {
+            self.demand(
+                "offers the model all tools at once, however many there are (search-tools-from = 0)",
+            );
+        }
         if *approval_timing == RawTiming::InOrder {
             self.demand(
                 "runs calls that need no approval before the other calls of a reply are decided \

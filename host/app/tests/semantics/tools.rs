@@ -37,7 +37,7 @@ impl Native {
             effect: Effect::ReadOnly,
         };
         let registered = RegisteredTool {
-            definition,
+            definition: definition.into(),
             effect: Effect::ReadOnly,
             approval: Approval::ByEffect,
             decisions: DecisionKind::ALL.into(),

@@ -130,7 +130,7 @@ async fn list(
 ) -> Result<Exit, Failure> {
     let registry = Registry::open_one_unlocked(config, component).await?;
     let tools = registry.tools().iter();
-    let tools = tools.map(|tool| (&tool.definition, tool.effect));
+    let tools = tools.map(|tool| (tool.definition.as_ref(), tool.effect));
     terminal.println_as(
         json,
         || {

@@ -203,7 +203,7 @@ fn as_text(
     let granted = granted.map(|line| format!("  {}", escape_line(&line)));
     section(&mut lines, "Is granted", granted);
     let tools = registry.tools().iter();
-    let tools = tools.map(|tool| (&tool.definition, tool.effect));
+    let tools = tools.map(|tool| (tool.definition.as_ref(), tool.effect));
     if parts.schemas {
         for (tool, effect) in tools {
             lines.extend(tool_lines(tool, effect, &config.rules));

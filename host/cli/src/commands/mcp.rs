@@ -18,6 +18,7 @@ use agent_host_mcp::{
     http::{self, ConfiguredToken, SessionLimits},
     serve_stdio, standard_streams,
 };
+use agent_host_process::raise_descriptor_limit;
 use std::net::SocketAddr;
 use tokio_util::sync::CancellationToken;
 
@@ -109,6 +110,8 @@ async fn over_http(
     terminal: &Terminal,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
+    // Each connection is a descriptor.
+    raise_descriptor_limit();
     let value = std::env::var(http::TOKEN_VARIABLE).ok();
     let file = args.token_file.as_deref();
     let found = http::configured_token(file, http::TOKEN_VARIABLE, value.as_deref());

@@ -14,6 +14,7 @@ use crate::{
 use agent_host_app::{Host, Overrides, reach};
 use agent_host_http::{HttpOptions, HttpServer, TlsFiles, exposure_warning};
 use agent_host_mcp::http::{ConfiguredToken, configured_token};
+use agent_host_process::raise_descriptor_limit;
 use agent_host_serve::{API, ServerAccess, Service, TokenFile, Triggers};
 use listenfd::ListenFd;
 use std::{net::TcpListener, sync::Arc};
@@ -40,6 +41,8 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
         }) => return probe::probe(&url, live, token_file.as_deref(), ca.as_deref()).await,
         None => {}
     }
+    // Each connection is a descriptor.
+    raise_descriptor_limit();
     // Taken before a program is started, which would inherit it.
     let passed = ListenFd::from_env().take_tcp_listener(0);
     let passed = passed.map_err(|error| {

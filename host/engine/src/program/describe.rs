@@ -24,7 +24,7 @@ pub const DESCRIBE_TOOLS: &str = "describe_tools";
 const MAX_DESCRIBED: usize = 12;
 
 struct Described {
-    tools: Vec<ToolDefinition>,
+    tools: Vec<Arc<ToolDefinition>>,
     index: Index,
 }
 
@@ -36,14 +36,15 @@ pub fn with_tool_descriptions(
     tools: Arc<dyn ToolRunner>,
     direct: &[NameGlob],
 ) -> Arc<dyn ToolRunner> {
-    let definitions = tools.tools().iter().map(|tool| tool.definition.clone());
-    let described: Vec<ToolDefinition> = definitions.collect();
+    let definitions = tools.tools().iter();
+    let definitions = definitions.map(|tool| Arc::clone(&tool.definition));
+    let described: Vec<Arc<ToolDefinition>> = definitions.collect();
     let direct = filter_tools(tools, direct);
-    let all: Vec<&ToolDefinition> = described.iter().collect();
+    let all: Vec<&ToolDefinition> = described.iter().map(AsRef::as_ref).collect();
     if declarations(&all, usize::MAX).len() <= MAX_DECLARATIONS_BYTES {
         return direct;
     }
-    let index = Index::new(described.iter());
+    let index = Index::new(described.iter().map(AsRef::as_ref));
     let own = Described {
         tools: described,
         index,
@@ -63,7 +64,7 @@ impl Described {
         let found = self.index.search(query.unwrap_or_default(), MAX_DESCRIBED);
         let found: Vec<&ToolDefinition> = found
             .into_iter()
-            .filter_map(|at| self.tools.get(at))
+            .filter_map(|at| self.tools.get(at).map(AsRef::as_ref))
             .collect();
         match found.is_empty() {
             true => ToolResultOutput::Text(

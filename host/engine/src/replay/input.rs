@@ -1,6 +1,6 @@
 //! The next input of a recorded session, as its events show it.
 
-use super::tape::Tape;
+use super::tape::{Tape, behind_setup};
 use agent_host_types::{
     continuation::{Awaiting, Continuation, WaitingChild},
     event::{EXPIRY, Event, EventRecord, SentInput},
@@ -225,7 +225,8 @@ fn children_input(
             continue;
         };
         let track = tape.track(of_child, |track| {
-            (Arc::clone(&track.records), track.position)
+            let position = behind_setup(&track.records, track.position);
+            (Arc::clone(&track.records), position)
         });
         let Some((records, position)) = track else {
             continue;

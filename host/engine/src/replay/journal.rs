@@ -1,7 +1,7 @@
 //! The journal of a replay: it compares what is recorded with the recording, whose times it gives
 //! back. It writes nothing.
 
-use super::tape::Tape;
+use super::tape::{Tape, behind_setup};
 use crate::{
     BoxFuture,
     agents::Journals,
@@ -246,11 +246,14 @@ pub(super) struct ReplayJournals(pub(super) Arc<Tape>);
 impl Journals for ReplayJournals {
     fn open(&self, session: SessionId) -> BoxFuture<'_, Result<Arc<dyn Journal>, JournalError>> {
         let known = self.0.track(session, |track| {
-            let behind = track.position + 1;
-            let rest = track.records.get(behind..).unwrap_or_default().iter();
-            let dies = |record: &EventRecord| matches!(record.event, Event::TurnInterrupted { .. });
-            let died = rest.clone().position(dies);
-            track.life_end = died.map_or(track.records.len(), |after| behind + after);
+            let behind = behind_setup(&track.records, track.position) + 1;
+            let dies = |at: &usize| {
+                let at = behind_setup(&track.records, *at);
+                let next = track.records.get(at).map(|record| &record.event);
+                matches!(next, Some(Event::TurnInterrupted { .. }))
+            };
+            let died = (behind..track.records.len()).find(dies);
+            track.life_end = died.unwrap_or(track.records.len());
             track.is_over = false;
         });
         let opened = match known {

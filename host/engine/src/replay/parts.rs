@@ -9,18 +9,26 @@ use super::{
     tools::{Executables, ReplayTools, executables},
 };
 use crate::{
+    agents::{LoopSource, MadeLoop},
     hook::Hook,
     session::Session,
     setup::{LoopSetup, Parts},
     turn::{Agent, ContinuationKey, RecordedKey},
 };
-use agent_host_types::{event::Event, turn::TurnEnd};
+use agent_host_types::{
+    event::Event,
+    id::SessionId,
+    output::Blob,
+    tool::Effect,
+    turn::{TurnEnd, TurnError},
+};
 use std::sync::Arc;
 
 /// The beginning of what the loop adds to the system prompt for an answer with a schema.
 const SCHEMA: &str = "Your final answer must be one JSON value that fits this JSON Schema";
 
 /// The parts that all agents of a replay share.
+#[derive(Clone)]
 pub(super) struct Common {
     tape: Arc<Tape>,
     executables: Arc<Executables>,
@@ -47,6 +55,13 @@ impl Common {
                 })
             },
             tools: &|tools| Arc::new(ReplayTools::new(tape, &self.executables, tools)),
+            deferred: &|effect, bare| {
+                Arc::new(RecordedLoop {
+                    common: self.clone(),
+                    effect,
+                    bare,
+                })
+            },
             programs: Arc::new(ReplayPrograms(Arc::clone(tape))),
             hook: Arc::new(RecordedPrompt(Arc::clone(tape))),
             journals: Arc::new(ReplayJournals(Arc::clone(tape))),
@@ -82,6 +97,40 @@ fn recorded_key(tape: &Tape, recording: &Recording) -> RecordedKey {
         }
     }
     key
+}
+
+/// The loop of an agent, whose session recorded its setup.
+struct RecordedLoop {
+    common: Common,
+    effect: Effect,
+    bare: LoopSetup,
+}
+
+impl LoopSource for RecordedLoop {
+    fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    fn make(&self, session: SessionId) -> Result<MadeLoop, TurnError> {
+        let unusable = |error: String| TurnError::Input {
+            message: format!("the setup of the agent of session {session} cannot be used: {error}"),
+        };
+        let tape = &self.common.tape;
+        let digest = tape.track(session, |track| track.setup()).flatten();
+        let Some(digest) = digest else {
+            // Nothing of it ran.
+            let agent = self.common.agent(&self.bare);
+            let agent = agent.map_err(|error| unusable(error.to_string()))?;
+            return Ok(MadeLoop { agent, setup: None });
+        };
+        let json = tape.blob(&digest).cloned().unwrap_or_default();
+        let setup = LoopSetup::parse(&json).map_err(|error| unusable(error.to_string()))?;
+        let agent = self.common.agent(&setup);
+        Ok(MadeLoop {
+            agent: agent.map_err(|error| unusable(error.to_string()))?,
+            setup: Some(Blob::new(json)),
+        })
+    }
 }
 
 /// The text that hooks added to the system prompts.

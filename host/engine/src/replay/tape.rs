@@ -34,6 +34,34 @@ pub(super) struct Track {
     pub(super) refused_at: Option<usize>,
 }
 
+impl Track {
+    /// Returns the setup of the next turn: the one that is recorded before it, or the last one.
+    pub(super) fn setup(&self) -> Option<Digest> {
+        let setup = |record: &EventRecord| match &record.event {
+            Event::LoopConfigured { setup, .. } => Some(setup.digest),
+            _ => None,
+        };
+        let mut rest = self.records.iter().skip(self.position);
+        let next = rest.find(|record| {
+            // A new session begins with these, before its first turn.
+            !matches!(
+                record.event,
+                Event::SessionStarted { .. } | Event::StateMerged { .. } | Event::ContextSet { .. }
+            )
+        });
+        let mut before = self.records.iter().take(self.position).rev();
+        next.and_then(setup).or_else(|| before.find_map(setup))
+    }
+}
+
+/// Returns the position behind a setup that is recorded at a position: what follows a setup was
+/// recorded with it.
+pub(super) fn behind_setup(records: &[EventRecord], position: usize) -> usize {
+    let next = records.get(position);
+    let has_setup = next.is_some_and(|next| matches!(next.event, Event::LoopConfigured { .. }));
+    position + usize::from(has_setup)
+}
+
 /// The turn of the replayed session that runs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CurrentTurn {
@@ -295,10 +323,7 @@ impl Tape {
         let inner = self.lock();
         let track = inner.tracks.get(&self.root)?;
         let of = self.kind(&inner, self.root);
-        let next = track.records.get(track.position);
-        let has_setup = next.is_some_and(|next| matches!(next.event, Event::LoopConfigured { .. }));
-        let start = track.position + usize::from(has_setup);
-        Trigger::at(&track.records, start, of, &inner.turn)
+        Trigger::at(&track.records, track.position, of, &inner.turn)
     }
 
     /// Waits until the agents beside one that ended the run are where that stopped them.
@@ -311,7 +336,12 @@ impl Tape {
                 rest.find_map(|(at, record)| match &record.event {
                     Event::TurnEnded { outcome, .. } => match outcome.end {
                         TurnEnd::NeedsMoreTurns => None,
-                        TurnEnd::Cancelled => Some(at),
+                        // A setup before it was recorded with it.
+                        TurnEnd::Cancelled => {
+                            let before = at.saturating_sub(1);
+                            let is_behind = behind_setup(&track.records, before) > before;
+                            Some(if is_behind { before } else { at })
+                        }
                         _ => Some(at + 1),
                     },
                     _ => None,

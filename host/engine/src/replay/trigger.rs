@@ -1,6 +1,6 @@
 //! When a recorded turn was cancelled or drained: the position in a journal after which that shows.
 
-use super::tape::CurrentTurn;
+use super::tape::{CurrentTurn, behind_setup};
 use agent_host_types::{
     event::{Event, EventRecord},
     failure::ToolErrorCode,
@@ -40,6 +40,7 @@ impl Trigger {
         if of == Of::Busy {
             return None;
         }
+        let position = behind_setup(records, position);
         let is_root = of == Of::Root;
         let end = turn.end.as_ref()?;
         let Event::TurnEnded { outcome, .. } = &end.event else {

@@ -4,11 +4,12 @@
 
 mod in_session;
 mod inputs;
+mod loops;
 
 pub(super) use in_session::{SESSION_RULE, in_session};
 
 use super::{
-    Actors, Agent, Prompts, StepResult, Transition, TurnContext,
+    Actors, Agent, StepResult, Transition, TurnContext,
     approval::request_name,
     begin::refuse,
     budget::{self, Share},
@@ -72,7 +73,7 @@ impl Agent {
         match Session::resume(journal.clone()).await {
             Err(JournalError::NotFound(_)) => {
                 let start = SessionStart {
-                    system: child.system.clone(),
+                    system: child.system.as_deref().map(str::to_owned),
                     parent: Some(ParentCall {
                         session: parent,
                         call_id: call_id.clone(),
@@ -238,7 +239,7 @@ impl Agent {
             return Ok(ChildEnd::Settled(CallReport::of(failure.into()), None));
         };
         let max = self.settings.max_agent_depth;
-        if child.agent.program.is_none() && caller.agent_depth >= max {
+        if child.program_loop().is_none() && caller.agent_depth >= max {
             return Ok(ChildEnd::Settled(
                 CallReport::of(too_deep(max).into()),
                 None,
@@ -284,39 +285,6 @@ impl Agent {
         Ok(ChildEnd::Settled(report, summary))
     }
 
-    /// Returns the loop of an agent. It signs with the same key, and the rules about the calls of
-    /// the one that starts it hold for its calls, as does the lifetime of requests if it has none.
-    pub(super) fn loop_of(&self, child: &SubAgent) -> Agent {
-        let mut agent = child.agent.clone();
-        agent.key = self.key.clone();
-        agent.settings.rules = self.settings.rules.clone();
-        agent.settings.approved = self.settings.approved.clone();
-        agent.settings.takes_some_decisions = self.settings.takes_some_decisions;
-        let expiry = agent.settings.approval_expiry_ms;
-        agent.settings.approval_expiry_ms = expiry.or(self.settings.approval_expiry_ms);
-        agent
-    }
-
-    /// Returns the loop of an agent, which has no more than is left to the one that starts it.
-    fn bounded(&self, child: &SubAgent, share: &Share, caller: &Caller) -> Agent {
-        let mut agent = self.loop_of(child);
-        agent.settings.budgets = share.within(&child.agent.settings.budgets, child.price);
-        agent.settings.durability = agent.settings.durability.max(self.settings.durability);
-        if agent.program.is_some() {
-            // The number of its calls is bounded; it may make the same one again, and its batches
-            // are no requests to a model.
-            agent.settings.budgets.turns = u64::MAX;
-            agent.settings.budgets.repeats = None;
-            agent.settings.agent_depth = caller.agent_depth;
-        } else {
-            agent.settings.agent_depth = caller.agent_depth.saturating_add(1);
-        }
-        if !child.is_interactive || self.settings.prompts == Prompts::Deny {
-            agent.settings.prompts = Prompts::Deny;
-        }
-        agent
-    }
-
     /// Runs the turns of an agent's session.
     async fn drive(
         &self,
@@ -329,7 +297,7 @@ impl Agent {
     ) -> Result<Driven, TurnError> {
         let call_id = &run.entry.call.id;
         let mut session = self.open_child(child, caller.session, call_id).await?;
-        let agent = self.bounded(child, share, caller);
+        let (agent, setup) = self.bounded(child, session.id(), share, caller)?;
         let snapshot = run.entry.snapshot.as_ref().unwrap_or(&caller.snapshot);
         let observer = cx.observer.child(call_id, &child.name);
         let observer: &dyn Observer = observer.as_deref().unwrap_or(&Unobserved);
@@ -359,6 +327,9 @@ impl Agent {
             (None, _) if session.state().has_ended() => None,
             (None, _) => Some(AgentInput::Continue),
         };
+        if let Some(setup) = setup {
+            session.configure_loop(&setup, cx.approvals);
+        }
         let end = loop {
             let Some(input) = next.take() else {
                 let last = session.state().last_report();

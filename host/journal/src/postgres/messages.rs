@@ -71,13 +71,22 @@ impl Database {
             pending().await
         };
         let received = async {
+            let mut has_skipped = false;
             let mut received = poll_fn(|cx| connection.poll_message(cx));
             while let Some(message) = received.next().await.transpose()? {
-                if let AsyncMessage::Notification(notification) = message
-                    && let Ok(message) = serde_json::from_str(notification.payload())
-                {
+                let AsyncMessage::Notification(notification) = message else {
+                    continue;
+                };
+                match serde_json::from_str(notification.payload()) {
                     // There may be no receiver.
-                    let _ = self.messages.send(message);
+                    Ok(message) => drop(self.messages.send(message)),
+                    Err(error) if !has_skipped => {
+                        has_skipped = true;
+                        tracing::warn!(
+                            "messages of another host are skipped, which may be of another version: {error}"
+                        );
+                    }
+                    Err(_) => {}
                 }
             }
             Ok(())

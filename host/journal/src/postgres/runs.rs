@@ -326,9 +326,11 @@ impl Database {
         let mut requests = Vec::with_capacity(rows.len());
         for row in rows {
             let session = parsed(row.get(0))?;
-            // One that is not understood is of a newer host.
-            if let Ok(request) = serde_json::from_str(row.get(1)) {
-                requests.push((session, request));
+            match serde_json::from_str(row.get(1)) {
+                Ok(request) => requests.push((session, request)),
+                Err(error) => tracing::warn!(
+                    "a request of another host about session {session} is dropped, which may be of a newer version: {error}"
+                ),
             }
         }
         Ok(requests)
@@ -363,12 +365,18 @@ impl Database {
         let query = "SELECT host, status FROM hosts
             WHERE reported > clock_timestamp() - make_interval(secs => $1) ORDER BY since, host";
         let rows = self.read(query, &[&REPORT_SECONDS]).await?;
-        // One that is not understood is of a newer host.
         let report = |row: &Row| {
-            Some(HostReport {
-                host: HostId(row.get(0)),
-                status: serde_json::from_str(row.get(1)).ok()?,
-            })
+            let host = HostId(row.get(0));
+            match serde_json::from_str(row.get(1)) {
+                Ok(status) => Some(HostReport { host, status }),
+                Err(error) => {
+                    tracing::debug!(
+                        "host {} is left out, which may be of a newer version: {error}",
+                        host.0
+                    );
+                    None
+                }
+            }
         };
         Ok(rows.iter().filter_map(report).collect())
     }

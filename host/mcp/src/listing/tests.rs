@@ -6,10 +6,11 @@ use agent_host_types::tool::{
 use pretty_assertions::assert_eq;
 use rmcp::model::ErrorCode;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 fn tool(name: &str, effect: Effect) -> RegisteredTool {
     RegisteredTool {
-        definition: ToolDefinition {
+        definition: Arc::new(ToolDefinition {
             name: name.to_owned(),
             title: None,
             description: format!("Does {name}."),
@@ -17,7 +18,7 @@ fn tool(name: &str, effect: Effect) -> RegisteredTool {
             output_schema: None,
             // The policy's effect counts, not the definition's.
             effect: Effect::ReadOnly,
-        },
+        }),
         effect,
         approval: Approval::default(),
         decisions: DecisionKind::ALL.to_vec(),
@@ -28,14 +29,14 @@ fn tool(name: &str, effect: Effect) -> RegisteredTool {
 
 fn with_output(name: &str, schema: Value) -> RegisteredTool {
     let mut tool = tool(name, Effect::ReadOnly);
-    tool.definition.output_schema = Some(schema);
+    Arc::make_mut(&mut tool.definition).output_schema = Some(schema);
     tool
 }
 
 #[test]
 fn annotations_follow_the_policy() {
     let mut read = tool("read", Effect::ReadOnly);
-    read.definition.title = Some("Read a file".to_owned());
+    Arc::make_mut(&mut read.definition).title = Some("Read a file".to_owned());
     let mut outside = tool("outside", Effect::ReadOnly);
     outside.runtime = ToolRuntime::External;
     let tools = [

@@ -12,7 +12,7 @@ use agent_host_types::{
     id::{CallId, SessionId},
 };
 use serde::Deserialize;
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 use tokio::sync::broadcast::Receiver;
 
 /// Something that happened.
@@ -28,6 +28,8 @@ pub(super) enum Update {
     Restarted,
     /// Nothing, for a while.
     Idle,
+    /// The rest cannot be read, for this reason. The run itself may continue.
+    Broken(String),
 }
 
 /// Follows a run.
@@ -79,7 +81,8 @@ impl Drop for CancelOnDrop {
 /// A line that is not in the journal.
 #[derive(Deserialize)]
 struct LiveLine {
-    live: String,
+    /// Absent in an event of an agent.
+    live: Option<String>,
     text: Option<String>,
     #[serde(default)]
     path: Vec<CallId>,
@@ -150,17 +153,25 @@ impl Follow {
                 Line::Record { seq, json } => {
                     self.next = seq.saturating_add(1);
                     self.has_gap = false;
-                    // What the host itself wrote can be read.
-                    let record: EventRecord = serde_json::from_str(&json).ok()?;
-                    self.has_ended_turn = matches!(record.event, Event::TurnEnded { .. });
-                    return Some(Update::Record(Box::new(record)));
-                }
-                Line::Live(json) if self.is_live && !self.has_gap => {
-                    if let Some(update) = update(&json) {
-                        return Some(update);
+                    let update = recorded(seq, &json);
+                    if let Update::Record(record) = &update {
+                        self.has_ended_turn = matches!(record.event, Event::TurnEnded { .. });
                     }
+                    return Some(update);
                 }
+                Line::Live(json) if self.is_live && !self.has_gap => match update(&json) {
+                    Ok(Some(update)) => return Some(update),
+                    Ok(None) => {}
+                    Err(error) => {
+                        let session = self.run.session;
+                        tracing::warn!(
+                            "progress of session {session} cannot be read, and its text comes from the journal: {error}"
+                        );
+                        self.has_gap = true;
+                    }
+                },
                 Line::Live(_) => {}
+                Line::Failed(error) => return Some(broken(&error)),
                 Line::Heartbeat if self.caller.is_revoked().await => {
                     // As that of a client that hangs up.
                     drop(self.cancel.take());
@@ -180,24 +191,74 @@ impl Follow {
     /// Returns an event that was recorded just before the run ended.
     async fn rest(&mut self) -> Option<Update> {
         let store = self.service.host.store();
-        let page = store.read(self.run.session, self.next).await.ok()?;
-        if page.is_empty() {
-            return None;
+        match store.read(self.run.session, self.next).await {
+            Ok(page) if page.is_empty() => return None,
+            Ok(_) => {}
+            Err(error) => return Some(broken(&error)),
         }
         self.reader = Reader::new(&self.service, self.run.session, self.next);
         Some(Update::Idle)
     }
 }
 
-fn update(json: &str) -> Option<Update> {
-    let line: LiveLine = serde_json::from_str(json).ok()?;
-    if !line.path.is_empty() {
-        return None;
+/// Reads an event of the journal, which another version of this program may have recorded.
+fn recorded(seq: u64, json: &str) -> Update {
+    match serde_json::from_str(json) {
+        Ok(record) => Update::Record(Box::new(record)),
+        Err(error) => broken(&format_args!("event {seq}: {error}")),
     }
-    match line.live.as_str() {
-        "text" => line.text.map(Update::Text),
-        "reasoning" => line.text.map(Update::Reasoning),
-        "restarted" => Some(Update::Restarted),
+}
+
+fn broken(error: &dyn Display) -> Update {
+    let reason = error.to_string();
+    tracing::error!("a response of the OpenAI API breaks off: {reason}");
+    Update::Broken(reason)
+}
+
+/// Reads a line that is not in the journal; `None` for one that is no part of a response.
+fn update(json: &str) -> Result<Option<Update>, serde_json::Error> {
+    let line: LiveLine = serde_json::from_str(json)?;
+    if !line.path.is_empty() {
+        return Ok(None);
+    }
+    Ok(match line.live.as_deref() {
+        Some("text") => line.text.map(Update::Text),
+        Some("reasoning") => line.text.map(Update::Reasoning),
+        Some("restarted") => Some(Update::Restarted),
         _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Update, recorded, update};
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    #[test]
+    fn unreadable_event_breaks_the_response_off_with_a_reason() {
+        let json = json!({"v": 1, "kind": "of-a-newer-version"}).to_string();
+        let Update::Broken(reason) = recorded(7, &json) else {
+            panic!("{json}");
+        };
+        assert!(reason.starts_with("event 7: "), "{reason}");
+    }
+
+    #[test]
+    fn progress_is_read_ignored_or_reported_as_lost() {
+        let table = [
+            (r#"{"live":"text","text":"hi"}"#, Ok("Some(Text(\"hi\"))")),
+            (r#"{"live":"restarted"}"#, Ok("Some(Restarted)")),
+            (r#"{"live":"text","text":"hi","path":["a"]}"#, Ok("None")),
+            (r#"{"live":"step"}"#, Ok("None")),
+            (r#"{"path":["a"],"event":{}}"#, Ok("None")),
+            (r#"{"live":"text","text":7}"#, Err(())),
+            ("{", Err(())),
+        ];
+        for (line, expected) in table {
+            let read = update(line).map(|update| format!("{update:?}"));
+            let read = read.map_err(drop);
+            assert_eq!(read.as_deref().map_err(|()| ()), expected, "{line}");
+        }
     }
 }

@@ -155,6 +155,10 @@ impl Live {
                 self.close(Closed::Void, pieces);
             }
             Some(Update::Text(_) | Update::Reasoning(_) | Update::Idle) => {}
+            Some(Update::Broken(reason)) => {
+                self.outcome.break_off(reason);
+                self.is_over = true;
+            }
             None => self.is_over = true,
         }
         if self.is_over {

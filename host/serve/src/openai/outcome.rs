@@ -224,6 +224,13 @@ impl Outcome {
         }
     }
 
+    /// Ends a response whose events cannot be read any further.
+    pub(super) fn break_off(&mut self, reason: String) {
+        let error = TurnError::Journal { message: reason };
+        self.end = Some(TurnEnd::Error { error });
+        self.is_over = true;
+    }
+
     /// Whether nothing more belongs to it.
     pub(super) fn is_over(&self) -> bool {
         self.is_over

@@ -150,14 +150,14 @@ pub(super) fn with_functions(
         let (schema, _) = InputSchema::compile_relaxed(&input_schema, MAX_PATTERNS)
             .map_err(|error| refuse(&format!("has a schema that cannot be used: {error}")))?;
         tools.push(RegisteredTool {
-            definition: ToolDefinition {
+            definition: Arc::new(ToolDefinition {
                 name: name.clone(),
                 title: None,
                 description: function.description.clone().unwrap_or_default(),
                 input_schema,
                 output_schema: None,
                 effect: Effect::Effectful,
-            },
+            }),
             effect: Effect::Effectful,
             // The client runs it, and asks whom it likes.
             approval: Approval::Never,

@@ -12,14 +12,13 @@ use toml::{Table, Value};
 
 /// The keys that a project may always choose: models (of providers that the user has), prompts and
 /// the style of replies.
-const HARMLESS: [&str; 17] = [
+const HARMLESS: [&str; 16] = [
     "model",
     "fallback",
     "system",
     "instructions",
     "skills",
     "agents",
-    "search-tools-from",
     "todo-list",
     "code",
     "settings.thinking",
@@ -36,12 +35,13 @@ const HARMLESS: [&str; 17] = [
 const GRANTS: &str = "grants";
 
 /// The keys, or the tables of keys, of which a lower number is stricter.
-const LOWER_IS_STRICTER: [&str; 5] = [
+const LOWER_IS_STRICTER: [&str; 6] = [
     "max-turns",
     "budgets",
     "limits",
     "agent-depth",
     "code-calls",
+    "search-tools-from",
 ];
 
 /// A replaced value.

@@ -19,15 +19,12 @@ pub(super) fn show(host: &Host, agent: &Agent, session: &Session, terminal: &Ter
     row(terminal, "tools", &tool_names(host.registry()));
     let (programs, mut started): (Vec<SubAgent>, Vec<SubAgent>) = started_by(agent)
         .into_iter()
-        .partition(|child| child.agent.program.is_some());
+        .partition(|child| child.program_loop().is_some());
     if !programs.is_empty() {
         row(terminal, "code", "programs of the model call the tools");
     }
-    started.extend(
-        programs
-            .iter()
-            .flat_map(|program| started_by(&program.agent)),
-    );
+    let loops = programs.iter().filter_map(SubAgent::program_loop);
+    started.extend(loops.flat_map(started_by));
     let names: Vec<&str> = started.iter().map(|child| child.name.as_str()).collect();
     if !names.is_empty() {
         row(terminal, "agents", &names.join(", "));

@@ -9,17 +9,18 @@ use agent_host_types::{
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 pub(super) fn tool(effect: Effect, approval: Approval) -> RegisteredTool {
     RegisteredTool {
-        definition: ToolDefinition {
+        definition: Arc::new(ToolDefinition {
             name: "send".into(),
             title: None,
             description: "Sends.".into(),
             input_schema: json!({"type": "object"}),
             output_schema: None,
             effect,
-        },
+        }),
         effect,
         approval,
         decisions: DecisionKind::ALL.into(),
@@ -86,9 +87,10 @@ fn remembered_approval_covers_the_unchanged_tool() {
         )
     );
     let mut other_name = send();
-    other_name.definition.name = "post".into();
+    Arc::make_mut(&mut other_name.definition).name = "post".into();
     let mut other_words = send();
-    other_words.definition.description = "Sends, as approved by the user.".into();
+    Arc::make_mut(&mut other_words.definition).description =
+        "Sends, as approved by the user.".into();
     let mut other_code = send();
     other_code.component = Some(Digest::of(b"other code"));
     let mut other_effect = send();
@@ -212,9 +214,10 @@ fn remembered_pattern_covers_the_unchanged_tool() {
     let input = json!({"path": "src/a.txt"});
     let pattern = ("/path", "src/**");
     let mut other_name = send();
-    other_name.definition.name = "post".into();
+    Arc::make_mut(&mut other_name.definition).name = "post".into();
     let mut other_words = send();
-    other_words.definition.description = "Sends, as approved by the user.".into();
+    Arc::make_mut(&mut other_words.definition).description =
+        "Sends, as approved by the user.".into();
     let mut other_code = send();
     other_code.component = Some(Digest::of(b"other code"));
     let mut other_effect = send();

@@ -99,9 +99,9 @@ impl Agent {
         };
         SubAgent {
             name: tool.to_owned(),
-            description: String::new(),
+            description: Arc::default(),
             system: None,
-            agent,
+            agent: agent.into(),
             approval: Approval::Never,
             decisions: Vec::new(),
             is_interactive: true,

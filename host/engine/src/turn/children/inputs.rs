@@ -54,9 +54,8 @@ impl Agent {
                 )));
             };
             let child_session = self.open_child(&child, session.id(), call_id).await?;
-            self.loop_of(&child)
-                .check_input(&child_session, input)
-                .await?;
+            let made = self.loop_of(&child, child_session.id())?;
+            made.agent.check_input(&child_session, input).await?;
         }
         Ok(())
     }
@@ -83,7 +82,7 @@ impl Agent {
                 let of_child = self
                     .open_child(&child, session.id(), &waiting.call_id)
                     .await?;
-                let agent = self.loop_of(&child);
+                let agent = self.loop_of(&child, of_child.id())?.agent;
                 if agent.continuation(&of_child) != Some(waiting.continuation)
                     || agent.is_behind_children(&of_child).await?
                 {
@@ -156,9 +155,13 @@ impl Agent {
                     let child = waiting.find(|child| child.call_id == given.call_id)?;
                     let agents = self.agents.as_ref();
                     // A call in a session of its own has the tools of this agent.
-                    let child = agents.and_then(|agents| agents.named(&child.agent));
-                    let agent = child.map_or(self, |child| &child.agent);
-                    Some(agent.rules_of(&given.input))
+                    match agents.and_then(|agents| agents.named(&child.agent)) {
+                        None => Some(self.rules_of(&given.input)),
+                        Some(named) => {
+                            let made = named.agent.make(child.continuation.session).ok()?;
+                            Some(made.agent.rules_of(&given.input))
+                        }
+                    }
                 };
                 inputs.iter().filter_map(of_child).flatten().collect()
             }
@@ -193,12 +196,10 @@ impl Agent {
             else {
                 continue;
             };
-            if child.agent.program.is_none() {
+            let Some(program) = child.program_loop() else {
                 continue;
-            }
-            let rules = child
-                .agent
-                .rules_to_remember(continuation.calls(), decisions);
+            };
+            let rules = program.rules_to_remember(continuation.calls(), decisions);
             for (rule, scope) in rules {
                 if scope == RememberScope::Session {
                     session.record(Event::ApprovalRemembered { rule, scope }, Vec::new());
@@ -221,7 +222,8 @@ impl Agent {
         for entry in open.filter(|entry| entry.is_spawned && entry.result.is_none()) {
             if let Some(child) = self.sub_agent(&entry.call.name) {
                 let mut of_child = self.open_child(child, session.id(), &entry.call.id).await?;
-                self.loop_of(child).abandon(&mut of_child, cx).await?;
+                let made = self.loop_of(child, of_child.id())?;
+                made.agent.abandon(&mut of_child, cx).await?;
             }
         }
         Ok(())

@@ -135,14 +135,14 @@ pub(super) fn tool(name: &str, effect: Effect, approval: Approval) -> Tool {
         schema: InputSchema::compile(&input_schema).unwrap(),
         limits: None,
         registered: RegisteredTool {
-            definition: ToolDefinition {
+            definition: Arc::new(ToolDefinition {
                 name: name.into(),
                 title: Some(format!("The tool {name}")),
                 description: format!("Does {name}."),
                 input_schema,
                 output_schema: None,
                 effect,
-            },
+            }),
             effect,
             approval,
             decisions: DecisionKind::ALL.into(),

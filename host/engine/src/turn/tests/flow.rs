@@ -54,7 +54,7 @@ async fn text_alone_is_the_answer() {
     let request = ModelRequest {
         system: Some("Be brief.".into()),
         messages: vec![Message::text(Role::User, "hi")],
-        tools: tools.map(|tool| tool.definition.clone()).collect(),
+        tools: tools.map(|tool| tool.definition.as_ref().clone()).collect(),
         answer_schema: None,
     };
     assert_eq!(bench.requests(), vec![request]);

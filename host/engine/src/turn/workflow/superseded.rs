@@ -96,7 +96,8 @@ impl Agent {
             return Ok(());
         };
         let mut of_child = self.open_child(&child, session.id(), call_id).await?;
-        self.loop_of(&child).abandon(&mut of_child, cx).await
+        let made = self.loop_of(&child, of_child.id())?;
+        made.agent.abandon(&mut of_child, cx).await
     }
 
     /// Keeps the approvals of the session that decisions about its nodes asked to remember: each of

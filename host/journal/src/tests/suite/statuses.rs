@@ -2,7 +2,7 @@
 
 use super::{Backend, session_of};
 use crate::{
-    JournalStore,
+    JournalStore, SessionScope,
     tests::{ended, input, record},
 };
 use agent_host_engine::journal::Journal;

@@ -7,10 +7,13 @@ use super::{
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use std::time::Duration;
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::timeout};
 
 /// A short limit. No test fails because it is too long.
 const SOON: Duration = Duration::from_millis(200);
+
+/// How long a client may take that is not kept out, far less than idle connections live.
+const HONEST: Duration = Duration::from_secs(10);
 
 /// Asserts that the server still serves.
 async fn serves(server: &Running) {
@@ -186,6 +189,29 @@ async fn request_beyond_the_bound_is_answered_with_503() {
             })
         )
     );
+    // A client that stays keeps no connection from others.
+    assert_eq!(refused.field("connection"), Some("close"));
+    assert_eq!(connection.drain().await, 0);
+}
+
+/// The oldest give way, without waiting for their time to send a request.
+#[tokio::test]
+async fn request_is_answered_while_idle_connections_fill_the_server() {
+    const IDLE: usize = 40;
+    let server = Running::bounded(|limits| limits.connections = 8).await;
+    let part = Ask::post(initialize()).bytes(server.address.port());
+    let mut idle = Vec::new();
+    for number in 0..IDLE {
+        let mut connection = Raw::connect(server.address).await;
+        // Some say nothing, some half a head, some half a body.
+        let sent = [0, 100, part.len() - 1][number % 3];
+        connection.send(part.split_at(sent).0).await;
+        idle.push(connection);
+    }
+    let answered = timeout(HONEST, serves(&server)).await;
+    answered.expect("idle connections keep a client out");
+    let first = timeout(HONEST, idle[0].drain()).await;
+    assert_eq!(first, Ok(0), "the oldest connection stays");
 }
 
 #[tokio::test(flavor = "multi_thread")]

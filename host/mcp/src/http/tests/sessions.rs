@@ -219,6 +219,8 @@ async fn sessions_are_bounded_and_an_ended_one_frees_its_permit() {
         (503, Some("5"), rpc_error(Some(0), -32000, why))
     );
     assert_eq!(server.stage.handlers.load(Ordering::Relaxed), 2);
+    // The refusal ended the connection.
+    let mut connection = Raw::connect(server.address).await;
     let end = Ask::bare("DELETE").and("Mcp-Session-Id", &first);
     assert_eq!(connection.ask(&end).await.status, 204);
     let third = connection.begin().await;
@@ -255,6 +257,7 @@ async fn unused_session_ends() {
             break;
         }
         assert_eq!(answer.status, 503);
+        connection = Raw::connect(server.address).await;
     }
     let answer = Raw::connect(server.address)
         .await

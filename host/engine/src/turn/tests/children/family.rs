@@ -155,7 +155,7 @@ impl Bench {
             name: name.into(),
             description: "Helps.".into(),
             system: Some("You help.".into()),
-            agent,
+            agent: agent.into(),
             approval: Approval::Never,
             decisions: DecisionKind::ALL.into(),
             is_interactive: true,

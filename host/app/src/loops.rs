@@ -1,0 +1,288 @@
+//! Makes the loops of the agents of a configuration: that of the one which the user talks to at
+//! once, and that of any other when it starts. So a session costs what it starts, however many
+//! agents may start each other, and to whatever depth.
+
+mod effects;
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    agents::{AgentModels, StoreJournals},
+    config::{AgentConfig, Config},
+    narrowed::NarrowedTools,
+    registry::Registry,
+    rules::CommandRules,
+    skill::SkillTools,
+};
+use agent_host_engine::{
+    agents::{AgentLoop, Agents, Journals, LoopSource, MadeLoop, SubAgent},
+    artifact::with_artifact_reader,
+    ask_user::with_ask_user,
+    model::Model,
+    policy::{Grants, NameGlob},
+    program::{Program, with_tool_descriptions},
+    todo_list::TodoList,
+    tool::ToolRunner,
+    tool_filter::filter_tools,
+    tool_search::SearchedTools,
+    turn::{Agent, ContinuationKey, Prompts, Settings, StandardMode},
+};
+use agent_host_journal::JournalStore;
+use agent_host_types::{id::SessionId, tool::Effect, turn::TurnError};
+use effects::AgentEffects;
+use std::{
+    collections::HashSet,
+    sync::{Arc, OnceLock},
+};
+
+/// The parts of a host that its loops share.
+pub(crate) struct LoopParts {
+    pub(crate) config: Arc<Config>,
+    pub(crate) rules: CommandRules,
+    pub(crate) registry: Arc<Registry>,
+    /// The models of agents that have their own.
+    pub(crate) models: AgentModels,
+    pub(crate) store: Arc<dyn JournalStore>,
+    pub(crate) key: ContinuationKey,
+    /// The strongest effects of the agents, which are computed once.
+    pub(crate) effects: OnceLock<AgentEffects>,
+}
+
+/// The model, the grants and the prompts that an agent has from the one that starts it.
+#[derive(Clone)]
+struct Starter {
+    model: Arc<dyn Model>,
+    /// Absent for those of its tools.
+    grants: Option<Arc<Grants>>,
+    prompts: Prompts,
+}
+
+/// The loop of a configured agent, which is made when it first starts.
+struct ConfiguredLoop {
+    parts: Arc<LoopParts>,
+    agent: Arc<AgentConfig>,
+    from: Starter,
+    /// The levels of agents from this one down.
+    depth: u8,
+    effect: Effect,
+    made: OnceLock<Agent>,
+}
+
+impl LoopSource for ConfiguredLoop {
+    fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    fn make(&self, _session: SessionId) -> Result<MadeLoop, TurnError> {
+        let make = || self.parts.loop_of(&self.agent, &self.from, self.depth);
+        Ok(MadeLoop {
+            agent: self.made.get_or_init(make).clone(),
+            setup: None,
+        })
+    }
+}
+
+impl LoopParts {
+    /// Returns the settings of the agent of the file's top level.
+    pub(crate) fn settings(&self, prompts: Prompts) -> Settings {
+        Settings {
+            budgets: self.config.budgets.clone(),
+            rules: Arc::clone(&self.rules.rules),
+            approved: Arc::clone(&self.rules.approved),
+            max_agent_depth: self.config.agent_depth,
+            prompts,
+            timing: self.config.timing,
+            durability: self.config.session.durability,
+            artifact_bytes: self.config.session.artifact_bytes,
+            approval_expiry_ms: self.config.approval_expiry_ms,
+            context: self.config.context,
+            ..Settings::default()
+        }
+    }
+
+    /// Returns what opens the journals of agents' sessions.
+    pub(crate) fn journals(&self) -> Arc<dyn Journals> {
+        Arc::new(StoreJournals(Arc::clone(&self.store)))
+    }
+
+    /// Returns the agents of a list for one that has `model`, and can start agents to this depth.
+    pub(crate) fn agents(
+        self: &Arc<Self>,
+        names: &[String],
+        model: &Arc<dyn Model>,
+        prompts: Prompts,
+        depth: u8,
+    ) -> Option<Arc<Agents>> {
+        let from = Starter {
+            model: Arc::clone(model),
+            grants: None,
+            prompts,
+        };
+        self.agents_below(names, &from, depth)
+    }
+
+    /// Makes the loop of an agent that a user talks to.
+    pub(crate) fn named(
+        self: &Arc<Self>,
+        agent: &AgentConfig,
+        model: &Arc<dyn Model>,
+        prompts: Prompts,
+    ) -> Agent {
+        let from = Starter {
+            model: Arc::clone(model),
+            grants: None,
+            prompts,
+        };
+        self.loop_of(agent, &from, self.config.agent_depth)
+    }
+
+    fn effects(&self) -> &AgentEffects {
+        self.effects.get_or_init(|| {
+            AgentEffects::new(
+                &self.config.agent_definitions,
+                self.registry.tools(),
+                self.config.agent_depth,
+            )
+        })
+    }
+
+    fn agents_below(
+        self: &Arc<Self>,
+        names: &[String],
+        from: &Starter,
+        depth: u8,
+    ) -> Option<Arc<Agents>> {
+        let below = depth.checked_sub(1).filter(|below| *below > 0)?;
+        let effects = self.effects();
+        // A list of 1 MiB may have one name very often.
+        let mut seen = HashSet::new();
+        let agents = names.iter().filter_map(|name| {
+            let index = effects.index(name).filter(|index| seen.insert(*index))?;
+            let agent = self.config.agent_definitions.get(index)?;
+            Some(self.sub_agent(agent, from, below, effects.at(index, below)))
+        });
+        let agents: Vec<SubAgent> = agents.collect();
+        (!agents.is_empty()).then(|| Arc::new(Agents::new(agents, self.journals())))
+    }
+
+    fn sub_agent(
+        self: &Arc<Self>,
+        agent: &Arc<AgentConfig>,
+        from: &Starter,
+        depth: u8,
+        effect: Effect,
+    ) -> SubAgent {
+        SubAgent {
+            name: agent.name.clone(),
+            description: Arc::clone(&agent.description),
+            system: agent.system.clone(),
+            agent: AgentLoop::Deferred(Arc::new(ConfiguredLoop {
+                parts: Arc::clone(self),
+                agent: Arc::clone(agent),
+                from: from.clone(),
+                depth,
+                effect,
+                made: OnceLock::new(),
+            })),
+            approval: agent.confirmation.approval,
+            decisions: agent.confirmation.decisions.clone(),
+            is_interactive: agent.is_interactive,
+            price: agent.price,
+            definition: agent.definition,
+        }
+    }
+
+    /// Makes the loop of an agent.
+    fn loop_of(self: &Arc<Self>, agent: &AgentConfig, from: &Starter, depth: u8) -> Agent {
+        let model = self.models.get(&agent.name).unwrap_or(&from.model);
+        let grants = agent.grants.as_ref().map(|own| match &from.grants {
+            Some(above) => Arc::new(own.below(above)),
+            None => Arc::clone(own),
+        });
+        let from = Starter {
+            model: Arc::clone(model),
+            grants: grants.or_else(|| from.grants.clone()),
+            prompts: match agent.is_interactive {
+                true => from.prompts,
+                false => Prompts::Deny,
+            },
+        };
+        let registry: Arc<dyn ToolRunner> = match &from.grants {
+            Some(grants) => NarrowedTools::wrap(&self.registry, grants),
+            None => self.registry.clone(),
+        };
+        let tools = match &agent.tools {
+            Some(globs) => filter_tools(registry, globs),
+            None => registry,
+        };
+        let settings = Settings {
+            budgets: agent.budgets.clone(),
+            until_tool: agent.until_tool.clone(),
+            output_schema: agent.output_schema.clone(),
+            context: agent.context,
+            agent: Some(agent.name.clone()),
+            ..self.settings(from.prompts)
+        };
+        let agents = self.agents_below(&agent.agents, &from, depth);
+        self.assemble(tools, &from.model, settings, agents, agent.code)
+    }
+
+    /// Puts the tools of the program and those that start agents before `tools`. If the model
+    /// writes programs, those call `tools` and the agents, and the model itself calls the program's
+    /// tools.
+    pub(crate) fn assemble(
+        &self,
+        tools: Arc<dyn ToolRunner>,
+        model: &Arc<dyn Model>,
+        settings: Settings,
+        agents: Option<Arc<Agents>>,
+        writes_code: bool,
+    ) -> Agent {
+        let programs = self.registry.programs().filter(|_| writes_code);
+        let prompts = settings.prompts;
+        let own_tools = |tools| {
+            let tools = SkillTools::wrap(with_artifact_reader(tools), self.registry.skills());
+            match prompts {
+                Prompts::Ask => with_ask_user(tools),
+                Prompts::Deny => tools,
+            }
+        };
+        let tools = match programs {
+            Some(_) => tools,
+            None => own_tools(SearchedTools::wrap(tools, self.config.search_tools_from)),
+        };
+        let tools = match &agents {
+            Some(agents) => agents.with_tools(tools),
+            None => tools,
+        };
+        let agent = Agent {
+            model: model.clone(),
+            tools,
+            agents,
+            hooks: self.registry.engine_hooks(),
+            mode: Arc::new(StandardMode),
+            workflow: None,
+            program: None,
+            key: self.key.clone(),
+            settings,
+        };
+        let agent = match programs {
+            Some(programs) => {
+                let program = Program {
+                    runner: Arc::new(programs.clone()),
+                    max_calls: self.config.code_calls,
+                };
+                // The run ends through them, and a program is no end.
+                let until = agent.settings.until_tool.iter().flat_map(|it| &it.tools);
+                let until: Vec<NameGlob> = until.filter_map(|it| NameGlob::new(it).ok()).collect();
+                let direct = own_tools(with_tool_descriptions(agent.tools.clone(), &until));
+                agent.with_programs(program, direct, self.journals())
+            }
+            None => agent,
+        };
+        match self.config.todo_list {
+            true => agent.with_middleware(TodoList),
+            false => agent,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+use crate::{Config, Environment, Host, Overrides};
+use agent_host_engine::turn::Prompts;
+use pretty_assertions::assert_eq;
+use std::{fmt::Write as _, path::Path, sync::Arc};
+
+/// Writes a file with agents that may all start each other.
+fn mutual(agents: usize, depth: u8) -> String {
+    let names: Vec<String> = (0..agents).map(|at| format!("\"a{at}\"")).collect();
+    let names = names.join(", ");
+    let mut toml = format!("agents = [{names}]\nagent-depth = {depth}\n");
+    for at in 0..agents {
+        let agent = format!("[[agent]]\nname = \"a{at}\"\ndescription = \"Helps.\"\n");
+        let _ = write!(toml, "{agent}agents = [{names}]\n");
+    }
+    toml
+}
+
+async fn host(directory: &Path, toml: &str) -> Host {
+    let environment = Environment {
+        cwd: directory.to_owned(),
+        ..Environment::default()
+    };
+    let overrides = Overrides {
+        state_dir: Some("state".into()),
+        ..Overrides::default()
+    };
+    let file = directory.join("agent.toml");
+    std::fs::write(&file, toml).unwrap();
+    let mut config = Config::load(Some(&file), &overrides, &environment).unwrap();
+    config.tools.clear();
+    Host::open_tools(config).await.unwrap()
+}
+
+/// The loops that a session holds when it starts, by those that hold the registry, and the bytes of
+/// its recorded setup, without the digits of the depth.
+async fn cost(agents: usize, depth: u8) -> (usize, usize) {
+    let directory = tempfile::tempdir().unwrap();
+    let host = host(directory.path(), &mutual(agents, depth)).await;
+    let before = Arc::strong_count(host.registry());
+    let agent = host.agent(Prompts::Deny);
+    let holders = Arc::strong_count(host.registry()) - before;
+    let setup = agent.setup().bytes.len() - depth.to_string().len();
+    (holders, setup)
+}
+
+#[tokio::test]
+async fn session_start_costs_the_same_at_every_agent_depth() {
+    let shallow = cost(12, 2).await;
+    assert_eq!(shallow.0, 1, "the loop of the session alone is made");
+    assert_eq!(cost(12, 6).await, shallow);
+    assert_eq!(cost(12, 16).await, shallow);
+}
+
+#[tokio::test]
+async fn session_start_costs_one_definition_per_agent() {
+    let (few, many) = (cost(4, 16).await, cost(40, 16).await);
+    assert_eq!(many.0, few.0);
+    // A definition of an agent's tool and its entry have some 1.3 kB.
+    let each = (many.1 - few.1) / 36;
+    assert!(each < 2_000, "{each} bytes for each agent");
+}
