@@ -70,6 +70,7 @@ mod permissions;
 mod postgres;
 mod record;
 mod replay;
+mod reserved_names;
 mod resume;
 mod roles;
 mod rule_flags;
