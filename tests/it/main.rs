@@ -86,6 +86,7 @@ mod session_changes;
 mod sessions;
 mod settings;
 mod setup;
+mod shown;
 mod skills;
 mod stats;
 mod stdout;
