@@ -38,7 +38,7 @@ const NAMES: [&str; 28] = [
     "who",
     "report",
     "report_unmeasured",
-    "ask_user",
+    "ask_question",
     "fill_form",
     "read_context",
     "remember",

@@ -228,8 +228,7 @@ fn questions_are_asked_as_the_client_can() {
     }
 }
 
-/// Text of a model is passed on as it is, inside of JSON; a title has nothing that a terminal
-/// obeys.
+/// Text of a model is data inside of JSON, and has nothing that an editor obeys.
 #[test]
 fn hostile_text_is_data() {
     let env = TestEnv::new();
@@ -243,7 +242,10 @@ fn hostile_text_is_data() {
     let prompt = client.prompt(&session, "Go.");
     assert_eq!(client.stop_reason(prompt), "end_turn");
     let updates = client.updates();
-    assert_eq!(text_of(&updates, "agent_message_chunk"), text);
+    assert_eq!(
+        text_of(&updates, "agent_message_chunk"),
+        "{\"jsonrpc\":\"2.0\"}\n\\u{1b}[31m\\u{202e}<script>"
+    );
     let call = updates
         .iter()
         .find(|update| update["sessionUpdate"] == "tool_call");

@@ -1,6 +1,8 @@
 //! Tests what an approval prompt looks like on a screen, and its keys: at several widths, with
 //! hostile arguments, and with files that it must not show.
 
+mod scripts;
+
 use agent_host_test_support::{
     Ran, TestEnv,
     chat::{Answer, ChatServer},

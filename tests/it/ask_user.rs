@@ -83,30 +83,17 @@ fn questions_of_the_model_are_asked_on_the_terminal() {
     assert_eq!(answers(&server), expected);
 }
 
-/// Where no one can be asked, the model is not offered the tool; a tool of the user with its name
-/// is.
+/// Where no one can be asked, the model is not offered the tool.
 #[test]
 fn tool_is_offered_where_the_user_can_be_asked() {
-    let cases = [
-        ("", "later", vec![json!("ask_user")]),
-        ("", "none", vec![]),
-        (
-            "[[external-tool]]\nname = \"ask_user\"\ndescription = \"Asks.\"\neffect = \"read-only\"\ninput-schema = { type = \"object\" }\n",
-            "later",
-            vec![json!("ask_user")],
-        ),
-    ];
-    for (config, prompts, expected) in cases {
+    for (prompts, expected) in [("later", vec![json!("ask_user")]), ("none", vec![])] {
         let env = TestEnv::new();
         env.write("agent.toml", "");
-        if !config.is_empty() {
-            env.configure(config);
-        }
         let server = ChatServer::start(vec![Answer::text("That is all.")]);
         let ran = ask(&env, &server, &["--permission-prompts", prompts, "go"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let asks = |name: &Value| name == "ask_user";
         let offered: Vec<Value> = offered(&server).into_iter().filter(asks).collect();
-        assert_eq!(offered, expected, "{config} {prompts}");
+        assert_eq!(offered, expected, "{prompts}");
     }
 }

@@ -280,6 +280,9 @@ fn form_goes_through_the_mcp_client() {
         let mut client = Client::start(&env, &[], json!({ "elicitation": { "form": {} } }));
         let input = json!({ "prompt": PROMPT, "schema": schema() });
         client.send(&call(1, "fill_form", input));
+        // What a client displays of a field is escaped; what it sends back is not.
+        let mut shown = schema();
+        shown["properties"]["count"]["title"] = json!("How many\\u{1b}]0;x\\u{7}");
         let mut asked = client.next();
         assert_eq!(asked["method"], "elicitation/create", "{asked}");
         asked["params"].as_object_mut().unwrap().remove("_meta");
@@ -288,7 +291,7 @@ fn form_goes_through_the_mcp_client() {
             json!({
                 "mode": "form",
                 "message": "The tool fill_form asks you, in its own words:\n│ Your order\\u{1b}[2J?\nThe tool fill_form gets your answer, which approves nothing.",
-                "requestedSchema": schema(),
+                "requestedSchema": shown,
             })
         );
         client.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": reply }));

@@ -145,6 +145,42 @@ fn login_redirected_by_another_issuer_is_refused() {
     assert!(call(&env, "see").stderr.contains("agent-host mcp login s"));
 }
 
+/// Without PKCE a stolen code is a login, so the user is sent nowhere. One server may be excepted
+/// that names no method, and none that names others.
+#[test]
+fn login_without_pkce_is_refused_unless_assumed() {
+    let cases = [
+        ("no-pkce", "", Some("does not say that it supports PKCE")),
+        ("no-pkce", "assume-pkce = true", None),
+        ("plain-pkce", "", Some("(its metadata names: plain)")),
+        (
+            "plain-pkce",
+            "assume-pkce = true",
+            Some("(its metadata names: plain)"),
+        ),
+    ];
+    for (behaviour, setting, why) in cases {
+        let Some((env, _server)) = served(behaviour) else {
+            return;
+        };
+        let config = fs::read_to_string(env.work().join("agent.toml")).unwrap();
+        env.write("agent.toml", format!("{config}[mcp.oauth]\n{setting}\n"));
+        let Some(why) = why else {
+            let (_, ran) = log_in(&env);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            continue;
+        };
+        let ran = env.run(&LOGIN);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(1), ""),
+            "{}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    }
+}
+
 /// Requests to this machine that are no redirection of the login do not end it.
 #[test]
 fn login_waits_for_its_own_redirection() {

@@ -267,6 +267,6 @@ fn tool_with_the_name_of_the_reader_is_refused() {
     let server = ChatServer::start(vec![Answer::text("Hi.")]);
     let ran = ask(&env, &server, &["--config", "agent.toml", "hi"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    let why = "the component `other` and the reader of skills both have a tool called `read_skill`";
+    let why = "the component `other` has a tool called `read_skill`, which is the name of a tool of agent-host itself";
     assert!(ran.stderr.contains(why), "{}", ran.stderr);
 }

@@ -117,5 +117,5 @@ fn component_with_the_name_of_the_tool_is_refused() {
     env.configure("todo-list = true\n[[tool]]\nname = \"todos\"\ncomponent = \"todos.wasm\"\n");
     let ran = env.run(&["run", "go"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("`todo-list`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`write_todos`"), "{}", ran.stderr);
 }

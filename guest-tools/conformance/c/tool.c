@@ -147,7 +147,7 @@ static at_str listed_choices(const at_answer *answer) {
     return text;
 }
 
-static at_result ask_user(const at_call *call) {
+static at_result ask_question(const at_call *call) {
     at_value choices = at_get(call->input, "choices");
     at_str *texts = at_alloc(at_count(choices), sizeof *texts);
     at_iter iter = at_iterate(choices);
@@ -452,7 +452,7 @@ AT_TOOLS(
     READ(typed, "Returns its input, with null for what is absent.", typed_input),
     READ(who, "Returns what identifies the call.", NULL), READ(report, "Reports progress step by step.", report_input),
     READ(report_unmeasured, "Reports progress without a measure.", NULL),
-    READ(ask_user, "Asks the user and returns the answer.", ask_input),
+    READ(ask_question, "Asks the user and returns the answer.", ask_input),
     READ(fill_form, "Asks the user for the fields of a form and returns them.", form_input),
     READ(read_context, "Returns the context of the session.", NULL),
     CHANGE(remember, "Puts a value into the shared state and returns the state before.", remember_input),

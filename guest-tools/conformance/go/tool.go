@@ -46,7 +46,7 @@ func init() {
 	read("who", "Returns what identifies the call.", who)
 	read("report", "Reports progress step by step.", report)
 	read("report_unmeasured", "Reports progress without a measure.", reportUnmeasured)
-	read("ask_user", "Asks the user and returns the answer.", askUser)
+	read("ask_question", "Asks the user and returns the answer.", askUser)
 	read("fill_form", "Asks the user for the fields of a form and returns them.", fillForm)
 	read("read_context", "Returns the context of the session.", readContext)
 	change("remember", "Puts a value into the shared state and returns the state before.", remember)

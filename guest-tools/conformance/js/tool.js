@@ -201,7 +201,7 @@ const reportUnmeasured = tool({
 });
 
 const askUser = tool({
-  name: "ask_user",
+  name: "ask_question",
   description: "Asks the user and returns the answer.",
   effect: "read-only",
   input: object({

@@ -174,7 +174,7 @@ def report_unmeasured() -> str:
 
 
 @tool(effect="read-only")
-def ask_user(
+def ask_question(
     prompt: Annotated[str, "The text of the question."],
     choices: Annotated[list[str], "The choices."],
     free_text: Annotated[bool, "True if free text is allowed."],

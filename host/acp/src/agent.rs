@@ -62,18 +62,18 @@ impl AcpAgent {
         match parse(line) {
             Ok(Incoming::Request { id, method, params }) if method == "session/prompt" => {
                 if let Err(error) = self.prompt(id.clone(), params) {
-                    self.connection.respond(&id, &Err(error)).await;
+                    self.connection.respond(&id, Err(error)).await;
                 }
             }
             Ok(Incoming::Request { id, method, params }) => {
                 let result = self.request(&method, params).await;
-                self.connection.respond(&id, &result).await;
+                self.connection.respond(&id, result).await;
             }
             Ok(Incoming::Notification { method, params }) => self.notification(&method, params),
             Ok(Incoming::Response { id, result }) => self.connection.answer(id, result),
             Err(no_message) => {
                 let error = Err(no_message.error);
-                self.connection.respond(&no_message.id, &error).await;
+                self.connection.respond(&no_message.id, error).await;
             }
         }
     }

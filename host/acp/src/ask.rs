@@ -12,6 +12,7 @@ use crate::{
 };
 use agent_host_engine::{
     BoxFuture,
+    text::escape_line,
     turn::{CallPreview, QuestionPreview, call_heading},
 };
 use agent_host_mcp::{question_answer, question_form};
@@ -147,7 +148,7 @@ impl AcpAgent {
             }
             let asked = self
                 .connection
-                .request("elicitation/create", &params, cancel);
+                .request("elicitation/create", params, cancel);
             return Ok(question_answer(question, &asked.await?));
         }
         if question.choices.is_empty() {
@@ -156,14 +157,14 @@ impl AcpAgent {
         let preview = QuestionPreview::new(tool, question, usize::MAX).to_string();
         let fields = json!({
             "toolCallId": id,
-            "title": format!("{} asks a question", agent_host_engine::text::escape_line(tool)),
+            "title": format!("{} asks a question", escape_line(tool)),
             "content": [content(&json!({"type": "text", "text": preview}))],
         });
         let mut options: Vec<Value> = question
             .choices
             .iter()
             .enumerate()
-            .map(|(index, choice)| option(&index.to_string(), choice, "allow_once"))
+            .map(|(index, choice)| option(&index.to_string(), &escape_line(choice), "allow_once"))
             .collect();
         options.push(option(NO_ANSWER, "Do not answer", "reject_once"));
         let chosen = self.choose(session, &fields, &options, cancel).await?;
@@ -181,7 +182,7 @@ impl AcpAgent {
     ) -> Result<String, NoAnswer> {
         const METHOD: &str = "session/request_permission";
         let params = json!({"sessionId": session, "toolCall": call, "options": options});
-        let answer = self.connection.request(METHOD, &params, cancel).await?;
+        let answer = self.connection.request(METHOD, params, cancel).await?;
         let invalid = |why: String| {
             let message = format!(
                 "the answer to {METHOD} {why}, so nothing was decided and the session waits on; send another message, or answer \
@@ -209,7 +210,10 @@ impl AcpAgent {
 
 /// Returns the options for a call: those of its decisions that the protocol can express.
 fn approval_options(call: &PendingCall) -> Vec<Value> {
-    let always = format!("Allow all calls of {} in this session", call.tool);
+    let always = format!(
+        "Allow all calls of {} in this session",
+        escape_line(&call.tool)
+    );
     let approve = [
         option(ALLOW_ONCE, "Allow this call", "allow_once"),
         option(ALLOW_ALWAYS, &always, "allow_always"),

@@ -1,6 +1,10 @@
 //! The connection: a queue of lines to the client, and the requests that wait for its answers.
+//!
+//! A client displays what it gets, and whatever is written by a model, a tool or a file may be
+//! hostile. So every string of every message is escaped here, and nowhere else.
 
 use crate::wire::{ErrorCode, RpcError, notification, request, response};
+use agent_host_engine::text::{escape, escape_values};
 use agent_host_mcp::Output;
 use serde_json::Value;
 use std::{
@@ -19,6 +23,10 @@ use tokio_util::sync::CancellationToken;
 
 /// Lines that are queued for a client that does not read. Whatever has more to say waits.
 const QUEUED_LINES: usize = 64;
+
+/// The keys of a message whose values are not escaped: bytes in base64, a directory that the client
+/// sends back, and values of a form that its answer is compared with.
+const VERBATIM: [&str; 6] = ["data", "blob", "cwd", "const", "enum", "default"];
 
 /// Why a request has no result.
 #[derive(Debug, PartialEq)]
@@ -56,22 +64,34 @@ impl Connection {
     }
 
     /// Sends a notification.
-    pub(crate) async fn notify(&self, method: &str, params: &Value) {
-        self.send(notification(method, params)).await;
+    pub(crate) async fn notify(&self, method: &str, mut params: Value) {
+        escape_values(&mut params, &VERBATIM);
+        self.send(notification(method, &params)).await;
     }
 
     /// Answers a request.
-    pub(crate) async fn respond(&self, id: &Value, result: &Result<Value, RpcError>) {
-        self.send(response(id, result)).await;
+    pub(crate) async fn respond(&self, id: &Value, result: Result<Value, RpcError>) {
+        let shown = match result {
+            Ok(mut result) => {
+                escape_values(&mut result, &VERBATIM);
+                Ok(result)
+            }
+            Err(error) => Err(RpcError {
+                message: escape(&error.message),
+                ..error
+            }),
+        };
+        self.send(response(id, &shown)).await;
     }
 
     /// Sends a request, and waits for its answer until `cancel` is cancelled.
     pub(crate) async fn request(
         &self,
         method: &str,
-        params: &Value,
+        mut params: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, NoAnswer> {
+        escape_values(&mut params, &VERBATIM);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         self.waiting().insert(id, answer);
@@ -79,7 +99,7 @@ impl Connection {
             biased;
             () = cancel.cancelled() => Err(NoAnswer::Cancelled),
             result = async {
-                self.send(request(id, method, params)).await;
+                self.send(request(id, method, &params)).await;
                 answered.await
             } => match result {
                 Ok(Ok(result)) => Ok(result),

@@ -85,7 +85,7 @@ async fn read_lines(agent: &Arc<AcpAgent>, input: Input, stop: &CancellationToke
                     format!("the message has more than {MAX_LINE_BYTES} bytes; send less at once");
                 let error = RpcError::new(ErrorCode::InvalidRequest, message);
                 connection
-                    .respond(&serde_json::Value::Null, &Err(error))
+                    .respond(&serde_json::Value::Null, Err(error))
                     .await;
             }
             Some(Err(error)) => {

@@ -35,7 +35,7 @@ impl AcpAgent {
             // The client may send the next prompt once it has the answer.
             agent.sessions.end_prompt(session, &request, opened);
             let result = ended.map(|reason| json!({ "stopReason": reason }));
-            agent.connection.respond(&request, &result).await;
+            agent.connection.respond(&request, result).await;
         });
         Ok(())
     }

@@ -272,7 +272,7 @@ impl AcpAgent {
 
     pub(crate) async fn update(&self, session: SessionId, update: &Value) {
         let params = json!({"sessionId": session, "update": update});
-        self.connection.notify("session/update", &params).await;
+        self.connection.notify("session/update", params).await;
     }
 
     /// Checks what a client asks for beside a session: nothing of it may widen a grant.

@@ -114,7 +114,7 @@ fn allowed(audit: &[AuditEntry]) -> impl Iterator<Item = (&str, &str)> {
 }
 
 fn location(path: &Path) -> Value {
-    json!({ "path": path.to_string_lossy() })
+    json!({ "path": escape_line(&path.to_string_lossy()) })
 }
 
 /// Returns the path that a call of `builtin:files` names.
@@ -171,6 +171,6 @@ pub(crate) fn diff(
         (Some(Err(_)), None) => (None, written.new.to_owned()),
         (None, None) => return None,
     };
-    let path = path.to_string_lossy();
+    let path = escape_line(&path.to_string_lossy());
     Some(json!({"type": "diff", "path": path, "oldText": old, "newText": new}))
 }

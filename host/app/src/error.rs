@@ -172,6 +172,18 @@ pub enum HostError {
         /// The other source.
         second: String,
     },
+    /// A tool has the name of a tool of the program.
+    #[error(
+        "{owner} has a tool called `{tool}`, which is the name of a tool of agent-host itself, and it would stand in its place. {fix}"
+    )]
+    ReservedTool {
+        /// The tool.
+        tool: String,
+        /// The source, such as "the component `files`".
+        owner: String,
+        /// How it gets another name.
+        fix: &'static str,
+    },
     /// An external tool has the name of another tool.
     #[error(
         "{first} has a tool called `{tool}`, and so is an [[external-tool]]; the model could not tell them apart. Remove one of them from agent.toml, or rename the external one"
@@ -237,6 +249,7 @@ impl HostError {
             | Self::SessionOfAgent { .. }
             | Self::UndoOutside { .. }
             | Self::DuplicateTool { .. }
+            | Self::ReservedTool { .. }
             | Self::DuplicateExternalTool { .. }
             | Self::Skill { .. }
             | Self::Lock(_) => true,

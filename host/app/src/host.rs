@@ -19,13 +19,11 @@ use crate::{
 };
 use agent_host_engine::{
     BoxFuture,
-    agents::TOOL_PREFIX,
-    artifact::{Artifacts, READ_ARTIFACT},
+    artifact::Artifacts,
     journal::{Journal, JournalError},
     model::Model,
     observer::Observer,
     session::{ClientSession, Session, SessionStart, now_ms},
-    todo_list::WRITE_TODOS,
     turn::{Agent, ContinuationKey, Prompts},
 };
 use agent_host_journal::{JournalStore, Ownership, ProjectApproval, SessionName};
@@ -146,16 +144,8 @@ impl Host {
                 registry.keep_changes(undo);
             }
             let registry = Arc::new(registry);
-            registry.reserve(READ_ARTIFACT, "the reader of artifacts")?;
-            if config.todo_list {
-                registry.reserve(WRITE_TODOS, "`todo-list`")?;
-            }
             check_rules(&config, &registry)?;
             let rules = CommandRules::resolve(&config, &registry)?;
-            let started = config.agent_definitions.iter().map(|agent| &agent.name);
-            for name in started {
-                registry.reserve(&format!("{TOOL_PREFIX}{name}"), "the agents")?;
-            }
             let placement = HostPlacement::new(&config, &registry, &rules);
             let config = Arc::new(config);
             let loops = LoopParts {

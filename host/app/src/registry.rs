@@ -8,10 +8,11 @@ mod skills;
 
 use crate::{
     components::{ComponentEntry, check_confirmations, enforced_effect},
-    config::{Confirmation, ExternalTool, ToolConfig},
+    config::{ComponentSource, Config, Confirmation, ExternalTool, ToolConfig},
     error::HostError,
     executables,
     hooks::HookEntry,
+    own_tools::is_own_tool,
     programs::SandboxedPrograms,
     servers::{Connected, ServerEntry},
     skill::Skill,
@@ -19,6 +20,7 @@ use crate::{
 };
 use agent_host_engine::{
     BoxFuture,
+    agents::TOOL_PREFIX,
     policy::{FileOp, Ruling, decide_path},
     schema::InputSchema,
     tool::{Invocation, ProgressSink, RunEnd, ToolRunner},
@@ -41,6 +43,23 @@ enum ToolSource {
 }
 
 impl ToolSource {
+    /// Whether the program itself has the source in it.
+    fn is_builtin(&self) -> bool {
+        matches!(self, Self::Component(entry) if matches!(entry.source, ComponentSource::Builtin(_)))
+    }
+
+    /// Says how a tool of the source gets another name.
+    fn rename_hint(&self) -> &'static str {
+        match self {
+            Self::Component(_) => {
+                "Rename the tool in the component and build it again, or remove the component from agent.toml"
+            }
+            Self::Server(_) => {
+                "Change the server's `name` under [[mcp]] in agent.toml, with which the names of its tools begin, or list the tools to use in its `tools`"
+            }
+        }
+    }
+
     /// Names the source, for messages.
     fn described(&self) -> String {
         match self {
@@ -183,19 +202,33 @@ impl Registry {
         source.or(external)
     }
 
-    /// Checks that no tool has the name of a tool of the program.
-    ///
-    /// # Errors
-    /// One has it.
-    pub(crate) fn reserve(&self, tool: &str, own: &str) -> Result<(), HostError> {
-        match self.owner_of(tool) {
-            None => Ok(()),
-            Some(first) => Err(HostError::DuplicateTool {
-                tool: tool.to_owned(),
-                first,
-                second: own.to_owned(),
-            }),
+    /// Checks that no tool has the name of one of the program, or of one that starts a configured
+    /// agent. A component or server alone can be inspected, tested and called nevertheless.
+    fn check_names(&self, config: &Config) -> Result<(), HostError> {
+        for tool in self.tools.iter().map(|tool| &tool.definition.name) {
+            let source = self.source_of(tool);
+            // The components of the program are its own.
+            if is_own_tool(tool) && !source.is_some_and(ToolSource::is_builtin) {
+                let fix = source.map_or("Change its `name` in agent.toml", ToolSource::rename_hint);
+                return Err(HostError::ReservedTool {
+                    tool: tool.clone(),
+                    owner: self.owner_of(tool).unwrap_or_default(),
+                    fix,
+                });
+            }
         }
+        for agent in &config.agent_definitions {
+            let tool = format!("{TOOL_PREFIX}{}", agent.name);
+            if let Some(first) = self.owner_of(&tool) {
+                let second = format!("the agent `{}`", agent.name);
+                return Err(HostError::DuplicateTool {
+                    tool,
+                    first,
+                    second,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Returns the MCP servers.

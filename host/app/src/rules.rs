@@ -1,32 +1,17 @@
 //! The rules about calls of a configuration and of the command line, for the tools that are there.
 
 use crate::{
-    READ_SKILL, Registry,
+    Registry,
     config::{Config, ConfigError, advice},
+    own_tools::OWN_TOOLS,
 };
 use agent_host_engine::{
     agents::TOOL_PREFIX,
-    artifact::READ_ARTIFACT,
-    ask_user::ASK_USER,
     policy::{CallRule, RuleDecision},
-    program::{DESCRIBE_TOOLS, RUN_PROGRAM},
     text,
-    todo_list::WRITE_TODOS,
     tool::ToolRunner as _,
-    tool_search::SEARCH_TOOL,
 };
 use std::sync::Arc;
-
-/// The tools of the program, which are offered where there is use for them.
-const OWN_TOOLS: [&str; 7] = [
-    READ_ARTIFACT,
-    READ_SKILL,
-    SEARCH_TOOL,
-    ASK_USER,
-    WRITE_TODOS,
-    RUN_PROGRAM,
-    DESCRIBE_TOOLS,
-];
 
 /// The maximum of bytes shown of the names of all tools.
 const NAMES_BYTES: usize = 1_000;

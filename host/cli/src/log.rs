@@ -1,5 +1,6 @@
 //! The log on stderr: lines to read, or one JSON object a line for programs.
 
+use crate::terminal::{GuardedStderr, json_text};
 use agent_host_app::LOG_CONTEXT;
 use serde_json::{Map, Value, json};
 use std::{
@@ -50,7 +51,7 @@ pub(crate) fn start(filter: Option<&str>, format: LogFormat) {
     match format {
         LogFormat::Text => tracing_subscriber::fmt()
             .with_env_filter(filter)
-            .with_writer(io::stderr)
+            .with_writer(|| GuardedStderr)
             // It would report a failed write to stderr on stderr, and panic.
             .log_internal_errors(false)
             .without_time()
@@ -79,7 +80,8 @@ fn write_line(level: &str, mut fields: Map<String, Value>) {
     fields.insert("time".to_owned(), json!(jiff::Timestamp::now().to_string()));
     fields.insert("level".to_owned(), json!(level));
     // A failed write to stderr cannot be reported.
-    let _ = writeln!(io::stderr().lock(), "{}", Value::Object(fields));
+    let line = json_text(&Value::Object(fields));
+    let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 /// Writes events of the log as JSON, each with the fields of the spans around it.

@@ -1,9 +1,10 @@
 //! The only module that reads stdin and writes stdout or stderr. stdout carries answers and machine
 //! data, stderr everything else. Text of a model or a tool is shown with its control characters
-//! escaped.
+//! escaped, and [`guarded`] is the last step of everything that a terminal shows.
 
 mod elicitation;
 mod form;
+mod guard;
 mod input;
 mod live;
 mod markdown;
@@ -16,6 +17,7 @@ mod text;
 
 pub(crate) use agent_host_engine::text::{escape, escape_line};
 pub(crate) use elicitation::TerminalUser;
+pub(crate) use guard::{GuardedStderr, guarded};
 pub(crate) use input::{
     CommandWords, Completer, Composed, Composer, InputGuard, KeptModes, KeyMap, Opening, Words,
     abandon as abandon_prompt, answer, arrives_within as input_arrives_within,
@@ -141,6 +143,11 @@ impl Terminal {
 
     /// Writes to stdout. An error is kept for [`Terminal::exit`], and nothing is written after it.
     pub(crate) fn print(&self, text: &str) {
+        self.print_raw(&guarded(text));
+    }
+
+    /// Writes text with movements of the cursor to stdout.
+    fn print_raw(&self, text: &str) {
         write(anstream::stdout().lock(), text.as_bytes());
     }
 
@@ -165,7 +172,7 @@ impl Terminal {
         if self.stdout {
             self.println(&escape(text));
         } else {
-            self.println(text);
+            self.print_raw(&format!("{text}\n"));
         }
     }
 
@@ -208,7 +215,7 @@ impl Terminal {
             return log::write_message("INFO", text);
         }
         let mut err = anstream::stderr().lock();
-        let _ = writeln!(err, "{text}");
+        let _ = writeln!(err, "{}", guarded(text));
     }
 
     /// Writes a warning to stderr.

@@ -27,14 +27,10 @@ const MAX_QUESTIONS: usize = 4;
 
 struct AskUser;
 
-/// Puts the tool before the tools of a runner, unless one of them has its name.
+/// Puts the tool before the tools of a runner.
 #[must_use]
 pub fn with_ask_user(others: Arc<dyn ToolRunner>) -> Arc<dyn ToolRunner> {
-    let mut tools = others.tools().iter();
-    match tools.any(|tool| tool.definition.name == ASK_USER) {
-        true => others,
-        false => with_host_tool(others, definition(), AskUser),
-    }
+    with_host_tool(others, definition(), AskUser)
 }
 
 impl HostTool for AskUser {

@@ -55,8 +55,9 @@ struct WithHostTool<T> {
     schema: InputSchema,
 }
 
-/// Puts a tool of the program before those of a runner, none of which has its name. The definition
-/// is a constant of the caller; one whose schema cannot be used is left out.
+/// Puts a tool of the program before those of a runner. One of theirs that has its name is not
+/// offered any more: no tool stands in the place of the program's. The definition is a constant of
+/// the caller; one whose schema cannot be used is left out.
 pub fn with_host_tool<T: HostTool>(
     others: Arc<dyn ToolRunner>,
     definition: ToolDefinition,
@@ -74,7 +75,9 @@ pub fn with_host_tool<T: HostTool>(
         runtime: ToolRuntime::Host,
         component: None,
     };
-    let tools = once(registered).chain(others.tools().iter().cloned());
+    let others_tools = others.tools().iter();
+    let others_tools = others_tools.filter(|tool| tool.definition.name != name);
+    let tools = once(registered).chain(others_tools.cloned());
     Arc::new(WithHostTool {
         tools: tools.collect(),
         others,

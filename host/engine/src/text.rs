@@ -1,9 +1,24 @@
-//! Makes untrusted text (of models, components, servers) safe to display: bounds it, and replaces
-//! or escapes characters that move the cursor, change the direction of writing or are invisible.
+//! Makes untrusted text (of models, components, servers, files) safe to display: bounds it, and
+//! replaces or escapes characters that move the cursor, change the direction of writing or are
+//! invisible. All text that leaves to something which displays it passes one of these functions:
+//!
+//! | text | function | joiners and variation selectors |
+//! |---|---|---|
+//! | prose on several lines, perhaps in pieces: an answer | [`escape`] | stay |
+//! | a name, a title, a path, a summary on one line | [`escape_line`] | stay where they shape what is around them |
+//! | text that a decision depends on | [`framed`] | escaped, as unusual spaces are |
+//! | JSON on a terminal or in a log | [`escape_json`] | escaped; the value is unchanged |
+//! | the strings of a JSON message whose reader displays them | [`escape_values`] | stay |
+//!
+//! Data for programs is not escaped: results for a model, the HTTP API, exports.
 
+mod scripts;
 #[cfg(test)]
 mod tests;
 
+pub use scripts::mixed_scripts;
+
+use serde_json::{Map, Value};
 use std::{borrow::Cow, fmt::Write as _};
 use unicode_width::UnicodeWidthChar as _;
 
@@ -39,10 +54,18 @@ pub fn sanitize(text: &str, max_bytes: usize) -> String {
 }
 
 /// Escapes control characters (which move cursors, set titles and colours), bidirectional overrides
-/// (which make text look like other text) and invisible characters. Line breaks and tabs stay.
+/// (which make text look like other text) and invisible characters. Line breaks and tabs stay, and
+/// so do joiners and variation selectors, which emoji and some languages need. Each character is
+/// judged by itself, so the pieces of a text may be escaped one by one.
 #[must_use]
 pub fn escape(text: &str) -> String {
-    escape_if(text, |c| is_deceptive(c) || is_invisible(c))
+    escape_if(text, is_hidden)
+}
+
+/// Whether [`escape`] escapes a character.
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
+    is_deceptive(c) || is_invisible(c)
 }
 
 /// Escapes also joiners and unusual spaces, for text that a decision depends on: different texts
@@ -50,7 +73,7 @@ pub fn escape(text: &str) -> String {
 fn escape_ambiguous(text: &str) -> String {
     escape_if(text, |c| {
         let is_unusual_space = c.is_whitespace() && !matches!(c, ' ' | '\n' | '\t');
-        is_deceptive(c) || is_invisible(c) || is_joiner(c) || is_unusual_space
+        is_hidden(c) || is_joiner(c) || is_unusual_space
     })
 }
 
@@ -67,10 +90,59 @@ fn escape_if(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
     out
 }
 
-/// Returns [`escape`] text on one line.
+/// Escapes text as [`escape`] does, and joiners and variation selectors that shape nothing; line
+/// breaks and tabs become spaces.
 #[must_use]
 pub fn escape_line(text: &str) -> String {
-    escape(text).replace(['\n', '\t'], " ")
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    let mut before = None;
+    while let Some(character) = characters.next() {
+        let after = characters.peek().copied();
+        match character {
+            '\n' | '\t' => out.push(' '),
+            c if is_hidden(c) || (is_joiner(c) && !is_shaping(before, c, after)) => {
+                out.extend(c.escape_unicode());
+            }
+            c => out.push(c),
+        }
+        before = Some(character);
+    }
+    out
+}
+
+/// Whether a joiner or variation selector shapes the characters around it: as a part of an emoji
+/// (Unicode Technical Standard 51, section 1.4.9), or between letters of a script that needs it
+/// (Unicode Standard Annex 31, section 2.3.1).
+fn is_shaping(before: Option<char>, joiner: char, after: Option<char>) -> bool {
+    let (Some(before), after) = (before, after.unwrap_or(' ')) else {
+        return false;
+    };
+    match joiner {
+        '\u{fe0e}' | '\u{fe0f}' => is_pictograph(before) || after == '\u{20e3}',
+        '\u{200d}' if is_pictograph(after) => is_pictograph(before) || before == '\u{fe0f}',
+        '\u{200c}' | '\u{200d}' => is_joining_letter(before) && is_joining_letter(after),
+        _ => false,
+    }
+}
+
+/// Whether a character is of a block that has emoji.
+fn is_pictograph(character: char) -> bool {
+    matches!(
+        character,
+        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{2bff}'
+            | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}'
+    ) && !is_joiner(character)
+}
+
+/// Whether a character is of a block of a script that is written with joiners: Arabic and those
+/// like it, those of India, Myanmar and Khmer, and Mongolian.
+fn is_joining_letter(character: char) -> bool {
+    matches!(
+        character,
+        '\u{620}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{18af}'
+            | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}'
+    ) && !is_joiner(character)
 }
 
 /// Escapes every character of JSON text that a terminal obeys, reorders or hides as `\uXXXX`: C1
@@ -78,7 +150,7 @@ pub fn escape_line(text: &str) -> String {
 /// since such characters occur only in strings.
 #[must_use]
 pub fn escape_json(json: &str) -> Cow<'_, str> {
-    let is_unsafe = |c: char| is_deceptive(c) || is_invisible(c) || is_joiner(c);
+    let is_unsafe = |c: char| is_hidden(c) || is_joiner(c);
     if !json.contains(is_unsafe) {
         return Cow::Borrowed(json);
     }
@@ -93,6 +165,31 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Escapes every string and key of a JSON message as [`escape`] does, except below the keys in
+/// `verbatim`: those have bytes, or are compared with what comes back.
+pub fn escape_values(message: &mut Value, verbatim: &[&str]) {
+    match message {
+        Value::String(text) if text.contains(is_hidden) => *text = escape(text),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| escape_values(item, verbatim)),
+        Value::Object(fields) => {
+            if fields.keys().any(|key| key.contains(is_hidden)) {
+                let taken = std::mem::take(fields).into_iter();
+                *fields = taken
+                    .map(|(key, value)| (escape(&key), value))
+                    .collect::<Map<_, _>>();
+            }
+            for (key, value) in fields {
+                if !verbatim.contains(&key.as_str()) {
+                    escape_values(value, verbatim);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// Frames untrusted text in a question of the host, so that no row looks like the host's own:

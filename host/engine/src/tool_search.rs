@@ -43,12 +43,11 @@ pub struct SearchedTools {
 
 impl SearchedTools {
     /// Puts a search before the tools of a runner. Returns the runner if it has fewer than `from`
-    /// tools, `from` is 0, or it has a tool of the search's name.
+    /// tools, or `from` is 0.
     #[must_use]
     pub fn wrap(inner: Arc<dyn ToolRunner>, from: usize) -> Arc<dyn ToolRunner> {
         let tools = inner.tools();
-        let is_taken = tools.iter().any(|tool| tool.definition.name == SEARCH_TOOL);
-        if from == 0 || tools.len() < from || is_taken {
+        if from == 0 || tools.len() < from {
             return inner;
         }
         let shared = tools.iter().map(|tool| Arc::clone(&tool.definition));

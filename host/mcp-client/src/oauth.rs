@@ -71,6 +71,10 @@ pub struct OAuth {
     pub scopes: Vec<String>,
     /// The port of the redirection to this machine; any that is free if absent.
     pub redirect_port: Option<u16>,
+    /// Whether to log in where the authorization server's metadata has no
+    /// `code_challenge_methods_supported`. One that names methods without S256 is refused in any
+    /// case.
+    pub assume_pkce: bool,
     /// The store.
     pub store: Arc<dyn LoginStore>,
     /// The tokens in use.

@@ -4,7 +4,10 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_engine::turn::{CallPreview, QuestionPreview};
+use agent_host_engine::{
+    text::{escape_line, escape_values},
+    turn::{CallPreview, QuestionPreview},
+};
 use agent_host_types::{
     approval::Decision,
     continuation::PendingCall,
@@ -22,6 +25,9 @@ use serde_json::{Value, json};
 const DECISION: &str = "decision";
 const APPROVE: &str = "approve";
 const REJECT: &str = "reject";
+
+/// The keys of a field whose values the client sends back.
+const VERBATIM: [&str; 3] = ["const", "enum", "default"];
 
 /// The fields of a question form.
 const CHOICE: &str = "choice";
@@ -123,7 +129,8 @@ pub(crate) fn answer(question: &Question, reply: &ElicitResult) -> Answer {
         return Answer::Text { text };
     }
     let index = |chosen: &Value| {
-        let at = question.choices.iter().position(|known| chosen == known)?;
+        let mut choices = question.choices.iter();
+        let at = choices.position(|known| *chosen == escape_line(known))?;
         u32::try_from(at).ok()
     };
     match reply
@@ -178,9 +185,10 @@ fn answer_schema(question: &Question) -> ElicitationSchema {
     }
     let mut choices: Vec<String> = Vec::new();
     for choice in &question.choices {
+        let choice = escape_line(choice);
         // A form's values must differ; of equal choices the first is offered.
-        if !choices.contains(choice) {
-            choices.push(choice.clone());
+        if !choices.contains(&choice) {
+            choices.push(choice);
         }
     }
     let form = ElicitationSchema::builder();
@@ -207,7 +215,9 @@ fn form_schema(form: &Form) -> ElicitationSchema {
     let mut order = Vec::new();
     for field in form.fields() {
         // Each kind of field is one of the protocol's.
-        let Ok(definition) = serde_json::from_value(field.schema()) else {
+        let mut definition = field.schema();
+        escape_values(&mut definition, &VERBATIM);
+        let Ok(definition) = serde_json::from_value(definition) else {
             continue;
         };
         order.push(field.name.clone());

@@ -164,7 +164,8 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let catalog = self.calls.catalog.get();
-        prompts::get(catalog.registry.skills(), &request.name).map(GetPromptResponse::from)
+        let (skills, arguments) = (catalog.registry.skills(), request.arguments.as_ref());
+        prompts::get(skills, &request.name, arguments).map(GetPromptResponse::from)
     }
 
     async fn list_resources(

@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod tests;
 
+use agent_host_engine::text::{escape, escape_line};
 use rmcp::{
     RoleServer,
     model::{LoggingLevel, LoggingMessageNotificationParam},
@@ -54,7 +55,7 @@ fn messages(tool: &str, stdio: &str) -> Vec<LoggingMessageNotificationParam> {
     let message =
         |data: String| LoggingMessageNotificationParam::new(LEVEL, data.into()).with_logger(tool);
     let shown = lines.by_ref().take(MAX_LINES);
-    let mut messages: Vec<_> = shown.map(|line| message(line.to_owned())).collect();
+    let mut messages: Vec<_> = shown.map(|line| message(escape_line(line))).collect();
     let more = lines.count();
     if more > 0 {
         messages.push(message(format!(
@@ -66,7 +67,7 @@ fn messages(tool: &str, stdio: &str) -> Vec<LoggingMessageNotificationParam> {
 
 /// Sends a message at level warning that belongs to no call.
 pub(crate) async fn warn(peer: &Peer<RoleServer>, text: &str) -> Result<(), ServiceError> {
-    let message =
-        LoggingMessageNotificationParam::new(WARNING, text.into()).with_logger("agent-host");
+    let message = LoggingMessageNotificationParam::new(WARNING, escape(text).into())
+        .with_logger("agent-host");
     peer.notify_logging_message(message).await
 }

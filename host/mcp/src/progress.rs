@@ -4,7 +4,10 @@
 #[cfg(test)]
 mod tests;
 
-use agent_host_engine::observer::{Live, Observer};
+use agent_host_engine::{
+    observer::{Live, Observer},
+    text::escape_line,
+};
 use agent_host_types::{event::EventRecord, id::CallId};
 use rmcp::{
     RoleServer,
@@ -36,9 +39,9 @@ pub(crate) fn reports() -> (ProgressReports, mpsc::Receiver<Report>) {
 }
 
 impl ProgressReports {
-    fn report(&self, message: String, fraction: Option<f64>) {
+    fn report(&self, message: &str, fraction: Option<f64>) {
         // A full queue means that the client is slower than the call.
-        let _ = self.0.try_send((message, fraction));
+        let _ = self.0.try_send((escape_line(message), fraction));
     }
 
     fn of_agent(&self, agent: String) -> Option<Box<dyn Observer>> {
@@ -55,7 +58,7 @@ impl Observer for ProgressReports {
             message, fraction, ..
         } = live
         {
-            self.report(message.to_owned(), fraction);
+            self.report(message, fraction);
         }
     }
 
@@ -74,7 +77,7 @@ impl Observer for AgentReports {
             _ => return,
         };
         self.reports
-            .report(format!("{}: {message}", self.agent), None);
+            .report(&format!("{}: {message}", self.agent), None);
     }
 
     fn child<'a>(&'a self, _: &'a CallId, agent: &'a str) -> Option<Box<dyn Observer + 'a>> {

@@ -1,5 +1,6 @@
 //! Prompts: the skills of the configuration, which the user of a client chooses by name.
 
+mod arguments;
 #[cfg(test)]
 mod tests;
 
@@ -8,8 +9,8 @@ use agent_host_app::{SKILL_FILE, Skill};
 use rmcp::{
     ErrorData,
     model::{
-        ContentBlock, GetPromptResult, ListPromptsResult, Prompt, PromptMessage, ResourceContents,
-        Role,
+        ContentBlock, GetPromptResult, JsonObject, ListPromptsResult, Prompt, PromptMessage,
+        ResourceContents, Role,
     },
 };
 use std::sync::Arc;
@@ -21,16 +22,22 @@ const FILES_BYTES: usize = 256 * 1024;
 pub(crate) fn list(skills: &[Arc<Skill>]) -> ListPromptsResult {
     let prompt = |skill: &Arc<Skill>| {
         let description = Some(skill.description.clone());
-        Prompt::new(skill.name.clone(), description, None)
+        let arguments = arguments::declared(&skill.instructions);
+        Prompt::new(skill.name.clone(), description, arguments)
     };
     ListPromptsResult::with_all_items(skills.iter().map(prompt).collect())
 }
 
-/// Returns the instructions of a skill and its other files: a client has no other way to them.
+/// Returns the instructions of a skill, with the client's argument in them, and its other files: a
+/// client has no other way to them.
 ///
 /// # Errors
-/// Returns `-32602` if there is no such skill.
-pub(crate) fn get(skills: &[Arc<Skill>], name: &str) -> Result<GetPromptResult, ErrorData> {
+/// Returns `-32602` if there is no such skill, or it does not take these arguments.
+pub(crate) fn get(
+    skills: &[Arc<Skill>],
+    name: &str,
+    arguments: Option<&JsonObject>,
+) -> Result<GetPromptResult, ErrorData> {
     let skill = skills.iter().find(|skill| skill.name == name);
     let why = "there is no such prompt; `prompts/list` has those that are";
     let skill = skill.ok_or_else(|| ErrorData::invalid_params(why, None))?;
@@ -51,7 +58,7 @@ pub(crate) fn get(skills: &[Arc<Skill>], name: &str) -> Result<GetPromptResult, 
             None => omitted.push(format!("{path} ({} bytes)", bytes.len())),
         }
     }
-    let mut text = skill.text().into_owned();
+    let mut text = arguments::substituted(&skill.text(), arguments)?;
     if !omitted.is_empty() {
         text = format!("{text}\n\n[Not here: {}]", omitted.join(", "));
     }

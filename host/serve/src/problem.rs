@@ -1,7 +1,7 @@
 //! Errors of the API, in the form of RFC 9457.
 
 use agent_host_app::HostError;
-use agent_host_engine::journal::JournalError;
+use agent_host_engine::{journal::JournalError, text::escape};
 use agent_host_http::Refusal;
 use axum::{
     Json,
@@ -114,7 +114,8 @@ impl Problem {
             status: status.as_u16(),
             code,
             title: status.canonical_reason().unwrap_or_default().to_owned(),
-            detail: detail.into(),
+            // It may quote a name of a tool, a session or a file.
+            detail: escape(&detail.into()),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::{
     sessions::{Accepted, run_input},
 };
 use agent_host_app::{FileChange, grant_lines};
+use agent_host_engine::turn::mixed_words;
 use agent_host_types::{
     continuation::{Awaiting, Continuation, PendingCall},
     event::Event,
@@ -38,6 +39,17 @@ pub(crate) struct Changes {
     changes: Vec<CallChange>,
     /// The grants of the calls' tools; empty for a token that may not decide about calls.
     reach: Vec<CallReach>,
+    /// The calls with names that may look like others.
+    mixed: Vec<CallMixed>,
+}
+
+/// The words in a call that mix the letters of several scripts.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CallMixed {
+    /// The call.
+    call_id: CallId,
+    /// Each word with its scripts.
+    words: Vec<String>,
 }
 
 /// The grants of a call's tool.
@@ -92,6 +104,11 @@ pub(crate) async fn changes(
                 call_id: call.call_id.clone(),
                 grants: grant_lines(&component.grants),
             });
+        }
+        let words = mixed_words(&call, &call.input);
+        if !words.is_empty() {
+            let call_id = call.call_id.clone();
+            shown.mixed.push(CallMixed { call_id, words });
         }
         if let Some(change) = registry.file_change(&call.tool, &call.input).await {
             let call_id = call.call_id;

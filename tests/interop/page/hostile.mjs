@@ -25,6 +25,15 @@ function bomb(width, height) {
 /** The marks that a script would leave. */
 const unharmed = (page) => page.evaluate(() => window.harmed === undefined && document.querySelectorAll("script").length === 1);
 
+/** The texts of the page, and what is read of its elements, with characters that hide or reorder. */
+const hidden = (page) =>
+  page.evaluate(() => {
+    const read = (element) => ["alt", "aria-label", "placeholder", "title"].map((name) => element.getAttribute(name) ?? "");
+    const texts = (element) => [...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.data);
+    const all = [...document.querySelectorAll("body *")].flatMap((element) => [...read(element), ...texts(element)]);
+    return all.filter((text) => /(?![\n\r\t])[\p{Cc}\p{Cf}]/u.test(text));
+  });
+
 export const actions = {
   /** Files that would run in a browser are saved and not shown, whatever a tool says of their type. */
   async "hostile-files"() {
@@ -119,6 +128,7 @@ export const actions = {
       await page.getByRole("button", { name: view }).click();
       await page.getByRole("region", { name: view }).waitFor();
       assert.equal(await page.locator(".items img").count(), 0, view);
+      assert.deepEqual(await hidden(page), [], view);
     }
     await page.keyboard.press("t");
     await page.locator(".tools li:has-text('window.harmed')").first().waitFor();

@@ -35,6 +35,27 @@ fn mcp_skills_are_prompts() {
     assert_eq!(unknown["error"]["code"], -32_602, "{unknown}");
 }
 
+/// The argument of a skill is declared where its instructions have a place for it, and filled in.
+#[test]
+fn mcp_prompt_takes_the_arguments_of_a_skill() {
+    let env = TestEnv::new();
+    let skill = "---\nname: fix\ndescription: Fixes.\n---\nFix $ARGUMENTS, first $ARGUMENTS[0].";
+    env.write("skills/fix/SKILL.md", skill);
+    env.write("served.toml", "skills = [\"skills\"]\n");
+    let mut client = Client::start(&env, &["--config", "served.toml"], json!({}));
+    let listed = client.ask(request(1, "prompts/list", json!({})));
+    let arguments = json!([{
+        "name": "arguments",
+        "description": "The text for `$ARGUMENTS` in the instructions of this skill.",
+        "required": false,
+    }]);
+    assert_eq!(listed["result"]["prompts"][0]["arguments"], arguments);
+    let params = json!({"name": "fix", "arguments": {"arguments": "12 13"}});
+    let got = client.ask(request(2, "prompts/get", params));
+    let text = &got["result"]["messages"][0]["content"]["text"];
+    assert_eq!(text, "Fix 12 13, first 12.");
+}
+
 /// A client gets the accepted text until the operator accepts another one.
 #[test]
 fn changed_skill_is_served_after_it_is_accepted() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """An MCP server over HTTP that wants a login, and its authorization server, for the tests of the client. Prints its address.
-The argument selects what is unusual: `other-issuer` in its redirection."""
+The argument selects what is unusual: `other-issuer` in its redirection,
+`no-pkce` and `plain-pkce` in its metadata."""
 
 import base64
 import hashlib
@@ -34,10 +35,11 @@ class Handler(BaseHTTPRequestHandler):
             case "/.well-known/oauth-protected-resource/mcp":
                 self.reply(200, {"resource": f"{BASE}/mcp", "authorization_servers": [BASE]})
             case "/.well-known/oauth-authorization-server":
+                pkce = {"no-pkce": {}, "plain-pkce": {"code_challenge_methods_supported": ["plain"]}}
                 self.reply(200, {
                     "issuer": BASE, "authorization_endpoint": f"{BASE}/authorize", "token_endpoint": f"{BASE}/token",
                     "registration_endpoint": f"{BASE}/register", "response_types_supported": ["code"],
-                    "code_challenge_methods_supported": ["S256"],
+                    **pkce.get(BEHAVIOUR, {"code_challenge_methods_supported": ["S256"]}),
                     "authorization_response_iss_parameter_supported": True,
                 })
             case "/authorize":

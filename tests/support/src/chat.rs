@@ -208,7 +208,8 @@ fn send(mut stream: TcpStream, answer: &Answer, halfway: impl FnOnce()) -> std::
         answer.content_type,
         answer.body.len()
     );
-    let (first, second) = answer.body.split_at(answer.body.len() / 2);
+    let half = answer.body.floor_char_boundary(answer.body.len() / 2);
+    let (first, second) = answer.body.split_at(half);
     stream.write_all(head.as_bytes())?;
     stream.write_all(first.as_bytes())?;
     halfway();

@@ -70,7 +70,7 @@ pub(crate) fn report_unmeasured() -> &'static str {
 
 /// Asks the user and returns the answer.
 #[tool(effect = "read-only")]
-pub(crate) fn ask_user(input: Asked) -> String {
+pub(crate) fn ask_question(input: Asked) -> String {
     let question = Question {
         prompt: input.prompt,
         choices: input.choices,

@@ -28,7 +28,7 @@ agent_tool::export!(
     inputs::who,
     host::report,
     host::report_unmeasured,
-    host::ask_user,
+    host::ask_question,
     host::fill_form,
     host::read_context,
     host::remember,

@@ -481,6 +481,8 @@ pub(super) struct RawOAuth {
     pub(super) scopes: Vec<String>,
     /// The port of the redirection; absent for any that is free.
     pub(super) redirect_port: Option<NonZeroU16>,
+    /// Whether to log in where the authorization server names no PKCE method.
+    pub(super) assume_pkce: bool,
 }
 
 /// `[sandbox]`.

@@ -28,7 +28,7 @@ impl Registry {
     pub async fn open(config: &Config) -> Result<Self, HostError> {
         let mut registry = Self::open_for(config, Purpose::Run).await?;
         registry.check_lock(config, &config.skills)?;
-        registry.add_configured_skills(&config.skills)?;
+        registry.add_configured_skills(&config.skills);
         registry.read_secrets(config).await?;
         registry.add_programs(config).await?;
         Ok(registry)
@@ -65,9 +65,10 @@ impl Registry {
             // The servers notice changes of their tools themselves.
             registry.add_servers(self.servers.clone())?;
             registry.add_external(&config.external_tools)?;
+            registry.check_names(config)?;
             let skills = try_join_all(config.skills.iter().map(skills::reread)).await?;
             registry.check_lock(config, &skills)?;
-            registry.add_configured_skills(&skills)?;
+            registry.add_configured_skills(&skills);
             registry.secrets = Arc::clone(&self.secrets);
             registry.undo.clone_from(&self.undo);
             registry.programs.clone_from(&self.programs);
@@ -93,6 +94,7 @@ impl Registry {
             registry.add_hooks(&config.hooks, packages).await?;
             registry.add_servers(connected)?;
             registry.add_external(&config.external_tools)?;
+            registry.check_names(config)?;
             Ok(registry)
         })
     }

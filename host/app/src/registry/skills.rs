@@ -4,7 +4,7 @@ use super::Registry;
 use crate::{
     components::ComponentEntry,
     error::HostError,
-    skill::{MAX_SKILLS, READ_SKILL, Skill, SkillError},
+    skill::{MAX_SKILLS, Skill, SkillError},
 };
 use std::sync::Arc;
 
@@ -24,14 +24,8 @@ impl Registry {
 
     /// Puts the skills of the configuration before those of components. Beyond [`MAX_SKILLS`] the
     /// last are left out.
-    ///
-    /// # Errors
-    /// A tool has the name of the reader of skills.
-    pub(super) fn add_configured_skills(&mut self, skills: &[Arc<Skill>]) -> Result<(), HostError> {
+    pub(super) fn add_configured_skills(&mut self, skills: &[Arc<Skill>]) {
         self.skills.splice(..0, skills.iter().cloned());
-        if !self.skills.is_empty() {
-            self.reserve(READ_SKILL, "the reader of skills")?;
-        }
         let left_out = self.skills.split_off(self.skills.len().min(MAX_SKILLS));
         if !left_out.is_empty() {
             let names: Vec<&str> = left_out.iter().map(|skill| skill.name.as_str()).collect();
@@ -40,7 +34,6 @@ impl Registry {
                 "there are more than {MAX_SKILLS} skills, and these are left out: {names}"
             );
         }
-        Ok(())
     }
 }
 

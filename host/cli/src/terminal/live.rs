@@ -1,7 +1,7 @@
 //! The live view of a turn, for users.
 
 use super::{
-    BOLD, DIM, GREEN, Terminal, YELLOW, escape, escape_line,
+    BOLD, DIM, GREEN, Terminal, YELLOW, escape, escape_line, guarded,
     markdown::{MarkdownStream, markdown},
     micros, one_line, outcome_style,
     reasoning::Reasoning,
@@ -190,7 +190,7 @@ impl LiveView {
         if let Some(markdown) = &self.markdown {
             let mut markdown = markdown.lock().unwrap_or_else(PoisonError::into_inner);
             self.terminal
-                .print(&markdown.finish(self.terminal.stdout_size()));
+                .print_raw(&markdown.finish(self.terminal.stdout_size()));
             self.line_open.store(false, Ordering::Relaxed);
         } else if self.line_open.swap(false, Ordering::Relaxed) {
             self.terminal.println("");
@@ -221,14 +221,14 @@ impl LiveView {
         if self.verbose {
             let lines = self.reasoning().push_shown(text);
             lines.iter().for_each(|line| self.step(line));
-            self.show_spinner("reasoning".to_owned(), None);
+            self.show_spinner("reasoning", None);
         } else if self.terminal.stderr {
             let progress = {
                 let mut reasoning = self.reasoning();
                 reasoning.push(text);
                 reasoning.progress(self.terminal.columns())
             };
-            self.show_spinner(progress, None);
+            self.show_spinner(&progress, None);
         }
     }
 
@@ -250,7 +250,7 @@ impl LiveView {
         if self.terminal.stderr {
             let until = Instant::now().checked_add(wait);
             let why = wait_reason(error.kind);
-            self.show_spinner(format!("{why}; it is asked again"), until);
+            self.show_spinner(&format!("{why}; it is asked again"), until);
         } else if wait >= Duration::from_secs(1) {
             self.step(&format!(
                 "{DIM}{} It is asked again in {} s.{DIM:#}",
@@ -262,10 +262,11 @@ impl LiveView {
 
     /// Shows or updates the spinner, where stderr is a terminal. Behind the message is the time
     /// since it appeared, or the time until `until`.
-    fn show_spinner(&self, message: String, until: Option<Instant>) {
+    fn show_spinner(&self, message: &str, until: Option<Instant>) {
         if !self.terminal.stderr || self.quiet || self.line_open.load(Ordering::Relaxed) {
             return;
         }
+        let message = guarded(message).into_owned();
         let mut spinner = spinner();
         // Looked at under the lock, so that a pause that begins now ends the spinner.
         if IS_PAUSED.load(Ordering::Relaxed) {
@@ -308,7 +309,7 @@ impl LiveView {
             let is_open = if let Some(markdown) = &self.markdown {
                 let mut markdown = markdown.lock().unwrap_or_else(PoisonError::into_inner);
                 let update = markdown.push(text, self.terminal.stdout_size());
-                self.terminal.print(&update);
+                self.terminal.print_raw(&update);
                 markdown.is_open()
             } else {
                 self.terminal.print(&escape(text));
@@ -344,7 +345,7 @@ impl Observer for LiveView {
 
     fn live(&self, live: Live<'_>) {
         match live {
-            Live::ModelAsked => self.show_spinner("thinking".to_owned(), None),
+            Live::ModelAsked => self.show_spinner("thinking", None),
             Live::Delta(ModelDelta::Reasoning(text)) => self.reason(text),
             Live::Delta(ModelDelta::Waiting { error, wait }) => self.wait(error, wait),
             Live::Delta(ModelDelta::Text(text)) => self.text(text),
@@ -375,7 +376,7 @@ impl Observer for LiveView {
                     true => format!("{}: ", escape_line(&call_id.0)),
                     false => String::new(),
                 };
-                self.show_spinner(format!("{node}{}", tool_name(tool)), None);
+                self.show_spinner(&format!("{node}{}", tool_name(tool)), None);
             }
             Live::CallProgress {
                 message, fraction, ..
@@ -384,7 +385,7 @@ impl Observer for LiveView {
                     .map(|part| format!(" {:.0} %", part.clamp(0.0, 1.0) * 100.0))
                     .unwrap_or_default();
                 let message = one_line(message, SHOWN_CHARACTERS);
-                self.show_spinner(format!("{message}{percent}"), None);
+                self.show_spinner(&format!("{message}{percent}"), None);
             }
             Live::CallEnded {
                 call_id,

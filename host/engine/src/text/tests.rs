@@ -39,7 +39,87 @@ fn escape_covers_what_a_terminal_obeys() {
     for (input, expected) in cases {
         assert_eq!(escape(input), expected, "{input:?}");
     }
-    assert_eq!(escape_line("a\nb\tc"), "a b c");
+}
+
+/// Emoji, Persian and Hindi keep what shapes them; nothing else hides in a line.
+#[test]
+fn escape_line_keeps_joiners_only_where_they_shape() {
+    let same = [
+        "a b",
+        "naïve 日本 👍 ❤\u{fe0f} ❤\u{fe0f}\u{200d}🔥 👨\u{200d}👩 1\u{fe0f}\u{20e3}",
+        "می\u{200c}خواهم",
+        "क्\u{200d}ष",
+    ];
+    for text in same {
+        assert_eq!(escape_line(text), text, "{text:?}");
+    }
+    let cases = [
+        ("a\nb\tc", "a b c"),
+        ("pay\u{200d}ment", "pay\\u{200d}ment"),
+        ("a\u{200c}", "a\\u{200c}"),
+        ("\u{fe0f}a\u{fe0f}", "\\u{fe0f}a\\u{fe0f}"),
+        ("می\u{200c}\u{200c}خ", "می\\u{200c}\\u{200c}خ"),
+        (
+            "\u{3164}\u{34f}\u{115f}\u{2800}",
+            "\\u{3164}\\u{34f}\\u{115f}\\u{2800}",
+        ),
+        ("\u{1b}[2J\u{ad}", "\\u{1b}[2J\\u{ad}"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(escape_line(text), expected, "{text:?}");
+    }
+}
+
+/// Every default-ignorable character that Unicode has, besides the joiners, is escaped in prose, and
+/// all of them are in a line and in a frame.
+#[test]
+fn invisible_characters_are_escaped_at_each_level() {
+    let ranges = [
+        0xad..=0xad,
+        0x34f..=0x34f,
+        0x61c..=0x61c,
+        0x115f..=0x1160,
+        0x17b4..=0x17b5,
+        0x180b..=0x180f,
+        0x200b..=0x200f,
+        0x202a..=0x202e,
+        0x2060..=0x206f,
+        0x3164..=0x3164,
+        0xfe00..=0xfe0f,
+        0xfeff..=0xfeff,
+        0xffa0..=0xffa0,
+        0xfff0..=0xfff8,
+        0x1bca0..=0x1bca3,
+        0x1d173..=0x1d17a,
+        0xe0000..=0xe0fff,
+        0..=8,
+        0xb..=0x1f,
+        0x7f..=0x9f,
+    ];
+    for code in ranges.into_iter().flatten() {
+        let character = char::from_u32(code).unwrap();
+        let (text, escaped) = (format!("a{character}b"), character.escape_unicode());
+        let escaped = format!("a{escaped}b");
+        assert_eq!(escape_line(&text), escaped);
+        assert_eq!(escape_ambiguous(&text), escaped);
+        if !is_joiner(character) {
+            assert_eq!(escape(&text), escaped);
+        }
+    }
+}
+
+#[test]
+fn escape_values_leaves_verbatim_keys() {
+    let hostile = "\u{1b}[2J\u{202e}";
+    let mut message = serde_json::json!({
+        "title": hostile, "data": hostile, "n": 1, hostile: [{"path": hostile}, true, null],
+    });
+    escape_values(&mut message, &["data"]);
+    let shown = "\\u{1b}[2J\\u{202e}";
+    let expected = serde_json::json!({
+        "title": shown, "data": hostile, "n": 1, shown: [{"path": shown}, true, null],
+    });
+    assert_eq!(message, expected);
 }
 
 #[test]
@@ -71,10 +151,7 @@ fn escape_json_keeps_the_value() {
         let found: Vec<char> = shown.chars().filter(|c| steering.contains(*c)).collect();
         let own = ['3', '1', 'm'];
         assert!(found.iter().all(|c| own.contains(c)), "{found:?}");
-        assert_eq!(
-            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
-            value
-        );
+        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
     }
     assert_eq!(
         escape_json("\"\u{9b}\u{e0041}\""),

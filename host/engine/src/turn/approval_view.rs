@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::text::{escape_line, framed};
+use crate::text::{escape_line, framed, mixed_scripts};
 use agent_host_types::{continuation::PendingCall, question::Question};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -12,6 +12,9 @@ use std::fmt;
 /// The maximum number of rows of a title and of a question's prompt.
 const MAX_TITLE_ROWS: usize = 3;
 const MAX_PROMPT_ROWS: usize = 40;
+
+/// The maximum number of rows about words that mix scripts.
+const MAX_MIXED_ROWS: usize = 8;
 
 /// A call as text for the user, complete and unshortened. `Display` writes all parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,11 +47,12 @@ impl CallPreview {
             title: title.map(|title| framed(title, columns, MAX_TITLE_ROWS)),
             arguments: framed(&text, columns, usize::MAX),
             below: format!(
-                "These are all {} characters of the arguments of {}; rule {}, arguments {name}{}",
+                "These are all {} characters of the arguments of {}; rule {}, arguments {name}{}{}",
                 text.chars().count(),
                 escape_line(&call.tool),
                 escape_line(&call.rule),
-                executables(call, input, columns)
+                executables(call, input, columns),
+                mixed(call, input, columns)
             ),
         }
     }
@@ -62,6 +66,44 @@ fn executables(call: &PendingCall, input: &Map<String, Value>, columns: usize) -
     }
     let names = framed(&call.executables.join("\n"), columns, MAX_PROMPT_ROWS);
     format!(".\nThe call may rewrite these executable files:\n{names}")
+}
+
+/// Returns a note on the names in a call that may look like others.
+fn mixed(call: &PendingCall, input: &Map<String, Value>, columns: usize) -> String {
+    let words = mixed_words(call, input);
+    if words.is_empty() {
+        return String::new();
+    }
+    let words = framed(&words.join("\n"), columns, MAX_MIXED_ROWS);
+    format!(".\nThese words mix scripts, so that they may look like others:\n{words}")
+}
+
+/// Describes each word of a call's names and short texts whose letters are of several scripts, as
+/// [`mixed_scripts`] does.
+#[must_use]
+pub fn mixed_words(call: &PendingCall, input: &Map<String, Value>) -> Vec<String> {
+    let mut words = mixed_scripts(&call.tool);
+    words.extend(mixed_scripts(call.title.as_deref().unwrap_or_default()));
+    mixed_in_fields(input, &mut words);
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+fn mixed_in(value: &Value, words: &mut Vec<String>) {
+    match value {
+        Value::String(text) => words.extend(mixed_scripts(text)),
+        Value::Array(items) => items.iter().for_each(|item| mixed_in(item, words)),
+        Value::Object(fields) => mixed_in_fields(fields, words),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn mixed_in_fields(fields: &Map<String, Value>, words: &mut Vec<String>) {
+    for (name, value) in fields {
+        words.extend(mixed_scripts(name));
+        mixed_in(value, words);
+    }
 }
 
 impl fmt::Display for CallPreview {

@@ -6,8 +6,8 @@ use crate::{config::Endpoint, headers};
 use agent_host_engine::{BoxFuture, text};
 use reqwest::Url;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadataSource,
-    OAuthClientConfig,
+    AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata,
+    AuthorizationMetadataSource, OAuthClientConfig,
 };
 use secrecy::ExposeSecret as _;
 use std::time::Duration;
@@ -44,6 +44,19 @@ pub enum LoginError {
         "its authorization server registers no clients; register one there by hand, with the redirection to http://127.0.0.1:PORT/callback, and write its id to `client-id` and the port to `redirect-port` under [mcp.oauth]"
     )]
     NoRegistration,
+    /// The authorization server does not say that it checks the proof of who began the login, and
+    /// [the specification][spec] has clients refuse then.
+    ///
+    /// [spec]: https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization#authorization-code-protection
+    #[error(
+        "its authorization server does not say that it supports PKCE (its metadata has no `code_challenge_methods_supported`), without which a stolen code is a login; ask its operator to name `S256` there, or, if you know that it checks it, write `assume-pkce = true` under [mcp.oauth] of this server"
+    )]
+    NoPkce,
+    /// The authorization server names methods of PKCE, but not S256.
+    #[error(
+        "its authorization server supports PKCE without the method `S256` (its metadata names: {0}), which is the one that keeps a stolen code from being a login; ask its operator to add it"
+    )]
+    OtherPkce(String),
     /// The pasted address is not the one of this login.
     #[error("this is not the address that the browser ended at in this login")]
     OtherAddress,
@@ -93,6 +106,7 @@ impl Login {
             if found.source == AuthorizationMetadataSource::LegacyEndpointFallback {
                 return Err(LoginError::NoServer);
             }
+            check_pkce(&found.metadata, oauth)?;
             // Both are of the authorization server, as `rmcp` reads them.
             let takes_document = found
                 .metadata
@@ -257,6 +271,20 @@ impl Login {
             });
             stored.map_err(|error| failed(format_args!("the login cannot be stored: {error}")))
         })
+    }
+}
+
+/// Checks that the authorization server ties a code to this login. `rmcp` continues where it names no
+/// methods.
+fn check_pkce(metadata: &AuthorizationMetadata, oauth: &OAuth) -> Result<(), LoginError> {
+    match &metadata.code_challenge_methods_supported {
+        None if oauth.assume_pkce => Ok(()),
+        None => Err(LoginError::NoPkce),
+        Some(methods) if methods.iter().any(|method| method == "S256") => Ok(()),
+        Some(methods) => {
+            let named = text::sanitize(&text::escape_line(&methods.join(", ")), SHOWN_BYTES);
+            Err(LoginError::OtherPkce(named))
+        }
     }
 }
 

@@ -45,6 +45,7 @@ fn endpoint(url: &str, store: &Arc<Memory>) -> Endpoint {
             client_metadata_url: None,
             scopes: Vec::new(),
             redirect_port: None,
+            assume_pkce: false,
             store: store.clone(),
             tokens: LoginTokens::default(),
         })),

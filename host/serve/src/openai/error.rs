@@ -6,7 +6,7 @@ use crate::{
     routes::{API, METRICS},
 };
 use agent_host_app::HostError;
-use agent_host_engine::journal::JournalError;
+use agent_host_engine::{journal::JournalError, text::escape};
 use agent_host_http::Refusal;
 use agent_host_types::{
     model::{ModelError, ModelErrorKind},
@@ -63,7 +63,7 @@ impl ApiError {
         Self {
             status,
             code: code.to_owned(),
-            message: message.into(),
+            message: escape(&message.into()),
             param: None,
             has_run: false,
         }

@@ -1,7 +1,6 @@
 // Requests to the API. The token comes with the address, and stays in this tab.
 
 import { createParser } from "eventsource-parser";
-import { visible } from "./format";
 import type { Line } from "./types";
 
 const API = "/api/v1";
@@ -76,7 +75,7 @@ function foreign(response: Response): ApiError {
   return new ApiError(
     response.status,
     "foreign-answer",
-    `Not agent-host answered, but something before it, such as a proxy: ${visible(type ?? "")} with the status ${response.status}.`,
+    `Not agent-host answered, but something before it, such as a proxy: ${type ?? ""} with the status ${response.status}.`,
   );
 }
 

@@ -3,7 +3,7 @@
 import { useContext, useState } from "preact/hooks";
 import { bytes } from "./api";
 import { Items, ModelContext, useSession } from "./conversation";
-import { duration, size, visible } from "./format";
+import { duration, size } from "./format";
 import { Most } from "./most";
 import { LongText, OutputView } from "./output";
 import { Arguments, target } from "./request";
@@ -17,7 +17,7 @@ export function CallView({ session, call }: { session: string; call: CallItem })
     <details class={`call ${kind}`} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <span class={`dot ${kind}`} aria-hidden="true" />
-        <code>{visible(call.tool)}</code>
+        <code>{call.tool}</code>
         <span class="about">{about(call)}</span>
         <span class="quiet">
           {state}
@@ -34,7 +34,7 @@ function Opened({ session, call }: { session: string; call: CallItem }) {
     <div class="opened">
       <p class="quiet">
         {call.effect && <span class={`badge ${call.effect}`}>{call.effect}</span>}
-        {call.rule && ` rule ${visible(call.rule)}`}
+        {call.rule && ` rule ${call.rule}`}
       </p>
       {call.input && <Arguments input={call.input} />}
       {call.child && <Agent session={call.child} call={call.id} />}
@@ -67,13 +67,13 @@ function Audit({ audit }: { audit: AuditEntry[] }) {
       )}
       show={(entry, index) => (
         <li key={index} class={entry.verdict}>
-          {entry.verdict} <code>{visible(entry.request)}</code>
-          {entry.count > 1 && ` ×${entry.count}`} <span class="quiet">{visible(entry.rule)}</span>
+          {entry.verdict} <code>{entry.request}</code>
+          {entry.count > 1 && ` ×${entry.count}`} <span class="quiet">{entry.rule}</span>
           {entry.grant && (
             <details>
               <summary>What would allow it</summary>
               <p class="quiet">The smallest grant, for agent.toml:</p>
-              <pre tabIndex={0}>{visible(entry.grant)}</pre>
+              <pre tabIndex={0}>{entry.grant}</pre>
             </details>
           )}
         </li>
@@ -122,7 +122,7 @@ export function outcome(call: CallItem): [string, string] {
     const progress = call.progress;
     if (!progress) return [call.state, call.state];
     const share = progress.fraction === undefined ? "" : ` ${Math.round(progress.fraction * 100)} %`;
-    return [`${visible(progress.message)}${share}`, "running"];
+    return [`${progress.message}${share}`, "running"];
   }
   switch (call.output?.type) {
     case "execution-denied":
@@ -139,5 +139,5 @@ export function outcome(call: CallItem): [string, string] {
 function about(call: CallItem): string {
   const input = call.input ?? {};
   const name = target(input) ?? Object.keys(input).find((name) => typeof input[name] === "string");
-  return name === undefined ? "" : visible(String(input[name]).split("\n")[0]!.slice(0, 120));
+  return name === undefined ? "" : String(input[name]).split("\n")[0]!.slice(0, 120);
 }

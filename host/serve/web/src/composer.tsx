@@ -1,7 +1,7 @@
 // The field for a message, with its files. What is typed stays until it was accepted.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { size, visible } from "./format";
+import { size } from "./format";
 import type { Part } from "./types";
 
 /// The server takes 32 MiB in one request, and base64 adds a third.
@@ -31,7 +31,7 @@ export function Composer({ label, button, disabled = "", send, children }: Props
   const add = (found: Iterable<File>) => {
     const all = [...found];
     const large = all.find((file) => file.size > MAX_FILE_BYTES);
-    if (large) setProblem(`${visible(large.name)} has ${size(large.size)}; 20 MiB are allowed.`);
+    if (large) setProblem(`${large.name} has ${size(large.size)}; 20 MiB are allowed.`);
     setFiles((before) => [...before, ...all.filter((file) => file !== large)]);
   };
   // A file that misses the field would be opened in the place of the page.
@@ -130,7 +130,7 @@ export function Composer({ label, button, disabled = "", send, children }: Props
               aria-label={`Remove ${file.name}`}
               onClick={() => setFiles(files.filter((other) => other !== file))}
             >
-              {visible(file.name)} ({size(file.size)}) ×
+              {file.name} ({size(file.size)}) ×
             </button>
           ))}
         </span>
@@ -147,7 +147,7 @@ async function part(file: File): Promise<Part> {
   const url = await new Promise<string>((done, failed) => {
     const reader = new FileReader();
     reader.onload = () => done(String(reader.result));
-    reader.onerror = () => failed(new Error(`${visible(file.name)} cannot be read.`));
+    reader.onerror = () => failed(new Error(`${file.name} cannot be read.`));
     reader.readAsDataURL(file);
   });
   const value = url.slice(url.indexOf(",") + 1);

@@ -6,7 +6,7 @@ import { Explained } from "./explained";
 import { ApiError, bytes, change, post, save, watch, type Connection } from "./api";
 import { Back } from "./back";
 import { Composer } from "./composer";
-import { count, cost, duration, visible } from "./format";
+import { count, cost, duration } from "./format";
 import { CallView } from "./call";
 import { Graph } from "./graph";
 import { Files } from "./files";
@@ -129,7 +129,7 @@ export function Conversation({ session, row, refresh }: Props) {
         <Name session={session} row={row} act={act} />
         <span class="quiet facts">
           {connection === "lost" && <span class="warning">connecting again… </span>}
-          {row?.model && `${visible(row.model)} `}
+          {row?.model && `${row.model} `}
           {row?.cost_micros ? cost(row.cost_micros) : ""}
         </span>
         <div class="actions">
@@ -238,8 +238,8 @@ function Placed({ run }: { run: Run }) {
     interrupted: "The host of this run does not answer; another one continues it.",
     stopped: "No host continues this run by itself.",
   };
-  const stays = run.machine ? `It stays on ${visible(run.machine)}, which has the directories that it reaches.` : "";
-  const text = [states[run.state], run.reason ? visible(run.reason) : "", stays].filter(Boolean).join(" ");
+  const stays = run.machine ? `It stays on ${run.machine}, which has the directories that it reaches.` : "";
+  const text = [states[run.state], run.reason ?? "", stays].filter(Boolean).join(" ");
   return text ? (
     <p class={run.state === "running" ? "quiet" : "note warning"} role="status">
       {text}
@@ -420,7 +420,7 @@ function ItemView({ session, item }: { session: string; item: Item }) {
           {item.parts.map((part, index) =>
             part.type === "text" ? <Prose key={index} text={part.text} /> : <Parts key={index} session={session} parts={[part]} />,
           )}
-          {item.by && <p class="quiet">by {visible(item.by)}</p>}
+          {item.by && <p class="quiet">by {item.by}</p>}
         </article>
       );
     case "reply":
@@ -439,7 +439,7 @@ function ItemView({ session, item }: { session: string; item: Item }) {
     case "call":
       return <CallView session={session} call={item} />;
     case "note":
-      return <p class={`note ${item.tone}`}>{visible(item.text)}</p>;
+      return <p class={`note ${item.tone}`}>{item.text}</p>;
     case "end": {
       if (item.outcome !== "done") return null;
       const { input_tokens, output_tokens, cost_micros } = item.total;

@@ -3,7 +3,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./api";
-import { count, visible } from "./format";
+import { count } from "./format";
 import { Most } from "./most";
 
 /// The calls, suggestions and requests that are shown at first.
@@ -49,10 +49,10 @@ export function Explained({ session, version }: { session: string; version: numb
           <Most items={explained.suggestions} step={STEP} show={({ toml, change, argument }, index) => (
             <div key={index}>
               <p class="quiet">{change ? "These lines of agent.toml in place of the grant:" : "These lines in agent.toml:"}</p>
-              <pre tabIndex={0}>{visible(toml)}</pre>
+              <pre tabIndex={0}>{toml}</pre>
               {argument && (
                 <p>
-                  or, for one run: <code>--grant {visible(argument)}</code>
+                  or, for one run: <code>--grant {argument}</code>
                 </p>
               )}
             </div>
@@ -62,19 +62,19 @@ export function Explained({ session, version }: { session: string; version: numb
       {calls && <Most items={calls} step={STEP} show={(call) => (
         <section key={call.call_id}>
           <h3>
-            <code>{visible(call.tool)}</code> <span class="quiet">{call.outcome}</span>
+            <code>{call.tool}</code> <span class="quiet">{call.outcome}</span>
           </h3>
           {call.rule !== undefined && (
             <p class="warning">
-              The call was denied by {visible(call.rule)}. {call.remedy && visible(call.remedy)}
+              The call was denied by {call.rule}. {call.remedy}
             </p>
           )}
           <ul class="plain">
             <Most items={call.asked} step={STEP} show={({ request, verdict, rule, count: times }) => (
               <li key={request + rule}>
-                <span class={verdict === "denied" ? "error" : "quiet"}>{verdict}</span> <code>{visible(request)}</code>{" "}
+                <span class={verdict === "denied" ? "error" : "quiet"}>{verdict}</span> <code>{request}</code>{" "}
                 <span class="quiet">
-                  by {visible(rule)}
+                  by {rule}
                   {times > 1 && `, ${count(times)} times`}
                 </span>
               </li>

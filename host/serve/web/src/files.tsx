@@ -2,7 +2,6 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./api";
-import { visible } from "./format";
 import { Most } from "./most";
 import { BlobFile } from "./output";
 
@@ -35,12 +34,12 @@ export function Files({ session, version }: { session: string; version: number }
               session={session}
               digest={digest}
               bytes={size}
-              label={visible(name)}
+              label={name}
               wanted={media_type.startsWith("image/")}
             />
             <span class="quiet">
-              {visible(media_type)}
-              {tool && `, by ${visible(tool)}`}
+              {media_type}
+              {tool && `, by ${tool}`}
             </span>
           </li>
         )} />

@@ -1,6 +1,5 @@
 // The form of a tool's question: an input for each field. The host checks the values again.
 
-import { visible } from "./format";
 import type { FieldKind, FormField, Json, JsonObject } from "./types";
 
 /// The text of each field at first: its default.
@@ -25,9 +24,9 @@ export function FormFields({ fields, typed, set }: { fields: FormField[]; typed:
     <>
       {fields.map((field, index) => (
         <label key={index}>
-          {visible(field.title ?? field.name)}
+          {field.title ?? field.name}
           {field.required && " (required)"}
-          {field.description && <span class="quiet"> {visible(field.description)}</span>}
+          {field.description && <span class="quiet"> {field.description}</span>}
           <FieldInput field={field} typed={typed[index] ?? ""} set={(text) => set(typed.map((other, at) => (at === index ? text : other)))} />
         </label>
       ))}
@@ -44,7 +43,7 @@ function FieldInput({ field, typed, set }: { field: FormField; typed: string; se
         <option value="">–</option>
         {choices.map((choice) => (
           <option key={choice.value} value={choice.value}>
-            {visible(choice.title ?? choice.value)}
+            {choice.title ?? choice.value}
           </option>
         ))}
       </select>
@@ -52,7 +51,7 @@ function FieldInput({ field, typed, set }: { field: FormField; typed: string; se
   }
   const onInput = (event: { currentTarget: HTMLInputElement }) => set(event.currentTarget.value);
   if (kind.type === "text") {
-    return <input placeholder={visible(kind.format ?? "")} value={typed} required={required} minLength={kind.min_length} maxLength={kind.max_length} onInput={onInput} />;
+    return <input placeholder={kind.format ?? ""} value={typed} required={required} minLength={kind.min_length} maxLength={kind.max_length} onInput={onInput} />;
   }
   const step = kind.type === "integer" ? 1 : "any";
   return <input type="number" value={typed} required={required} step={step} min={kind.minimum} max={kind.maximum} onInput={onInput} />;

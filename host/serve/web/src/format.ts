@@ -30,10 +30,24 @@ export function count(n: number): string {
   return n.toLocaleString("en");
 }
 
+/// Letters of the scripts that are written with joiners, and the characters that are hidden: those
+/// of `escape_line` in `engine/src/text.rs`.
+const LETTER = "[\\u0620-\\u0dff\\u1000-\\u109f\\u1780-\\u17b3\\u17b6-\\u180a\\u1810-\\u18af\\ufb50-\\ufdff\\ufe70-\\ufefc]";
+const EMOJI = "\\p{Extended_Pictographic}";
+const SHAPING = [
+  `(?<=[${EMOJI}\\p{Emoji_Modifier}])[\\ufe0e\\ufe0f]`,
+  "[\\ufe0e\\ufe0f](?=\\u20e3)",
+  `(?<=[${EMOJI}\\p{Emoji_Modifier}\\ufe0f])\\u200d(?=${EMOJI})`,
+  `(?<=${LETTER})[\\u200c\\u200d](?=${LETTER})`,
+];
+const HIDDEN = new RegExp(
+  `(?<shaping>${SHAPING.join("|")})|(?![\\n\\r\\t])[\\p{Cc}\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2028\\u2029\\u2800\\ufff9-\\ufffb]`,
+  "gu",
+);
+
 /// Makes characters visible that a reader cannot see or that reorder what surrounds them.
 export function visible(text: string): string {
-  return text.replace(
-    /[\p{Cc}\p{Cf}\u034f\u115f\u1160\u17b4\u17b5\u2028\u2029\u3164\uffa0]/gu,
-    (found) => (/[\n\r\t]/.test(found) ? found : `\\u{${found.codePointAt(0)!.toString(16)}}`),
+  return text.replace(HIDDEN, (found, shaping?: string) =>
+    shaping === undefined ? `\\u{${found.codePointAt(0)!.toString(16)}}` : found,
   );
 }

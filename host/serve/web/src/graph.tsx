@@ -50,12 +50,12 @@ export function Graph({ session, version }: { session: string; version: number }
       {graphs?.layouts.length === 0 && <p class="quiet">No workflow ran in this session.</p>}
       {graphs?.layouts.map((layout, index) => (
         <section key={index}>
-          <h2>{visible(layout.workflow)}</h2>
+          <h2>{layout.workflow}</h2>
           {layout.nodes.length <= MOST_NODES && <Drawing layout={layout} />}
           <details open={layout.nodes.length > MOST_NODES}>
             <summary>As text</summary>
             <pre class="drawing" tabIndex={0}>
-              {visible(graphs.drawings[index] ?? "")}
+              {graphs.drawings[index] ?? ""}
             </pre>
           </details>
         </section>
@@ -83,8 +83,8 @@ function Drawing({ layout }: { layout: Layout }) {
   };
   const states = layout.nodes.map((node) => `${node.id} ${node.state ?? ""}`).join(", ");
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={`Drawing of ${visible(layout.workflow)}`}>
-      <svg class="graph" viewBox={`0 0 ${width} ${height}`} width={width} height={height} role="img" aria-label={visible(states)}>
+    <div class="scroll" tabIndex={0} role="region" aria-label={`Drawing of ${layout.workflow}`}>
+      <svg class="graph" viewBox={`0 0 ${width} ${height}`} width={width} height={height} role="img" aria-label={states}>
         {layout.edges.map((edge, index) => {
           const [from, to] = [layout.nodes[edge.from], layout.nodes[edge.to]];
           if (!from || !to) return null;
@@ -96,7 +96,7 @@ function Drawing({ layout }: { layout: Layout }) {
               <path d={`M${x1} ${y1}C${x1} ${bend} ${x2} ${bend} ${x2} ${y2}`} />
               {edge.when !== undefined && (
                 <text x={(x1 + x2) / 2} y={bend + 4}>
-                  <title>{visible(edge.when)}</title>
+                  <title>{edge.when}</title>
                   {cut(edge.when, LABEL_CHARS)}
                 </text>
               )}
@@ -107,7 +107,7 @@ function Drawing({ layout }: { layout: Layout }) {
           const [x, y] = at(node);
           return (
             <g key={node.id} class={`node ${node.state ?? "pending"}`} transform={`translate(${x} ${y})`}>
-              <title>{visible(`${node.id}: ${node.details}`)}</title>
+              <title>{`${node.id}: ${node.details}`}</title>
               <rect width={NODE.width} height={NODE.height} rx="8" />
               <text x={NODE.width / 2} y="21" class="id">
                 {cut(node.id, LABEL_CHARS - 4)}

@@ -1,7 +1,7 @@
 // The list of sessions.
 
 import { useState } from "preact/hooks";
-import { age, cost, visible } from "./format";
+import { age, cost } from "./format";
 import type { SessionRow, SessionStatus } from "./types";
 
 /// The kinds of statuses, for colours and for the filter.
@@ -28,7 +28,7 @@ export function state(row: SessionRow): [string, string] {
 }
 
 export function title(row: SessionRow): string {
-  return visible(row.name ?? row.title ?? `Session ${row.session.slice(-8)}`);
+  return row.name ?? row.title ?? `Session ${row.session.slice(-8)}`;
 }
 
 interface Props {

@@ -1,3 +1,4 @@
+import "./shown";
 import { render } from "preact";
 import { takeToken } from "./api";
 import { App } from "./app";

@@ -3,7 +3,7 @@
 import { lexer, type Token, type Tokens } from "marked";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { size, visible } from "./format";
+import { size } from "./format";
 import { Guarded } from "./guarded";
 import { Most } from "./most";
 import { type Section, sections } from "./sections";
@@ -37,7 +37,7 @@ export function Markdown({ text }: { text: string }) {
   const rest = text.length - shown;
   const parsed: ComponentChildren[] = [];
   let isWhole = true;
-  for (const section of sections(visible(text.slice(0, shown)))) {
+  for (const section of sections(text.slice(0, shown))) {
     let drawn = known.current.get(section.text);
     if (drawn === undefined) {
       isWhole = mayParse();

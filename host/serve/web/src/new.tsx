@@ -3,7 +3,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post } from "./api";
 import { Composer } from "./composer";
-import { visible } from "./format";
 
 interface Named {
   name: string;
@@ -28,7 +27,7 @@ export function NewSession({ refresh }: { refresh: () => Promise<void> }) {
   return (
     <div class="new">
       <h1>New session</h1>
-      {model && <p class="quiet">Model {visible(model)}</p>}
+      {model && <p class="quiet">Model {model}</p>}
       <Composer
         label="What is to be done?"
         button="Start"
@@ -50,16 +49,16 @@ export function NewSession({ refresh }: { refresh: () => Promise<void> }) {
               <option value="">the default agent</option>
               {agents.map((agent) => (
                 <option key={agent.name} value={`agent:${agent.name}`}>
-                  agent {visible(agent.name)}
+                  agent {agent.name}
                 </option>
               ))}
               {workflows.map((workflow) => (
                 <option key={workflow.name} value={`workflow:${workflow.name}`} disabled={workflow.faults.length > 0}>
-                  workflow {visible(workflow.name)}
+                  workflow {workflow.name}
                 </option>
               ))}
             </select>
-            {about && <span class="quiet">{visible(about.description)}</span>}
+            {about && <span class="quiet">{about.description}</span>}
           </label>
         )}
       </Composer>

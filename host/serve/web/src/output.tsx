@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { bytes, save } from "./api";
-import { count, size, visible } from "./format";
+import { count, size } from "./format";
 import { Code } from "./markdown";
 import { Most } from "./most";
 import { MOST_PIXELS, picture } from "./picture";
@@ -19,7 +19,7 @@ export function LongText({ text, language }: { text: string; language?: string }
   const rest = text.length - shown;
   return (
     <>
-      <Code text={visible(text.slice(0, shown))} {...(language ? { language } : {})} />
+      <Code text={text.slice(0, shown)} {...(language ? { language } : {})} />
       {rest > 0 && (
         <button type="button" class="quiet" onClick={() => setShown(shown + 16 * LONG)}>
           Show more ({size(rest)} left)
@@ -31,7 +31,7 @@ export function LongText({ text, language }: { text: string; language?: string }
 
 /// A text as a paragraph, and a long one in parts.
 export function Prose({ text }: { text: string }) {
-  return text.length > LONG ? <LongText text={text} /> : <p class="prompt">{visible(text)}</p>;
+  return text.length > LONG ? <LongText text={text} /> : <p class="prompt">{text}</p>;
 }
 
 export function JsonView({ value }: { value: Json }) {
@@ -58,7 +58,7 @@ export function OutputView({ session, output }: { session: string; output: Outpu
         </div>
       );
     case "execution-denied":
-      return <p class="denied">Denied{output.reason ? `: ${visible(output.reason)}` : "."}</p>;
+      return <p class="denied">Denied{output.reason ? `: ${output.reason}` : "."}</p>;
     case "content":
       return <Parts session={session} parts={output.value} />;
   }
@@ -82,13 +82,13 @@ export function Parts({ session, parts }: { session: string; parts: Part[] }) {
 
 function File(props: { session: string; type: string; data: FileData; name: string }) {
   const { session, type, data, name } = props;
-  const label = visible(name || type);
+  const label = name || type;
   if (data.type === "blob") {
     const { digest, size } = data.value;
     return <BlobFile session={session} digest={digest} bytes={size} label={label} wanted={type.startsWith("image/")} />;
   }
   if (data.type === "text") return <LongText text={data.value} />;
-  return <p class="file">{data.type === "url" ? `${label}: ${visible(data.value)}` : label}</p>;
+  return <p class="file">{data.type === "url" ? `${label}: ${data.value}` : label}</p>;
 }
 
 /// A file of the journal: a picture is shown, anything else can be saved. Its first bytes decide, and

@@ -4,7 +4,6 @@ import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get } from "./api";
 import { FormFields, initial, values } from "./form";
-import { visible } from "./format";
 import { Most } from "./most";
 import { JsonView, LongText, Prose } from "./output";
 import { RightsContext } from "./rights";
@@ -16,6 +15,8 @@ type Send = (form: AnswerForm) => Promise<void>;
 interface Preview {
   change?: FileChange;
   grants?: string[];
+  /// Its words that mix the letters of several scripts.
+  words?: string[];
 }
 
 /// The previews of the calls by their ids.
@@ -24,11 +25,13 @@ const Previews = createContext<Map<string, Preview>>(new Map());
 interface Shown {
   changes: { call_id: string; change: FileChange }[];
   reach: { call_id: string; grants: string[] }[];
+  mixed: { call_id: string; words: string[] }[];
 }
 
-function previews({ changes, reach }: Shown): Map<string, Preview> {
+function previews({ changes, reach, mixed }: Shown): Map<string, Preview> {
   const all = new Map<string, Preview>(reach.map(({ call_id, grants }) => [call_id, { grants }]));
   for (const { call_id, change } of changes) all.set(call_id, { ...all.get(call_id), change });
+  for (const { call_id, words } of mixed) all.set(call_id, { ...all.get(call_id), words });
   return all;
 }
 
@@ -73,7 +76,7 @@ function Diff({ rows }: { rows: DiffRow[] }) {
       {rows.map((row, index) => (
         <span key={index} class={row.kind}>
           {SIGNS[row.kind]}
-          {visible(row.text.replace(/\n$/, ""))}
+          {row.text.replace(/\n$/, "")}
           {"\n"}
         </span>
       ))}
@@ -99,8 +102,8 @@ function Waiting({ awaiting, send }: { awaiting: Awaiting; send: Send }) {
         <>
           {awaiting.children.map((child) => (
             <fieldset key={child.call_id}>
-              <legend>{child.program === undefined ? `Agent ${visible(child.agent)}` : "Program"}</legend>
-              {child.program !== undefined && <pre>{visible(child.program)}</pre>}
+              <legend>{child.program === undefined ? `Agent ${child.agent}` : "Program"}</legend>
+              {child.program !== undefined && <pre>{child.program}</pre>}
               <Waiting
                 awaiting={child.continuation.awaiting}
                 send={(form) => send({ children: [{ call_id: child.call_id, ...form }] })}
@@ -194,7 +197,7 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
   const may = (kind: string) => rights.decide && call.decisions.includes(kind);
   const remembered = (scope: Remember["scope"]) => () => decide({ type: "approve", call_id, remember: { what: "tool", scope } });
   const about = target(call.input);
-  const { change, grants = [] } = useContext(Previews).get(call_id) ?? {};
+  const { change, grants = [], words = [] } = useContext(Previews).get(call_id) ?? {};
   const compared = change?.kind === "compared" ? change : undefined;
   const known = [...(compared?.shows ?? []), ...(about ? [about] : [])];
   const edit = () => {
@@ -237,22 +240,25 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
       onKeyDown={pressed}
     >
       <header>
-        <strong>{visible(call.title ?? call.tool)}</strong> {call.title && <code>{visible(call.tool)}</code>}
+        <strong>{call.title ?? call.tool}</strong> {call.title && <code>{call.tool}</code>}
         <span class={`badge ${call.effect}`}>{call.effect}</span>
         <span class="quiet grow">{place}</span>
       </header>
-      {about && <p class="target">{visible(String(call.input[about]))}</p>}
+      {about && <p class="target">{String(call.input[about])}</p>}
       {compared && <Diff rows={compared.rows} />}
-      {change?.kind === "unread" && <p class="quiet">Nothing to compare with: {visible(change.reason)}</p>}
+      {change?.kind === "unread" && <p class="quiet">Nothing to compare with: {change.reason}</p>}
       {(call.executables ?? []).length > 0 && (
-        <p class="warning">It may rewrite programs: {call.executables!.map(visible).join(", ")}</p>
+        <p class="warning">It may rewrite programs: {call.executables!.join(", ")}</p>
+      )}
+      {words.length > 0 && (
+        <p class="warning">These words mix scripts, so that they may look like others: {words.join("; ")}</p>
       )}
       <Arguments input={call.input} without={known} />
-      {grants.length > 0 && <p class="reach quiet">The tool may reach: {grants.map(visible).join("; ")}.</p>}
+      {grants.length > 0 && <p class="reach quiet">The tool may reach: {grants.join("; ")}.</p>}
       <details>
         <summary>Exact JSON, and the rule</summary>
         <JsonView value={call.input} />
-        <p class="quiet">Asked by the rule {visible(call.rule)}.</p>
+        <p class="quiet">Asked by the rule {call.rule}.</p>
       </details>
       {decision ? (
         <p>
@@ -275,7 +281,7 @@ function ApprovalView({ call, place, decision, busy, decide, again }: ApprovalPr
                 Approve
               </button>
               <button type="button" disabled={busy} onClick={remembered("session")}>
-                Approve {visible(call.tool)} for this session
+                Approve {call.tool} for this session
               </button>
               {rights.operate && (
                 <button type="button" disabled={busy} onClick={remembered("project")}>
@@ -335,7 +341,7 @@ export function Arguments({ input, without = [] }: { input: JsonObject; without?
     <dl class="arguments">
       <Most items={rows} step={STEP} show={([name, value]) => (
         <div key={name} class={/^old/.test(name) ? "removed" : /^new/.test(name) ? "added" : ""}>
-          <dt>{visible(name)}</dt>
+          <dt>{name}</dt>
           <dd>{typeof value === "string" ? <LongText text={value} /> : <JsonView value={value} />}</dd>
         </div>
       )} />
@@ -379,7 +385,7 @@ function QuestionView({ tool, question, send }: { tool: string; question: Questi
     >
       <fieldset disabled={busy || !useContext(RightsContext).send}>
         <legend>
-          <code>{visible(tool)}</code> asks
+          <code>{tool}</code> asks
         </legend>
         <Prose text={question.prompt} />
         {choices.map((choice, index) => (
@@ -393,7 +399,7 @@ function QuestionView({ tool, question, send }: { tool: string; question: Questi
                 setPicked(event.currentTarget.checked ? [...others, index].sort((a, b) => a - b) : others);
               }}
             />
-            {visible(choice)}
+            {choice}
           </label>
         ))}
         {fields && <FormFields fields={fields} typed={typed} set={setTyped} />}

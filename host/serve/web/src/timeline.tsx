@@ -2,7 +2,7 @@
 // decided.
 
 import { outcome, used } from "./call";
-import { count, cost, duration, visible } from "./format";
+import { count, cost, duration } from "./format";
 import type { CallItem, EndItem, InputItem, Item, Model, ReplyItem } from "./session";
 import type { AuditEntry, Usage } from "./types";
 
@@ -62,7 +62,7 @@ function Cells({ step }: { step: Step }) {
     case "reply":
       return (
         <>
-          <td>model{step.model ? ` ${visible(step.model)}` : ""}</td>
+          <td>model{step.model ? ` ${step.model}` : ""}</td>
           <td>{step.live ? "running" : "done"}</td>
           <td />
           <td />
@@ -70,7 +70,7 @@ function Cells({ step }: { step: Step }) {
         </>
       );
     case "input":
-      return <th colSpan={5} scope="rowgroup">{`Message${step.by ? ` by ${visible(step.by)}` : ""}`}</th>;
+      return <th colSpan={5} scope="rowgroup">{`Message${step.by ? ` by ${step.by}` : ""}`}</th>;
     case "end":
       return (
         <>
@@ -96,10 +96,10 @@ function CallCells({ call }: { call: CallItem }) {
   return (
     <>
       <td>
-        <code>{visible(call.tool)}</code>
+        <code>{call.tool}</code>
       </td>
       <td class={outcome(call)[1]}>{outcome(call)[0]}</td>
-      <td>{visible(call.rule ?? "")}</td>
+      <td>{call.rule ?? ""}</td>
       <td class="requests">
         {shown.slice(0, REQUESTS).map((entry, index) => (
           <Request key={index} entry={entry} />
@@ -118,8 +118,8 @@ function CallCells({ call }: { call: CallItem }) {
 function Request({ entry }: { entry: AuditEntry }) {
   return (
     <div>
-      <span class={entry.verdict === "denied" ? "error" : "quiet"}>{entry.verdict}</span> <code>{visible(entry.request.slice(0, 120))}</code>{" "}
-      <span class="quiet">by {visible(entry.rule)}</span>
+      <span class={entry.verdict === "denied" ? "error" : "quiet"}>{entry.verdict}</span> <code>{entry.request.slice(0, 120)}</code>{" "}
+      <span class="quiet">by {entry.rule}</span>
     </div>
   );
 }

@@ -3,7 +3,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, get } from "./api";
 import { Back } from "./back";
-import { visible } from "./format";
 import { Most } from "./most";
 import type { Tool } from "./types";
 
@@ -34,7 +33,7 @@ export function Tools() {
       <ul class="plain">
         <Most items={grants.components} step={STEP} show={({ component, grants }) => (
           <li key={component}>
-            <code>{visible(component)}</code> {grants.map(visible).join("; ")}
+            <code>{component}</code> {grants.join("; ")}
           </li>
         )} />
       </ul>
@@ -42,9 +41,9 @@ export function Tools() {
       <ul class="plain">
         <Most items={tools} step={STEP} show={(tool) => (
           <li key={tool.name}>
-            <strong>{visible(tool.title ?? tool.name)}</strong> {tool.title && <code>{tool.name}</code>}{" "}
+            <strong>{tool.title ?? tool.name}</strong> {tool.title && <code>{tool.name}</code>}{" "}
             <span class={`badge ${tool.effect}`}>{tool.effect}</span>
-            <p class="description">{visible(tool.description)}</p>
+            <p class="description">{tool.description}</p>
           </li>
         )} />
       </ul>

@@ -1,7 +1,6 @@
 // What was undone of an answer, and what was not.
 
 import { post } from "./api";
-import { visible } from "./format";
 
 export interface Undone {
   message?: string;
@@ -28,22 +27,22 @@ export function UndoReport({ undone: { message, restored, left, outside }, force
   const isNothing = restored.length + left.length + outside.length === 0;
   return (
     <section class="report" aria-label="Undone" role="status">
-      {message !== undefined && <p class="quiet">The answer to: {visible(message)}</p>}
+      {message !== undefined && <p class="quiet">The answer to: {message}</p>}
       {isNothing && <p>No answer of this session has changed files that are kept for undoing.</p>}
       <ul>
         {restored.map(({ path, done }) => (
           <li key={path}>
-            <code>{visible(path)}</code> {done.replace("-", " ")}
+            <code>{path}</code> {done.replace("-", " ")}
           </li>
         ))}
         {left.map(({ path, reason }) => (
           <li key={path}>
-            <code>{visible(path)}</code> <span class="warning">not restored: {visible(reason)}</span>
+            <code>{path}</code> <span class="warning">not restored: {reason}</span>
           </li>
         ))}
         {outside.map(({ tool, hosts }, index) => (
           <li key={index}>
-            <span class="warning">cannot be undone:</span> {visible(tool)}, {hosts.length > 0 ? `which reached ${visible(hosts.join(", "))}` : "outside of the sandbox"}
+            <span class="warning">cannot be undone:</span> {tool}, {hosts.length > 0 ? `which reached ${hosts.join(", ")}` : "outside of the sandbox"}
           </li>
         ))}
       </ul>

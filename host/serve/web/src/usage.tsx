@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./api";
 import { Back } from "./back";
-import { cost, count, duration, visible } from "./format";
+import { cost, count, duration } from "./format";
 
 interface Figures {
   sessions: number;
@@ -81,7 +81,7 @@ export function Usage() {
             <tbody>
               {stats.rows.map((row) => (
                 <tr key={row.name}>
-                  <th scope="row">{visible(row.name)}</th>
+                  <th scope="row">{row.name}</th>
                   <Cells figures={row} />
                 </tr>
               ))}

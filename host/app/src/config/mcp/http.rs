@@ -22,6 +22,7 @@ pub(super) struct OAuthSettings {
     client_metadata_url: Option<String>,
     scopes: Vec<String>,
     redirect_port: Option<u16>,
+    assume_pkce: bool,
 }
 
 impl OAuthSettings {
@@ -35,6 +36,7 @@ impl OAuthSettings {
             client_metadata_url: self.client_metadata_url.clone(),
             scopes: self.scopes.clone(),
             redirect_port: self.redirect_port,
+            assume_pkce: self.assume_pkce,
             store: Arc::new(LoginFile::new(state_dir, url)),
             tokens: LoginTokens::default(),
         })
@@ -84,6 +86,7 @@ pub(super) fn resolve_oauth(
         client_metadata_url: raw.client_metadata_url,
         scopes: raw.scopes,
         redirect_port: raw.redirect_port.map(NonZeroU16::get),
+        assume_pkce: raw.assume_pkce,
     })
 }
 

@@ -141,6 +141,7 @@ fn demanding() -> Vec<(String, &'static str)> {
         (server("token = \"file:t\""), "sends the token from \"file:t\" to the MCP server \"m\""),
         (server("headers = { X-A = \"cmd:x\" }"), "sends the header \"X-A\" with \"cmd:x\" to the MCP server \"m\""),
         (server("roots = [\"..\"]"), "tells the MCP server \"m\" to work in \"..\""),
+        (server("oauth = { assume-pkce = true }"), "logs in to the MCP server \"m\" although its authorization server names no PKCE method"),
         (server("oauth = { client-secret = \"file:s\" }"), "sends the client secret from \"file:s\" to the authorization server of \"m\""),
         (server("read-only = [\"pay\"]"), "runs these tools of \"m\" without asking, as read-only: \"pay\""),
         (server("approval = \"never\""), "runs calls of \"m\" without asking (approval = \"never\")"),

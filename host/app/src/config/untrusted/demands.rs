@@ -174,19 +174,7 @@ impl Review<'_> {
                 "sends the token from {token} to the MCP server {who}"
             ));
         }
-        // A login is the user's own act.
-        let RawOAuth {
-            client_id: _,
-            client_secret,
-            client_metadata_url: _,
-            scopes: _,
-            redirect_port: _,
-        } = oauth;
-        if let Some(secret) = client_secret.as_deref().map(quoted) {
-            self.demand(format!(
-                "sends the client secret from {secret} to the authorization server of {who}"
-            ));
-        }
+        self.login(&who, oauth);
         if !roots.is_empty() {
             let directories = all_quoted(roots, ", ");
             self.demand(format!(
@@ -208,6 +196,29 @@ impl Review<'_> {
         self.approvals(&who, approval, approvals);
         self.calls_at_once(&who, *concurrent_calls);
         self.variables(&who, env);
+    }
+
+    /// Demands what a login to a server asks for.
+    fn login(&mut self, who: &str, raw: &RawOAuth) {
+        // A login is the user's own act, but not what protects it.
+        let RawOAuth {
+            client_id: _,
+            client_secret,
+            client_metadata_url: _,
+            scopes: _,
+            redirect_port: _,
+            assume_pkce,
+        } = raw;
+        if *assume_pkce {
+            self.demand(format!(
+                "logs in to the MCP server {who} although its authorization server names no PKCE method"
+            ));
+        }
+        if let Some(secret) = client_secret.as_deref().map(quoted) {
+            self.demand(format!(
+                "sends the client secret from {secret} to the authorization server of {who}"
+            ));
+        }
     }
 
     /// Demands what an agent asks for besides the file. Its tools are some of those of the file,

@@ -4,7 +4,7 @@ use crate::{
     commands::shell_quoted,
     terminal::{DIM, date, escape_line, one_line, tool_name},
 };
-use agent_host_engine::turn::expand_tabs;
+use agent_host_engine::turn::{expand_tabs, mixed_words};
 use agent_host_types::{
     continuation::{Awaiting, Continuation, PendingCall, WaitingChild},
     form::{FieldKind, Form, FormField},
@@ -15,6 +15,9 @@ use serde_json::json;
 
 /// The file of a hint for results from outside.
 const RESULTS_FILE: &str = "results.json";
+
+/// The most words of a call that are marked because they mix scripts.
+const MAX_MIXED_WORDS: usize = 8;
 
 /// Returns the agents that wait, each with the path of its calls.
 pub(super) fn with_paths<'c>(
@@ -182,17 +185,21 @@ pub(super) fn listed(continuation: &Continuation, path: &str) -> String {
     }
 }
 
-/// Lists the calls, one per line.
+/// Lists the calls, one per line, with the words in them that mix scripts below.
 pub(super) fn list(calls: &[PendingCall], path: &str) -> String {
-    let line = |call: &PendingCall| {
+    let lines = |call: &PendingCall| {
+        let words = mixed_words(call, &call.input).into_iter();
+        let words = words.take(MAX_MIXED_WORDS);
+        let marks = words.map(|word| format!("\n    mixes scripts: {}", one_line(&word, 200)));
         format!(
-            "  {}  {} {}",
+            "  {}  {} {}{}",
             escape_line(&format!("{path}{}", call.call_id)),
             tool_name(&call.tool),
-            one_line(&json!(call.input).to_string(), 200)
+            one_line(&json!(call.input).to_string(), 200),
+            marks.collect::<String>()
         )
     };
-    calls.iter().map(line).collect::<Vec<_>>().join("\n")
+    calls.iter().map(lines).collect::<Vec<_>>().join("\n")
 }
 
 /// Whether a node of a workflow with one call waits, and not an agent.

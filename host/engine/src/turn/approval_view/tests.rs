@@ -81,6 +81,43 @@ fn call_preview_cannot_imitate_the_host() {
     }
 }
 
+/// A Cyrillic letter in a path, a tool's name or a key is told in the host's words, at each width.
+#[test]
+fn call_preview_marks_words_of_mixed_scripts() {
+    let mark = "These words mix scripts, so that they may look like others:";
+    for columns in [24, 80, usize::MAX] {
+        let shown = |tool: &str, input: serde_json::Value| {
+            let call = PendingCall {
+                tool: tool.to_owned(),
+                title: None,
+                executables: Vec::new(),
+                input: input.as_object().unwrap().clone(),
+                ..call("")
+            };
+            CallPreview::new(&call, &call.input, "as asked", columns).to_string()
+        };
+        let hostile = [
+            shown("wipe", json!({"path": "/w/p\u{430}th"})),
+            shown("wip\u{435}", json!({})),
+            shown("wipe", json!({"p\u{430}th": "x"})),
+            shown("wipe", json!({"a": [{"to": ["p\u{430}th"]}]})),
+        ];
+        for shown in hostile {
+            let found = rows_of_the_host(&shown, columns);
+            assert!(found.contains(&mark), "{shown}");
+        }
+        let ordinary = json!({"path": "/w/файл.txt", "日本語テキスト": "Tシャツ", "text": "p\u{430}th\nlines"});
+        assert!(!shown("wipe", ordinary).contains(mark));
+    }
+    let call = PendingCall {
+        input: Map::from_iter([("path".to_owned(), json!("p\u{430}th"))]),
+        ..call("x")
+    };
+    let shown = CallPreview::unwrapped(&call).to_string();
+    let row = "\n│ p\u{430}th: Latin and Cyrillic (\u{430} is U+0430)\n";
+    assert!(shown.contains(row), "{shown}");
+}
+
 #[test]
 fn question_preview_cannot_imitate_the_host() {
     for lie in LIES {

@@ -87,15 +87,23 @@ async fn found_tools_are_offered_from_the_next_request_on() {
 
 #[tokio::test]
 async fn few_tools_are_all_offered() {
-    for (from, search_is_named) in [(4, false), (0, false), (3, true)] {
-        let mut names = ["read_mail", "send_mail", "weather"];
-        if search_is_named {
-            names[0] = SEARCH_TOOL;
-        }
+    for from in [4, 0] {
+        let names = ["read_mail", "send_mail", "weather"];
         let tools = names.map(|name| tool(name, Effect::ReadOnly, Approval::ByEffect));
         let mut bench = Bench::with(vec![says("ok")], tools.into());
         search(&mut bench, from);
         bench.say("go").await;
         assert_eq!(offered(&bench), [names]);
     }
+}
+
+/// No tool stands in the place of the program's.
+#[tokio::test]
+async fn search_goes_before_a_tool_of_its_name() {
+    let tools = [SEARCH_TOOL, "send_mail", "weather"];
+    let tools = tools.map(|name| tool(name, Effect::ReadOnly, Approval::ByEffect));
+    let mut bench = Bench::with(vec![says("ok")], tools.into());
+    search(&mut bench, 3);
+    bench.say("go").await;
+    assert_eq!(offered(&bench), [[SEARCH_TOOL]]);
 }
