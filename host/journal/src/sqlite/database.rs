@@ -214,8 +214,11 @@ impl Database {
         self.reader().waiting()
     }
 
-    pub(crate) fn count_statuses(&self) -> Result<BTreeMap<SessionStatus, u64>, JournalError> {
-        self.reader().count_statuses()
+    pub(crate) fn count_statuses(
+        &self,
+        scope: &SessionScope,
+    ) -> Result<BTreeMap<SessionStatus, u64>, JournalError> {
+        self.reader().count_statuses(scope)
     }
 
     /// Reads a page of the durable records of a session.

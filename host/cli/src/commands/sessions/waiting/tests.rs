@@ -20,6 +20,7 @@ fn waiting_row_says_for_what_and_until_when() {
         parent: None,
         name: None,
         model: None,
+        ownership: None,
         cost_micros: None,
     };
     let session = WaitingSession {
