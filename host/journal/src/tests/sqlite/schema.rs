@@ -116,7 +116,7 @@ async fn phases_of_an_older_program_are_read_from_events() {
     }
     let expected = [Interrupted, Done, WaitingForAnswer];
     let statuses = |store: &Database| {
-        let all = store.list().unwrap();
+        let all = store.list(&SessionScope::All).unwrap();
         let found = |id: &SessionId| all.iter().find(|info| info.id == *id).unwrap().status;
         sessions.iter().map(found).collect::<Vec<_>>()
     };
@@ -153,7 +153,7 @@ async fn claim_is_not_refused_while_lists_look() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while looks_on.load(Ordering::Relaxed) {
-                    store.list().unwrap();
+                    store.list(&SessionScope::All).unwrap();
                 }
             });
         }
@@ -181,7 +181,7 @@ fn session_that_ends_while_it_is_listed_is_done() {
         let lister = scope.spawn(|| {
             let mut seen = BTreeSet::new();
             while lists_on.load(Ordering::Relaxed) {
-                seen.insert(other.list().unwrap()[0].status);
+                seen.insert(other.list(&SessionScope::All).unwrap()[0].status);
             }
             seen
         });

@@ -339,17 +339,20 @@ pub(super) async fn sealed_session_is_not_continued_twice<P: Backend>(backend: &
             if ids(&**store).await == [session] {
                 store.delete(session).await.unwrap();
             }
-            store.import_sealed(&sealed, &key()).await.unwrap();
+            store.import_sealed(&sealed, &key(), None).await.unwrap();
         }
         continue_session(&**store, session).await;
         let newer = store.export_sealed(session, &key()).await.unwrap();
         store.delete(session).await.unwrap();
-        let refused = store.import_sealed(&sealed, &key()).await.unwrap_err();
+        let refused = store
+            .import_sealed(&sealed, &key(), None)
+            .await
+            .unwrap_err();
         let why = "was here already, with 4 events, and was removed since: this file has fewer";
         assert!(refused.to_string().contains(why), "{refused}");
         assert_eq!(ids(&**store).await, []);
         // It came back with all that happened since.
-        store.import_sealed(&newer, &key()).await.unwrap();
+        store.import_sealed(&newer, &key(), None).await.unwrap();
         assert_eq!(read(&**store, session).await.unwrap().len(), 4);
         store.delete(session).await.unwrap();
     }
@@ -373,10 +376,10 @@ pub(super) async fn sealed_session_that_was_forgotten_is_refused<P: Backend>(bac
         store.delete(session).await.unwrap();
     }
     let (first, last) = (&sealed[0], sealed.last().unwrap());
-    let refused = store.import_sealed(first, &key()).await.unwrap_err();
+    let refused = store.import_sealed(first, &key(), None).await.unwrap_err();
     let why = "is older than the sealed sessions that ";
     assert!(refused.to_string().contains(why), "{refused}");
-    store.import_sealed(last, &key()).await.unwrap();
+    store.import_sealed(last, &key(), None).await.unwrap();
 }
 
 /// The agent's session has an id that only the key of its host gives.
