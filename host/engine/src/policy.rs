@@ -26,7 +26,7 @@ pub use address::{AddressClass, classify, embedded_v4};
 pub use artifact::{ArtifactOp, decide_artifact};
 pub use call::{decide_call, denied_call};
 pub use ceiling::decide_path;
-pub use files::{FileOp, decide_file};
+pub use files::{FileOp, decide_file, decide_run_later};
 pub use grants::{
     ArtifactAccess, DirGrant, DirMode, DirQuota, EnvGrant, GrantError, Grants, HttpGrant,
     SecretGrant,
@@ -36,6 +36,10 @@ pub use paths::PathRules;
 pub use rule::{
     ArgumentGlob, ArgumentPointer, ArgumentTest, CallRequest, CallRule, MAIN_AGENT, MAX_RULES,
     NameGlob, RuleDecision, RuleError, deciding_rule, main_argument, pattern_fits,
+};
+pub use run_later::{
+    GitConfigContent, GitConfigScan, RepositoryEntry, RunLater, is_repository, repository_entries,
+    repository_marker, run_later_document,
 };
 pub use secret::{SecretPlace, decide_secret};
 

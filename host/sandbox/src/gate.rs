@@ -12,8 +12,9 @@ mod tests;
 use crate::mutex::lock;
 use agent_host_engine::{
     policy::{
-        ArtifactOp, DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, Ruling, SecretPlace,
-        decide_address, decide_artifact, decide_file, decide_http, decide_secret,
+        ArtifactOp, DEFAULT_DENY, DirMode, FileOp, Grants, HttpRequest, Ruling, RunLater,
+        SecretPlace, decide_address, decide_artifact, decide_file, decide_http, decide_run_later,
+        decide_secret,
     },
     secrets::Secrets,
 };
@@ -135,6 +136,30 @@ impl Gate {
             self.dirty.store(true, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Checks an allowed change that makes what is at a path run later by its structure or content
+    /// (see [`decide_run_later`]).
+    pub(crate) fn check_run_later(
+        &self,
+        grant: usize,
+        path: &str,
+        found: RunLater,
+    ) -> Result<(), Refused> {
+        match decide_run_later(&self.grants, grant, path, found) {
+            // The change itself was recorded.
+            Ruling::Allow { .. } => Ok(()),
+            refusal @ (Ruling::Deny { .. } | Ruling::Ask { .. }) => {
+                let (write, path) = (FileOp::Write.as_str(), self.guest_path(grant, path));
+                self.enforce(&format!("{write} {path}"), refusal)
+            }
+        }
+    }
+
+    /// Returns whether the operator lets a path become what programs run later.
+    pub(crate) fn may_run_later(&self, grant: usize, path: &str) -> bool {
+        let ruling = decide_run_later(&self.grants, grant, path, RunLater::GIT_CONFIG);
+        matches!(ruling, Ruling::Allow { .. })
     }
 
     /// Checks an operation on the artifacts of the session (see [`decide_artifact`]). A change is

@@ -17,6 +17,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         files_that_run_later(),
         directories_with_files_that_run_later(),
+        directories_that_would_be_git_repositories(),
         granted_files_that_run_later(),
         executable_files(),
         links_made_to_lead_out(),
@@ -67,6 +68,12 @@ fn files_that_run_later() -> Case {
         ".pre-commit-config.yaml",
         ".mcp.json",
         ".git/HOOKS",
+        ".git/HEAD",
+        ".gitmodules",
+        ".gitattributes",
+        ".bazelrc",
+        ".direnv",
+        "sitecustomize.py",
     ];
     let hook = ".git/hooks/pre-commit";
     Script::default()
@@ -134,6 +141,28 @@ fn directories_with_files_that_run_later() -> Case {
         .config(OWN_DIRECTORY)
         .prepared(repository)
         .changing(&["work/evil", "work/src/.git"])
+}
+
+/// Git takes a directory with these entries for a repository, whatever its name.
+fn directories_that_would_be_git_repositories() -> Case {
+    Script::default()
+        .gives(Value::Null, at("mkdir", "bare"))
+        .gives(Value::Null, at("mkdir", "bare/objects"))
+        .gives(Value::Null, at("mkdir", "bare/refs"))
+        .gives(json!(4), create("bare/text"))
+        .refused(
+            "access",
+            [
+                create("bare/HEAD"),
+                at("mkdir", "bare/HEAD"),
+                symlink("refs/heads/main", "bare/HEAD"),
+                from_to("rename", "bare/text", "bare/HEAD"),
+                from_to("link", "bare/text", "bare/HEAD"),
+            ],
+        )
+        .row('H', "directories that would be git repositories")
+        .config(OWN_DIRECTORY)
+        .changing(&["work/bare"])
 }
 
 fn granted_files_that_run_later() -> Case {

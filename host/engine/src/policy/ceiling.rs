@@ -57,6 +57,18 @@ impl Ruling {
 /// path that is masked there is denied, since only the tool's own masks hide names.
 #[must_use]
 pub fn decide_path(ceiling: &Grants, effect: Effect, op: FileOp, path: &Path) -> Ruling {
+    decide_path_in(ceiling, path, |index, below| {
+        decide_file(ceiling, effect, index, op, below)
+    })
+}
+
+/// Decides about a path of the host with the index of the closest directory of the ceiling above
+/// it and the path below that.
+pub(super) fn decide_path_in(
+    ceiling: &Grants,
+    path: &Path,
+    decide: impl FnOnce(usize, &str) -> Ruling,
+) -> Ruling {
     let dirs = ceiling.dirs.iter().enumerate();
     let above = dirs.filter(|(_, dir)| path.starts_with(&dir.host));
     let closest = above.max_by_key(|(_, dir)| dir.host.components().count());
@@ -73,5 +85,5 @@ pub fn decide_path(ceiling: &Grants, effect: Effect, op: FileOp, path: &Path) ->
             format!("the operator masks `{pattern}` in {}", dir.guest),
         );
     }
-    decide_file(ceiling, effect, index, op, below)
+    decide(index, below)
 }

@@ -2,11 +2,14 @@
 
 use super::{
     DEFAULT_DENY, DirGrant, DirMode, Grants, PathRules, Ruling,
-    ceiling::decide_path,
+    ceiling::{decide_path, decide_path_in},
     run_later::{self, RunLater},
     toml_text,
 };
 use agent_host_types::tool::Effect;
+
+/// The head of the lines that would allow an operation, before the guest's path of the grant.
+const CHANGED_LINES: &str = "# changed lines of the [[grants.dir]] with guest =";
 
 /// An operation of a tool on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
@@ -62,6 +65,41 @@ pub fn decide_file(
     })
 }
 
+/// Decides a change that [`decide_file`] allows, but that makes what is at the path run later by
+/// structure or content instead of its name: only an `allow-run-later` that names it allows it.
+#[must_use]
+pub fn decide_run_later(grants: &Grants, grant: usize, path: &str, found: RunLater) -> Ruling {
+    let Some(dir) = grants.dirs.get(grant) else {
+        return Ruling::deny(DEFAULT_DENY, "no directory grant covers this path");
+    };
+    let ruling = if dir.allow_run_later.first_match(path).is_some() {
+        Ruling::allow(format!("grants.dir[{grant}]"))
+    } else {
+        deny_run_later(dir, path, found)
+    };
+    ruling.below(grants, |ceiling| {
+        decide_path_in(ceiling, &dir.host.join(path), |index, below| {
+            decide_run_later(ceiling, index, below, found)
+        })
+    })
+}
+
+/// Refuses a change of a file that runs later.
+fn deny_run_later(dir: &DirGrant, path: &str, found: RunLater) -> Ruling {
+    let RunLater { pattern, reason } = found;
+    let lines = with_path(&dir.allow_run_later, path).map(|patterns| {
+        let guest = toml_text::string(&dir.guest);
+        format!("{CHANGED_LINES} {guest}\nallow-run-later = {patterns}")
+    });
+    Ruling::Deny {
+        rule: format!("files.run-later `{pattern}`"),
+        reason: format!(
+            "{reason}, outside of the sandbox, and the grant's `allow-run-later` does not name it"
+        ),
+        grant: lines,
+    }
+}
+
 /// Decides by one grant alone.
 fn decide_in(dir: &DirGrant, effect: Effect, grant: usize, op: FileOp, path: &str) -> Ruling {
     if let Some(pattern) = dir.deny.first_match(path) {
@@ -101,14 +139,8 @@ fn decide_in(dir: &DirGrant, effect: Effect, grant: usize, op: FileOp, path: &st
             let reason = "the tool declares itself read-only, so it may not write";
             return Ruling::deny("effect.read-only", reason);
         }
-        if let Some(RunLater { pattern, reason }) = runs_later(dir, op, path) {
-            return Ruling::Deny {
-                rule: format!("files.run-later `{pattern}`"),
-                reason: format!(
-                    "{reason}, outside of the sandbox, and the grant's `allow-run-later` does not name it"
-                ),
-                grant: smallest_change(dir, effect, op, path),
-            };
+        if let Some(found) = runs_later(dir, op, path) {
+            return deny_run_later(dir, path, found);
         }
     }
     Ruling::allow(format!("grants.dir[{grant}]"))
@@ -138,10 +170,7 @@ fn smallest_change(dir: &DirGrant, effect: Effect, op: FileOp, path: &str) -> Op
     if op.changes() && effect == Effect::ReadOnly {
         return None;
     }
-    let mut lines = vec![format!(
-        "# changed lines of the [[grants.dir]] with guest = {}",
-        toml_text::string(&dir.guest)
-    )];
+    let mut lines = vec![format!("{CHANGED_LINES} {}", toml_text::string(&dir.guest))];
     if !is_among_allowed(dir, op, path) {
         lines.push(format!("allow = {}", with_path(&dir.allow, path)?));
     }

@@ -1,76 +1,66 @@
 //! Files that programs of the user run later without asking, so that writing one runs code outside
 //! the sandbox. Tools may read them, and may write them only if the grant allows it.
 //!
-//! The table cannot be complete. Build scripts (`Makefile`, `build.rs`, `package.json`, `setup.py`)
-//! stay writable, since coding tools write programs; so do bare git repositories, whose files have
-//! ordinary names.
+//! Names are in the table of `table.rs`, which cannot be complete. A git repository is known by its
+//! structure, since its files have ordinary names (`repository.rs`), and git configuration by its
+//! content (`git_config.rs`).
+
+mod document;
+mod git_config;
+mod repository;
+mod table;
+
+pub use document::run_later_document;
+pub use git_config::{GitConfigContent, GitConfigScan};
+pub use repository::{RepositoryEntry, is_repository, repository_entries, repository_marker};
 
 use super::PathRules;
 use crate::text::{is_deceptive, is_invisible, is_joiner};
 use std::sync::LazyLock;
-
-/// The reason not to write some files, and their patterns in lower case. A pattern without `/`
-/// matches at any depth.
-type RunLaterFiles = (&'static str, &'static [&'static str]);
-
-/// All files that run later.
-#[rustfmt::skip]
-const TABLE: &[RunLaterFiles] = &[
-    ("git runs the hooks and the commands that it finds there", &[
-        "**/.git/hooks", "**/.git/modules", "**/.git/worktrees", "**/.git/config*",
-        "**/.git/commondir", ".gitconfig", "**/.config/git", ".githooks",
-    ]),
-    ("a manager of git hooks runs the commands in it", &[
-        ".husky", ".huskyrc*", "lefthook.y*ml", ".lefthook*", "lefthook-local.y*ml",
-        ".overcommit.yml", ".pre-commit-config.yaml", ".pre-commit-hooks.yaml",
-    ]),
-    ("an editor runs the tasks and programs that it names", &[
-        ".vscode", "*.code-workspace", ".idea", ".fleet", ".zed", "*.sublime-project",
-        ".devcontainer", ".devcontainer.json", ".vim", ".vimrc", ".exrc", ".nvimrc", ".nvim.lua",
-        "**/.config/nvim", ".emacs", ".emacs.d", ".dir-locals.el",
-    ]),
-    ("an agent starts the servers and hooks that it names", &[
-        ".claude", ".claude.json", ".mcp.json", ".cursor", ".codex", ".gemini", ".continue",
-        ".windsurf", ".kiro", ".amazonq", ".opencode", "opencode.json*", ".aider.conf.yml",
-    ]),
-    ("a shell or a login runs it", &[
-        ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
-        ".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc",
-        ".login", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".envrc", ".direnvrc",
-        "mise.toml", ".mise.toml", "**/.config/fish", "**/.config/mise", "**/.config/direnv",
-        "**/.config/autostart", "**/.config/systemd", ".ssh", ".tmux.conf", ".screenrc",
-    ]),
-    ("a continuous integration service runs it", &[
-        "**/.github/workflows", "**/.github/actions", ".gitlab-ci.yml", ".gitlab-ci",
-        "**/.gitlab/ci", ".circleci", ".buildkite", ".travis.yml", "jenkinsfile*",
-        "azure-pipelines*.y*ml", "bitbucket-pipelines.yml", ".drone.yml", ".woodpecker",
-        ".woodpecker.y*ml", "appveyor.yml", ".appveyor.yml", ".cirrus.yml", ".semaphore",
-        ".teamcity", "**/.forgejo/workflows", "**/.gitea/workflows", "buildspec.y*ml",
-        "cloudbuild.y*ml",
-    ]),
-    ("a build tool or a debugger runs the programs that it names, whatever it is asked to do", &[
-        "**/.cargo/config", "**/.cargo/config.toml", ".npmrc", ".yarnrc", ".yarnrc.yml",
-        "**/.yarn/releases", "**/.yarn/plugins", ".pnpmfile.cjs", ".mvn", ".gdbinit", ".lldbinit",
-        ".pdbrc", ".irbrc", ".pryrc", ".rprofile",
-    ]),
-];
+use table::{RunLaterFiles, TABLE};
 
 /// The compiled patterns. A test checks that they compile; otherwise no write would be allowed.
 static RULES: LazyLock<Option<PathRules>> = LazyLock::new(|| PathRules::new(&patterns()).ok());
 
 /// The reason not to write a path.
-pub(super) struct RunLater {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunLater {
     /// The pattern in the table.
     pub(super) pattern: &'static str,
     /// The program that runs it, as a clause.
     pub(super) reason: &'static str,
 }
 
+impl RunLater {
+    /// A directory that would become a git repository.
+    pub const REPOSITORY: Self = Self {
+        pattern: "a git repository",
+        reason: "the directory would become a git repository, and git runs what the configuration \
+                 and hooks of one name",
+    };
+    /// Git configuration with a key that executes.
+    pub const GIT_CONFIG: Self = Self {
+        pattern: "git configuration",
+        reason: "the file would be git configuration with a key that makes git run a command",
+    };
+    /// A file that may be git configuration and is larger than is read to know.
+    pub const LARGE_GIT_CONFIG: Self = Self {
+        pattern: "git configuration",
+        reason: "the file may be git configuration, which is larger than 1 MiB and was not written \
+                 from start to end, and git runs commands that such a file names",
+    };
+}
+
+/// Returns the files of all programs.
+fn all_files() -> impl Iterator<Item = (&'static str, &'static RunLaterFiles)> {
+    let groups = TABLE.iter();
+    groups.flat_map(|(reason, all)| all.iter().map(move |files| (*reason, files)))
+}
+
 /// Returns the patterns in the order of the table.
 pub(super) fn patterns() -> Vec<&'static str> {
-    TABLE
-        .iter()
-        .flat_map(|(_, patterns)| *patterns)
+    all_files()
+        .flat_map(|(_, files)| files.patterns)
         .copied()
         .collect()
 }
@@ -88,8 +78,8 @@ pub(super) fn find(path: &str, makes_dir: bool) -> Option<RunLater> {
     let path = fold(path);
     let on_the_way = || rules.first_below(&path).filter(|_| !makes_dir);
     let found = rules.first_match(&path).or_else(on_the_way)?;
-    TABLE.iter().find_map(|(reason, patterns)| {
-        let pattern = patterns.iter().find(|pattern| **pattern == found)?;
+    all_files().find_map(|(reason, files)| {
+        let pattern = files.patterns.iter().find(|pattern| **pattern == found)?;
         Some(RunLater { pattern, reason })
     })
 }

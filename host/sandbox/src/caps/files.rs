@@ -10,11 +10,13 @@
 mod changes;
 mod convert;
 mod descriptor;
+mod git_config;
 mod links;
 mod mask;
 mod mounts;
 mod node;
 mod open;
+mod repository;
 mod resolve;
 mod stream;
 #[cfg(test)]
@@ -257,7 +259,11 @@ impl FilesCtx {
     fn check(&self, dir: &OpenDir, op: FileOp, resolved: &ResolvedPath) -> FsResult<()> {
         self.gate
             .check_file(dir.grant, op, &resolved.path)
-            .map_err(|_| ErrorCode::Access.into())
+            .map_err(|_| ErrorCode::Access)?;
+        if op.changes() {
+            self.check_in_repository(dir, op, resolved)?;
+        }
+        Ok(())
     }
 
     /// Keeps what is at a path, which is about to be changed.
@@ -296,6 +302,7 @@ impl FilesCtx {
         if resolved.stat.is_some() {
             return Err(ErrorCode::Exist.into());
         }
+        self.check_makes_no_repository(dir, resolved)?;
         self.keep(dir, resolved)?;
         let growth = Growth { bytes, creates: 1 };
         let made = self

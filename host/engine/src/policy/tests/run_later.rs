@@ -2,7 +2,8 @@
 
 use super::{rules, short};
 use crate::policy::{
-    DirGrant, DirMode, DirQuota, FileOp, Grants, PathRules, Ruling, decide_file, run_later,
+    DirGrant, DirMode, DirQuota, FileOp, Grants, PathRules, Ruling, decide_file, is_repository,
+    repository_entries, run_later, run_later_document,
 };
 use agent_host_types::tool::Effect;
 use pretty_assertions::assert_eq;
@@ -51,6 +52,79 @@ fn run_later_patterns_are_lower_case_globs_listed_once() {
 }
 
 #[test]
+fn every_run_later_row_needs_a_grant_that_names_it() {
+    for pattern in run_later::patterns() {
+        let path = pattern.trim_start_matches("**/").replace('*', "x");
+        for path in [path.clone(), format!("sub/{path}"), path.to_uppercase()] {
+            let denied = format!("deny files.run-later `{pattern}`");
+            assert_eq!(rule(&[], FileOp::Write, &path), denied, "{path}");
+            let named = [&*format!("/{path}")];
+            let allowed = rule(&named, FileOp::Write, &path);
+            assert_eq!(allowed, "allow grants.dir[0]", "{path}");
+            let other = rule(&named, FileOp::Write, &format!("other/{path}"));
+            assert_eq!(other, denied, "other/{path}");
+        }
+    }
+}
+
+#[test]
+fn run_later_page_is_generated_from_the_table() {
+    assert_eq!(
+        include_str!("../../../RUN_LATER.md"),
+        run_later_document(),
+        "run: cargo run -p agent-host-engine --example run_later > host/engine/RUN_LATER.md"
+    );
+}
+
+#[test]
+fn entries_of_a_repository_are_those_of_its_git_directory() {
+    fn entries(path: &str) -> Vec<&str> {
+        let entries = repository_entries(path, /*makes_dir*/ false);
+        entries.map(|entry| entry.dir).collect()
+    }
+    for pattern in run_later::patterns() {
+        let Some(below) = pattern.strip_prefix("**/.git/") else {
+            continue;
+        };
+        let name = below.replace('*', "");
+        for path in [
+            name.clone(),
+            name.to_uppercase(),
+            format!("{name}/x").trim_start_matches('/').to_owned(),
+            format!("{}\u{200c}{}", &name[..1], &name[1..]),
+        ] {
+            assert_eq!(entries(&path), [""], "{path}");
+            let deep = format!("a/b/{path}");
+            assert_eq!(entries(&deep), ["a/b"], "{deep}");
+        }
+    }
+    assert_eq!(entries("a/hooks/b/config"), ["a", "a/hooks/b"]);
+    for path in [
+        "foo.txt",
+        "src/main.rs",
+        "heads",
+        "inform/x",
+        "refs/heads/main",
+    ] {
+        assert_eq!(entries(path), Vec::<&str>::new(), "{path}");
+    }
+}
+
+#[test]
+fn repository_needs_a_head_and_its_data() {
+    for (entries, expected) in [
+        ("HEAD objects refs", true),
+        ("HEAD commondir", true),
+        ("HEAD objects", false),
+        ("HEAD refs config", false),
+        ("objects refs commondir", false),
+    ] {
+        let has = |name: &str| Ok::<_, ()>(entries.split(' ').any(|entry| entry == name));
+        assert_eq!(is_repository(has), Ok(expected), "{entries}");
+    }
+}
+
+#[test]
 fn run_later_file_is_readable_and_not_writable() {
     let (allowed, denied) = ("allow grants.dir[0]", |pattern: &str| {
         format!("deny files.run-later `{pattern}`")
@@ -61,6 +135,19 @@ fn run_later_file_is_readable_and_not_writable() {
         ("a/b/.git/hooks/x/y", "**/.git/hooks"),
         (".git/modules/lib/hooks/post-checkout", "**/.git/modules"),
         (".git/config.worktree", "**/.git/config*"),
+        (".git/HEAD", "**/.git/head"),
+        (
+            ".git/objects/info/alternates",
+            "**/.git/objects/info/alternates",
+        ),
+        (".gitmodules", ".gitmodules"),
+        (".gitattributes", ".gitattributes"),
+        ("app/.roo/mcp.json", "**/.roo/mcp.json"),
+        (".venv/bin/python", "**/.venv/bin"),
+        ("web/node_modules/.bin/tsc", "**/node_modules/.bin"),
+        (".direnv/bin/x", ".direnv"),
+        (".bazelrc", ".bazelrc"),
+        ("sitecustomize.py", "sitecustomize.py"),
         (".husky/pre-push", ".husky"),
         ("app/.vscode/tasks.json", ".vscode"),
         (".envrc", ".envrc"),
@@ -88,8 +175,10 @@ fn run_later_file_is_readable_and_not_writable() {
     }
     for path in [
         "src/main.rs",
-        ".git/HEAD",
         ".git/objects/ab/cd",
+        "config",
+        "HEAD",
+        "model.pth",
         ".github/ISSUE_TEMPLATE.md",
         "Makefile",
         "package.json",

@@ -64,7 +64,8 @@ impl FilesCtx {
     }
 }
 
-fn change_lock(resolved: &ResolvedPath) -> FsResult<ChangeLock> {
+/// Returns the lock of the file system that a path is on.
+pub(super) fn change_lock(resolved: &ResolvedPath) -> FsResult<ChangeLock> {
     let parent = real_path(resolved.parent.as_fd()).map_err(error_code)?;
     Ok(MOUNTS.change_lock(&parent))
 }
@@ -113,6 +114,7 @@ impl Change for Rename {
         old.name()?;
         new.name()?;
         ctx.check_moved_link(dir, &old, &new)?;
+        ctx.check_moved_content(new_dir, &old, &new)?;
         if op == FileOp::Write {
             ctx.keep(dir, &old)?;
             ctx.keep(new_dir, &new)?;
@@ -126,6 +128,7 @@ impl Change for Rename {
             return Ok(false);
         }
         ctx.check_moved_dir(&self.dir, old, new)?;
+        ctx.check_makes_no_repository(&self.new_dir, new)?;
         if old.file_type() == Some(FileType::Directory) {
             ctx.keep_move(&self.dir, old, new)?;
         }

@@ -181,8 +181,10 @@ impl HostDescriptor for FilesView<'_> {
                 let file = open.file.get()?;
                 let bytes = size.saturating_sub(file.metadata()?.len());
                 let growth = Growth { bytes, creates: 0 };
-                ctx.gate
-                    .grow(open.grant, &open.path, growth, || file.set_len(size))
+                open.resize(|| {
+                    ctx.gate
+                        .grow(open.grant, &open.path, growth, || file.set_len(size))
+                })
             };
             Ok(resize().map_err(|error: std::io::Error| io_error_code(&error))?)
         })
@@ -250,7 +252,10 @@ impl HostDescriptor for FilesView<'_> {
     }
 
     async fn create_directory_at(&mut self, fd: Handle, path: String) -> FsResult<()> {
+        let dir = Node::dir(self.table, &fd)?;
+        let exclusive = self.ctx.lock_marker(&dir, &path).await?;
         self.on_dir(&fd, move |ctx, dir| {
+            let _exclusive = exclusive;
             let resolved = ctx.resolve_new(dir, &path)?;
             ctx.check(dir, FileOp::WriteDir, &resolved)?;
             let name = resolved.name.as_deref().ok_or(ErrorCode::Exist)?;
@@ -318,7 +323,9 @@ impl HostDescriptor for FilesView<'_> {
             return Err(ErrorCode::Invalid.into());
         }
         let grants = [dir.grant, new_dir.grant];
+        let exclusive = self.ctx.lock_marker(&new_dir, &new_path).await?;
         let link = move |ctx: &FilesCtx| {
+            let _exclusive = exclusive;
             // A second name gives write access under the new path, so both paths need it.
             let old = ctx.resolve_checked(&dir, &path, Follow::No, FileOp::Write)?;
             let new = ctx.resolve_new(&new_dir, &new_path)?;
@@ -332,6 +339,7 @@ impl HostDescriptor for FilesView<'_> {
                 Some(FileType::RegularFile) => {}
                 Some(_) => return Err(ErrorCode::NotPermitted.into()),
             }
+            ctx.check_moved_content(&new_dir, &old, &new)?;
             let (name, new_name) = (old.name()?, new.name()?);
             // The file can be changed by its new name, too.
             ctx.keep(&dir, &old)?;
@@ -353,7 +361,14 @@ impl HostDescriptor for FilesView<'_> {
     ) -> FsResult<Handle> {
         let request = OpenRequest::new(open_flags, descriptor_flags)?;
         let follow = follow(flags);
+        let exclusive = if request.creates() {
+            let dir = Node::dir(self.table, &fd)?;
+            self.ctx.lock_marker(&dir, &path).await?
+        } else {
+            None
+        };
         let opened = self.on_dir(&fd, move |ctx, dir| {
+            let _exclusive = exclusive;
             ctx.open_at(dir, &path, follow, request)
         });
         opened.await?.push(self.table)

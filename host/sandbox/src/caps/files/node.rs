@@ -4,6 +4,7 @@
 
 use super::{
     convert::{FileId, descriptor_type, error_code, file_type},
+    git_config::GitConfigWatch,
     mask::is_hidden_alias,
     resolve::{Root, join, lstat},
 };
@@ -13,7 +14,7 @@ use rustix::{
     fs::{Dir, FileType},
     io::Errno,
 };
-use std::{fs::File, sync::Arc};
+use std::{fs::File, io, sync::Arc};
 use wasmtime::component::{Resource, ResourceTable, ResourceTableError};
 use wasmtime_wasi::{
     filesystem::Descriptor,
@@ -41,12 +42,25 @@ pub(super) struct OpenDir {
 /// An open regular file.
 #[derive(Clone)]
 pub(super) struct OpenFile {
+    /// Keeps the file from becoming git configuration that executes; absent if it may. Dropped
+    /// before the file is closed, whose number another file may get then.
+    pub(super) watch: Option<Arc<GitConfigWatch>>,
     pub(super) file: Arc<GuestFile>,
     pub(super) grant: usize,
     /// The path in the grant when it was opened, for the audit log.
     pub(super) path: String,
     pub(super) readable: bool,
     pub(super) writable: bool,
+}
+
+impl OpenFile {
+    /// Changes the file's size.
+    pub(super) fn resize(&self, resize: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        match &self.watch {
+            Some(watch) => watch.resize(/*empties*/ false, resize),
+            None => resize(),
+        }
+    }
 }
 
 /// A file that is closed where its operations run, because closing waits for the server of a

@@ -4,13 +4,14 @@
 use super::{
     FilesCtx,
     convert::{error_code, file_id, file_type},
+    git_config::GitConfigWatch,
     node::{GuestFile, Node, OpenDir, OpenFile},
     resolve::{Follow, ResolvedPath},
 };
 use agent_host_engine::policy::FileOp;
 use rustix::{
     fd::OwnedFd,
-    fs::{FileType, Mode, OFlags},
+    fs::{FileType, Mode, OFlags, Stat},
     io::Errno,
 };
 use std::sync::Arc;
@@ -61,6 +62,11 @@ impl OpenRequest {
             truncate: open.contains(OpenFlags::TRUNCATE),
             dir: open.contains(OpenFlags::DIRECTORY),
         })
+    }
+
+    /// Returns whether the open makes a file where none is.
+    pub(super) fn creates(self) -> bool {
+        self.create
     }
 
     /// The verb for the audit log if the path cannot be resolved.
@@ -159,16 +165,20 @@ impl FilesCtx {
         match &resolved.stat {
             None if !request.create => return Err(ErrorCode::NoEntry.into()),
             None if resolved.is_dir => return Err(ErrorCode::IsDirectory.into()),
-            None => self.check_nothing_hidden_below(dir, &resolved)?,
+            None => {
+                self.check_nothing_hidden_below(dir, &resolved)?;
+                self.check_marker_is_direct(dir, &resolved)?;
+            }
             Some(_) if request.dir => return Err(ErrorCode::NotDirectory.into()),
             Some(_) if request.exclusive => return Err(ErrorCode::Exist.into()),
             Some(_) => {}
         }
         let mut flags = OPEN
-            | match (request.read, request.write) {
-                (true, true) => OFlags::RDWR,
-                (false, true) => OFlags::WRONLY,
-                (_, false) => OFlags::RDONLY,
+            | if request.write {
+                // What is written is judged together with what is there.
+                OFlags::RDWR
+            } else {
+                OFlags::RDONLY
             };
         // A file that vanishes meanwhile is not created again, since the quota has not counted it.
         let makes = resolved.stat.is_none();
@@ -188,11 +198,17 @@ impl FilesCtx {
         } else {
             open().map_err(error_code)?
         };
-        self.check_opened(dir, &opened, FileType::RegularFile)?;
+        let stat = self.check_opened(dir, &opened, FileType::RegularFile)?;
         let file = std::fs::File::from(opened);
+        let is_watched = request.write && !self.gate.may_run_later(dir.grant, &resolved.path);
+        let watch = is_watched.then(|| GitConfigWatch::for_file(&stat));
         if request.truncate {
-            file.set_len(0)
-                .map_err(|error| super::convert::io_error_code(&error))?;
+            let empty = || file.set_len(0);
+            let emptied = match &watch {
+                Some(watch) => watch.resize(/*empties*/ true, empty),
+                None => empty(),
+            };
+            emptied.map_err(|error| super::convert::io_error_code(&error))?;
         }
         Ok(Node::File(OpenFile {
             file: GuestFile::new(file, self.blocking(dir.grant).cloned()),
@@ -200,11 +216,13 @@ impl FilesCtx {
             path: resolved.path,
             readable: request.read,
             writable: request.write,
+            watch,
         }))
     }
 
-    /// Checks that the opened object has the expected type and is not hidden.
-    fn check_opened(&self, dir: &OpenDir, opened: &OwnedFd, expected: FileType) -> FsResult<()> {
+    /// Checks that the opened object has the expected type and is not hidden, and returns its
+    /// metadata.
+    fn check_opened(&self, dir: &OpenDir, opened: &OwnedFd, expected: FileType) -> FsResult<Stat> {
         let stat = rustix::fs::fstat(opened).map_err(error_code)?;
         if self.root(dir)?.masks.hides_object(file_id(&stat)) {
             return Err(ErrorCode::NoEntry.into());
@@ -212,6 +230,6 @@ impl FilesCtx {
         if file_type(&stat) != expected {
             return Err(ErrorCode::Access.into());
         }
-        Ok(())
+        Ok(stat)
     }
 }

@@ -192,8 +192,27 @@ pub(super) enum WritePosition {
     End,
 }
 
-/// Writes to a file, as much as the kernel takes at once, within the quotas.
+/// Writes to a file, as much as the kernel takes at once, within the quotas, and unless it would
+/// become git configuration that executes.
 pub(super) fn write(
+    gate: &Gate,
+    open: &OpenFile,
+    bytes: &[u8],
+    to: WritePosition,
+) -> io::Result<usize> {
+    let write = || write_within_quotas(gate, open, bytes, to);
+    let Some(watch) = &open.watch else {
+        return write();
+    };
+    watch
+        .write(open.file.get()?, bytes, to, write)?
+        .map_err(|found| {
+            let _ = gate.check_run_later(open.grant, &open.path, found);
+            Errno::ACCESS.into()
+        })
+}
+
+fn write_within_quotas(
     gate: &Gate,
     open: &OpenFile,
     bytes: &[u8],

@@ -10,6 +10,7 @@ mod lookups;
 mod quotas;
 mod races;
 pub(crate) mod remote;
+mod repositories;
 mod run_later;
 mod streams;
 mod undo;

@@ -193,10 +193,19 @@ fn open_behind(gate: Arc<Gate>, dir: TempDir, resolver: Resolver) -> Fixture {
         // Both ways of running operations are tested with the tables of both resolvers.
         root.blocking = (resolver == Resolver::Walk).then(|| Arc::clone(&THREADS.tool));
     }
+    with_handles(dir, Arc::new(files))
+}
+
+/// Another guest with the same open directories, and handles of its own.
+pub(super) fn beside(other: &Fixture) -> Fixture {
+    with_handles(tempfile::tempdir().unwrap(), Arc::clone(&other.files))
+}
+
+fn with_handles(dir: TempDir, files: Arc<FilesCtx>) -> Fixture {
     let mut fixture = Fixture {
         dir,
         table: ResourceTable::new(),
-        files: Arc::new(files),
+        files,
         grants: Vec::new(),
     };
     let preopens = fixture.fs().get_directories().unwrap();

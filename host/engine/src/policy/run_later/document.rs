@@ -1,0 +1,49 @@
+//! The table as Markdown: `host/engine/RUN_LATER.md`.
+
+use super::{all_files, git_config::EXECUTING_KEYS, table::TABLE};
+use std::fmt::Write as _;
+
+const HEAD: &str = "\
+# Files that run later
+
+Tools may read these files, and write them only where the grant's `allow-run-later` names them.
+Generated from the table of the policy by `cargo run -p agent-host-engine --example run_later`.
+
+A file is listed if a program executes it, or a command that it names, merely because the user
+enters the directory, opens it in an editor or an agent, logs in, pushes it, or gives an everyday
+command there that does not mean to run the project's code. Build scripts (`Makefile`, `build.rs`,
+`package.json`, `setup.py`) and texts for a model (`AGENTS.md`, `CLAUDE.md`) are not listed. The
+list cannot be complete. Names are compared without case; one without `/` matches at any depth, and
+a directory covers all in it. What is listed below `.git` holds in every directory with the
+structure of a git repository: `HEAD` with `commondir`, or with `objects` and `refs`.
+";
+
+const KEYS: &str = "
+## Keys of git configuration that execute
+
+A file that would be git configuration with one of these keys is not written, whatever its name.
+From `git-config(1)` of git 2.47. `*` stands for any subsection.
+";
+
+/// Returns the page.
+#[must_use]
+pub fn run_later_document() -> String {
+    let mut page = HEAD.to_owned();
+    for (reason, _) in TABLE {
+        let _ = writeln!(page, "\n## Because {reason}\n");
+        page.push_str("| name | what runs it, and when | source |\n|---|---|---|\n");
+        for (_, files) in all_files().filter(|(of, _)| of == reason) {
+            for pattern in files.patterns {
+                let name = pattern.trim_start_matches("**/");
+                let _ = writeln!(page, "| `{name}` | {} | {} |", files.runs, files.source);
+            }
+        }
+    }
+    page.push_str(KEYS);
+    page.push_str("\n| section | keys |\n|---|---|\n");
+    for (section, keys) in EXECUTING_KEYS {
+        let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+        let _ = writeln!(page, "| `{section}` | {} |", keys.join(", "));
+    }
+    page
+}

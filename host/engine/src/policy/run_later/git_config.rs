@@ -1,0 +1,280 @@
+//! Git configuration by its content: a scan of a file's bytes, in pieces of any size, that finds a
+//! key which makes git run a command. It follows `git_parse_source` of git's config.c and accepts
+//! slightly more, so that what it calls no configuration is none for git either.
+
+#[cfg(test)]
+mod tests;
+
+/// The keys that execute, by section; `*` is any key. A subsection makes no difference here. From
+/// git-config(1) of git 2.47, with `hook` and `lfs` of git-hook(1) and git-lfs-config(5).
+#[rustfmt::skip]
+pub(super) const EXECUTING_KEYS: &[(&str, &[&str])] = &[
+    ("alias", &["*!"]),
+    ("browser", &["cmd", "path"]),
+    ("core", &["fsmonitor", "sshcommand", "hookspath", "pager", "editor", "askpass", "gitproxy",
+        "alternaterefscommand"]),
+    ("credential", &["helper"]),
+    ("diff", &["external", "command", "textconv"]),
+    ("difftool", &["cmd", "path"]),
+    ("filter", &["clean", "smudge", "process"]),
+    ("gc", &["recentobjectshook"]),
+    ("gpg", &["program", "defaultkeycommand"]),
+    ("guitool", &["cmd"]),
+    ("help", &["browser"]),
+    ("hook", &["command"]),
+    ("imap", &["tunnel"]),
+    ("include", &["path"]),
+    ("includeif", &["path"]),
+    ("init", &["templatedir"]),
+    ("instaweb", &["browser", "httpd", "modulepath"]),
+    ("interactive", &["difffilter"]),
+    ("lfs", &["clean", "smudge", "path"]),
+    ("man", &["cmd", "path"]),
+    ("merge", &["driver"]),
+    ("mergetool", &["cmd", "path"]),
+    ("pager", &["*"]),
+    ("protocol", &["allow"]),
+    ("remote", &["uploadpack", "receivepack", "vcs"]),
+    ("sendemail", &["tocmd", "cccmd", "headercmd", "sendmailcmd", "smtpserver"]),
+    ("sequence", &["editor"]),
+    ("submodule", &["update!"]),
+    ("tar", &["command"]),
+    ("trailer", &["command", "cmd"]),
+    ("uploadpack", &["packobjectshook"]),
+    ("web", &["browser"]),
+];
+
+/// The longest section or key in bytes that is told apart; longer ones are not in the table.
+const MAX_NAME_BYTES: usize = 32;
+
+/// The result of a scan so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GitConfigContent {
+    /// No key that executes yet; more bytes may bring one.
+    Harmless,
+    /// Git would refuse to read the file, whatever follows.
+    NotConfig,
+    /// There is a key that executes.
+    Executes,
+}
+
+/// The place in the grammar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// After this many bytes of a byte-order mark.
+    Mark(u8),
+    Between,
+    Comment,
+    Section,
+    AfterSection,
+    Subsection,
+    SubsectionEscape,
+    SubsectionEnd,
+    Key,
+    AfterKey,
+    /// Before the first byte of a value that matters only if that is `!`.
+    ValueStart,
+    Value,
+    Ended(GitConfigContent),
+}
+
+/// A scan of a file from its start.
+#[derive(Clone, Debug)]
+pub struct GitConfigScan {
+    place: Place,
+    section: String,
+    /// The section's name has ended, by a `.`.
+    in_subsection: bool,
+    key: String,
+    is_quoted: bool,
+    is_escaped: bool,
+    in_comment: bool,
+    bytes: u64,
+}
+
+impl Default for GitConfigScan {
+    fn default() -> Self {
+        Self {
+            place: Place::Mark(0),
+            section: String::new(),
+            in_subsection: false,
+            key: String::new(),
+            is_quoted: false,
+            is_escaped: false,
+            in_comment: false,
+            bytes: 0,
+        }
+    }
+}
+
+impl GitConfigScan {
+    /// Returns how many bytes of the file decided the result.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the result so far.
+    #[must_use]
+    pub fn content(&self) -> GitConfigContent {
+        match self.place {
+            Place::Ended(content) => content,
+            _ => GitConfigContent::Harmless,
+        }
+    }
+
+    /// Scans the next bytes of the file, up to the one that decides.
+    pub fn feed(&mut self, bytes: &[u8]) -> GitConfigContent {
+        for byte in bytes {
+            if matches!(self.place, Place::Ended(_)) {
+                break;
+            }
+            self.bytes = self.bytes.saturating_add(1);
+            self.place = self.after(*byte);
+        }
+        self.content()
+    }
+
+    fn after(&mut self, byte: u8) -> Place {
+        const NO: Place = Place::Ended(GitConfigContent::NotConfig);
+        let is_space = matches!(byte, b' ' | b'\t' | b'\r');
+        match self.place {
+            Place::Mark(0) if byte == 0xef => Place::Mark(1),
+            Place::Mark(1) if byte == 0xbb => Place::Mark(2),
+            Place::Mark(2) if byte == 0xbf => Place::Between,
+            Place::Mark(1 | 2) => NO,
+            Place::Mark(_) | Place::Between => self.between(byte),
+            Place::Comment if byte == b'\n' => Place::Between,
+            Place::Comment => Place::Comment,
+            Place::Section => self.section(byte),
+            Place::AfterSection if is_space => Place::AfterSection,
+            Place::AfterSection if byte == b'"' => Place::Subsection,
+            Place::AfterSection => NO,
+            Place::Subsection => match byte {
+                b'"' => Place::SubsectionEnd,
+                b'\\' => Place::SubsectionEscape,
+                b'\n' => NO,
+                _ => Place::Subsection,
+            },
+            Place::SubsectionEscape if byte != b'\n' => Place::Subsection,
+            Place::SubsectionEnd if byte == b']' => Place::Between,
+            Place::SubsectionEscape | Place::SubsectionEnd => NO,
+            Place::Key if byte.is_ascii_alphanumeric() || byte == b'-' => {
+                push(&mut self.key, byte);
+                Place::Key
+            }
+            Place::Key | Place::AfterKey => match byte {
+                b'\n' => Place::Between,
+                b'=' => self.start_value(),
+                _ if is_space => Place::AfterKey,
+                _ => NO,
+            },
+            Place::ValueStart | Place::Value => self.value(byte),
+            ended @ Place::Ended(_) => ended,
+        }
+    }
+
+    fn between(&mut self, byte: u8) -> Place {
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' => Place::Between,
+            b'#' | b';' => Place::Comment,
+            b'[' => {
+                self.section.clear();
+                self.in_subsection = false;
+                Place::Section
+            }
+            _ if byte.is_ascii_alphabetic() => {
+                self.key.clear();
+                push(&mut self.key, byte);
+                Place::Key
+            }
+            _ => Place::Ended(GitConfigContent::NotConfig),
+        }
+    }
+
+    fn section(&mut self, byte: u8) -> Place {
+        match byte {
+            b']' => Place::Between,
+            b' ' | b'\t' | b'\r' => Place::AfterSection,
+            b'.' => {
+                self.in_subsection = true;
+                Place::Section
+            }
+            _ if byte.is_ascii_alphanumeric() || byte == b'-' => {
+                if !self.in_subsection {
+                    push(&mut self.section, byte);
+                }
+                Place::Section
+            }
+            _ => Place::Ended(GitConfigContent::NotConfig),
+        }
+    }
+
+    /// Decides by the name of the key whose value begins.
+    fn start_value(&mut self) -> Place {
+        (self.is_quoted, self.is_escaped, self.in_comment) = (false, false, false);
+        let of_section = EXECUTING_KEYS
+            .iter()
+            .find(|(name, _)| *name == self.section);
+        let keys = of_section.map_or(&[][..], |(_, keys)| keys);
+        let has = |pattern: &str| {
+            let names = |key: &str| key == "*" || key == self.key;
+            keys.iter().any(|key| match key.strip_suffix('!') {
+                Some(key) => pattern == "!" && names(key),
+                None => pattern.is_empty() && names(key),
+            })
+        };
+        if has("") {
+            Place::Ended(GitConfigContent::Executes)
+        } else if has("!") {
+            Place::ValueStart
+        } else {
+            Place::Value
+        }
+    }
+
+    fn value(&mut self, byte: u8) -> Place {
+        const NO: Place = Place::Ended(GitConfigContent::NotConfig);
+        if self.is_escaped {
+            return match byte {
+                // Before the line feed of a continued line.
+                b'\r' => self.place,
+                b'\n' => {
+                    self.is_escaped = false;
+                    self.place
+                }
+                b't' | b'b' | b'n' | b'\\' | b'"' => {
+                    self.is_escaped = false;
+                    Place::Value
+                }
+                _ => NO,
+            };
+        }
+        match byte {
+            b'\n' if self.is_quoted => NO,
+            b'\n' => Place::Between,
+            _ if self.in_comment => self.place,
+            b' ' | b'\t' | b'\r' => self.place,
+            b'#' | b';' if !self.is_quoted => {
+                self.in_comment = true;
+                Place::Value
+            }
+            b'\\' => {
+                self.is_escaped = true;
+                self.place
+            }
+            b'"' => {
+                self.is_quoted = !self.is_quoted;
+                self.place
+            }
+            b'!' if self.place == Place::ValueStart => Place::Ended(GitConfigContent::Executes),
+            _ => Place::Value,
+        }
+    }
+}
+
+fn push(name: &mut String, byte: u8) {
+    if name.len() < MAX_NAME_BYTES {
+        name.push(char::from(byte.to_ascii_lowercase()));
+    }
+}

@@ -1,0 +1,86 @@
+//! Contents of files, each in one piece and byte by byte.
+
+use super::{EXECUTING_KEYS, GitConfigContent, GitConfigScan};
+use pretty_assertions::assert_eq;
+
+use GitConfigContent::{Executes, Harmless, NotConfig};
+
+fn scanned(text: &str) -> GitConfigContent {
+    let whole = GitConfigScan::default().feed(text.as_bytes());
+    let mut scan = GitConfigScan::default();
+    for byte in text.bytes() {
+        scan.feed(&[byte]);
+    }
+    assert_eq!(scan.content(), whole, "{text:?}");
+    whole
+}
+
+#[test]
+fn git_config_key_of_the_table_executes() {
+    for (section, keys) in EXECUTING_KEYS {
+        for key in *keys {
+            let name = key.trim_end_matches('!').replace('*', "status");
+            let value = if key.ends_with('!') { "!run" } else { "run" };
+            for text in [
+                format!("[{section}]\n{name} = {value}\n"),
+                format!("[{section} \"a]\\\"b\"] {} ={value}", name.to_uppercase()),
+                format!(
+                    "\u{feff}# x\n;\n[other]\na = \"b # \\\n c\" # \"\n[{section}.sub]\r\n\t{name}\t= {value}"
+                ),
+            ] {
+                assert_eq!(scanned(&text), Executes, "{text:?}");
+            }
+            let harmless = format!("[{section}x]\n{name} = {value}\n[{section}]\n{name}x-y = 1\n");
+            if *section != "pager" && *section != "alias" {
+                assert_eq!(scanned(&harmless), Harmless, "{harmless:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn git_config_without_such_a_key_is_harmless() {
+    for text in [
+        "",
+        "# only\n; comments\n",
+        "[core]\n\tbare = true\n\trepositoryformatversion = 0\n",
+        "[user]\n name = \"core # editor = x\" ; [core] editor = x\n",
+        "[user]\n name = a \\\n editor = x\n",
+        "[alias]\n st = status\n x = \"status !\"\n",
+        "[core]\n editor",
+        "[submodule \"a\"]\n path = a\n url = https://example.com/a\n update = merge\n",
+    ] {
+        assert_eq!(scanned(text), Harmless, "{text:?}");
+    }
+}
+
+#[test]
+fn git_config_value_counts_from_its_first_byte() {
+    for text in [
+        "[alias]\nx = !run",
+        "[alias]\nx = \"!run\"",
+        "[alias]\nx = \"\"\\\r\n \"!run",
+        "[submodule \"a\"]\nupdate = !run",
+    ] {
+        assert_eq!(scanned(text), Executes, "{text:?}");
+    }
+}
+
+#[test]
+fn other_text_is_no_git_config() {
+    for text in [
+        "fn main() {}\n",
+        "import os\n[core]\neditor = x\n",
+        "# A page\n\nSet this:\n\n[core]\neditor = x\n",
+        "{\n  \"a\": 1\n}\n",
+        "key_x=1\n[core]\neditor = x\n",
+        "[core\n]\neditor = x\n",
+        "[core \"a\nb\"]\neditor = x\n",
+        "[tool.poetry.group_x]\n",
+        "[user]\nname = \"a\n[core]\neditor = x\n",
+        "[user]\nname = \\x\n[core]\neditor = x\n",
+        "\0[core]\neditor = x\n",
+    ] {
+        assert_eq!(scanned(text), NotConfig, "{text:?}");
+    }
+}
