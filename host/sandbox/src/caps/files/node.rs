@@ -68,13 +68,31 @@ impl OpenFile {
 pub(super) struct GuestFile {
     /// Present until `drop` takes it.
     file: Option<File>,
+    /// The guest asked to read it. The host reads every file that it opens for writing.
+    readable: bool,
     blocking: Option<Arc<ToolBlocking>>,
 }
 
 impl GuestFile {
-    pub(super) fn new(file: File, blocking: Option<Arc<ToolBlocking>>) -> Arc<Self> {
-        let file = Some(file);
-        Arc::new(Self { file, blocking })
+    pub(super) fn new(
+        file: File,
+        readable: bool,
+        blocking: Option<Arc<ToolBlocking>>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            file: Some(file),
+            readable,
+            blocking,
+        })
+    }
+
+    /// Returns the file for a read of the guest, which must have opened it for that.
+    pub(super) fn get_readable(&self) -> Result<&File, Errno> {
+        if self.readable {
+            self.get()
+        } else {
+            Err(Errno::BADF)
+        }
     }
 
     pub(super) fn get(&self) -> Result<&File, Errno> {

@@ -211,7 +211,7 @@ impl FilesCtx {
             emptied.map_err(|error| super::convert::io_error_code(&error))?;
         }
         Ok(Node::File(OpenFile {
-            file: GuestFile::new(file, self.blocking(dir.grant).cloned()),
+            file: GuestFile::new(file, request.read, self.blocking(dir.grant).cloned()),
             grant: dir.grant,
             path: resolved.path,
             readable: request.read,

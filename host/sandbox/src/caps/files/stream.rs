@@ -32,7 +32,7 @@ pub(super) const MAX_CHUNK_BYTES: usize = 64 * 1_024;
 
 /// Reads from a file at an offset; empty at its end.
 pub(super) fn read(gate: &Gate, file: &GuestFile, size: usize, at: u64) -> io::Result<Vec<u8>> {
-    let file = file.get()?;
+    let file = file.get_readable()?;
     let mut buffer = vec![0; size.min(MAX_CHUNK_BYTES)];
     let count = loop {
         match file.read_at(&mut buffer, at) {

@@ -306,7 +306,7 @@ async fn configuration_of_the_host_gets_no_other_name() {
         .check(&[
             ("move evil/config shared", "access"),
             ("link evil/config shared", "access"),
-            ("write evil/config x", "access"),
+            ("write evil/config [", "access"),
             ("replace evil/config x", "1"),
             ("move evil/config shared", "done"),
         ])
