@@ -88,7 +88,8 @@ fn approval_shows_executable_files_that_the_arguments_name() {
         "run --write --model openai-compat:m 'write a note'",
         "n\n",
     );
-    let shown = "The call may rewrite these executable files:\r\n│ /workspace/note.txt";
+    let shown =
+        "The call may rewrite these files, which run now or later:\r\n│ /workspace/note.txt";
     assert!(ran.stdout.contains(shown), "no {shown:?} in {}", ran.stdout);
     let events = env.events();
     let asked = of_kind(&events, "approval-requested");

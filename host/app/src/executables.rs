@@ -1,5 +1,6 @@
-//! Finds the executable files that a call's arguments name, so that the user who approves the call
-//! sees that it may rewrite a program. Names that the call makes up or encodes are known only when
+//! Finds the files that run, now or later, among those that a call's arguments name, so that the
+//! user who approves the call sees that it may rewrite a program: executable files, and those of the
+//! policy's table of files that run later where the grant lets the tool write them. Names that the call makes up or encodes are known only when
 //! it runs; such writes are in the audit as `write-executable`.
 
 #[cfg(test)]
@@ -7,21 +8,25 @@ mod tests;
 
 use agent_host_engine::policy::{DirGrant, DirMode, Grants};
 use serde_json::{Map, Value};
-use std::{collections::BTreeSet, os::unix::fs::PermissionsExt as _};
+use std::{
+    collections::BTreeSet,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
 
 /// The maximum number of strings of the arguments that are checked.
 const MAX_STRINGS: usize = 256;
 /// The longest path in bytes, as in Linux (PATH_MAX).
 const MAX_PATH_BYTES: usize = 4_096;
 
-/// The executable files in writable directories that the arguments name, by the tool's paths,
-/// sorted.
+/// The executable files and files that run later in writable directories that the arguments name,
+/// by the tool's paths, sorted.
 pub(crate) fn named(grants: &Grants, input: &Map<String, Value>) -> Vec<String> {
     let mut texts = Vec::new();
     input.iter().for_each(|entry| strings_of(entry, &mut texts));
     let named = |text| {
         let mut dirs = grants.dirs.iter().enumerate();
-        dirs.find_map(|dir| executable(dir, text))
+        dirs.find_map(|dir| runnable(dir, text))
     };
     let found: BTreeSet<String> = texts.into_iter().filter_map(named).collect();
     found.into_iter().collect()
@@ -47,10 +52,10 @@ fn add<'a>(text: &'a str, found: &mut Vec<&'a str>) {
     }
 }
 
-/// The file at a tool's path in a granted directory, if it is executable. Relative paths are in the
-/// first directory, and so are absolute ones that are in none: the libraries of some languages take
-/// them so.
-fn executable((index, dir): (usize, &DirGrant), text: &str) -> Option<String> {
+/// The file at a tool's path in a granted directory, if it runs. Relative paths are in the first
+/// directory, and so are absolute ones that are in none: the libraries of some languages take them
+/// so.
+fn runnable((index, dir): (usize, &DirGrant), text: &str) -> Option<String> {
     if dir.mode != DirMode::ReadWrite {
         return None;
     }
@@ -61,9 +66,19 @@ fn executable((index, dir): (usize, &DirGrant), text: &str) -> Option<String> {
         .or((index == 0).then_some(text))?
         .trim_start_matches('/');
     // A link may lead to the file, but not out of the directory: no tool follows that.
-    let real = dir.host.join(relative).canonicalize().ok()?;
-    let path = real.strip_prefix(&dir.host).ok()?;
-    let meta = real.metadata().ok()?;
-    (meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-        .then(|| format!("{}/{}", dir.guest, path.to_string_lossy()))
+    let real = canonical(&dir.host.join(relative))?;
+    let path = real.strip_prefix(&dir.host).ok()?.to_string_lossy();
+    let meta = real.metadata();
+    let is_executable =
+        meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
+    (is_executable || dir.allows_to_run_later(&path)).then(|| format!("{}/{path}", dir.guest))
+}
+
+/// Returns a path without links, of which the last name may be missing.
+fn canonical(path: &Path) -> Option<PathBuf> {
+    let missing = || {
+        let above = path.parent()?.canonicalize().ok()?;
+        Some(above.join(path.file_name()?))
+    };
+    path.canonicalize().ok().or_else(missing)
 }

@@ -174,8 +174,8 @@ pub trait ToolRunner: Send + Sync {
         None
     }
 
-    /// Returns the executable files that the arguments name and the call may rewrite, by the tool's
-    /// paths, for display before the approval.
+    /// Returns the files that run, now or later, which the arguments name and the call may rewrite,
+    /// by the tool's paths, for display before the approval.
     fn executables(&self, _tool: &str, _input: &Map<String, Value>) -> Vec<String> {
         Vec::new()
     }

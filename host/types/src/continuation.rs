@@ -116,8 +116,8 @@ pub struct PendingCall {
     pub requested_input: Option<Map<String, Value>>,
     /// The digest of `input`, which binds the approval to it.
     pub input_digest: Digest,
-    /// The executable files that `input` names and the call may rewrite, by the tool's paths. Other
-    /// writes are known only when the call runs.
+    /// The files that run, now or later, which `input` names and the call may rewrite, by the tool's
+    /// paths. Other writes are known only when the call runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub executables: Vec<String>,
     /// The tool as it was at the request ([`RegisteredTool::identity`]); absent in requests of

@@ -18,6 +18,39 @@ fn grant(host: &Path, guest: &str, mode: DirMode) -> DirGrant {
 }
 
 #[test]
+fn granted_files_that_run_later_are_named() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().canonicalize().unwrap();
+    fs::create_dir_all(root.join(".github/workflows")).unwrap();
+    fs::write(root.join(".bashrc"), "").unwrap();
+    let mut dir = grant(&root, "/workspace", DirMode::ReadWrite);
+    dir.allow_run_later = PathRules::new(&["/.github/workflows", "notes"]).unwrap();
+    let grants = Grants {
+        dirs: vec![dir],
+        ..Grants::default()
+    };
+    for (path, expected) in [
+        // Also a new file.
+        (
+            ".github/workflows/ci.yml",
+            vec!["/workspace/.github/workflows/ci.yml"],
+        ),
+        // No grant lets the tool write it.
+        (".bashrc", vec![]),
+        // The grant names it, and nothing runs it.
+        ("notes", vec![]),
+        ("missing/.github/workflows/ci.yml", vec![]),
+    ] {
+        let input = json!({ "path": path });
+        assert_eq!(
+            named(&grants, input.as_object().unwrap()),
+            expected,
+            "{path}"
+        );
+    }
+}
+
+#[test]
 fn executables_named_by_arguments_are_found() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().canonicalize().unwrap();

@@ -146,6 +146,16 @@ fn decide_in(dir: &DirGrant, effect: Effect, grant: usize, op: FileOp, path: &st
     Ruling::allow(format!("grants.dir[{grant}]"))
 }
 
+impl DirGrant {
+    /// Returns whether a path is in the table of files that run later, and the grant lets a tool
+    /// write it.
+    #[must_use]
+    pub fn allows_to_run_later(&self, path: &str) -> bool {
+        run_later::find(path, /*makes_dir*/ true).is_some()
+            && self.allow_run_later.first_match(path).is_some()
+    }
+}
+
 /// Whether the grant's `allow` list permits an operation; an empty list permits all.
 fn is_among_allowed(dir: &DirGrant, op: FileOp, path: &str) -> bool {
     matches!(op, FileOp::Stat | FileOp::List)

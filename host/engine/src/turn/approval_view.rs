@@ -58,14 +58,14 @@ impl CallPreview {
     }
 }
 
-/// Returns a note on the executable files that the arguments name. Unknown for arguments that the
+/// Returns a note on the files that run, now or later, which the arguments name. Unknown for arguments that the
 /// user wrote instead.
 fn executables(call: &PendingCall, input: &Map<String, Value>, columns: usize) -> String {
     if call.executables.is_empty() || *input != call.input {
         return String::new();
     }
     let names = framed(&call.executables.join("\n"), columns, MAX_PROMPT_ROWS);
-    format!(".\nThe call may rewrite these executable files:\n{names}")
+    format!(".\nThe call may rewrite these files, which run now or later:\n{names}")
 }
 
 /// Returns a note on the names in a call that may look like others.

@@ -72,7 +72,7 @@ fn call_preview_cannot_imitate_the_host() {
                     "The tool calls itself:",
                     "The arguments are:",
                     &size,
-                    "The call may rewrite these executable files:",
+                    "The call may rewrite these files, which run now or later:",
                     "You decide about wipe, which is effectful.",
                 ],
                 "{lie:?}"

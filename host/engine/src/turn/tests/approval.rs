@@ -68,7 +68,7 @@ fn shown_call_names_the_executables_of_its_arguments() {
         rule: "effect.effectful".into(),
         decisions: DecisionKind::ALL.into(),
     };
-    let warning = "The call may rewrite these executable files:\n│ /workspace/run.sh\n│ /workspace/\\u{202e}x\n";
+    let warning = "The call may rewrite these files, which run now or later:\n│ /workspace/run.sh\n│ /workspace/\\u{202e}x\n";
     assert!(
         CallPreview::unwrapped(&call).to_string().contains(warning),
         "{}",
