@@ -6,7 +6,6 @@ use agent_host_types::{
     continuation::{Awaiting, CONTINUATION_VERSION, Continuation},
     id::{CallId, Digest, SessionId},
     model::{ModelError, ModelErrorKind, Provenance, StopReason, Usage},
-    question::Answer,
     tool::ToolRuntime,
     turn::{Durability, TurnEnd, TurnError, TurnReport, TurnSummary},
 };
