@@ -2,12 +2,14 @@
 //! start turns and follow them by this; neither has logic of a turn.
 
 mod claims;
+mod feed;
 mod follower;
 mod relay;
 mod shared;
 mod unattended;
 
 pub use claims::take_part;
+pub use feed::{FeedItem, FeedLine, publish};
 pub use follower::{Followed, Follower};
 pub use shared::MAX_WAITING;
 pub use unattended::UNATTENDED_EXPIRY_MS;
@@ -17,7 +19,7 @@ use agent_host_engine::{
     BoxFuture,
     observer::{Observer, Observers},
     session::Session,
-    stream::{StreamContent, StreamLine, StreamObserver, WriteLine},
+    stream::{StreamLine, StreamObserver, WriteLine},
     turn::{Actors, Agent, TurnContext},
 };
 use agent_host_journal::{RunClaim, RunState};
@@ -27,7 +29,6 @@ use agent_host_types::{
     turn::{AgentInput, TurnEnd, TurnError},
 };
 use relay::Relays;
-use serde_json::json;
 use shared::{Shared, fairness_key};
 use std::{
     collections::HashMap,
@@ -48,24 +49,6 @@ const FEED_LINES: usize = 1024;
 /// The time in which a run gives up its session after its last event: a reader of events may answer
 /// that before.
 const END_GRACE: Duration = Duration::from_millis(500);
-
-/// An item of a feed.
-#[derive(Clone, Debug)]
-pub enum FeedItem {
-    /// A line.
-    Line(FeedLine),
-    /// The journal has another event, which is read there: another host runs the session.
-    Stored,
-}
-
-/// A line of a feed.
-#[derive(Clone, Debug)]
-pub struct FeedLine {
-    /// The number of the event; absent for what is not an event of this session's journal.
-    pub seq: Option<u64>,
-    /// The JSON of the line.
-    pub json: Arc<str>,
-}
 
 /// The start of a run: its first durable event, or how it ended before one.
 pub type Started = Result<u64, Box<TurnEnd>>;
@@ -314,18 +297,6 @@ impl Runs {
         feed.or_insert_with(|| broadcast::Sender::new(FEED_LINES))
             .clone()
     }
-}
-
-/// Sends a line to those who watch a session, and returns the number of its event.
-pub fn publish(feed: &broadcast::Sender<FeedItem>, line: &StreamLine<'_>) -> Option<u64> {
-    let seq = match line.content {
-        StreamContent::Record(record) if line.path.is_empty() => Some(record.seq),
-        StreamContent::Record(_) | StreamContent::Live(_) => None,
-    };
-    let json = json!(line).to_string().into();
-    // There may be no reader.
-    let _ = feed.send(FeedItem::Line(FeedLine { seq, json }));
-    seq
 }
 
 /// Runs turns of a session as [`run`] does, in a task of its own. Returns once its first event is

@@ -12,6 +12,7 @@ mod prompt;
 mod question;
 mod reasoning;
 mod result;
+mod spinner;
 mod stdout;
 mod text;
 

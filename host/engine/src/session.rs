@@ -1,8 +1,10 @@
 //! A session: its journal, and the state derived from the records. Everything here can be rebuilt
 //! from them.
 
+mod artifacts;
 pub(crate) mod client;
 mod copy;
+mod files;
 mod history;
 mod restored;
 mod spent;
@@ -10,13 +12,18 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use crate::{
+    journal::{Journal, JournalError},
+    observer::Observer,
+    program::RunningProgram,
+};
 use agent_host_types::{
     approval::ApprovalRule,
     custom_context::CustomContext,
     event::{EVENT_VERSION, Event, EventRecord, ParentCall},
     id::{CallId, Digest, SessionId},
-    message::{Message, ToolResult},
-    output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
+    message::Message,
+    output::Blob,
     run::{MAX_RUN_ARGUMENTS_BYTES, RunArguments},
     turn::{AgentInput, TurnError},
 };
@@ -26,15 +33,6 @@ pub use copy::{CopiedSession, SessionCopy, referenced_blobs};
 pub use spent::Spent;
 pub(crate) use state::Snapshot;
 pub use state::{BatchCall, OpenNode, SessionState, WorkflowProgress};
-
-use crate::{
-    artifact::{ArtifactName, NewArtifact, NewArtifactError, SessionArtifacts},
-    journal::{Journal, JournalError},
-    observer::Observer,
-    program::RunningProgram,
-    spill::{restore_output, unquoted_preview},
-    tool::SessionChange,
-};
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
@@ -382,37 +380,6 @@ impl Session {
         })
     }
 
-    /// Returns the artifacts as they are now.
-    #[must_use]
-    pub fn artifacts(&self) -> SessionArtifacts {
-        SessionArtifacts::new(
-            Arc::clone(self.state.artifacts()),
-            Arc::clone(&self.journal),
-        )
-    }
-
-    /// Returns a result whole, without a preview.
-    ///
-    /// # Errors
-    /// When the journal cannot be read, or has something else than the whole result.
-    pub async fn whole_result(&self, result: ToolResult) -> Result<ToolResult, JournalError> {
-        let Some(whole) = &result.whole else {
-            return Ok(result);
-        };
-        let bytes = self.journal.blob(whole.digest).await?;
-        let output = restore_output(&result.output, bytes).ok_or_else(|| {
-            JournalError::corrupt(format!(
-                "blob {} is not the result of the call {}; restore the session from a backup",
-                whole.digest, result.call_id
-            ))
-        })?;
-        Ok(ToolResult {
-            output,
-            whole: None,
-            ..result
-        })
-    }
-
     /// Keeps what agents are resumed with until they run.
     pub(crate) fn hand_down(&mut self, inputs: impl IntoIterator<Item = (CallId, AgentInput)>) {
         self.child_inputs.extend(inputs);
@@ -421,68 +388,6 @@ impl Session {
     /// Removes and returns what the agent of a call is resumed with.
     pub(crate) fn child_input(&mut self, call_id: &CallId) -> Option<AgentInput> {
         self.child_inputs.remove(call_id)
-    }
-
-    /// Returns the changes that calls of this session made, in order; not the state that it began
-    /// with. Of artifacts, those that are left of it.
-    pub(crate) async fn own_changes(&self) -> Result<Vec<SessionChange>, JournalError> {
-        let (mut changes, mut stored) = (Vec::new(), BTreeMap::new());
-        let mut from = FIRST_MERGE + 1;
-        loop {
-            let page = self.journal.records(from).await?;
-            let Some(last) = page.last() else {
-                break;
-            };
-            from = last.seq.saturating_add(1);
-            for record in page {
-                match record.event {
-                    Event::StateMerged { delta, .. } => changes.push(SessionChange::Merge(delta)),
-                    Event::RunHalted { message, .. } => changes.push(SessionChange::Halt(message)),
-                    Event::ArtifactStored {
-                        name,
-                        media_type,
-                        blob,
-                        ..
-                    } => drop(stored.insert(name, (media_type, blob.digest))),
-                    Event::ArtifactDeleted { name, .. } => drop(stored.remove(&name)),
-                    _ => {}
-                }
-            }
-        }
-        for (name, (media_type, digest)) in stored {
-            let bytes = self.journal.blob(digest).await?;
-            let new = NewArtifact::new(name.as_str(), media_type, bytes);
-            changes.extend(new.ok().map(SessionChange::Store));
-        }
-        Ok(changes)
-    }
-
-    /// Stores an artifact, in place of one with its name. It becomes durable with the next turn.
-    ///
-    /// # Errors
-    /// When the name or the media type cannot be used.
-    pub fn store_artifact(
-        &mut self,
-        name: &str,
-        media_type: &str,
-        bytes: Vec<u8>,
-    ) -> Result<(), NewArtifactError> {
-        let new = NewArtifact::new(name, media_type.to_owned(), bytes)?;
-        let (event, blob) = new.into_event((None, None));
-        self.record(event, vec![blob]);
-        Ok(())
-    }
-
-    /// Deletes an artifact that is outside of the directory of results; returns whether there was
-    /// one.
-    pub fn delete_artifact(&mut self, name: &ArtifactName) -> bool {
-        let is_there = name.clone().outside_results().is_ok()
-            && self.state.artifacts().kept.contains_key(name);
-        if is_there {
-            let (call_id, name) = (None, name.clone());
-            self.record(Event::ArtifactDeleted { call_id, name }, Vec::new());
-        }
-        is_there
     }
 
     /// Returns the time of the first record, in milliseconds since 1970.
@@ -504,51 +409,6 @@ impl Session {
     /// Returns the bytes of a blob.
     pub(crate) async fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
         self.journal.blob(digest).await
-    }
-
-    /// Replaces blob references by the bytes of the files, and quoted previews by their texts.
-    pub(crate) async fn hydrate_all(&self, messages: &mut [Message]) -> Result<(), JournalError> {
-        for message in messages {
-            for part in &mut message.content {
-                self.hydrate(part).await?;
-            }
-            for result in &mut message.tool_results {
-                if let Some(read) = unquoted_preview(&result.output, result.whole.as_ref()) {
-                    result.output = read;
-                }
-                self.hydrate_output(&mut result.output).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Replaces the blob references of a result by the bytes of the files.
-    pub(crate) async fn hydrate_output(
-        &self,
-        output: &mut ToolResultOutput,
-    ) -> Result<(), JournalError> {
-        let ToolResultOutput::Content(parts) = output else {
-            return Ok(());
-        };
-        for part in parts {
-            self.hydrate(part).await?;
-        }
-        Ok(())
-    }
-
-    async fn hydrate(&self, part: &mut ContentPart) -> Result<(), JournalError> {
-        match part {
-            ContentPart::File(file) => self.hydrate_file(file).await,
-            ContentPart::Text { .. } => Ok(()),
-        }
-    }
-
-    /// Replaces the blob reference of a file by its bytes.
-    pub(crate) async fn hydrate_file(&self, file: &mut FilePart) -> Result<(), JournalError> {
-        if let FileData::Blob(reference) = &file.data {
-            file.data = FileData::Bytes(self.journal.blob(reference.digest).await?);
-        }
-        Ok(())
     }
 }
 

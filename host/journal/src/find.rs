@@ -1,6 +1,6 @@
 //! Finding a session by the beginning of its id.
 
-use crate::{error::StoreError, store::SHORT_ID_CHARS};
+use crate::{error::StoreError, session_list::SHORT_ID_CHARS};
 use agent_host_types::id::SessionId;
 
 /// The prefix that stands for the session that was written to last.

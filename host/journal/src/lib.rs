@@ -28,6 +28,7 @@ mod postgres_server;
 mod queue;
 mod row;
 mod sealed;
+mod session_list;
 mod shared_runs;
 mod signature;
 mod sqlite;
@@ -47,6 +48,7 @@ pub use memory::MemoryStore;
 pub use ownership::{Copier, Ownership, SessionScope};
 pub use postgres::{Migration, PostgresOptions, PostgresStore};
 pub use sealed::{MAX_SEALED_BYTES, SealError, SealKey, SealedSession};
+pub use session_list::{ListPage, SHORT_ID_CHARS, SessionInfo, SessionName};
 pub use shared_runs::{
     CLAIMS_WITHOUT_PROGRESS, Claimant, ClaimedRun, HostId, HostLine, HostMessage, HostReport,
     HostStatus, Placement, RunClaim, RunListing, RunRequest, RunState, SharedRun, SharedRuns,
@@ -54,8 +56,8 @@ pub use shared_runs::{
 pub use signature::UnsignedRow;
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
-    JournalStore, KeepReason, ListPage, LostEvents, ProjectApproval, Pruned, Retention,
-    SHORT_ID_CHARS, SessionInfo, SessionName, StoreFuture, approval_id,
+    JournalStore, KeepReason, LostEvents, ProjectApproval, Pruned, Retention, StoreFuture,
+    approval_id,
 };
 pub use transcript::{Transcript, TranscriptError};
 pub use transfer::ImportAs;

@@ -1,5 +1,6 @@
 //! A store in memory.
 
+mod copies;
 mod firings;
 mod journal;
 mod sealed;
@@ -11,9 +12,10 @@ use crate::{
     find::Wanted,
     firing::Firing,
     ownership::{Copier, Ownership, SessionScope},
+    session_list::{SessionInfo, SessionName},
     store::{
-        JournalStore, LostEvents, MAX_APPROVALS, ProjectApproval, Pruned, Retention, SessionInfo,
-        SessionName, StoreFuture, blocking,
+        JournalStore, LostEvents, MAX_APPROVALS, ProjectApproval, Pruned, Retention, StoreFuture,
+        blocking,
     },
     transfer::{self, ImportAs},
 };
@@ -25,8 +27,9 @@ use agent_host_types::{
     event::EventRecord,
     id::{Digest, SessionId},
 };
+use copies::{NewSessions, StoredSession};
 use journal::ClaimedSession;
-use state::{Claim, NewSessions, State, StoredSession};
+use state::{Claim, State};
 use std::{
     fmt,
     io::{BufRead, Write},

@@ -8,6 +8,7 @@ mod journal;
 mod lease;
 mod maintenance;
 mod messages;
+mod placement;
 mod read;
 mod runs;
 mod schema;
@@ -29,11 +30,9 @@ use crate::{
     firing::Firing,
     ownership::{Copier, Ownership, SessionScope},
     sealed::SealKey,
+    session_list::{ListPage, SessionInfo, SessionName},
     shared_runs::SharedRuns,
-    store::{
-        JournalStore, ListPage, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo,
-        SessionName, StoreFuture,
-    },
+    store::{JournalStore, LostEvents, ProjectApproval, Pruned, Retention, StoreFuture},
     transfer::ImportAs,
 };
 use agent_host_engine::journal::{Journal, JournalError};

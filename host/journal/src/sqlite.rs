@@ -5,6 +5,7 @@ pub(crate) mod database;
 mod firings;
 mod journal;
 mod key;
+mod list;
 mod lock;
 mod maintenance;
 mod names;
@@ -22,17 +23,16 @@ mod writer;
 #[cfg(test)]
 pub(crate) use {
     journal::{MAX_QUEUED_BYTES, SqliteJournal},
+    list::list_query,
     owners::filter,
-    read::{StoredSession, list_query},
+    read::StoredSession,
 };
 
 use crate::{
     firing::Firing,
     ownership::{Copier, Ownership, SessionScope},
-    store::{
-        JournalStore, LostEvents, ProjectApproval, Pruned, Retention, SessionInfo, SessionName,
-        StoreFuture, blocking,
-    },
+    session_list::{SessionInfo, SessionName},
+    store::{JournalStore, LostEvents, ProjectApproval, Pruned, Retention, StoreFuture, blocking},
     transfer::ImportAs,
 };
 use agent_host_engine::journal::{Journal, JournalError};

@@ -1,5 +1,7 @@
 //! A server whose tools are offered: calls, deadlines, reconnection and changed tools.
 
+mod failures;
+
 use crate::{
     changes::ToolChanges,
     config::{Endpoint, Reach, ServerConfig},
@@ -7,7 +9,6 @@ use crate::{
     error::ConnectError,
     features::{FeatureTool, Features},
     handler::Signals,
-    lines::{MALFORMED, TOO_LARGE},
     listing::ToolOffer,
     reconnect::{ConnState, ReconnectError, connect},
     request::ToolRequest,
@@ -16,7 +17,6 @@ use crate::{
 };
 use agent_host_engine::{
     definitions::{Definitions, ToolNote},
-    text,
     tool::{CallReport, ProgressSink},
 };
 use agent_host_types::{
@@ -26,6 +26,7 @@ use agent_host_types::{
     output::ToolResultOutput,
     tool::{Effect, ToolDefinition},
 };
+use failures::unknown;
 use serde_json::{Map, Value};
 use std::{
     collections::HashMap,
@@ -39,9 +40,6 @@ use tokio::{
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
-
-/// The maximum of bytes shown of a server's reason for a denial.
-const DENIAL_BYTES: usize = 500;
 
 /// The shortest interval between looks whether the user still has a question.
 const QUESTION_POLL: Duration = Duration::from_millis(1);
@@ -339,37 +337,6 @@ impl McpServer {
         }
     }
 
-    /// Returns the result of a call that the server did not answer with one.
-    fn refused(&self, error: RequestError) -> Result<ToolResultOutput, ToolFailure> {
-        match error {
-            RequestError::Protocol(error) if error.code == TOO_LARGE => {
-                Err(self.too_large(&error.message))
-            }
-            RequestError::Protocol(error) if error.code == MALFORMED => {
-                let what = format!(
-                    "answered, but {}. Whether the call took effect is not known.",
-                    error.message
-                );
-                Err(self.failure(ToolErrorCode::InvalidOutput, &what))
-            }
-            RequestError::Protocol(error) => Ok(ToolResultOutput::ErrorText(format!(
-                "The MCP server `{}` refused the call: {} (code {})",
-                self.config.name,
-                text::sanitize(&error.message, 2_000),
-                error.code.0
-            ))),
-            RequestError::Unsupported(what) => {
-                Err(self.unavailable(&format!("{what}. The call did not run")))
-            }
-            RequestError::Login(what) => {
-                Err(self.unavailable(&format!("{what}. The call did not run")))
-            }
-            RequestError::Closed(why) => {
-                Err(self.unavailable(&format!("{why}. Whether the call took effect is not known")))
-            }
-        }
-    }
-
     /// Structured content has the form that the tool promised; an error may have another.
     fn check_output_schema(
         &self,
@@ -443,46 +410,6 @@ impl McpServer {
         let (server, first) = (&self.config.name, &self.definitions);
         self.changes.record(server, first, now);
     }
-
-    /// Returns the result of a call that the server denied. Its reason is quoted, since this host's
-    /// own denials have the same variant.
-    fn denied(&self, reason: Option<String>) -> ToolResultOutput {
-        let reason = match reason {
-            Some(reason) => {
-                let reason = text::sanitize(&reason, DENIAL_BYTES);
-                format!("its reason: \"{}\"", reason.escape_debug())
-            }
-            None => "it gave no reason".to_owned(),
-        };
-        ToolResultOutput::ExecutionDenied(Some(format!(
-            "The MCP server `{}` says that it denied the call, and no rule of this host did; {reason}",
-            self.config.name
-        )))
-    }
-
-    fn unavailable(&self, why: &str) -> ToolFailure {
-        let what = format!("cannot be used at present: {why}.");
-        self.failure(ToolErrorCode::ToolUnavailable, &what)
-    }
-
-    /// Returns the failure of a call of which nothing was sent.
-    fn not_started(&self, why: &str) -> ToolFailure {
-        let what = format!(
-            "did not start: {why}. Nothing of the call was sent to it, so the call did not run and can be repeated."
-        );
-        self.failure(ToolErrorCode::ToolUnavailable, &what)
-    }
-
-    fn too_large(&self, why: &str) -> ToolFailure {
-        let what = format!("answered too much: {why}. The call ran; ask for less.");
-        self.failure(ToolErrorCode::OutputTooLarge, &what)
-    }
-
-    /// Returns a failure whose message says what the server did.
-    fn failure(&self, code: ToolErrorCode, what: &str) -> ToolFailure {
-        let name = &self.config.name;
-        ToolFailure::new(code, format!("The MCP server `{name}` {what}"))
-    }
 }
 
 /// Waits for a call for this long, besides the time in which the user had a question of the server.
@@ -508,11 +435,4 @@ async fn timeout_without_questions<T>(
 fn host(url: &str) -> Option<String> {
     let uri: http::Uri = url.parse().ok()?;
     uri.host().map(str::to_owned)
-}
-
-fn unknown(tool: &str) -> ToolFailure {
-    ToolFailure::new(
-        ToolErrorCode::UnknownTool,
-        format!("There is no tool `{}`.", tool.escape_debug()),
-    )
 }

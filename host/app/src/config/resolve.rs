@@ -128,6 +128,10 @@ impl Config {
         Self::resolve(raw, file, overrides, environment)
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one step for each section of the file, and one field for each value"
+    )]
     pub(super) fn resolve(
         mut raw: RawConfig,
         file: Option<&Path>,

@@ -20,6 +20,7 @@
 mod demands;
 mod hook_demands;
 pub(super) mod replaced;
+mod server_demands;
 mod settings;
 mod trigger_demands;
 
@@ -270,6 +271,10 @@ impl<'a> Review<'a> {
     }
 
     /// Demands what a configuration asks for.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "each key of the file is named, also those that ask for nothing"
+    )]
     fn configuration(&mut self, raw: &RawConfig) {
         let RawConfig {
             model,

@@ -11,7 +11,7 @@ use crate::{
     signals::Stop,
     terminal::{Terminal, escape},
 };
-use agent_host_app::{Host, Overrides, reach};
+use agent_host_app::{Config, Host, Overrides, reach};
 use agent_host_http::{HttpOptions, HttpServer, TlsFiles, exposure_warning};
 use agent_host_mcp::http::{ConfiguredToken, configured_token};
 use agent_host_process::raise_descriptor_limit;
@@ -50,20 +50,7 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
             "cannot serve at the socket that was passed: {error}"
         ))
     })?;
-    let overrides = Overrides {
-        model: args.model.clone(),
-        ..Overrides::default()
-    };
-    let mut config = configure(args.config.clone(), overrides)?;
-    let secrets = [&args.token_file, &args.tls_key];
-    config
-        .hidden_files
-        .extend(secrets.into_iter().flatten().cloned());
-    // The sessions of several users are no part of what started the server.
-    if let Some(telemetry) = &mut config.telemetry {
-        telemetry.parent = None;
-        telemetry.logs_losses = true;
-    }
+    let config = server_config(&args)?;
     let stop = Stop::listen(terminal);
     let host = tokio::select! {
         biased;
@@ -81,14 +68,12 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     let found = configured_token(args.token_file.as_deref(), TOKEN_VARIABLE, value.as_deref());
     let ConfiguredToken { token, generated } = found.map_err(Failure::usage)?;
     let tokens = TokenFile::of(&host.config().state_dir);
-    let (quiet, scheme) = (
-        args.quiet,
-        if args.tls_cert.is_some() {
-            "https"
-        } else {
-            "http"
-        },
-    );
+    let quiet = args.quiet;
+    let scheme = if args.tls_cert.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     let all_projects = args.all_projects;
     let server = listen(args, passed, ServerAccess::new(token, tokens))?;
     let address = server.address();
@@ -97,11 +82,8 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     if !quiet {
         intro(&host, &url, terminal);
     }
-    if let Some(text) = &generated {
-        // No client can connect without it.
-        terminal.note(&format!(
-            "open {url}/#token={text}\nor try it: curl -H 'Authorization: Bearer {text}' {url}{API}/sessions\nthe token is made for this run alone"
-        ));
+    if let Some(token) = &generated {
+        note_generated(token, &url, terminal);
     }
     if let Some(warning) = exposure_warning(address).filter(|_| scheme == "http") {
         terminal.warn(&warning);
@@ -114,6 +96,32 @@ pub(super) async fn serve(args: ServeArgs, terminal: &Terminal) -> Result<Exit, 
     flush_telemetry(&host, terminal).await;
     // A signal is the normal end of a server.
     Ok(Exit::Done)
+}
+
+/// Returns the configuration of a server: its secrets are hidden from tools.
+fn server_config(args: &ServeArgs) -> Result<Config, Failure> {
+    let overrides = Overrides {
+        model: args.model.clone(),
+        ..Overrides::default()
+    };
+    let mut config = configure(args.config.clone(), overrides)?;
+    let secrets = [&args.token_file, &args.tls_key];
+    config
+        .hidden_files
+        .extend(secrets.into_iter().flatten().cloned());
+    // The sessions of several users are no part of what started the server.
+    if let Some(telemetry) = &mut config.telemetry {
+        telemetry.parent = None;
+        telemetry.logs_losses = true;
+    }
+    Ok(config)
+}
+
+/// Prints the token that was made for this run, without which no client can connect.
+fn note_generated(token: &str, url: &str, terminal: &Terminal) {
+    terminal.note(&format!(
+        "open {url}/#token={token}\nor try it: curl -H 'Authorization: Bearer {token}' {url}{API}/sessions\nthe token is made for this run alone"
+    ));
 }
 
 /// Opens schedules and webhooks, with the address by which users reach the server.

@@ -26,6 +26,10 @@ use agent_host_types::{
 };
 use serde_json::json;
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "one short arm for each command, and for each form of one"
+)]
 pub(super) async fn sessions(args: SessionsArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     // `run` opens the journal itself.
     if let SessionsCommand::Resume(args) = args.command {

@@ -4,7 +4,7 @@
 use super::{
     BOLD, Terminal, YELLOW, answer as read_answer, escape_line,
     form::{FormPrompt, MAX_ROWS, counted},
-    live::pause_spinner,
+    spinner::pause_spinner,
 };
 use agent_host_engine::{BoxFuture, text::framed};
 use agent_host_mcp_client::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor};

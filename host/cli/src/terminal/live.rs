@@ -5,7 +5,9 @@ use super::{
     markdown::{MarkdownStream, markdown},
     micros, one_line, outcome_style,
     reasoning::Reasoning,
-    size_change, summary, tool_name,
+    size_change,
+    spinner::{show_spinner, spinner, stop_spinner},
+    summary, tool_name,
 };
 use crate::args::OutputFormat;
 use agent_host_engine::{
@@ -20,66 +22,20 @@ use agent_host_types::{
     model::{ModelError, ModelErrorKind},
     output::ToolResultOutput,
 };
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde_json::{Map, Value, json};
 use std::{
-    fmt,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
-use tokio::runtime::Handle;
 
 /// The maximum length of a call's arguments and of its result on a line, in characters.
-const SHOWN_CHARACTERS: usize = 100;
+pub(super) const SHOWN_CHARACTERS: usize = 100;
 
 /// The indentation of an agent's steps below those of the one that started it.
 const INDENT: &str = "  ";
-
-/// The interval between frames of the spinner.
-const TICK: Duration = Duration::from_millis(100);
-
-/// The spinner while work is under way; it owns its line of the terminal, of which there is one.
-static SPINNER: Mutex<Option<ProgressBar>> = Mutex::new(None);
-
-/// True while a question is asked during work.
-static IS_PAUSED: AtomicBool = AtomicBool::new(false);
-
-/// Removes the spinner, and shows none until the value is dropped.
-pub(super) fn pause_spinner() -> SpinnerPause {
-    IS_PAUSED.store(true, Ordering::Relaxed);
-    stop_spinner();
-    SpinnerPause
-}
-
-/// The time without a spinner.
-pub(super) struct SpinnerPause;
-
-impl Drop for SpinnerPause {
-    fn drop(&mut self) {
-        IS_PAUSED.store(false, Ordering::Relaxed);
-    }
-}
-
-/// Shows what the user types during an answer beside the spinner, if there is one.
-pub(super) fn show_typed(text: &str) {
-    if let Some(spinner) = spinner().as_ref() {
-        let text = text.rsplit('\n').next().unwrap_or_default();
-        spinner.set_prefix(format!(" > {}", one_line(text, SHOWN_CHARACTERS)));
-    }
-}
-
-fn spinner() -> MutexGuard<'static, Option<ProgressBar>> {
-    SPINNER.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn stop_spinner() {
-    if let Some(spinner) = spinner().take() {
-        spinner.finish_and_clear();
-    }
-}
 
 /// Shows a turn as it happens: steps on stderr, text on a terminal's stdout.
 #[derive(Debug)]
@@ -266,19 +222,7 @@ impl LiveView {
         if !self.terminal.stderr || self.quiet || self.line_open.load(Ordering::Relaxed) {
             return;
         }
-        let message = guarded(message).into_owned();
-        let mut spinner = spinner();
-        // Looked at under the lock, so that a pause that begins now ends the spinner.
-        if IS_PAUSED.load(Ordering::Relaxed) {
-            return;
-        }
-        match spinner.as_ref() {
-            Some(spinner) => {
-                spinner.set_style(spinner_style(until));
-                spinner.set_message(message);
-            }
-            None => *spinner = Some(new_spinner(message, until)),
-        }
+        show_spinner(guarded(message).into_owned(), until);
     }
 
     fn step(&self, line: &str) {
@@ -405,18 +349,6 @@ impl Observer for LiveView {
     }
 }
 
-fn spinner_style(until: Option<Instant>) -> ProgressStyle {
-    ProgressStyle::with_template("{spinner} {msg}{clock}{prefix}")
-        .unwrap_or_else(|_| ProgressStyle::default_spinner())
-        .with_key(
-            "clock",
-            move |state: &ProgressState, out: &mut dyn fmt::Write| {
-                let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-                let _ = out.write_str(&clock(state.elapsed(), left));
-            },
-        )
-}
-
 /// Describes a failure of the model server in a few words.
 fn wait_reason(kind: ModelErrorKind) -> &'static str {
     match kind {
@@ -431,36 +363,6 @@ fn wait_reason(kind: ModelErrorKind) -> &'static str {
         | ModelErrorKind::Server
         | ModelErrorKind::Script => "the model server failed",
     }
-}
-
-/// Formats the time that has passed, or the time that is left, in whole seconds.
-fn clock(passed: Duration, left: Option<Duration>) -> String {
-    match left {
-        Some(Duration::ZERO) => " now".to_owned(),
-        Some(left) => format!(" in {} s", left.as_millis().div_ceil(1_000)),
-        None if passed < Duration::from_secs(1) => String::new(),
-        None => format!(" {} s", passed.as_secs()),
-    }
-}
-
-fn new_spinner(message: String, until: Option<Instant>) -> ProgressBar {
-    let spinner = ProgressBar::new_spinner()
-        .with_style(spinner_style(until))
-        .with_message(message);
-    // indicatif's own ticker is a thread, and panics if the system refuses one.
-    let shown = spinner.downgrade();
-    let clock = async move {
-        let mut clock = tokio::time::interval(TICK);
-        while let Some(spinner) = shown.upgrade().filter(|spinner| !spinner.is_finished()) {
-            spinner.tick();
-            drop(spinner);
-            clock.tick().await;
-        }
-    };
-    if let Ok(runtime) = Handle::try_current() {
-        runtime.spawn(clock);
-    }
-    spinner
 }
 
 /// Formats a call on a line: tool, arguments, result and duration.
@@ -482,26 +384,4 @@ fn call_line(
         one_line(&summary(output), SHOWN_CHARACTERS),
         micros(wall_us),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::clock;
-    use pretty_assertions::assert_eq;
-    use std::time::Duration;
-
-    #[test]
-    fn clock_counts_up_or_down_in_seconds() {
-        let millis = Duration::from_millis;
-        let cases = [
-            (clock(millis(999), None), ""),
-            (clock(millis(61_500), None), " 61 s"),
-            (clock(millis(5), Some(millis(1_001))), " in 2 s"),
-            (clock(millis(5), Some(millis(1))), " in 1 s"),
-            (clock(millis(5), Some(Duration::ZERO)), " now"),
-        ];
-        for (shown, expected) in cases {
-            assert_eq!(shown, expected);
-        }
-    }
 }

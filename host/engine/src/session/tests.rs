@@ -1,6 +1,9 @@
 use super::*;
 use crate::journal::MemoryJournal;
-use agent_host_types::id::Digest;
+use agent_host_types::{
+    id::Digest,
+    output::{ContentPart, FileData, FilePart},
+};
 use pretty_assertions::assert_eq;
 
 fn record(session: SessionId, seq: u64) -> EventRecord {

@@ -6,7 +6,8 @@
 use super::Maintenance;
 use crate::{
     error::StoreError,
-    store::{JournalStore, SessionInfo, SessionName},
+    session_list::{SessionInfo, SessionName},
+    store::JournalStore,
     transfer::ImportAs,
 };
 use agent_host_engine::{journal::JournalError, session::referenced_blobs};

@@ -3,16 +3,15 @@
 use super::{Shared, firings::Firings, sealed::SealedSessions};
 use crate::{
     claim::this_process,
-    copy::{SessionSink, SessionSource},
     error::{Location, StoreError},
     ownership::Ownership,
-    row::{PAGE_BYTES, Row, decode_rows},
+    row::{PAGE_BYTES, Row},
     sealed::SealedSession,
-    store::{KeepReason, ProjectApproval, Pruned, Retention, SessionInfo},
+    session_list::SessionInfo,
+    store::{KeepReason, ProjectApproval, Pruned, Retention},
 };
 use agent_host_engine::journal::{JournalError, SessionOwner};
 use agent_host_types::{
-    event::EventRecord,
     id::{Digest, SessionId},
     output::Blob,
     session_status::{SessionClaim, SessionPhase, SessionStatus},
@@ -198,6 +197,11 @@ impl State {
         Ok(rows.iter().take_while(fits).cloned().collect())
     }
 
+    /// Returns the blobs that a session refers to, in order.
+    pub(super) fn blobs_of(&self, session: SessionId) -> Result<Vec<Digest>, StoreError> {
+        Ok(self.stored(session)?.blobs.iter().copied().collect())
+    }
+
     pub(super) fn blob(&self, digest: Digest) -> Option<Arc<Blob>> {
         self.blobs.get(&digest).cloned()
     }
@@ -339,130 +343,6 @@ impl State {
 
 fn time(row: &Row) -> u64 {
     u64::try_from(row.at_ms).unwrap_or_default()
-}
-
-/// A session that is read as a whole.
-pub(super) struct StoredSession<'a> {
-    pub(super) shared: &'a Shared,
-    pub(super) session: SessionId,
-}
-
-impl SessionSource for StoredSession<'_> {
-    fn session(&self) -> SessionId {
-        self.session
-    }
-
-    fn location(&self) -> &Location {
-        &self.shared.location
-    }
-
-    fn events(&self) -> Result<u64, JournalError> {
-        Ok(self.shared.state().events(self.session))
-    }
-
-    fn page(&self, from: u64) -> Result<Vec<EventRecord>, JournalError> {
-        let rows = self.shared.state().page(self.session, from)?;
-        decode_rows(&self.shared.location, self.session, &rows)
-    }
-
-    fn blobs(&self) -> Result<Vec<Digest>, JournalError> {
-        let state = self.shared.state();
-        Ok(state.stored(self.session)?.blobs.iter().copied().collect())
-    }
-
-    fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
-        self.shared.blob(digest)
-    }
-
-    fn agents(&self) -> Result<Vec<Box<dyn SessionSource + '_>>, JournalError> {
-        let family = self.shared.state().descendants(self.session);
-        let boxed = |session| {
-            let shared = self.shared;
-            Box::new(StoredSession { shared, session }) as Box<dyn SessionSource>
-        };
-        Ok(family.into_iter().map(boxed).collect())
-    }
-}
-
-/// New sessions that are collected and then stored together.
-pub(super) struct NewSessions {
-    shared: Arc<Shared>,
-    claimed: Vec<NewSession>,
-    /// The owner of the first one, until it has an event. Those of agents belong to it.
-    ownership: Option<Ownership>,
-    sealed: Option<SealedSession>,
-}
-
-/// A new session, and what is collected of it.
-struct NewSession {
-    claim: Claim,
-    rows: Vec<Arc<Row>>,
-    blobs: Vec<Arc<Blob>>,
-}
-
-impl NewSessions {
-    pub(super) fn new(shared: &Arc<Shared>, ownership: Option<Ownership>) -> Self {
-        Self {
-            shared: Arc::clone(shared),
-            claimed: Vec::new(),
-            ownership,
-            sealed: None,
-        }
-    }
-
-    fn current(&mut self) -> Result<&mut NewSession, JournalError> {
-        let last = self.claimed.last_mut();
-        last.ok_or_else(|| JournalError::storage("no session was begun"))
-    }
-
-    /// Stores all of them.
-    pub(super) fn store(self) -> Result<(), JournalError> {
-        for new in &self.claimed {
-            new.claim.write(&new.rows, &new.blobs)?;
-        }
-        if let Some(sealed) = self.sealed {
-            self.shared.state().sealed.remember(sealed);
-        }
-        Ok(())
-    }
-}
-
-impl SessionSink for NewSessions {
-    fn begin(&mut self, session: SessionId) -> Result<(), JournalError> {
-        self.claimed.push(NewSession {
-            claim: self.shared.claim_new(session)?,
-            rows: Vec::new(),
-            blobs: Vec::new(),
-        });
-        Ok(())
-    }
-
-    fn event(&mut self, record: &EventRecord) -> Result<(), JournalError> {
-        let row = Row::encode(record).map_err(JournalError::corrupt)?;
-        let row = row.owned_by(&mut self.ownership);
-        self.current()?.rows.push(Arc::new(row));
-        Ok(())
-    }
-
-    fn blob(&mut self, blob: Blob) -> Result<(), JournalError> {
-        self.current()?.blobs.push(Arc::new(blob));
-        Ok(())
-    }
-
-    fn take_sealed(&mut self, session: SealedSession) -> Result<(), JournalError> {
-        let memory = self.shared.state().sealed.memory(session.session);
-        session.check(memory, &self.shared.location)?;
-        self.sealed = Some(session);
-        Ok(())
-    }
-
-    fn blobs_of(&mut self, source: &dyn SessionSource) -> Result<(), JournalError> {
-        for digest in source.blobs()? {
-            let blob = self.shared.state().blob(digest);
-            self.current()?.blobs.extend(blob);
-        }
-        Ok(())
-    }
 }
 
 /// The claim on a session; it ends when this value is dropped.

@@ -8,7 +8,8 @@ use crate::{
     find::Wanted,
     ownership::{Ownership, SessionScope},
     row::{PAGE_BYTES, damaged},
-    store::{ListPage, SessionInfo, WAITING},
+    session_list::{ListPage, SessionInfo},
+    store::WAITING,
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{

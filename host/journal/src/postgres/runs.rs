@@ -64,43 +64,6 @@ const CLAIM: &str = "UPDATE runs SET state = 'claimed', queue = '', epoch = $2, 
 /// The seconds after which a host that has not reported is taken for ended.
 const REPORT_SECONDS: f64 = 30.0;
 
-impl Placement {
-    /// Returns the form by which runs and hosts are compared.
-    fn key(&self) -> String {
-        let configuration = self.configuration;
-        match &self.machine {
-            None => configuration.to_string(),
-            Some(machine) => format!("{configuration}@{machine}"),
-        }
-    }
-
-    fn parse(key: &str) -> Result<Self, JournalError> {
-        let (configuration, machine) = match key.split_once('@') {
-            None => (key, None),
-            Some((configuration, machine)) => (configuration, Some(machine.to_owned())),
-        };
-        Ok(Self {
-            configuration: parsed(configuration)?,
-            machine,
-        })
-    }
-}
-
-impl Claimant {
-    /// Returns the placements of runs that it may claim.
-    fn placements(&self) -> Vec<String> {
-        let everywhere = Placement {
-            configuration: self.configuration,
-            machine: None,
-        };
-        let here = Placement {
-            machine: Some(self.machine.clone()),
-            ..everywhere.clone()
-        };
-        vec![everywhere.key(), here.key()]
-    }
-}
-
 impl Database {
     async fn list_run(
         &self,

@@ -14,7 +14,8 @@ use crate::{
     ownership::{Copier, Ownership, SessionScope},
     row::Row,
     sealed::SealedSession,
-    store::{KeepReason, Pruned, Retention, SessionName},
+    session_list::SessionName,
+    store::{KeepReason, Pruned, Retention},
     transfer::{self, ImportAs},
 };
 use agent_host_engine::journal::JournalError;

@@ -15,8 +15,9 @@ use crate::{
     error::{Location, StoreError},
     find::Wanted,
     ownership::{Ownership, SessionScope},
+    session_list::SessionInfo,
     signature::{RowKey, SessionEnd},
-    store::{LostEvents, SessionInfo},
+    store::LostEvents,
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{

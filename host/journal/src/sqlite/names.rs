@@ -1,7 +1,7 @@
 //! The names of sessions.
 
 use super::{database::Database, read::parsed};
-use crate::{error::StoreError, store::SessionName};
+use crate::{error::StoreError, session_list::SessionName};
 use agent_host_engine::journal::JournalError;
 use agent_host_types::id::SessionId;
 use rusqlite::{OptionalExtension as _, TransactionBehavior, params};

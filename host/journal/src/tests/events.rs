@@ -1,22 +1,23 @@
 //! Fixtures: events of every kind.
 
+mod outcomes;
+
 use agent_host_types::{
     accounting::{Accounting, AuditEntry, AuditVerdict},
     approval::{ApprovalRule, Decision, Remember, RememberScope, RememberWhat},
-    budget::Budget,
     context::{CompactionStats, ReferencedResult},
-    continuation::{Awaiting, CONTINUATION_VERSION, Continuation, PendingCall},
+    continuation::PendingCall,
     event::{EVENT_VERSION, Event, EventRecord},
     hook::{CallReview, HookPoint, HookVerdict, ReviewEnd, VerdictKind},
     id::{CallId, Digest, SessionId, json_digest},
     limits::Limits,
     message::{Message, Role},
-    model::{ModelError, ModelErrorKind, ModelReply, Provenance, StopReason, Usage},
+    model::{ModelReply, Provenance, StopReason, Usage},
     output::{Blob, ContentPart, FileData, FilePart, ToolResultOutput},
     question::{Answer, AnsweredBy, Question},
-    tool::{DecisionKind, Effect, ToolCall, ToolRuntime},
-    turn::{Durability, TurnEnd, TurnError, TurnReport, TurnSummary},
+    tool::{DecisionKind, Effect, ToolCall},
 };
+use outcomes::outcomes;
 use serde_json::json;
 
 pub(crate) fn record(session: SessionId, seq: u64, event: Event) -> EventRecord {
@@ -392,94 +393,6 @@ fn outputs(blob: &Blob) -> Vec<ToolResultOutput> {
         ToolResultOutput::ExecutionDenied(None),
         ToolResultOutput::ExecutionDenied(Some("no".to_owned())),
     ]
-}
-
-pub(super) fn outcomes(
-    session: SessionId,
-    provenance: Provenance,
-    call_id: &CallId,
-) -> Vec<TurnReport> {
-    let summary = TurnSummary {
-        session,
-        turn: 1,
-        total_turns: 1,
-        turn_usage: Usage::default(),
-        total_usage: Usage::default(),
-        provenance,
-        response_id: None,
-        stop_reason: Some(StopReason::EndTurn),
-        tool_calls: 0,
-        duration_ms: 5,
-        tool_runtime: ToolRuntime::Host,
-        durability: Durability::Turn,
-        children: Vec::new(),
-        workflow: None,
-    };
-    let continuation = |awaiting| Continuation {
-        version: CONTINUATION_VERSION,
-        session,
-        turn: 1,
-        request: "request_1".to_owned(),
-        awaiting,
-        completed: Vec::new(),
-        usage: Usage::default(),
-        expires_at_ms: Some(7),
-        signature: Digest::of(b"signed"),
-    };
-    let calls = || vec![pending(call_id)];
-    let text = "said".to_owned();
-    let ends = [
-        TurnEnd::NeedsMoreTurns,
-        TurnEnd::BudgetExceeded {
-            budget: Budget::Turns { limit: 50 },
-        },
-        TurnEnd::AwaitingConfirmation {
-            continuation: continuation(Awaiting::Confirm {
-                index: 0,
-                calls: calls(),
-            }),
-        },
-        TurnEnd::AwaitingAnswer {
-            continuation: continuation(Awaiting::Answer {
-                call_id: call_id.clone(),
-                tool: "ask".to_owned(),
-                question: question(),
-            }),
-        },
-        TurnEnd::AwaitingChildren {
-            continuation: continuation(Awaiting::Children {
-                children: Vec::new(),
-            }),
-        },
-        TurnEnd::PendingToolCalls {
-            continuation: continuation(Awaiting::External { calls: calls() }),
-        },
-        TurnEnd::Refusal { text: text.clone() },
-        TurnEnd::Cancelled,
-        TurnEnd::Error {
-            error: TurnError::Model {
-                error: ModelError::new(ModelErrorKind::Unreachable, "no connection"),
-            },
-        },
-        TurnEnd::Error {
-            error: TurnError::ContextWindow {
-                needed_tokens: 2,
-                window_tokens: 1,
-                largest: "a message of the user with about 2 tokens".to_owned(),
-                said: None,
-            },
-        },
-        TurnEnd::Done {
-            text,
-            output: Some(json!([1])),
-            result: None,
-        },
-    ];
-    let report = |end| TurnReport {
-        summary: summary.clone(),
-        end,
-    };
-    ends.map(report).into()
 }
 
 fn settled(blob: &Blob) -> Event {

@@ -9,10 +9,7 @@ use crate::config::{
     model::is_file,
     paths::too_wide,
     publishers::{RawAccept, RawPublisher},
-    raw::{
-        RawDirGrant, RawEnvGrant, RawExternalTool, RawHttpGrant, RawMcp, RawOAuth, RawPrice,
-        RawTool,
-    },
+    raw::{RawDirGrant, RawEnvGrant, RawExternalTool, RawHttpGrant, RawPrice, RawTool},
     rules::{RawDecision, RawRule, tool_globs},
 };
 use agent_host_engine::policy::{DirMode, DirQuota, PathRules};
@@ -129,98 +126,6 @@ impl Review<'_> {
         }
     }
 
-    pub(super) fn server(&mut self, raw: &RawMcp) {
-        let RawMcp {
-            name,
-            command,
-            // Told with the program, or unused.
-            dir,
-            url,
-            token,
-            headers,
-            oauth,
-            roots,
-            // The rest of the server's tools is left out.
-            tools: _,
-            read_only,
-            approval,
-            approvals,
-            concurrent_calls,
-            // Time limits, and whether a session runs without it.
-            deadline_ms: _,
-            connect_timeout_seconds: _,
-            required: _,
-            env,
-        } = raw;
-        let who = quoted(name);
-        if let Some(command) = command {
-            let words = all_quoted(command, " ");
-            let within = match dir {
-                Some(dir) => {
-                    self.reach(dir);
-                    format!(" in {}", quoted(dir))
-                }
-                None => String::new(),
-            };
-            self.demand(format!(
-                "starts the program {words}{within} outside of the sandbox, as the MCP server {who}"
-            ));
-        }
-        if let Some(url) = url.as_deref().map(quoted) {
-            self.demand(format!("sends calls to {url} as the MCP server {who}"));
-        }
-        if let Some(token) = token.as_deref().map(quoted) {
-            self.demand(format!(
-                "sends the token from {token} to the MCP server {who}"
-            ));
-        }
-        self.login(&who, oauth);
-        if !roots.is_empty() {
-            let directories = all_quoted(roots, ", ");
-            self.demand(format!(
-                "tells the MCP server {who} to work in {directories}"
-            ));
-        }
-        for (header, value) in headers {
-            let (header, value) = (quoted(header), quoted(value));
-            self.demand(format!(
-                "sends the header {header} with {value} to the MCP server {who}"
-            ));
-        }
-        if !read_only.is_empty() {
-            let tools = all_quoted(read_only, ", ");
-            self.demand(format!(
-                "runs these tools of {who} without asking, as read-only: {tools}"
-            ));
-        }
-        self.approvals(&who, approval, approvals);
-        self.calls_at_once(&who, *concurrent_calls);
-        self.variables(&who, env);
-    }
-
-    /// Demands what a login to a server asks for.
-    fn login(&mut self, who: &str, raw: &RawOAuth) {
-        // A login is the user's own act, but not what protects it.
-        let RawOAuth {
-            client_id: _,
-            client_secret,
-            client_metadata_url: _,
-            scopes: _,
-            redirect_port: _,
-            assume_pkce,
-        } = raw;
-        if *assume_pkce {
-            self.demand(format!(
-                "logs in to the MCP server {who} although its authorization server names no PKCE method"
-            ));
-        }
-        if let Some(secret) = client_secret.as_deref().map(quoted) {
-            self.demand(format!(
-                "sends the client secret from {secret} to the authorization server of {who}"
-            ));
-        }
-    }
-
     /// Demands what an agent asks for besides the file. Its tools are some of those of the file,
     /// and its calls are decided about like others.
     pub(super) fn agent(&mut self, raw: &RawAgent) {
@@ -293,8 +198,6 @@ impl Review<'_> {
         }
     }
 
-    /// Demands the calls that a rule runs without asking. Rules that ask or deny only make a
-    /// configuration stricter.
     /// Demands every publisher: it decides which components count as signed.
     pub(super) fn publisher(&mut self, raw: &RawPublisher) {
         let RawPublisher {
@@ -317,6 +220,8 @@ impl Review<'_> {
         });
     }
 
+    /// Demands the calls that a rule runs without asking. Rules that ask or deny only make a
+    /// configuration stricter.
     pub(super) fn rule(&mut self, raw: &RawRule) {
         let RawRule {
             decision,
@@ -387,7 +292,12 @@ impl Review<'_> {
         }
     }
 
-    fn approvals(&mut self, who: &str, all: &RawApproval, of: &BTreeMap<String, RawApproval>) {
+    pub(super) fn approvals(
+        &mut self,
+        who: &str,
+        all: &RawApproval,
+        of: &BTreeMap<String, RawApproval>,
+    ) {
         let own = of.iter().map(|(tool, approval)| (Some(tool), approval));
         for (tool, approval) in std::iter::once((None, all)).chain(own) {
             match approval {
@@ -409,7 +319,7 @@ impl Review<'_> {
         }
     }
 
-    fn calls_at_once(&mut self, who: &str, calls: Option<NonZeroUsize>) {
+    pub(super) fn calls_at_once(&mut self, who: &str, calls: Option<NonZeroUsize>) {
         let default = SandboxConfig::default().concurrent_calls / 2;
         let key = format!("concurrent-calls of {who}");
         self.at_most(&key, calls.map(NonZeroUsize::get), default);
@@ -541,7 +451,11 @@ impl Review<'_> {
     }
 }
 
-fn all_quoted<'t>(texts: impl IntoIterator<Item = &'t String>, separator: &str) -> String {
+/// Quotes each of some texts.
+pub(super) fn all_quoted<'t>(
+    texts: impl IntoIterator<Item = &'t String>,
+    separator: &str,
+) -> String {
     let texts: Vec<String> = texts.into_iter().map(|text| quoted(text)).collect();
     texts.join(separator)
 }

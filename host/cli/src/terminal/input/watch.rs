@@ -2,7 +2,7 @@
 //! stops the answer. A prompt that opens meanwhile gets the keyboard.
 
 use super::{CLAIMS, Event, Keyboard, keys::Key, wake};
-use crate::terminal::{Terminal, live::show_typed};
+use crate::terminal::{Terminal, spinner::show_typed};
 use rustix::process::Signal;
 use std::{
     sync::{
