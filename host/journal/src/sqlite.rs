@@ -25,6 +25,7 @@ pub(crate) use {
     owners::filter,
     read::{StoredSession, list_query},
 };
+pub(crate) use {key::KeyOfRows, state_dir::rows_key_path};
 
 use crate::{
     firing::Firing,
