@@ -255,16 +255,51 @@ fn tokens_of_an_older_version_have_the_default_scope() {
     for role in AccessRole::ALL.map(AccessRole::as_str) {
         create_seeing(&env, &format!("a-{role}"), role, &[]);
     }
-    let path = "home/.local/state/agent-host/serve-tokens.json";
-    let path = env.outside().join(path);
-    let mut kept: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    kept["version"] = json!(1);
-    for entry in kept["tokens"].as_array_mut().unwrap() {
+    let state = env.outside().join("home/.local/state/agent-host");
+    let path = state.join("serve-tokens.json");
+    let kept: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let entries = kept["entries"].as_array().unwrap().iter().map(|known| {
+        let mut entry = known["entry"].clone();
         entry.as_object_mut().unwrap().remove("sessions").unwrap();
-    }
-    std::fs::write(&path, kept.to_string()).unwrap();
+        entry
+    });
+    let old = json!({"version": 1, "tokens": entries.collect::<Vec<_>>()});
+    std::fs::write(&path, old.to_string()).unwrap();
+    // That version made no key.
+    std::fs::remove_file(state.join("rows.key")).unwrap();
     let listed = env.run(&["serve", "token", "list", "--json"]).json_lines();
     let scopes = listed.iter().map(|row| row["sessions"].as_str().unwrap());
     let expected = ["project", "own", "project", "project"];
     assert_eq!(scopes.collect::<Vec<_>>(), expected);
+}
+
+/// A token that was changed past the program is refused as an unknown one, listed as ignored, and
+/// named by `doctor` with the command that removes it.
+#[test]
+fn token_changed_by_hand_is_refused_and_named() {
+    let env = TestEnv::new();
+    let text = create_seeing(&env, "ann", "viewer", &[]);
+    let model = ChatServer::start(Vec::new());
+    let server = ApiServer::start(&env, &model, &[]);
+    assert_eq!(server.request(&text, "GET /sessions", None).status, 200);
+    let path = "home/.local/state/agent-host/serve-tokens.json";
+    let path = env.outside().join(path);
+    let kept = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, kept.replace("viewer", "operator")).unwrap();
+    let changed = server.request(&text, "GET /sessions", None);
+    let unknown = server.request("unknown", "GET /sessions", None);
+    assert_eq!(changed.status, 401);
+    assert_eq!(changed.json(), unknown.json());
+    let listed = env.run(&["serve", "token", "list", "--json"]).json_lines();
+    let listed = listed.iter().map(|row| (&row["name"], &row["ignored"]));
+    assert_eq!(listed.collect::<Vec<_>>(), [(&json!("ann"), &json!(true))]);
+    let revoke = "agent-host serve token revoke ann";
+    let named = format!(
+        "a token without a valid signature, which is refused: ann; revoke it, and create it again: {revoke}"
+    );
+    let doctor = env.run(&["doctor"]).stdout;
+    assert!(doctor.contains(&named), "{doctor}");
+    assert_eq!(env.run(&["serve", "token", "revoke", "ann"]).code, Some(0));
+    let doctor = env.run(&["doctor"]).stdout;
+    assert!(!doctor.contains("ann"), "{doctor}");
 }

@@ -11,6 +11,7 @@
 
 mod code;
 mod crash;
+mod forged_trust;
 mod hostile;
 mod looking;
 mod mcp_driver;

@@ -7,8 +7,8 @@ use crate::{
     lock_file::LockError,
     packages::{FetchError, PackageError},
     recording::RecordingFileError,
+    signed_file::SignedFileError,
     skill::SkillError,
-    trust::TrustError,
 };
 use agent_host_engine::{
     journal::JournalError,
@@ -210,7 +210,7 @@ pub enum HostError {
     Lock(#[from] LockError),
     /// The trusted files cannot be read or written.
     #[error(transparent)]
-    Trust(#[from] TrustError),
+    Trust(#[from] SignedFileError),
     /// The connection to a client failed.
     #[error(transparent)]
     Connection(io::Error),
@@ -232,7 +232,9 @@ impl HostError {
                 | ConnectError::Tools { .. } => true,
                 ConnectError::Silent { .. } | ConnectError::Unusable { .. } => false,
             },
-            Self::Trust(error) => !matches!(error, TrustError::Io { .. }),
+            Self::Trust(error) => {
+                !matches!(error, SignedFileError::Io { .. } | SignedFileError::Key(_))
+            }
             Self::Sandbox(_) | Self::Reread(_) | Self::Connection(_) | Self::Undo(_) => false,
             Self::Config(_)
             | Self::Index(_)

@@ -5,6 +5,7 @@
 //! store never interprets a session beyond what [`SessionInfo`] lists, never changes an event,
 //! removes sessions only as a whole, and never runs anything.
 
+mod authority_file;
 mod chain;
 mod claim;
 mod copy;
@@ -39,6 +40,7 @@ mod tests;
 mod transcript;
 mod transfer;
 
+pub use authority_file::{AuthorityFile, FileKey};
 pub use error::{Damage, EncodeError, StoreError};
 pub use firing::{Firing, FiringState, MAX_FIRINGS};
 pub use maintenance::{

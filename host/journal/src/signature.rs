@@ -32,13 +32,15 @@ impl From<Option<i64>> for Value<'_> {
     }
 }
 
-/// A table whose rows are signed.
+/// A table whose rows are signed, or a file whose entries are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Table {
     Approvals,
     Firings,
     Runs,
     Sessions,
+    Tokens,
+    Trust,
 }
 
 impl Table {
@@ -49,6 +51,8 @@ impl Table {
             Self::Firings => "firings",
             Self::Runs => "runs",
             Self::Sessions => "sessions",
+            Self::Tokens => "tokens",
+            Self::Trust => "trust",
         }
     }
 
@@ -59,6 +63,8 @@ impl Table {
             Self::Firings => "a firing without a valid signature, which starts nothing",
             Self::Runs => "a run without a valid signature, which no host continues",
             Self::Sessions => "a session without a valid signature, which cannot be continued",
+            Self::Tokens => "a token without a valid signature, which is refused",
+            Self::Trust => "a trusted file without a valid signature, which is not trusted",
         }
     }
 }

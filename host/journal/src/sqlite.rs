@@ -27,6 +27,7 @@ pub(crate) use {
     owners::filter,
     read::StoredSession,
 };
+pub(crate) use {key::KeyOfRows, state_dir::rows_key_path};
 
 use crate::{
     firing::Firing,

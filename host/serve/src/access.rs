@@ -214,12 +214,13 @@ impl ServerAccess {
     }
 }
 
-/// Reads the tokens of a file.
+/// Reads the tokens of a file that are believed.
 async fn read(tokens: &Arc<TokenFile>) -> Result<Vec<TokenEntry>, Refusal> {
     let tokens = Arc::clone(tokens);
     let read = tokio::task::spawn_blocking(move || tokens.read()).await;
     let entries = read.map_err(|error| error.to_string());
     let entries = entries.and_then(|read| read.map_err(|error| error.to_string()));
+    let entries = entries.map(|read| read.believed);
     entries.map_err(|error| {
         tracing::error!("{error}");
         UNREADABLE

@@ -1,28 +1,21 @@
 //! The tokens that an operator gave out: `serve-tokens.json` in the state directory, with a name, a
-//! role, the sessions that it sees and a hash for each. One process changes it at a time, and a reader sees the old list or
-//! the new one.
+//! role, the sessions that it sees and a hash for each.
+
+#[cfg(test)]
+mod tests;
 
 use crate::access::AccessRole;
-use agent_host_app::trusted_file::{self, FileError};
+use agent_host_app::{AuthorityEntry, Entries, SignedFile, SignedFileError};
 use agent_host_engine::session::now_ms;
 use agent_host_http::Token;
+use agent_host_journal::AuthorityFile;
 use agent_host_types::event::EXPIRY;
 use serde::{Deserialize, Serialize};
-use std::{
-    fmt, io,
-    path::{Path, PathBuf},
-};
-
-/// The version of the format. In one of version 1, which is read as well, no token says which
-/// sessions it sees.
-const VERSION: u32 = 2;
+use std::{fmt, path::Path};
 
 /// The number of hexadecimal digits of a token's hash by which it is told from a later one of its
 /// name. The hash is of 256 random bits, so that nothing is found from them.
 const OWNER_DIGITS: usize = 16;
-
-/// The maximum size of the file, in bytes: thousands of tokens.
-const MAX_BYTES: u64 = 1024 * 1024;
 
 /// The most characters of a name.
 const MAX_NAME: usize = 64;
@@ -155,88 +148,55 @@ impl TokenEntry {
     }
 }
 
+impl AuthorityEntry for TokenEntry {
+    const FILE: AuthorityFile = AuthorityFile::Tokens;
+    const VERSION: u32 = 3;
+    const NOUN: &'static str = "the tokens";
+    const THEN: &'static str = "create the tokens again";
+    const REMOVE: &'static str = "revoke tokens first";
+
+    fn name(&self) -> String {
+        self.name.to_string()
+    }
+}
+
 /// Why the tokens cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenFileError {
-    /// An operation on the file failed.
-    #[error("cannot {action} the tokens in {}: {source}", path.display())]
-    Io {
-        /// The operation, such as "read".
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
-    /// The content of the file is not of a known form.
-    #[error("cannot use {}: {reason}; delete it, and create the tokens again", path.display())]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] SignedFileError),
     /// There is a token with the name.
     #[error("there is a token `{0}` already; revoke it first, or choose another name")]
     Exists(TokenName),
     /// There is no token with the name.
     #[error("there is no token `{0}`; `agent-host serve token list` shows those that are")]
     Unknown(TokenName),
-    /// The list would be too long to be read again.
-    #[error("{} would have more than {MAX_BYTES} bytes; revoke tokens first", _0.display())]
-    TooLong(PathBuf),
     /// The system has no random bytes.
     #[error("cannot make a token: the system has no random bytes: {0}")]
     Random(String),
 }
 
-/// The form of the file.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Form {
-    version: u32,
-    tokens: Vec<TokenEntry>,
-}
-
 /// The file with the tokens of a state directory.
 #[derive(Clone, Debug)]
 pub struct TokenFile {
-    path: PathBuf,
+    file: SignedFile<TokenEntry>,
 }
 
 impl TokenFile {
     /// Returns the file of a state directory, which may not exist.
     #[must_use]
     pub fn of(state_dir: &Path) -> Self {
-        let path = state_dir.join("serve-tokens.json");
-        Self { path }
+        let file = SignedFile::in_dir(state_dir);
+        Self { file }
     }
 
     /// Reads all entries.
     ///
     /// # Errors
-    /// The file cannot be read, belongs to another user, every user may write to it, or it is not of
-    /// a known form.
-    pub fn read(&self) -> Result<Vec<TokenEntry>, TokenFileError> {
-        let text = match trusted_file::read(&self.path, MAX_BYTES) {
-            Ok(text) => text,
-            Err(FileError {
-                kind: io::ErrorKind::NotFound,
-                ..
-            }) => return Ok(Vec::new()),
-            Err(error) => return Err(self.fault("read", error.into())),
-        };
-        let invalid = |reason| TokenFileError::Invalid {
-            path: self.path.clone(),
-            reason,
-        };
-        let form: Form = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
-        match form.version {
-            1..=VERSION => Ok(form.tokens),
-            version => Err(invalid(format!(
-                "it has version {version}, and this program reads versions 1 to {VERSION}"
-            ))),
-        }
+    /// Those of [`SignedFile::read`].
+    pub fn read(&self) -> Result<Entries<TokenEntry>, TokenFileError> {
+        Ok(self.file.read()?)
     }
 
     /// Creates a token, and returns its text, which is not kept. Without `sessions` it sees those of
@@ -252,63 +212,35 @@ impl TokenFile {
     ) -> Result<String, TokenFileError> {
         let (token, text) =
             Token::generate().map_err(|error| TokenFileError::Random(error.to_string()))?;
-        self.change(|entries| {
-            if entries.iter().any(|entry| entry.name == name) {
+        self.file.change(|entries| {
+            if entries.believed.iter().any(|entry| entry.name == name) {
                 return Err(TokenFileError::Exists(name));
             }
-            entries.push(TokenEntry {
-                name,
+            let entry = TokenEntry {
+                name: name.clone(),
                 role,
                 hash: token.hash(),
                 created_at_ms: now_ms(),
                 sessions: Some(sessions.unwrap_or(TokenSessions::default_for(role))),
-            });
+            };
+            entries.put(entry, |known| known.name == name);
             Ok(())
         })?;
         Ok(text)
     }
 
-    /// Revokes a token: a running server refuses it from its next request on.
+    /// Revokes a token: a running server refuses it from its next request on. An entry of the name
+    /// that is ignored is removed, too.
     ///
     /// # Errors
     /// Those of [`Self::read`], that there is none with the name, or that the file cannot be
     /// written.
     pub fn revoke(&self, name: TokenName) -> Result<(), TokenFileError> {
-        self.change(|entries| {
-            let before = entries.len();
-            entries.retain(|entry| entry.name != name);
-            match entries.len() < before {
-                true => Ok(()),
-                false => Err(TokenFileError::Unknown(name)),
-            }
-        })
-    }
-
-    /// Changes the list under a lock, so that no other process writes revoked entries back.
-    fn change(
-        &self,
-        change: impl FnOnce(&mut Vec<TokenEntry>) -> Result<(), TokenFileError>,
-    ) -> Result<(), TokenFileError> {
-        let _alone = trusted_file::lock(&self.path).map_err(|error| self.fault("lock", error))?;
-        let mut tokens = self.read()?;
-        change(&mut tokens)?;
-        let form = Form {
-            version: VERSION,
-            tokens,
-        };
-        let text = serde_json::to_string_pretty(&form)
-            .map_err(|error| self.fault("write", error.into()))?;
-        if text.len() as u64 > MAX_BYTES {
-            return Err(TokenFileError::TooLong(self.path.clone()));
-        }
-        trusted_file::replace(&self.path, &text, 0o600).map_err(|error| self.fault("write", error))
-    }
-
-    fn fault(&self, action: &'static str, source: io::Error) -> TokenFileError {
-        TokenFileError::Io {
-            action,
-            path: self.path.clone(),
-            source,
-        }
+        self.file.change(
+            |entries| match entries.remove(|entry| entry.name == name).is_empty() {
+                false => Ok(()),
+                true => Err(TokenFileError::Unknown(name)),
+            },
+        )
     }
 }

@@ -1,7 +1,9 @@
 use super::TrustFile;
 use crate::config::{Environment, Untrusted};
+use agent_host_journal::{AuthorityFile, FileKey};
 use agent_host_types::id::Digest;
 use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
 use std::{
     os::unix::fs::{PermissionsExt, chown},
     path::{Path, PathBuf},
@@ -92,4 +94,175 @@ fn trust_file_without_a_home_directory_holds_nothing() {
     assert!(TrustFile::of(&nowhere).is_none());
     let one = untrusted("/a/agent.toml", "1");
     assert!(!TrustFile::holds(&one, &nowhere).unwrap());
+}
+
+/// The file below a home directory.
+fn path(home: &TempDir) -> PathBuf {
+    home.path().join(".local/state/agent-host/trust.json")
+}
+
+/// Changes the file past the program.
+fn change(home: &TempDir, change: impl FnOnce(&mut Value)) {
+    let text = std::fs::read(path(home)).unwrap();
+    let mut document = serde_json::from_slice(&text).unwrap();
+    change(&mut document);
+    std::fs::write(path(home), document.to_string()).unwrap();
+}
+
+/// Returns the paths that are believed, and those that are ignored.
+fn paths(file: &TrustFile) -> [Vec<String>; 2] {
+    let entries = file.read().unwrap();
+    let path = |path: &Path| path.display().to_string();
+    let believed = entries.believed.iter().map(|known| path(&known.path));
+    let ignored = entries.ignored.iter().map(|known| path(&known.entry.path));
+    [believed.collect(), ignored.collect()]
+}
+
+/// Takes a file to the version in which no entry was signed.
+fn unsign(document: &mut Value) {
+    let signed = document["entries"].as_array().unwrap().iter();
+    let entries: Vec<Value> = signed.map(|known| known["entry"].clone()).collect();
+    *document = json!({"version": 1, "trusted": entries});
+}
+
+/// Of two entries, the first one is changed in each way that is possible past the program.
+#[test]
+fn trust_record_is_believed_only_as_it_was_written() {
+    type Case = (&'static str, fn(&mut Value), [&'static [&'static str]; 2]);
+    const A: &str = "/a/agent.toml";
+    const B: &str = "/b/agent.toml";
+    const C: &str = "/c/agent.toml";
+    let table: [Case; 11] = [
+        ("valid", |_| (), [&[A, B], &[]]),
+        (
+            "without signature",
+            |all| {
+                drop(
+                    all["entries"][0]
+                        .as_object_mut()
+                        .unwrap()
+                        .remove("signature"),
+                )
+            },
+            [&[B], &[A]],
+        ),
+        (
+            "another text",
+            |all| all["entries"][0]["signature"] = json!("00"),
+            [&[B], &[A]],
+        ),
+        (
+            "signature of another path",
+            |all| all["entries"][0]["signature"] = all["entries"][1]["signature"].clone(),
+            [&[B], &[A]],
+        ),
+        (
+            "inserted",
+            |all| {
+                let mut new = all["entries"][0].clone();
+                new["entry"]["path"] = json!(C);
+                all["entries"].as_array_mut().unwrap().push(new);
+            },
+            [&[A, B], &[C]],
+        ),
+        (
+            "path",
+            |all| all["entries"][0]["entry"]["path"] = json!(C),
+            [&[B], &[C]],
+        ),
+        (
+            "digest",
+            |all| all["entries"][0]["entry"]["digest"] = json!(Digest::of(b"2")),
+            [&[B], &[A]],
+        ),
+        (
+            "at_ms",
+            |all| all["entries"][0]["entry"]["at_ms"] = json!(1),
+            [&[B], &[A]],
+        ),
+        ("older version", unsign, [&[], &[A, B]]),
+        (
+            "other state directory",
+            |all| {
+                let other = TempDir::new().unwrap();
+                let file = TrustFile::of(&environment(other.path())).unwrap();
+                file.add(&untrusted(A, "1")).unwrap();
+                let text = std::fs::read(path(&other)).unwrap();
+                *all = serde_json::from_slice(&text).unwrap();
+            },
+            [&[], &[A]],
+        ),
+        (
+            "removed",
+            |all| drop(all["entries"].as_array_mut().unwrap().remove(0)),
+            [&[B], &[]],
+        ),
+    ];
+    for (name, by, expected) in table {
+        let home = TempDir::new().unwrap();
+        let environment = environment(home.path());
+        let file = TrustFile::of(&environment).unwrap();
+        file.add(&untrusted(A, "1")).unwrap();
+        file.add(&untrusted(B, "1")).unwrap();
+        change(&home, |all| {
+            // A new field needs a row above.
+            let fields = all["entries"][0]["entry"].as_object().unwrap().keys();
+            assert_eq!(fields.collect::<Vec<_>>(), ["at_ms", "digest", "path"]);
+            by(all);
+        });
+        assert_eq!(paths(&file), expected.map(<[&str]>::to_vec), "{name}");
+        for (path, digest) in [(A, "1"), (A, "2"), (C, "1")] {
+            let is_believed = expected[0].contains(&path) && digest == "1";
+            let held = TrustFile::holds(&untrusted(path, digest), &environment).unwrap();
+            assert_eq!(held, is_believed, "{name}: {path} {digest}");
+        }
+        // A change of another entry keeps what is ignored; one of its own replaces it.
+        file.add(&untrusted("/d/agent.toml", "1")).unwrap();
+        assert_eq!(paths(&file)[1], expected[1], "{name}");
+        for path in expected[1] {
+            file.add(&untrusted(path, "3")).unwrap();
+            assert!(TrustFile::holds(&untrusted(path, "3"), &environment).unwrap());
+        }
+        assert_eq!(paths(&file)[1], Vec::<String>::new(), "{name}");
+    }
+}
+
+/// A file of before the signatures is believed as it was when the key was made, until one with
+/// signatures replaces it.
+#[test]
+fn trust_of_an_older_version_is_believed_until_replaced() {
+    let home = TempDir::new().unwrap();
+    let environment = environment(home.path());
+    let file = TrustFile::of(&environment).unwrap();
+    file.add(&untrusted("/a/agent.toml", "1")).unwrap();
+    change(&home, unsign);
+    let state = path(&home).with_file_name("");
+    std::fs::remove_file(state.join("rows.key")).unwrap();
+    // Whichever part of the program makes the key.
+    drop(FileKey::open(&state, AuthorityFile::Tokens).unwrap());
+    let old = std::fs::read(path(&home)).unwrap();
+    let (a, b) = ("/a/agent.toml", "/b/agent.toml");
+    assert_eq!(paths(&file), [vec![a], vec![]]);
+    change(&home, |all| {
+        all["trusted"][0]["path"] = json!(b);
+    });
+    assert_eq!(paths(&file), [vec![], vec![b]]);
+    std::fs::write(path(&home), &old).unwrap();
+    file.add(&untrusted(b, "1")).unwrap();
+    assert_eq!(paths(&file), [vec![a, b], vec![]]);
+    std::fs::write(path(&home), &old).unwrap();
+    assert_eq!(paths(&file), [vec![], vec![a]]);
+}
+
+/// One that was not there when the key was made is not believed.
+#[test]
+fn trust_of_an_older_version_beside_a_key_is_ignored() {
+    let home = TempDir::new().unwrap();
+    let file = TrustFile::of(&environment(home.path())).unwrap();
+    let state = path(&home).with_file_name("");
+    drop(FileKey::open(&state, AuthorityFile::Tokens).unwrap());
+    let entry = json!({"path": "/a/agent.toml", "digest": Digest::of(b"1"), "at_ms": 1});
+    let old = json!({"version": 1, "trusted": [entry]});
+    std::fs::write(path(&home), old.to_string()).unwrap();
+    assert_eq!(paths(&file), [vec![], vec!["/a/agent.toml"]]);
 }

@@ -3,25 +3,29 @@
 
 mod triggers;
 
-use super::{configure, run::UNTOLD, tool_names};
+use super::{configure, explain::shell_quoted, run::UNTOLD, tool_names};
 use crate::{
     args::DoctorArgs,
     exit::{Exit, Failure},
     terminal::{GREEN, RED, Terminal, YELLOW, bytes, date, escape_line},
 };
 use agent_host_app::{
-    CheckedModel, Config, Environment, HookConfig, HookEntry, HostError, ModelAnswer, OnHookError,
-    Overrides, Registry, Role, ServerEntry, Skill, check_models, check_rules, config::Untrusted,
-    open_maintenance, open_store, project,
+    AuthorityEntry, CheckedModel, Config, Entries, Environment, HookConfig, HookEntry, HostError,
+    ModelAnswer, OnHookError, Overrides, Registry, Role, ServerEntry, Skill, TrustFile,
+    check_models, check_rules, config::Untrusted, open_maintenance, open_store, project,
 };
 use agent_host_engine::policy::{NameGlob, RuleDecision};
 use agent_host_journal::Retention;
 use agent_host_sandbox::{Allocator, CompileCache, Confinement};
+use agent_host_serve::TokenFile;
 use serde_json::{Value, json};
-use std::{path::Path, sync::Arc};
+use std::{fmt::Display, path::Path, sync::Arc};
 
 /// The maximum number of lines about what a file asks for that is not trusted.
 const MAX_DEMANDS: usize = 30;
+
+/// The maximum number of lines about entries of a file that are ignored.
+const MAX_IGNORED: usize = 10;
 
 /// The result of a check.
 enum Finding {
@@ -54,6 +58,7 @@ pub(super) async fn doctor(args: DoctorArgs, terminal: &Terminal) -> Result<Exit
     let findings: Vec<(&str, Finding)> = findings
         .into_iter()
         .chain(trust(&config, is_named)?)
+        .chain(signed_files(&config)?)
         .chain(models)
         .chain(instructions(&config))
         .chain(agents(&config))
@@ -207,6 +212,48 @@ async fn signatures(config: &Config) -> Finding {
             rows.len()
         )),
     }
+}
+
+/// Names the tokens and the trusted files that are ignored, since their signature is not valid.
+fn signed_files(config: &Config) -> Result<Vec<(&'static str, Finding)>, Failure> {
+    let tokens = TokenFile::of(&config.state_dir).read();
+    let tokens = ignored(tokens, |token| {
+        let name = &token.name;
+        format!("revoke it, and create it again: agent-host serve token revoke {name}")
+    });
+    let trust = TrustFile::of(&Environment::from_process()?);
+    let trust = trust.map_or_else(|| Ok(Entries::default()), |file| file.read());
+    let trust = ignored(trust, |trusted| {
+        let directory = trusted.path.parent().unwrap_or(Path::new("/"));
+        let directory = shell_quoted(&directory.display().to_string());
+        format!(
+            "look at it; to accept it: agent-host trust {directory}; to remove it: agent-host trust --revoke {directory}"
+        )
+    });
+    let findings = tokens.into_iter().chain(trust);
+    Ok(findings.map(|finding| ("signatures", finding)).collect())
+}
+
+/// Returns a line for each entry of a file that is ignored, with the command that mends it.
+fn ignored<E: AuthorityEntry>(
+    read: Result<Entries<E>, impl Display>,
+    mend: impl Fn(&E) -> String,
+) -> Vec<Finding> {
+    let entries = match read {
+        Ok(entries) => entries,
+        Err(error) => return vec![Finding::Error(error.to_string())],
+    };
+    let shown = entries.ignored.iter().take(MAX_IGNORED);
+    let lines = shown.map(|known| {
+        let entry = &known.entry;
+        format!("{}; {}", E::FILE.unsigned(entry.name()), mend(entry))
+    });
+    let count = entries.ignored.len();
+    let more = (count > MAX_IGNORED).then(|| {
+        let file = E::FILE.name();
+        format!("{file} has {count} entries without a valid signature; the first {MAX_IGNORED} are above")
+    });
+    lines.chain(more).map(Finding::Warning).collect()
 }
 
 /// The sessions that wait, of whichever directory: those of schedules and webhooks have no terminal

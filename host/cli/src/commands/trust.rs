@@ -26,9 +26,19 @@ pub(super) fn trust(args: &TrustArgs, terminal: &Terminal) -> Result<Exit, Failu
     let mut environment = Environment::from_process()?;
     let file = trust_file(&environment)?;
     if args.list {
-        for trusted in file.read()? {
+        let all = file.read()?;
+        let ignored = all
+            .ignored
+            .iter()
+            .map(|known| (&known.entry, "  (ignored: no valid signature)"));
+        for (trusted, note) in all
+            .believed
+            .iter()
+            .map(|trusted| (trusted, ""))
+            .chain(ignored)
+        {
             let path = path_text(&trusted.path);
-            terminal.println(&format!("{}  {path}", date(trusted.at_ms)));
+            terminal.println(&format!("{}  {path}{note}", date(trusted.at_ms)));
         }
         return Ok(Exit::Done);
     }

@@ -131,7 +131,7 @@ impl Database {
     }
 
     pub(crate) fn continuation_key(&self) -> Result<[u8; 32], JournalError> {
-        key::read_or_make(&self.shared.dir.key)
+        Ok(key::read_or_make(&self.shared.dir.key)?)
     }
 
     /// The key that signs rows.

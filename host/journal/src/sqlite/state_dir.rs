@@ -51,6 +51,12 @@ impl StateDir {
     }
 }
 
+/// Returns the file with the key that signs rows in a state directory, which is made if it is missing
+/// and checked otherwise.
+pub(crate) fn rows_key_path(state_dir: &Path) -> Result<PathBuf, StoreError> {
+    Ok(private_dir(state_dir)?.join(ROWS_KEY))
+}
+
 /// Makes the directory with mode 0700 if it is missing, and refuses one that another user could
 /// change.
 fn private_dir(path: &Path) -> Result<PathBuf, StoreError> {

@@ -7,7 +7,7 @@ use crate::{
     terminal::{Terminal, date, json_text},
 };
 use agent_host_app::Overrides;
-use agent_host_serve::{TokenFile, TokenFileError};
+use agent_host_serve::{TokenEntry, TokenFile, TokenFileError};
 use serde_json::json;
 
 pub(super) fn token(
@@ -28,16 +28,11 @@ pub(super) fn token(
             terminal.note("This is the token, which is not shown again.");
         }
         TokenCommand::List { json } => {
-            for entry in file.read().map_err(failure)? {
-                let sessions = entry.sessions();
-                let (name, role, at_ms) = (entry.name, entry.role, entry.created_at_ms);
-                let line = match json {
-                    true => json_text(&json!({
-                        "name": name, "role": role, "sessions": sessions, "created-at-ms": at_ms,
-                    })),
-                    false => format!("{}  {role:<8}  {sessions:<7}  {name}", date(at_ms)),
-                };
-                terminal.println(&line);
+            let entries = file.read().map_err(failure)?;
+            let ignored = entries.ignored.into_iter().map(|known| (known.entry, true));
+            let believed = entries.believed.into_iter().map(|entry| (entry, false));
+            for (entry, is_ignored) in believed.chain(ignored) {
+                terminal.println(&listed(&entry, is_ignored, json));
             }
         }
         TokenCommand::Revoke { name } => {
@@ -46,6 +41,23 @@ pub(super) fn token(
         }
     }
     Ok(Exit::Done)
+}
+
+/// Returns the line of a token. One is ignored if its signature is not valid.
+fn listed(entry: &TokenEntry, is_ignored: bool, as_json: bool) -> String {
+    let sessions = entry.sessions();
+    let (name, role, at_ms) = (&entry.name, entry.role, entry.created_at_ms);
+    if as_json {
+        return json_text(&json!({
+            "name": name, "role": role, "sessions": sessions, "created-at-ms": at_ms,
+            "ignored": is_ignored,
+        }));
+    }
+    let ignored = match is_ignored {
+        true => "  (ignored: no valid signature)",
+        false => "",
+    };
+    format!("{}  {role:<8}  {sessions:<7}  {name}{ignored}", date(at_ms))
 }
 
 fn failure(error: TokenFileError) -> Failure {

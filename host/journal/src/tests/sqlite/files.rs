@@ -1,6 +1,7 @@
 //! The state directory: modes, owners, and files of other programs.
 
 use super::{fresh, open, read, session_of, text};
+use crate::{AuthorityFile, FileKey};
 use agent_host_engine::journal::{Journal as _, JournalError};
 use pretty_assertions::assert_eq;
 use std::{
@@ -314,16 +315,28 @@ fn key_of_rows_is_made_once_and_checked() {
     let state = dir.path().join("state");
     let path = state.join("rows.key");
     let key = std::fs::read(&path).unwrap();
-    assert_eq!((key.len(), mode(&path)), (32, 0o600));
+    assert_eq!((key.len(), mode(&path)), (96, 0o600));
     drop(open(&state).unwrap());
     assert_eq!(std::fs::read(&path).unwrap(), key);
+    // One of a version that signed no files gets their digests once, and stays the same key.
+    for (name, secret) in [("old", &key[..32]), ("new", &key[..])] {
+        std::fs::write(state.join("trust.json"), name).unwrap();
+        std::fs::write(&path, secret).unwrap();
+        for _ in 0..2 {
+            let file = FileKey::open(&state, AuthorityFile::Trust).unwrap();
+            assert_eq!(file.is_from_before(name), name == "old");
+            assert!(!file.is_from_before("other"));
+        }
+        let stored = std::fs::read(&path).unwrap();
+        assert_eq!((&stored[..32], stored.len()), (&key[..32], 96), "{name}");
+    }
     std::fs::write(&path, b"short").unwrap();
     let path = path.canonicalize().unwrap();
     assert_eq!(
         text(open(&state)),
         format!(
-            "{} does not hold a key of 32 bytes; delete it, and what was approved is asked about anew, and of sessions only \
-             copies are continued",
+            "{} does not hold a key of 32 bytes; delete it, and what was approved is asked about anew, tokens and trust are given \
+             anew, and of sessions only copies are continued",
             path.display()
         )
     );
