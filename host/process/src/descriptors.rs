@@ -31,6 +31,6 @@ pub fn raise_descriptor_limit() {
 pub(crate) fn restore_for(child: Pid) {
     if let Some(limit) = ORIGINAL.get() {
         // It fails only if the child has ended.
-        let _ = prlimit(Some(child), Resource::Nofile, limit.clone());
+        let _ = prlimit(Some(child), Resource::Nofile, *limit);
     }
 }

@@ -10,7 +10,7 @@ fn mutual(agents: usize, depth: u8) -> String {
     let mut toml = format!("agents = [{names}]\nagent-depth = {depth}\n");
     for at in 0..agents {
         let agent = format!("[[agent]]\nname = \"a{at}\"\ndescription = \"Helps.\"\n");
-        let _ = write!(toml, "{agent}agents = [{names}]\n");
+        let _ = writeln!(toml, "{agent}agents = [{names}]");
     }
     toml
 }

@@ -7,7 +7,10 @@ use super::{
     firings::{self, StoredFiring},
     stored_run,
 };
-use crate::signature::{RowKey, SessionEnd, Table, UnsignedRow};
+use crate::{
+    signature::{RowKey, SessionEnd, Table, UnsignedRow},
+    stored_approval::StoredApproval,
+};
 use agent_host_engine::journal::JournalError;
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::Error;
@@ -106,7 +109,7 @@ impl Database {
         let client = self.client().await?;
         let approvals = approvals::stored(&client).await.map_err(failed)?;
         let approvals = approvals.iter().filter(|stored| !stored.is_valid(key));
-        let mut found: Vec<UnsignedRow> = approvals.map(|stored| stored.unsigned()).collect();
+        let mut found: Vec<UnsignedRow> = approvals.map(StoredApproval::unsigned).collect();
         let mut last = None;
         loop {
             let page = firings_after(&client, last.as_ref())

@@ -71,7 +71,9 @@ impl Reader {
             let parameters = params![scope.project(), scope.owner()];
             let rows = query.query_map(parameters, |row| {
                 let id: SessionId = parsed(row)?;
-                Ok((id, phase::from_stored(db, &id.to_string(), row.get(1)?)?))
+                let stored: Option<String> = row.get(1)?;
+                let phase = phase::from_stored(db, &id.to_string(), stored.as_deref())?;
+                Ok((id, phase))
             })?;
             rows.collect()
         })?;
@@ -94,7 +96,9 @@ impl Reader {
             let rows = query.query_map(parameters, |row| {
                 let summary = last_summary(row, 9)?;
                 let id = parsed(row)?;
-                let phase = phase::from_stored(db, &SessionId::to_string(&id), row.get(12)?)?;
+                let stored: Option<String> = row.get(12)?;
+                let session = SessionId::to_string(&id);
+                let phase = phase::from_stored(db, &session, stored.as_deref())?;
                 let info = SessionInfo {
                     id,
                     // The claim is looked at when nothing is read any more.

@@ -69,16 +69,16 @@ pub(super) fn update_all(db: &mut Connection) -> Result<(), rusqlite::Error> {
 pub(super) fn read(db: &Connection, session: &str) -> Result<SessionPhase, rusqlite::Error> {
     let mut query = db.prepare_cached(&format!("SELECT {STORED} FROM sessions WHERE id = ?1"))?;
     let stored = query.query_row([session], |row| row.get(0)).optional()?;
-    from_stored(db, session, stored.flatten())
+    from_stored(db, session, stored.flatten().as_deref())
 }
 
 /// Returns the phase of a session from the column [`STORED`].
 pub(super) fn from_stored(
     db: &Connection,
     session: &str,
-    stored: Option<String>,
+    stored: Option<&str>,
 ) -> Result<SessionPhase, rusqlite::Error> {
-    match stored.as_deref().and_then(SessionPhase::from_stored) {
+    match stored.and_then(SessionPhase::from_stored) {
         Some(phase) => Ok(phase),
         None => from_events(db, session),
     }

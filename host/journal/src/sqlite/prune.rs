@@ -254,10 +254,12 @@ fn candidates(db: &Connection) -> Result<VecDeque<Candidate>, rusqlite::Error> {
     let mut query = db.prepare_cached(&query)?;
     let rows = query.query_map([], |row| {
         let session: SessionId = parsed(row)?;
+        let stored: Option<String> = row.get(2)?;
+        let phase = phase::from_stored(db, &session.to_string(), stored.as_deref())?;
         Ok(Candidate {
             session,
             last_ms: positive(row, 1)?,
-            is_awaiting: phase::from_stored(db, &session.to_string(), row.get(2)?)?.is_waiting(),
+            is_awaiting: phase.is_waiting(),
         })
     })?;
     rows.collect()

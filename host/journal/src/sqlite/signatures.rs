@@ -5,6 +5,7 @@ use super::{approvals, database::Database, firings, read::ENDS};
 use crate::{
     error::StoreError,
     signature::{RowKey, SessionEnd, Table, UnsignedRow},
+    stored_approval::StoredApproval,
 };
 use agent_host_engine::journal::JournalError;
 use rusqlite::{Connection, Transaction, params};
@@ -49,7 +50,7 @@ impl Database {
         let read = |db: &Connection| Ok((approvals::stored(db)?, firings::all(db)?, ends(db)?));
         let (approvals, firings, ends) = self.reader().query(read).map_err(failed)?;
         let approvals = approvals.iter().filter(|stored| !stored.is_valid(key));
-        let mut found: Vec<UnsignedRow> = approvals.map(|stored| stored.unsigned()).collect();
+        let mut found: Vec<UnsignedRow> = approvals.map(StoredApproval::unsigned).collect();
         let invalid = firings
             .iter()
             .filter(|(firing, signature)| !key.is_firing(firing, true, signature.as_deref()));

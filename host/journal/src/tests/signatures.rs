@@ -388,7 +388,7 @@ async fn rows_of_an_older_version_are_signed_by_the_update() {
             let why = "back the database up, and run `agent-host store migrate`";
             assert!(refused.to_string().contains(why), "{refused}");
             let done = PostgresStore::migrate(url, options).await.unwrap();
-            assert_eq!((done.from, done.to, done.signed), (1, 2, 3));
+            assert_eq!((done.from, done.to, done.signed), (1, 4, 3));
         }
         let store = place.open().await;
         assert_eq!(store.unsigned().await.unwrap(), []);
@@ -400,7 +400,7 @@ async fn rows_of_an_older_version_are_signed_by_the_update() {
         place.change(&downgrade(&place)).await;
         if let Place::Postgres(url) = &place {
             let done = PostgresStore::migrate(url, place.options()).await.unwrap();
-            assert_eq!((done.from, done.to, done.signed), (1, 2, 0));
+            assert_eq!((done.from, done.to, done.signed), (1, 4, 0));
         }
         let store = place.open().await;
         assert_eq!(store.unsigned().await.unwrap().len(), 3);
@@ -417,7 +417,15 @@ fn downgrade(place: &Place) -> String {
     let drops = tables.iter();
     let drops = drops.map(|table| format!("ALTER TABLE {table} DROP COLUMN signature;"));
     let drops: String = drops.collect();
-    format!("{drops} DROP TABLE sealed_sessions; UPDATE meta SET format_version = 1;")
+    // The columns of the steps beside that of signatures.
+    let others = match place.is_postgres() {
+        true => {
+            "ALTER TABLE sessions DROP COLUMN project, DROP COLUMN owner;
+             ALTER TABLE progress DROP COLUMN project, DROP COLUMN phase;"
+        }
+        false => "",
+    };
+    format!("{drops} {others} DROP TABLE sealed_sessions; UPDATE meta SET format_version = 1;")
 }
 
 /// Clones of a store share its key, and a second process has it, too.

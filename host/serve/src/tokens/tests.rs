@@ -100,7 +100,7 @@ async fn token_is_believed_only_as_it_was_written() {
                 // The entries are the same; the key is another one.
                 let other = TempDir::new().unwrap();
                 write(other.path(), all);
-                drop(create(&TokenFile::of(other.path()), "c"));
+                let _ = create(&TokenFile::of(other.path()), "c");
                 let theirs = file(other.path());
                 let signed = theirs["entries"].as_array().unwrap().iter();
                 let mut of_c = signed.filter(|known| known["entry"]["name"] == "c");

@@ -46,7 +46,7 @@ pub(super) struct SeenEnd {
 enum RunProgress {
     /// A turn has begun and not ended, or another one is to follow.
     Open,
-    Ended(SeenEnd),
+    Ended(Box<SeenEnd>),
     /// Another message came.
     Superseded,
 }
@@ -204,11 +204,11 @@ async fn progress(service: &Service, firing: &Firing) -> Result<RunProgress, Jou
                 (Some(PhaseChange::End(phase)), Event::TurnEnded { outcome, .. }) => {
                     match outcome.end {
                         TurnEnd::NeedsMoreTurns => RunProgress::Open,
-                        end => RunProgress::Ended(SeenEnd {
+                        end => RunProgress::Ended(Box::new(SeenEnd {
                             seq: record.seq,
                             end,
                             status: phase.status(SessionClaim::None),
-                        }),
+                        })),
                     }
                 }
                 (Some(_), _) => RunProgress::Open,

@@ -87,11 +87,12 @@ fn entries_of_a_repository_are_those_of_its_git_directory() {
             continue;
         };
         let name = below.replace('*', "");
+        let (first, rest) = name.split_at(1);
         for path in [
             name.clone(),
             name.to_uppercase(),
             format!("{name}/x").trim_start_matches('/').to_owned(),
-            format!("{}\u{200c}{}", &name[..1], &name[1..]),
+            format!("{first}\u{200c}{rest}"),
         ] {
             assert_eq!(entries(&path), [""], "{path}");
             let deep = format!("a/b/{path}");

@@ -7,7 +7,7 @@ CREATE TABLE sessions (
     title TEXT,
     directory TEXT,
     outcome TEXT
-, signature BLOB) STRICT;
+, signature BLOB, phase TEXT, phase_events INTEGER) STRICT;
 CREATE TABLE events (
     session TEXT NOT NULL REFERENCES sessions (id),
     seq INTEGER NOT NULL,
@@ -55,6 +55,16 @@ CREATE TABLE sealed_sessions (
     events INTEGER NOT NULL,
     last_ms INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE owners (
+    session TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    project TEXT NOT NULL,
+    owner TEXT
+) STRICT;
+CREATE INDEX owners_by_project ON owners (project, owner);
+CREATE INDEX sessions_by_directory ON sessions (directory);
+CREATE INDEX sessions_behind ON sessions (id) WHERE phase_events IS NOT events;
+CREATE INDEX sessions_waiting ON sessions (id)
+    WHERE phase IN ('waiting-for-approval', 'waiting-for-answer', 'waiting-for-results');
 PRAGMA application_id = 1634168436;
 PRAGMA auto_vacuum = 2;
 INSERT INTO meta VALUES (2);
