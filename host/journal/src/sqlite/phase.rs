@@ -68,7 +68,7 @@ pub(super) fn update_all(db: &mut Connection) -> Result<(), rusqlite::Error> {
 /// Reads the phase of a session; that of a new one if it does not exist.
 pub(super) fn read(db: &Connection, session: &str) -> Result<SessionPhase, rusqlite::Error> {
     let mut query = db.prepare_cached(&format!("SELECT {STORED} FROM sessions WHERE id = ?1"))?;
-    let stored = query.query_row([session], |row| row.get(0)).optional()?;
+    let stored: Option<Option<String>> = query.query_row([session], |row| row.get(0)).optional()?;
     from_stored(db, session, stored.flatten().as_deref())
 }
 
