@@ -30,7 +30,7 @@ const README_LINES: usize = 120;
 const PROSE_COLUMNS: usize = 100;
 
 /// Paths in prose that are a guest's or are made at run time.
-const EXAMPLES: [&str; 2] = ["NAME/", "builds/"];
+const EXAMPLES: [&str; 4] = ["NAME/", "builds/", "mise/config.toml", "moving/"];
 
 /// The files that git tracks or would track, relative to [`ROOT`].
 pub(crate) fn files() -> BTreeSet<PathBuf> {

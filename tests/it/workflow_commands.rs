@@ -334,8 +334,12 @@ fn workflow_commands_obey_trust_and_config() {
     let asking = format!("max-turns = 51\n{REPORT}");
     env.write("agent.toml", &asking);
     let refused = told(&env, &["list"]);
-    assert_eq!((refused.0, refused.1.as_str()), (Some(2), ""));
-    assert!(refused.2.contains("is not trusted"), "{}", refused.2);
+    assert_eq!((refused.0, refused.1.as_str()), (Some(0), ""));
+    assert!(
+        refused.2.contains("is not trusted and is left out"),
+        "{}",
+        refused.2
+    );
     let line = "report                    4 nodes  Reads the notes, and writes a report.\n";
     for args in [
         ["list", "--config", "agent.toml"],

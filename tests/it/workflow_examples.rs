@@ -86,10 +86,12 @@ fn example_workflow_waits_for_decision() {
             "publish=approve",
             "\n\n[publish]\n{\"created\":true,\"path\":\"announcement.md\",\"size_bytes\":25}",
             Some("# News\n\nIt is about bees."),
+            0,
         ),
-        ("publish=reject:not today", "", None),
+        // The node fails, and the workflow passes over it.
+        ("publish=reject:not today", "", None, 7),
     ];
-    for (decision, section, file) in table {
+    for (decision, section, file, code) in table {
         let env = copied();
         let waiting = run(
             &env,
@@ -114,7 +116,7 @@ fn example_workflow_waits_for_decision() {
         let decided = run(&env, &["run", "--resume", "latest", "--decide", decision]);
         assert_eq!(
             (decided.code, decided.stdout),
-            (Some(0), format!("[count]\n{COUNT}{section}\n")),
+            (Some(code), format!("[count]\n{COUNT}{section}\n")),
             "{decision}: {}",
             decided.stderr
         );

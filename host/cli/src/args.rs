@@ -57,7 +57,7 @@ pub(crate) struct Args {
     pub(crate) threads: Option<usize>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for the user, 4 budget used up, 5 refused, 6 calls denied for lack of approval, \
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for the user, 4 budget used up, 5 refused, 6 calls denied for lack of approval, 7 nodes of a workflow failed and were passed over, \
                           124 timed out, 130 cancelled, 141 stdout closed.";
 
 /// The commands.

@@ -38,8 +38,8 @@ pub use rule::{
     NameGlob, RuleDecision, RuleError, deciding_rule, main_argument, pattern_fits,
 };
 pub use run_later::{
-    GitConfigContent, GitConfigScan, RepositoryEntry, RunLater, is_repository, repository_entries,
-    repository_marker, run_later_document,
+    GitConfigContent, GitConfigScan, RepositoryEntry, RunLater, fold as fold_file_name,
+    is_repository, repository_entries, repository_marker, run_later_document,
 };
 pub use secret::{SecretPlace, decide_secret};
 

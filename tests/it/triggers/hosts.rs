@@ -122,7 +122,7 @@ async fn firing_of_a_killed_host_is_completed_once() {
     // As time does: the killed host had it for 60 s.
     let store = PostgresStore::open(&url, PostgresOptions::default());
     let store = store.await.unwrap();
-    let triggers = vec!["schedule s".to_owned()];
+    let triggers = vec![sql(&url, "SELECT trigger_name FROM firings")];
     let taken = store.take_firings(triggers, u64::MAX >> 1, 0).await;
     assert_eq!(taken.unwrap().len(), 1);
     let second = ApiServer::start_elsewhere(&one, &other, &model);

@@ -86,7 +86,8 @@ pub(super) fn find(path: &str, makes_dir: bool) -> Option<RunLater> {
 
 /// Folds a path like the file systems that distinguish the fewest names: ignores case and invisible
 /// characters (ext4 with case folding), and dots and spaces at the end of a name (FAT).
-pub(super) fn fold(path: &str) -> String {
+#[must_use]
+pub fn fold(path: &str) -> String {
     let seen = |c: &char| !is_deceptive(*c) && !is_invisible(*c) && !is_joiner(*c);
     // Upper case first: `ſ` is a lower-case letter that equals `s`.
     let text: String = path.chars().filter(seen).collect();

@@ -21,7 +21,8 @@ structure of a git repository: `HEAD` with `commondir`, or with `objects` and `r
 const KEYS: &str = "
 ## Keys of git configuration that execute
 
-A file that would be git configuration with one of these keys is not written, whatever its name.
+No file named `config`, `config.worktree`, or with `gitconfig` in its name becomes git
+configuration with one of these keys.
 From `git-config(1)` of git 2.47. `*` stands for any subsection.
 ";
 

@@ -9,7 +9,8 @@ use agent_host_types::{id::SessionId, output::Blob, turn::TurnError};
 
 impl Agent {
     /// Returns the loop of an agent for one of its sessions. It signs with the same key, and the
-    /// rules about the calls of the one that starts it hold for its calls, as does the lifetime of requests if it has none.
+    /// rules about the calls of the one that starts it hold for its calls, as does the lifetime of
+    /// requests if it has none.
     pub(in crate::turn) fn loop_of(
         &self,
         child: &SubAgent,

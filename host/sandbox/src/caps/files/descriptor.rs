@@ -339,7 +339,7 @@ impl HostDescriptor for FilesView<'_> {
                 Some(FileType::RegularFile) => {}
                 Some(_) => return Err(ErrorCode::NotPermitted.into()),
             }
-            ctx.check_moved_content(&new_dir, &old, &new)?;
+            ctx.check_config_link(&new_dir, &old, &new)?;
             let (name, new_name) = (old.name()?, new.name()?);
             // The file can be changed by its new name, too.
             ctx.keep(&dir, &old)?;

@@ -1,9 +1,6 @@
-//! Keeps files from becoming git configuration that makes git run a command, whatever their names:
-//! git reads files that others include. Bytes are judged before they are written, together with
-//! what is in the file, so that pieces, offsets and the order of writes make no difference.
-//!
-//! All handles of a file, of all calls, share one watch. Nearly every file is known from its first
-//! line to be no configuration, and nothing that is written behind that line is looked at.
+//! Keeps files that git reads as configuration, by their names, from making git run a command. Bytes
+//! are judged before they are written, together with what is in the file, so that pieces, offsets
+//! and the order of writes make no difference. All handles of a file, of all calls, share one watch.
 
 use super::{
     FilesCtx,
@@ -13,7 +10,7 @@ use super::{
     stream::WritePosition,
 };
 use crate::mutex::lock;
-use agent_host_engine::policy::{GitConfigContent, GitConfigScan, RunLater};
+use agent_host_engine::policy::{GitConfigContent, GitConfigScan, RunLater, fold_file_name};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::{
     collections::HashMap,
@@ -182,7 +179,29 @@ fn overlay(chunk: &mut [u8], from: u64, bytes: &[u8], at: u64) -> usize {
     if count == 0 { 0 } else { start + count }
 }
 
+/// Whether git reads a file of this name as configuration, or is usually told to include it. Files of
+/// other names are not judged: many formats have sections and keys of the same form.
+pub(super) fn is_config_name(path: &str) -> bool {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    let name = fold_file_name(name);
+    ["config", "config.worktree"].contains(&&*name) || name.contains("gitconfig")
+}
+
 impl FilesCtx {
+    /// Refuses a second name for a file that git reads as configuration, or that would be one: by
+    /// the other name its content could change unseen.
+    pub(super) fn check_config_link(
+        &self,
+        dir: &OpenDir,
+        old: &ResolvedPath,
+        new: &ResolvedPath,
+    ) -> FsResult<()> {
+        if is_config_name(&old.path) || is_config_name(&new.path) {
+            return self.check_run_later(dir, new, RunLater::GIT_CONFIG);
+        }
+        Ok(())
+    }
+
     /// Refuses a name for a file that is configuration which executes, since something may read it
     /// by that name.
     pub(super) fn check_moved_content(
@@ -191,7 +210,7 @@ impl FilesCtx {
         old: &ResolvedPath,
         new: &ResolvedPath,
     ) -> FsResult<()> {
-        if old.file_type() != Some(FileType::RegularFile) {
+        if old.file_type() != Some(FileType::RegularFile) || !is_config_name(&new.path) {
             return Ok(());
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -4,7 +4,7 @@
 use super::{
     FilesCtx,
     convert::{error_code, file_id, file_type},
-    git_config::GitConfigWatch,
+    git_config::{GitConfigWatch, is_config_name},
     node::{GuestFile, Node, OpenDir, OpenFile},
     resolve::{Follow, ResolvedPath},
 };
@@ -173,12 +173,15 @@ impl FilesCtx {
             Some(_) if request.exclusive => return Err(ErrorCode::Exist.into()),
             Some(_) => {}
         }
+        let is_watched = request.write
+            && is_config_name(&resolved.path)
+            && !self.gate.may_run_later(dir.grant, &resolved.path);
         let mut flags = OPEN
-            | if request.write {
-                // What is written is judged together with what is there.
-                OFlags::RDWR
-            } else {
-                OFlags::RDONLY
+            | match (request.read || is_watched, request.write) {
+                // What is written to a watched file is judged together with what is there.
+                (true, true) => OFlags::RDWR,
+                (false, true) => OFlags::WRONLY,
+                (_, false) => OFlags::RDONLY,
             };
         // A file that vanishes meanwhile is not created again, since the quota has not counted it.
         let makes = resolved.stat.is_none();
@@ -200,7 +203,6 @@ impl FilesCtx {
         };
         let stat = self.check_opened(dir, &opened, FileType::RegularFile)?;
         let file = std::fs::File::from(opened);
-        let is_watched = request.write && !self.gate.may_run_later(dir.grant, &resolved.path);
         let watch = is_watched.then(|| GitConfigWatch::for_file(&stat));
         if request.truncate {
             let empty = || file.set_len(0);

@@ -242,7 +242,7 @@ async fn file_does_not_become_git_configuration_that_executes() {
     ];
     for (index, pieces) in attacks.iter().enumerate() {
         let mut fixture = writable();
-        let path = format!("shared-{index}");
+        let path = format!("{index}.gitconfig");
         assert!(
             !write_pieces(&mut fixture, &path, pieces).await,
             "{pieces:?}"
@@ -262,6 +262,8 @@ async fn file_does_not_become_git_configuration_that_executes() {
         &[(0, "[package]\nname = \"x\"\n")],
         &[(0, "fn main() {}\n"), (13, "[core]\nfsmonitor = x")],
         &[(0, "[user]\nname = a\n"), (16, "[alias]\ns = status\n")],
+        // Git reads no file of this name.
+        &[(0, "[core]\neditor = vim\n")],
     ];
     for (index, pieces) in ordinary.iter().enumerate() {
         let mut fixture = writable();
@@ -273,17 +275,26 @@ async fn file_does_not_become_git_configuration_that_executes() {
     }
 }
 
-/// Two handles of a file share what is known of it, also by two names.
+/// Two handles of a file share what is known of it.
 #[tokio::test]
 async fn handles_of_a_file_do_not_share_out_a_configuration() {
     let mut fixture = writable();
     fixture
-        .check(&[("create one !x", "2"), ("link one two", "done")])
+        .check(&[
+            ("create one.gitconfig !x", "2"),
+            ("link one.gitconfig two", "access"),
+        ])
         .await;
     let none = OpenFlags::empty();
     let flags = DescriptorFlags::WRITE;
-    let one = fixture.open("one", false, none, flags).await.unwrap();
-    let two = fixture.open("two", false, none, flags).await.unwrap();
+    let one = fixture
+        .open("one.gitconfig", false, none, flags)
+        .await
+        .unwrap();
+    let two = fixture
+        .open("one.gitconfig", false, none, flags)
+        .await
+        .unwrap();
     let mut written = Vec::new();
     for (file, at, text) in [
         (&one, 2, "\n"),
@@ -304,11 +315,11 @@ async fn configuration_of_the_host_gets_no_other_name() {
     let mut fixture = prepared();
     fixture
         .check(&[
-            ("move evil/config shared", "access"),
+            ("move evil/config sub/config", "access"),
             ("link evil/config shared", "access"),
             ("write evil/config [", "access"),
             ("replace evil/config x", "1"),
-            ("move evil/config shared", "done"),
+            ("move evil/config sub/config", "done"),
         ])
         .await;
 }
