@@ -372,6 +372,6 @@ mod tests {
             Some("GRANT USAGE ON SCHEMA public TO \"a\"\"b\";")
         );
         assert!(!grants.contains("UPDATE ON public.secrets"), "{grants}");
-        assert_eq!(number(&STEPS), 2);
+        assert_eq!(number(&STEPS), 4);
     }
 }
