@@ -20,7 +20,7 @@ const ENDLESS: &str = "tool = 'spin'\nlimits = { deadline-ms = 100 }";
 const REPORTS: &str = "tool = 'report'\ninput = { steps = 2 }";
 const MERGES: &str = "tool = 'remember'\ninput = { key = 'a', value = 2 }\nstate = { a = 1 }";
 const PRINTS: &str = "tool = 'print'\ninput = { text = 'for the author' }";
-const ASKS: &str = "tool = 'ask_user'\ninput = { prompt = 'Which?', choices = ['this', 'that'], free_text = true }";
+const ASKS: &str = "tool = 'ask_question'\ninput = { prompt = 'Which?', choices = ['this', 'that'], free_text = true }";
 
 const TIMED_OUT: &str = "error-json: {\n  \"code\": \"timeout\",\n  \"message\": \"The tool did not end within 100 ms (limit `deadline-ms`) and was stopped; what it did until then may have taken effect. Try it with a smaller input.\"\n}";
 
