@@ -12,6 +12,7 @@ use super::{
     theatre::{Pace, durable, killed_again_and_again, killed_everywhere, tell},
 };
 use agent_host_test_support::{TestEnv, running::Running};
+use agent_host_types::event::Event;
 use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 
@@ -34,6 +35,7 @@ fn kill_at_every_point_of_workflow_resumes() {
         "children-waiting",
         "decision-recorded",
         "input-received",
+        "loop-configured",
         "model-replied",
         "model-requested",
         "node-intended",
@@ -101,10 +103,10 @@ fn killed_workflow_program_resumes() {
         drop(service);
         let doubtful = Story::of(&durable(&env)).interrupted().collect();
         if is_decided {
-            runs(&env, &CONTINUE, ENDS);
+            ends(&env, &CONTINUE);
         } else {
             runs(&env, &CONTINUE, WAITS);
-            runs(&env, &DECIDE, ENDS);
+            ends(&env, &DECIDE);
         }
         let run = Run {
             story: Story::of(&durable(&env)),
@@ -131,6 +133,29 @@ fn undisturbed() -> (Run, usize) {
     let run = Run { story, hits };
     run.assert_accounted("undisturbed");
     (run, undecided)
+}
+
+/// Runs the program to the answer. A node whose call was interrupted has failed and is passed over,
+/// which the exit code tells.
+fn ends(env: &TestEnv, args: &[&str]) {
+    let ran = run(env, args);
+    let reports = durable(env)
+        .into_iter()
+        .filter_map(|record| match record.event {
+            Event::TurnEnded { outcome, .. } => Some(outcome),
+            _ => None,
+        });
+    let has_failed = reports
+        .filter(|report| report.summary.workflow.is_some())
+        .last()
+        .is_some_and(|report| report.failed_nodes().is_some());
+    let code = if has_failed { 7 } else { 0 };
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(code), ENDS.1),
+        "{args:?}: {}",
+        ran.stderr
+    );
 }
 
 /// Runs the program to an exit code and stdout.
