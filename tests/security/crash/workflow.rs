@@ -147,7 +147,7 @@ fn ends(env: &TestEnv, args: &[&str]) {
         });
     let has_failed = reports
         .filter(|report| report.summary.workflow.is_some())
-        .last()
+        .next_back()
         .is_some_and(|report| report.failed_nodes().is_some());
     let code = if has_failed { 7 } else { 0 };
     assert_eq!(
