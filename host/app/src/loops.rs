@@ -272,7 +272,7 @@ impl LoopParts {
                     runner: Arc::new(programs.clone()),
                     max_calls: self.config.code_calls,
                 };
-                // The run ends through them, and a program is no end.
+                // The run ends through them; a program cannot end it.
                 let until = agent.settings.until_tool.iter().flat_map(|it| &it.tools);
                 let until: Vec<NameGlob> = until.filter_map(|it| NameGlob::new(it).ok()).collect();
                 let direct = own_tools(with_tool_descriptions(agent.tools.clone(), &until));

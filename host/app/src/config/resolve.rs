@@ -74,7 +74,7 @@ impl Config {
     /// [`Untrusted`](super::Untrusted) and [`Overrides::on_untrusted`].
     ///
     /// # Errors
-    /// The file cannot be read, or asks for more than an untrusted one gets and is to be refused
+    /// The file cannot be read, or asks for more than an untrusted file gets and is refused
     /// then; or every problem of the configuration that does not follow from another one.
     pub fn load(
         file: Option<&Path>,

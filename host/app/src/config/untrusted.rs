@@ -123,11 +123,11 @@ impl Untrusted {
     }
 }
 
-/// Reviews a found configuration, and returns the review of one that is to be left out; none where
+/// Reviews a found configuration, and returns the review of a file that is left out; none where
 /// it may be used.
 ///
 /// # Errors
-/// It asks for more than an untrusted one gets, is not trusted, and is to be refused then.
+/// It asks for more than an untrusted one gets, is not trusted, and `OnUntrusted::Refuse` applies.
 pub(super) fn left_out(
     found: &ConfigFile,
     below: &Layers,

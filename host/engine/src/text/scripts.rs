@@ -14,7 +14,7 @@ const MAX_NAME_BYTES: usize = 4096;
 const MAX_LETTERS: usize = 3;
 
 /// Describes each word of a name that mixes scripts, such as
-/// `pаth: Latin and Cyrillic (а is U+0430)`. A text on several lines is no name.
+/// `pаth: Latin and Cyrillic (а is U+0430)`. A text on several lines is not a name.
 #[must_use]
 pub fn mixed_scripts(name: &str) -> Vec<String> {
     if name.is_ascii() || name.len() > MAX_NAME_BYTES || name.contains('\n') {
