@@ -319,6 +319,8 @@ fn roles() {
             &format!("a-{role}"),
             "--role",
             role,
+            "--sessions",
+            "project",
         ]);
         assert_eq!(made.code, Some(0), "{made:?}");
         made.stdout.trim().to_owned()
