@@ -1,7 +1,14 @@
 //! Whose a session is: its project, and the token that started it.
 //!
 //! Neither is part of the session. Events and exported files may come from untrusted sources, and
-//! must not say who sees a session: its owner is what the process that created it here says.
+//! must not say who sees a session: its owner is what the process that created it here says. It is
+//! signed, so that one who can write to the database gives no session to another.
+
+use crate::{
+    row::Row,
+    signature::{BYTES, RowKey, Table, UnsignedRow, Value},
+};
+use std::sync::Arc;
 
 /// Whose a session is. The sessions of its agents are owned as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +18,65 @@ pub struct Ownership {
     pub project: String,
     /// The token that started it, as a front end identifies it; absent for the user of the machine.
     pub owner: Option<String>,
+}
+
+impl Ownership {
+    /// Returns whose a new session is, of which these are the first events: as its creator says, as
+    /// the session that started it, or that of its directory.
+    pub(crate) fn of_new(rows: &[Arc<Row>], starter: Option<Self>) -> Option<Self> {
+        let listings = || rows.iter().map(|row| &row.listing);
+        let said = listings().next().and_then(|first| first.ownership.clone());
+        said.or(starter).or_else(|| {
+            let directory = listings().find_map(|listing| listing.directory.clone());
+            directory.map(|project| Self {
+                project,
+                owner: None,
+            })
+        })
+    }
+
+    /// Signs that a session is theirs. It never changes.
+    pub(crate) fn sign(&self, session: &str, key: &RowKey) -> [u8; BYTES] {
+        key.sign(Table::Owners, &self.values(session))
+    }
+
+    fn values<'a>(&'a self, session: &'a str) -> [Value<'a>; 3] {
+        [
+            Value::Text(session),
+            Value::Text(&self.project),
+            self.owner.as_deref().into(),
+        ]
+    }
+}
+
+/// Whose a session is as it is stored. Nothing of it is read before its signature is checked.
+pub(crate) struct StoredOwnership {
+    pub(crate) session: String,
+    /// The ownership; absent for a session that only those see who see all.
+    pub(crate) ownership: Option<Ownership>,
+    pub(crate) signature: Option<Vec<u8>>,
+}
+
+impl StoredOwnership {
+    /// Returns it if a host of this store wrote it as it is.
+    pub(crate) fn believed(self, key: &RowKey) -> Option<Ownership> {
+        self.is_valid(key).then_some(self.ownership).flatten()
+    }
+
+    /// Names it if it is not valid.
+    pub(crate) fn unsigned(self, key: &RowKey) -> Option<UnsignedRow> {
+        (!self.is_valid(key)).then_some(UnsignedRow {
+            table: Table::Owners,
+            row: self.session,
+        })
+    }
+
+    fn is_valid(&self, key: &RowKey) -> bool {
+        self.ownership.as_ref().is_none_or(|ownership| {
+            let values = ownership.values(&self.session);
+            key.is_valid(Table::Owners, &values, self.signature.as_deref())
+        })
+    }
 }
 
 /// The sessions that a reader sees. All others are for it as if they did not exist.

@@ -32,11 +32,18 @@ impl From<Option<i64>> for Value<'_> {
     }
 }
 
+impl<'a> From<Option<&'a str>> for Value<'a> {
+    fn from(text: Option<&'a str>) -> Self {
+        text.map_or(Self::Null, Self::Text)
+    }
+}
+
 /// A table whose rows are signed, or a file whose entries are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Table {
     Approvals,
     Firings,
+    Owners,
     Runs,
     Sessions,
     Tokens,
@@ -49,6 +56,7 @@ impl Table {
         match self {
             Self::Approvals => "approvals",
             Self::Firings => "firings",
+            Self::Owners => "owners",
             Self::Runs => "runs",
             Self::Sessions => "sessions",
             Self::Tokens => "tokens",
@@ -61,6 +69,7 @@ impl Table {
         match self {
             Self::Approvals => "an approval without a valid signature, which is ignored",
             Self::Firings => "a firing without a valid signature, which starts nothing",
+            Self::Owners => "an owner of a session without a valid signature, which is ignored",
             Self::Runs => "a run without a valid signature, which no host continues",
             Self::Sessions => "a session without a valid signature, which cannot be continued",
             Self::Tokens => "a token without a valid signature, which is refused",

@@ -4,6 +4,7 @@ mod check;
 mod events;
 mod leases;
 mod memory;
+mod migration;
 mod moving;
 mod shared_runs;
 mod signatures;

@@ -6,9 +6,10 @@ use crate::{
     copy::SessionSource,
     error::{Damage, Location, StoreError},
     find::Wanted,
-    ownership::{Ownership, SessionScope},
+    ownership::{Ownership, SessionScope, StoredOwnership},
     row::{PAGE_BYTES, damaged},
     session_list::{ListPage, SessionInfo},
+    signature::RowKey,
     store::WAITING,
 };
 use agent_host_engine::journal::JournalError;
@@ -17,14 +18,15 @@ use agent_host_types::{
     id::{Digest, SessionId},
     session_status::{SessionClaim, SessionPhase, SessionStatus},
 };
+use deadpool_postgres::GenericClient;
 use std::{collections::BTreeMap, str::FromStr, sync::Arc};
 use tokio_postgres::{Row, types::ToSql};
 
 /// The columns of a [`SessionInfo`], of a session `s` and the one that started it, if that exists.
 const INFO: &str =
     "SELECT s.id, s.started_ms, w.last_ms, w.events, s.title, s.directory, w.outcome,
-        p.id, s.name, w.model, w.cost_micros, s.project, s.owner, w.phase, l.session IS NOT NULL,
-        r.session IS NOT NULL
+        p.id, s.name, w.model, w.cost_micros, w.phase, l.session IS NOT NULL, r.session IS NOT NULL,
+        s.project, s.owner, s.owner_signature
     FROM progress w JOIN sessions s ON s.id = w.session LEFT JOIN sessions p ON p.id = s.parent
         LEFT JOIN leases l ON l.session = w.session AND l.until > clock_timestamp()
         LEFT JOIN runs r ON r.session = w.session AND r.state = 'waiting'";
@@ -150,7 +152,21 @@ impl Database {
         let within = within(scope, "w.project", &mut parameters);
         let query = format!("{INFO} WHERE true {within} ORDER BY w.last_write DESC");
         let rows = self.read_planned(&query, &parameters).await?;
-        rows.iter().map(info).collect()
+        self.infos_within(&rows, scope)
+    }
+
+    /// Reads the rows of a list. The condition of the query finds those of a scope; here those go
+    /// whose owner is not believed.
+    fn infos_within(
+        &self,
+        rows: &[Row],
+        scope: &SessionScope,
+    ) -> Result<Vec<SessionInfo>, JournalError> {
+        let key = self.rows_key()?;
+        let infos = rows.iter().map(|row| info(row, key));
+        let mut infos = infos.collect::<Result<Vec<_>, _>>()?;
+        infos.retain(|info| scope.has(info.ownership.as_ref()));
+        Ok(infos)
     }
 
     /// Whether a session exists within a scope.
@@ -159,11 +175,10 @@ impl Database {
         session: SessionId,
         scope: &SessionScope,
     ) -> Result<bool, JournalError> {
-        let id = session.to_string();
-        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&id];
-        let within = within(scope, "s.project", &mut parameters);
-        let query = format!("SELECT 1 FROM sessions s WHERE s.id = $1 {within}");
-        Ok(!self.read(&query, &parameters).await?.is_empty())
+        let found = owner_of(&self.client().await?, session).await;
+        let found = found.map_err(self.failed("read the journal"))?;
+        let key = self.rows_key()?;
+        Ok(found.is_some_and(|stored| scope.has(stored.believed(key).as_ref())))
     }
 
     /// Reads whose a session is.
@@ -171,9 +186,10 @@ impl Database {
         &self,
         session: SessionId,
     ) -> Result<Option<Ownership>, JournalError> {
-        let query = "SELECT project, owner FROM sessions WHERE id = $1";
-        let rows = self.read(query, &[&session.to_string()]).await?;
-        Ok(rows.first().and_then(|row| ownership(row, 0)))
+        let found = owner_of(&self.client().await?, session).await;
+        let found = found.map_err(self.failed("read the journal"))?;
+        let key = self.rows_key()?;
+        Ok(found.and_then(|stored| stored.believed(key)))
     }
 
     /// Reads a part of the sessions that no other started, the one that was written to last first.
@@ -208,7 +224,7 @@ impl Database {
             "{INFO} WHERE p.id IS NULL {filter} {within} ORDER BY w.last_write DESC LIMIT $1 OFFSET $2"
         );
         let rows = self.read_planned(&query, &parameters).await?;
-        rows.iter().map(info).collect()
+        self.infos_within(&rows, &page.scope)
     }
 
     /// Reads the ids of sessions with these words; `None` for more than [`FEW`], of which a page is
@@ -254,7 +270,7 @@ impl Database {
     pub(super) async fn waiting(&self) -> Result<Vec<SessionInfo>, JournalError> {
         let which = format!("w.phase IN {WAITING} AND p.id IS NULL ORDER BY w.last_write");
         let rows = self.read(&format!("{INFO} WHERE {which}"), &[]).await?;
-        rows.iter().map(info).collect()
+        self.infos_within(&rows, &SessionScope::All)
     }
 
     /// Counts the sessions of a scope by status.
@@ -286,7 +302,7 @@ impl Database {
         let ids: Vec<String> = sessions.iter().map(SessionId::to_string).collect();
         let query = format!("{INFO} WHERE s.id = ANY ($1)");
         let rows = self.read(&query, &[&ids]).await?;
-        rows.iter().map(info).collect()
+        self.infos_within(&rows, &SessionScope::All)
     }
 
     /// Reads the ids that match, the session that was written to last first. An id is of digits and
@@ -340,11 +356,11 @@ impl Database {
     }
 }
 
-fn info(row: &Row) -> Result<SessionInfo, JournalError> {
+fn info(row: &Row, key: &RowKey) -> Result<SessionInfo, JournalError> {
     let parent: Option<&str> = row.get(7);
     Ok(SessionInfo {
         id: parsed(row.get(0))?,
-        status: status(row, 13)?,
+        status: status(row, 11)?,
         started_ms: positive(row.get(1)),
         last_ms: positive(row.get(2)),
         events: positive(row.get(3)),
@@ -355,7 +371,7 @@ fn info(row: &Row) -> Result<SessionInfo, JournalError> {
         name: row.get(8),
         model: row.get(9),
         cost_micros: row.get::<_, Option<i64>>(10).map(positive),
-        ownership: ownership(row, 11),
+        ownership: stored_owner(row, row.get(0), 14).believed(key),
     })
 }
 
@@ -378,12 +394,27 @@ pub(super) fn within<'s>(
     condition
 }
 
-/// Reads the column of a project and that of an owner behind it.
-fn ownership(row: &Row, column: usize) -> Option<Ownership> {
-    Some(Ownership {
-        project: row.get::<_, Option<String>>(column)?,
-        owner: row.get(column.saturating_add(1)),
-    })
+/// Reads the row of a session that says whose it is.
+pub(super) async fn owner_of(
+    client: &impl GenericClient,
+    session: SessionId,
+) -> Result<Option<StoredOwnership>, tokio_postgres::Error> {
+    let query = "SELECT project, owner, owner_signature FROM sessions WHERE id = $1";
+    let query = client.prepare_cached(query).await?;
+    let id = session.to_string();
+    let found = client.query_opt(&query, &[&id]).await?;
+    Ok(found.map(|row| stored_owner(&row, id, 0)))
+}
+
+/// Reads the project, the owner and their signature, of which this is the first column.
+pub(super) fn stored_owner(row: &Row, session: String, column: usize) -> StoredOwnership {
+    let owner = row.get(column + 1);
+    let project: Option<String> = row.get(column);
+    StoredOwnership {
+        session,
+        ownership: project.map(|project| Ownership { project, owner }),
+        signature: row.get(column + 2),
+    }
 }
 
 /// Returns the status of a session: its phase is in column `first`, and behind it whether a host

@@ -222,44 +222,6 @@ mod tests {
         assert!(store.read(&gone, &[]).await.unwrap()[0].get::<_, bool>(0));
     }
 
-    /// The second step gives older sessions to their directories, and those of agents to the project
-    /// of the one that started them.
-    #[tokio::test]
-    async fn older_sessions_belong_to_their_directories() {
-        let Some(url) = database() else { return };
-        let store = Database::new(&url, &PostgresOptions::default()).unwrap();
-        apply(&store, &STEPS[..1], None).await.unwrap();
-        for (id, directory, parent) in [
-            ("root", Some("/a"), None),
-            ("agent", None, Some("root")),
-            ("of-agent", None, Some("agent")),
-            ("import", None, None),
-        ] {
-            let session =
-                "INSERT INTO sessions (id, started_ms, directory, parent) VALUES ($1, 0, $2, $3)";
-            store
-                .read(session, &[&id, &directory, &parent])
-                .await
-                .unwrap();
-            let progress = "INSERT INTO progress (session, last_ms, events, bytes, last_write) VALUES ($1, 0, 1, 1, 1)";
-            store.read(progress, &[&id]).await.unwrap();
-        }
-        apply(&store, &STEPS, None).await.unwrap();
-        let owned =
-            "SELECT s.id, s.project, s.owner FROM sessions s JOIN progress w ON w.session = s.id
-            AND w.project IS NOT DISTINCT FROM s.project ORDER BY s.id";
-        let rows = store.read(owned, &[]).await.unwrap();
-        let rows = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2)));
-        let a = Some("/a");
-        let expected: [(&str, Option<&str>, Option<&str>); 4] = [
-            ("agent", a, None),
-            ("import", None, None),
-            ("of-agent", a, None),
-            ("root", a, None),
-        ];
-        assert_eq!(rows.collect::<Vec<_>>(), expected);
-    }
-
     /// Hosts that start at once on an empty database make the tables once.
     #[tokio::test]
     async fn stores_that_open_at_once_make_the_tables_once() {

@@ -5,9 +5,11 @@ use super::{
     approvals,
     database::Database,
     firings::{self, StoredFiring},
+    read::stored_owner,
     stored_run,
 };
 use crate::{
+    ownership::StoredOwnership,
     signature::{RowKey, SessionEnd, Table, UnsignedRow},
     stored_approval::StoredApproval,
 };
@@ -70,7 +72,34 @@ pub(super) async fn sign_all(tx: &Transaction<'_>, key: &RowKey) -> Result<u64, 
             FROM unnest($1::text[], $2::bytea[]) AS v (session, signature)
             WHERE progress.session = v.session";
         signed += tx.execute(sign, &[&ids, &signatures]).await?;
+        signed += sign_owners(tx, key, &ids).await?;
     }
+}
+
+/// Signs whose these sessions are.
+async fn sign_owners(tx: &Transaction<'_>, key: &RowKey, sessions: &[&str]) -> Result<u64, Error> {
+    let owners = owners(tx, sessions).await?.into_iter();
+    let owners = owners
+        .filter_map(|stored| Some((stored.ownership?.sign(&stored.session, key), stored.session)));
+    let (signatures, sessions): (Vec<_>, Vec<_>) = owners
+        .map(|(signature, session)| (signature.to_vec(), session))
+        .unzip();
+    let sign = "UPDATE sessions SET owner_signature = v.signature
+        FROM unnest($1::text[], $2::bytea[]) AS v (session, signature) WHERE id = v.session";
+    tx.execute(sign, &[&sessions, &signatures]).await
+}
+
+/// Reads whose these sessions are.
+async fn owners(
+    client: &impl GenericClient,
+    sessions: &[&str],
+) -> Result<Vec<StoredOwnership>, Error> {
+    let query = "SELECT project, owner, owner_signature, id FROM sessions
+        WHERE id = ANY ($1) ORDER BY id";
+    let query = client.prepare_cached(query).await?;
+    let rows = client.query(&query, &[&sessions]).await?;
+    let owner = |row: &tokio_postgres::Row| stored_owner(row, row.get(3), 0);
+    Ok(rows.iter().map(owner).collect())
 }
 
 async fn firings_after(
@@ -137,6 +166,9 @@ impl Database {
                 return Ok(found);
             };
             last.clone_from(end);
+            let ids: Vec<&str> = page.iter().map(|(id, ..)| id.as_str()).collect();
+            let owners = owners(&client, &ids).await.map_err(failed)?.into_iter();
+            found.extend(owners.filter_map(|stored| stored.unsigned(key)));
             let invalid = page.into_iter().filter(|(id, events, digest, signature)| {
                 let (events, digest) = (*events, digest.as_slice());
                 !key.is_session(SessionEnd { id, events, digest }, signature.as_deref())

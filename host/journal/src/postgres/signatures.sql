@@ -4,6 +4,7 @@ ALTER TABLE approvals ADD COLUMN signature BYTEA;
 ALTER TABLE firings ADD COLUMN signature BYTEA;
 ALTER TABLE progress ADD COLUMN signature BYTEA;
 ALTER TABLE runs ADD COLUMN signature BYTEA;
+ALTER TABLE sessions ADD COLUMN owner_signature BYTEA;
 CREATE TABLE sealed_sessions (
     session TEXT COLLATE "C" PRIMARY KEY,
     events BIGINT NOT NULL,

@@ -4,10 +4,12 @@
 use super::{
     database::{Database, Lock, lock_shared},
     lease::Lease,
+    read::owner_of,
 };
 use crate::{
     chain::Link,
     error::StoreError,
+    ownership::Ownership,
     row::{Listing, Row, phase_after},
     signature::{RowKey, SessionEnd},
 };
@@ -27,13 +29,12 @@ const OWN: &str = "WITH own AS MATERIALIZED (
 /// Takes a session without a lease: one that no other transaction can see yet.
 const UNSEEN: &str = "WITH own AS (SELECT $1::text AS session WHERE $2::bigint IS NOT NULL)";
 
-/// Stores the rows of a new session. Without an owner it is owned as the session that started it.
+/// Stores the rows of a new session.
 const BEGIN: &str = "line AS (
-    INSERT INTO sessions (id, started_ms, title, directory, parent, project, owner)
-    SELECT own.session, $16::bigint, $6::text, $7::text, $9::text,
-        coalesce($19::text, starter.project, $7::text),
-        CASE WHEN $19::text IS NULL THEN starter.owner ELSE $20::text END
-    FROM own LEFT JOIN sessions starter ON starter.id = $9::text WHERE $3::bigint = 0
+    INSERT INTO sessions (id, started_ms, title, directory, parent, project, owner,
+        owner_signature)
+    SELECT own.session, $16::bigint, $6::text, $7::text, $9::text, $19::text, $20::text, $23::bytea
+    FROM own WHERE $3::bigint = 0
     ON CONFLICT (id) DO NOTHING RETURNING id, project
 ), progress AS (
     INSERT INTO progress (session, last_ms, events, outcome, model, cost_micros, bytes, last_write,
@@ -52,7 +53,7 @@ const CONTINUE: &str = "line AS (
         bytes = bytes + $12::bigint, last_write = nextval('writes'), written = clock_timestamp(),
         signature = $21::bytea, phase = $22::text
     FROM own WHERE progress.session = own.session AND events = $3::bigint AND $16::bigint IS NOT NULL
-        AND $19::text IS NULL AND $20::text IS NULL
+        AND $19::text IS NULL AND $20::text IS NULL AND $23::bytea IS NULL
     RETURNING progress.session AS id
 ), named AS (
     UPDATE sessions SET title = coalesce(title, $6::text), directory = coalesce(directory, $7::text),
@@ -328,7 +329,11 @@ pub(super) async fn write_rows(
         .rev()
         .find(|listing| listing.outcome.is_some());
     let parent = listings.clone().find_map(|listing| listing.parent);
-    let ownership = first.listing.ownership.as_ref();
+    let ownership = match first.seq {
+        0 => owner_of_new(client, key, rows).await?,
+        _ => None,
+    };
+    let ownership = ownership.as_ref();
     let mut link = position.link;
     let digests = rows.iter().map(|row| {
         let numbers = [row.seq, row.at_ms, row.v];
@@ -342,6 +347,7 @@ pub(super) async fn write_rows(
         events: last.seq.saturating_add(1),
         digest: &link.0,
     });
+    let owner_signature = ownership.map(|ownership| ownership.sign(&id, key).to_vec());
     let cost = ended.and_then(|ended| ended.cost_micros);
     let stored = client
         .execute(
@@ -369,10 +375,35 @@ pub(super) async fn write_rows(
                 &ownership.and_then(|ownership| ownership.owner.as_deref()),
                 &signature.as_slice(),
                 &phase_after(position.phase, rows).as_str(),
+                &owner_signature,
             ],
         )
         .await?;
     Ok(stored == rows.len() as u64)
+}
+
+/// Returns whose a new session is, of which these are the first events.
+async fn owner_of_new(
+    client: &impl GenericClient,
+    key: &RowKey,
+    rows: &[Arc<Row>],
+) -> Result<Option<Ownership>, tokio_postgres::Error> {
+    let first = rows.first().map(|first| &first.listing);
+    // One read more for the session of an agent, which is owned as the one that started it.
+    let starter = match first {
+        Some(Listing {
+            ownership: None,
+            parent: Some(parent),
+            ..
+        }) => owner_of(client, *parent).await?,
+        _ => None,
+    };
+    let starter = starter.and_then(|stored| stored.believed(key));
+    Ok(Ownership::of_new(rows, starter).map(|ownership| Ownership {
+        // PostgreSQL's texts have no NUL.
+        project: ownership.project.replace('\0', "\u{fffd}"),
+        ..ownership
+    }))
 }
 
 /// Stores blobs that are not stored yet, and that the session refers to them.

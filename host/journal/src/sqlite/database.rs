@@ -56,7 +56,6 @@ pub(crate) struct Shared {
     closing: Mutex<HashMap<SessionId, Receiver<()>>>,
     lock_timeout: Duration,
     commits: Arc<AtomicU64>,
-    rows_key: RowKey,
 }
 
 impl Database {
@@ -87,7 +86,7 @@ impl Database {
             db.pragma_update(None, "max_page_count", pages)
                 .map_err(StoreError::sqlite(&location, "bound the journal"))?;
         }
-        let reader = Reader::open(file, &location, &dir.locks, lock_timeout)?;
+        let reader = Reader::open(file, &location, &dir.locks, lock_timeout, rows_key.clone())?;
         let commits = Arc::new(AtomicU64::new(0));
         // The log exists as long as a connection is open, and nothing replaces either file
         // meanwhile.
@@ -99,7 +98,7 @@ impl Database {
             files: files.collect(),
             pruner: Pruner::new(retention, dir.locks.clone()),
             commits: Arc::clone(&commits),
-            rows_key: rows_key.clone(),
+            rows_key,
         };
         let (batches, received) = mpsc::channel();
         let writer = std::thread::Builder::new()
@@ -115,7 +114,6 @@ impl Database {
                 closing: Mutex::default(),
                 lock_timeout,
                 commits,
-                rows_key,
             }),
         })
     }
@@ -136,7 +134,7 @@ impl Database {
 
     /// The key that signs rows.
     pub(super) fn rows_key(&self) -> &RowKey {
-        &self.shared.rows_key
+        self.reader().rows_key()
     }
 
     /// The file of the key of continuations.

@@ -2,7 +2,7 @@
 
 use super::{
     lock::is_claimed,
-    owners::{PROJECT, filter, ownership},
+    owners::{self, COLUMNS, filter},
     phase::{self, STORED},
     read::{LAST_WRITTEN, PARENT, Reader, parent, parsed, positive},
 };
@@ -29,7 +29,7 @@ const LAST_SUMMARY: &str =
 pub(crate) fn list_query(filter: &str) -> String {
     format!(
         "SELECT id, started_ms, last_ms, events, title, directory, outcome, {PARENT}, names.name, {LAST_SUMMARY},
-             {PROJECT}, owners.owner, {STORED}
+             {STORED}, {COLUMNS}
          FROM sessions LEFT JOIN names ON names.session = sessions.id
          LEFT JOIN owners ON owners.session = sessions.id
          WHERE {filter} ORDER BY {LAST_WRITTEN} DESC",
@@ -39,7 +39,10 @@ pub(crate) fn list_query(filter: &str) -> String {
 impl Reader {
     /// Reads the sessions of a scope, the one that was written to last first.
     pub(crate) fn sessions(&self, scope: &SessionScope) -> Result<Vec<SessionInfo>, JournalError> {
-        self.listed(filter(scope), params![scope.project(), scope.owner()])
+        let parameters = params![scope.project(), scope.owner()];
+        let mut listed = self.listed(filter(scope), parameters)?;
+        listed.retain(|info| scope.has(info.ownership.as_ref()));
+        Ok(listed)
     }
 
     /// Reads the rows of sessions in lists.
@@ -96,9 +99,10 @@ impl Reader {
             let rows = query.query_map(parameters, |row| {
                 let summary = last_summary(row, 9)?;
                 let id = parsed(row)?;
-                let stored: Option<String> = row.get(12)?;
+                let stored: Option<String> = row.get(10)?;
                 let session = SessionId::to_string(&id);
                 let phase = phase::from_stored(db, &session, stored.as_deref())?;
+                let owner = owners::stored(row, 11, session)?;
                 let info = SessionInfo {
                     id,
                     // The claim is looked at when nothing is read any more.
@@ -115,7 +119,7 @@ impl Reader {
                         .as_ref()
                         .map(|summary| model_name(&summary.provenance)),
                     cost_micros: summary.and_then(|summary| summary.total_usage.cost_micros),
-                    ownership: ownership(row, 10)?,
+                    ownership: owner.believed(self.rows_key()),
                 };
                 Ok((info, phase))
             })?;

@@ -3,35 +3,34 @@
 use super::read::{PARENT, Reader};
 use crate::{
     error::StoreError,
-    ownership::{Ownership, SessionScope},
-    row::Listing,
+    ownership::{Ownership, SessionScope, StoredOwnership},
+    row::Row,
+    signature::{RowKey, UnsignedRow},
 };
 use agent_host_types::id::SessionId;
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use std::sync::Arc;
 
-/// The table of whose the sessions are, which is added to files that were made without it, as
-/// that of names is. A session that an older
-/// program writes has no row, and belongs to its directory, by which the second index finds it.
+/// The table of whose the sessions are. A session without a row is only seen by those who see all.
 const TABLE: &str = "
 CREATE TABLE owners (
     session TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     project TEXT NOT NULL,
-    owner TEXT
+    owner TEXT,
+    signature BLOB
 ) STRICT;
 CREATE INDEX owners_by_project ON owners (project, owner);
-CREATE INDEX sessions_by_directory ON sessions (directory);
 INSERT INTO owners (session, project)
     SELECT id, directory FROM sessions WHERE directory IS NOT NULL;
 ";
 
-/// The project of a session, which may have a row among the owners.
-pub(super) const PROJECT: &str = "coalesce(owners.project, sessions.directory)";
+/// The columns that [`stored`] reads, of sessions joined with owners.
+pub(super) const COLUMNS: &str = "owners.project, owners.owner, owners.signature";
 
-/// Whether a session is in a scope: found by indexes, whatever other projects have.
+/// Whether a session is in a scope: found by indexes, whatever other projects have. Whether the row
+/// of the owner is believed is seen when it is read.
 const WITHIN: &str = "sessions.id IN (
-    SELECT session FROM owners WHERE project = ?1 AND (?2 IS NULL OR owner = ?2)
-    UNION ALL SELECT id FROM sessions AS unowned WHERE directory = ?1 AND ?2 IS NULL
-        AND NOT EXISTS (SELECT 1 FROM owners WHERE owners.session = unowned.id))";
+    SELECT session FROM owners WHERE project = ?1 AND (?2 IS NULL OR owner = ?2))";
 
 /// Returns the condition of a scope, whose project and owner are the parameters.
 pub(crate) fn filter(scope: &SessionScope) -> &'static str {
@@ -41,17 +40,10 @@ pub(crate) fn filter(scope: &SessionScope) -> &'static str {
     }
 }
 
-/// Adds the table of owners to a file without it. Sessions of agents, which have no directory,
-/// belong to the project of the session that started them.
-pub(super) fn add_table(db: &mut Connection) -> Result<(), rusqlite::Error> {
-    if has_owners(db)? {
-        return Ok(());
-    }
-    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have added it meanwhile.
-    if has_owners(&tx)? {
-        return Ok(());
-    }
+/// Adds the table of owners to a file without it. Sessions that are there belong to their
+/// directories, and those of agents, which have none, to the project of the session that started
+/// them.
+pub(super) fn add_table(tx: &Transaction<'_>) -> Result<(), rusqlite::Error> {
     tx.execute_batch(TABLE)?;
     let of_agents = format!(
         "INSERT INTO owners (session, project) SELECT sessions.id, owners.project
@@ -60,39 +52,81 @@ pub(super) fn add_table(db: &mut Connection) -> Result<(), rusqlite::Error> {
     );
     // Each round reaches the agents of those before.
     while tx.execute(&of_agents, [])? > 0 {}
-    tx.commit()
+    Ok(())
 }
 
-fn has_owners(db: &Connection) -> Result<bool, rusqlite::Error> {
-    db.query_row(
-        "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = 'owners'",
-        [],
-        |row| row.get(0),
-    )
-}
-
-/// Writes down whose a new session is: as its creator says, or as that of the session which started
-/// it. Any other one has no row, and belongs to its directory.
+/// Writes down whose a new session is, of which these are the first events.
 pub(super) fn write_owner(
     tx: &Transaction<'_>,
+    key: &RowKey,
     id: &str,
-    listing: &Listing,
+    rows: &[Arc<Row>],
 ) -> Result<(), rusqlite::Error> {
-    let own = "INSERT INTO owners (session, project, owner) VALUES (?1, ?2, ?3)";
-    let inherited = "INSERT INTO owners (session, project, owner)
-        SELECT ?1, coalesce(owners.project, sessions.directory), owners.owner
-        FROM sessions LEFT JOIN owners ON owners.session = sessions.id
-        WHERE sessions.id = ?2 AND coalesce(owners.project, sessions.directory) IS NOT NULL";
-    match (&listing.ownership, listing.parent) {
-        (Some(Ownership { project, owner }), _) => tx
-            .prepare_cached(own)?
-            .execute(params![id, project, owner])?,
-        (None, Some(parent)) => tx
-            .prepare_cached(inherited)?
-            .execute(params![id, parent.to_string()])?,
-        (None, None) => 0,
+    let parent = rows.first().and_then(|first| first.listing.parent);
+    let starter = match parent {
+        Some(parent) => stored_of(tx, parent)?.and_then(|stored| stored.believed(key)),
+        None => None,
     };
+    let Some(ownership) = Ownership::of_new(rows, starter) else {
+        return Ok(());
+    };
+    let signature = ownership.sign(id, key);
+    let Ownership { project, owner } = ownership;
+    tx.prepare_cached("INSERT INTO owners VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![id, project, owner, signature])?;
     Ok(())
+}
+
+/// Signs every row that there is.
+pub(super) fn sign_all(tx: &Transaction<'_>, key: &RowKey) -> Result<(), rusqlite::Error> {
+    let mut sign = tx.prepare("UPDATE owners SET signature = ?2 WHERE session = ?1")?;
+    for StoredOwnership {
+        session, ownership, ..
+    } in all(tx)?
+    {
+        let signature = ownership.map(|ownership| ownership.sign(&session, key));
+        sign.execute(params![session, signature])?;
+    }
+    Ok(())
+}
+
+/// Returns the rows without a valid signature.
+pub(super) fn unsigned(db: &Connection, key: &RowKey) -> Result<Vec<UnsignedRow>, rusqlite::Error> {
+    let stored = all(db)?.into_iter();
+    Ok(stored.filter_map(|stored| stored.unsigned(key)).collect())
+}
+
+fn all(db: &Connection) -> Result<Vec<StoredOwnership>, rusqlite::Error> {
+    let query = format!("SELECT {COLUMNS}, session FROM owners ORDER BY session");
+    let mut query = db.prepare(&query)?;
+    let rows = query.query_map([], |row| stored(row, 0, row.get(3)?))?;
+    rows.collect()
+}
+
+/// Reads the row of a session.
+fn stored_of(
+    db: &Connection,
+    session: SessionId,
+) -> Result<Option<StoredOwnership>, rusqlite::Error> {
+    let query = format!("SELECT {COLUMNS}, session FROM owners WHERE session = ?1");
+    db.prepare_cached(&query)?
+        .query_row([session.to_string()], |row| stored(row, 0, row.get(3)?))
+        .optional()
+}
+
+/// Reads [`COLUMNS`], of which this is the first.
+pub(super) fn stored(
+    row: &rusqlite::Row<'_>,
+    column: usize,
+    session: String,
+) -> Result<StoredOwnership, rusqlite::Error> {
+    let owner = row.get(column + 1)?;
+    let project: Option<String> = row.get(column)?;
+    Ok(StoredOwnership {
+        session,
+        ownership: project.map(|project| Ownership { project, owner }),
+        signature: row.get(column + 2)?,
+    })
 }
 
 impl Reader {
@@ -102,36 +136,13 @@ impl Reader {
         session: SessionId,
         scope: &SessionScope,
     ) -> Result<bool, StoreError> {
-        let query = format!(
-            "SELECT EXISTS (SELECT 1 FROM sessions LEFT JOIN owners ON owners.session = sessions.id
-             WHERE id = ?1 AND (?2 IS NULL OR {PROJECT} = ?2) AND (?3 IS NULL OR owners.owner = ?3))"
-        );
-        self.read(|db| {
-            let parameters = params![session.to_string(), scope.project(), scope.owner()];
-            db.prepare_cached(&query)?
-                .query_row(parameters, |row| row.get(0))
-        })
+        let ownership = self.ownership(session)?;
+        Ok(scope.has(ownership.as_ref()) && self.exists(session)?)
     }
 
     /// Reads whose a session is.
     pub(crate) fn ownership(&self, session: SessionId) -> Result<Option<Ownership>, StoreError> {
-        let query = format!(
-            "SELECT {PROJECT}, owners.owner FROM sessions
-             LEFT JOIN owners ON owners.session = sessions.id WHERE id = ?1"
-        );
-        let found = self.read(|db| {
-            db.query_row(&query, [session.to_string()], |row| ownership(row, 0))
-                .optional()
-        });
-        Ok(found?.flatten())
+        let stored = self.read(|db| stored_of(db, session))?;
+        Ok(stored.and_then(|stored| stored.believed(self.rows_key())))
     }
-}
-
-/// Reads a column with [`PROJECT`] and one with the owner behind it.
-pub(super) fn ownership(
-    row: &rusqlite::Row<'_>,
-    column: usize,
-) -> Result<Option<Ownership>, rusqlite::Error> {
-    let (project, owner) = (row.get::<_, Option<String>>(column)?, row.get(column + 1)?);
-    Ok(project.map(|project| Ownership { project, owner }))
 }

@@ -7,6 +7,7 @@ use crate::{
     error::{Damage, Location, StoreError},
     find::Wanted,
     row::{PAGE_BYTES, damaged},
+    signature::RowKey,
 };
 use agent_host_engine::journal::JournalError;
 use agent_host_types::{
@@ -77,6 +78,8 @@ pub(crate) struct Reader {
     location: Location,
     /// The directory of the session locks with the marks.
     pub(super) locks: PathBuf,
+    /// Says which rows are believed.
+    rows_key: RowKey,
 }
 
 impl Reader {
@@ -85,6 +88,7 @@ impl Reader {
         location: &Location,
         locks: &Path,
         lock_timeout: Duration,
+        rows_key: RowKey,
     ) -> Result<Self, StoreError> {
         let db = schema::open_reader(file, lock_timeout)
             .map_err(StoreError::sqlite(location, "read the journal"))?;
@@ -92,7 +96,13 @@ impl Reader {
             db: Mutex::new(db),
             location: location.clone(),
             locks: locks.to_owned(),
+            rows_key,
         })
+    }
+
+    /// The key that signs rows.
+    pub(super) fn rows_key(&self) -> &RowKey {
+        &self.rows_key
     }
 
     pub(crate) fn location(&self) -> &Location {

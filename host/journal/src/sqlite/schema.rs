@@ -86,7 +86,8 @@ CREATE INDEX IF NOT EXISTS firings_by_time ON firings (trigger_name, at_ms);
 CREATE INDEX IF NOT EXISTS firings_by_due ON firings (due_ms) WHERE due_ms IS NOT NULL;
 ";
 
-/// Version 2: the signatures of rows that confer authority, and the sealed sessions that were here.
+/// Version 2: the signatures of rows that confer authority, and the sealed sessions that were here;
+/// the table of owners comes with it.
 const SIGNATURES: &str = "
 ALTER TABLE sessions ADD COLUMN signature BLOB;
 ALTER TABLE approvals ADD COLUMN signature BLOB;
@@ -121,7 +122,6 @@ pub(crate) fn open_writer(
         update(&mut db, key).map_err(StoreError::sqlite(location, "update the journal"))?;
     }
     configure(&db).map_err(failed)?;
-    owners::add_table(&mut db).map_err(failed)?;
     phase::add_columns(&mut db).map_err(failed)?;
     phase::update_all(&mut db).map_err(failed)?;
     Ok(db)
@@ -221,7 +221,7 @@ fn add_signatures(tx: &Transaction<'_>) -> Result<(), rusqlite::Error> {
     for statements in [NAMES, FIRINGS, SIGNATURES] {
         tx.execute_batch(statements)?;
     }
-    Ok(())
+    owners::add_table(tx)
 }
 
 fn version(db: &Connection) -> Result<i64, rusqlite::Error> {

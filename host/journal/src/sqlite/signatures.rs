@@ -1,7 +1,7 @@
 //! The signatures of all rows of a state directory: made once when the file gets them, and checked
 //! for `agent-host store check`.
 
-use super::{approvals, database::Database, firings, read::ENDS};
+use super::{approvals, database::Database, firings, owners, read::ENDS};
 use crate::{
     error::StoreError,
     signature::{RowKey, SessionEnd, Table, UnsignedRow},
@@ -22,6 +22,7 @@ pub(super) fn sign_all(tx: &Transaction<'_>, key: &RowKey) -> Result<(), rusqlit
     for (firing, _) in firings::all(tx)? {
         firings::set_signature(tx, &firing, key)?;
     }
+    owners::sign_all(tx, key)?;
     let mut sign = tx.prepare("UPDATE sessions SET signature = ?2 WHERE id = ?1")?;
     for (id, events, digest, _) in ends(tx)? {
         let (id, digest) = (id.as_str(), digest.as_slice());
@@ -47,14 +48,18 @@ impl Database {
     pub(super) fn unsigned(&self) -> Result<Vec<UnsignedRow>, JournalError> {
         let failed = StoreError::sqlite(self.location(), "check the journal");
         let key = self.rows_key();
-        let read = |db: &Connection| Ok((approvals::stored(db)?, firings::all(db)?, ends(db)?));
-        let (approvals, firings, ends) = self.reader().query(read).map_err(failed)?;
+        let read = |db: &Connection| {
+            let (approvals, firings) = (approvals::stored(db)?, firings::all(db)?);
+            Ok((approvals, firings, owners::unsigned(db, key)?, ends(db)?))
+        };
+        let (approvals, firings, owners, ends) = self.reader().query(read).map_err(failed)?;
         let approvals = approvals.iter().filter(|stored| !stored.is_valid(key));
         let mut found: Vec<UnsignedRow> = approvals.map(StoredApproval::unsigned).collect();
         let invalid = firings
             .iter()
             .filter(|(firing, signature)| !key.is_firing(firing, true, signature.as_deref()));
         found.extend(invalid.map(|(firing, _)| firing.unsigned()));
+        found.extend(owners);
         let invalid = ends.into_iter().filter(|(id, events, digest, signature)| {
             let (events, digest) = (*events, digest.as_slice());
             !key.is_session(SessionEnd { id, events, digest }, signature.as_deref())

@@ -227,7 +227,7 @@ impl SessionTarget<'_> {
             digest: &link.0,
         };
         let signature = self.key.sign_session(end);
-        if !update_session(tx, &id, rows, first, last, &signature)? {
+        if !update_session(tx, self.key, &id, rows, first, last, &signature)? {
             return Ok(None);
         }
         let mut insert = tx.prepare_cached(
@@ -299,6 +299,7 @@ fn write_blobs(
 /// a gap.
 fn update_session(
     tx: &Transaction<'_>,
+    key: &RowKey,
     id: &str,
     rows: &[Arc<Row>],
     first: &Row,
@@ -339,7 +340,7 @@ fn update_session(
         if insert.execute(line)? != 1 {
             return Ok(false);
         }
-        write_owner(tx, id, &first.listing)?;
+        write_owner(tx, key, id, rows)?;
         return Ok(true);
     }
     let mut update = tx.prepare_cached(

@@ -44,8 +44,8 @@ impl Place {
     }
 
     /// Reads the signature of the one row of a table.
-    pub(super) async fn signature(&self, table: &str) -> Vec<u8> {
-        let query = format!("SELECT signature FROM {table}");
+    pub(super) async fn signature(&self, table: &str, column: &str) -> Vec<u8> {
+        let query = format!("SELECT {column} FROM {table}");
         match self {
             Self::Sqlite(dir) => {
                 let db = rusqlite::Connection::open(dir.path().join("agent-host.db")).unwrap();

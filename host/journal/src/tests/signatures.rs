@@ -6,26 +6,47 @@ use super::{
     input,
     suite::{
         approvals::approval,
-        families::{started, store_all},
+        owners::{started_in, store_owned},
     },
 };
 use crate::{
-    Firing, FiringState, JournalStore, Maintenance, PostgresOptions, PostgresStore, SealKey,
-    chain::Link, move_sessions,
+    Firing, FiringState, JournalStore, ListPage, Maintenance, Ownership, PostgresOptions,
+    PostgresStore, SealKey, SessionScope, chain::Link, move_sessions,
 };
 use agent_host_types::{event::Event, id::SessionId};
 use pretty_assertions::assert_eq;
-use std::{ops::ControlFlow, sync::Arc};
+use std::{collections::BTreeSet, ops::ControlFlow, sync::Arc};
 
 /// The session that every case has.
 const SESSION: &str = "0197a000-0000-7000-8000-000000000001";
 
 /// The kinds of rows that are in both databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RowKind {
+pub(super) enum RowKind {
     Approval,
     Firing,
+    Owner,
     Session,
+}
+
+impl RowKind {
+    /// The table of the rows, and its column of signatures.
+    fn signed(self, place: &Place) -> (&'static str, &'static str) {
+        match (self, place.is_postgres()) {
+            (Self::Approval, _) => ("approvals", "signature"),
+            (Self::Firing, _) => ("firings", "signature"),
+            (Self::Owner, true) => ("sessions", "owner_signature"),
+            (Self::Owner, false) => ("owners", "signature"),
+            (Self::Session, true) => ("progress", "signature"),
+            (Self::Session, false) => ("sessions", "signature"),
+        }
+    }
+
+    /// The statement that removes the signatures.
+    fn unsign(self, place: &Place) -> String {
+        let (table, column) = self.signed(place);
+        format!("UPDATE {table} SET {column} = NULL")
+    }
 }
 
 /// A change past the store, and the rows that are believed and reported then.
@@ -50,11 +71,11 @@ fn session() -> SessionId {
 }
 
 fn events() -> Vec<Event> {
-    vec![started(None), input("go")]
+    vec![started_in("/here"), input("go")]
 }
 
 /// Has a store write one row of a kind.
-async fn write(store: &dyn JournalStore, kind: RowKind) {
+pub(super) async fn write(store: &dyn JournalStore, kind: RowKind) {
     match kind {
         RowKind::Approval => {
             let approvals = vec![approval("/here", "a", session())];
@@ -74,12 +95,49 @@ async fn write(store: &dyn JournalStore, kind: RowKind) {
             };
             store.record_firing(firing).await.unwrap();
         }
-        RowKind::Session => store_all(store, session(), events(), Vec::new()).await,
+        RowKind::Owner | RowKind::Session => {
+            let ownership = Ownership {
+                project: "/here".to_owned(),
+                owner: Some("ci".to_owned()),
+            };
+            store_owned(store, session(), Some(ownership), events()).await;
+        }
     }
 }
 
+/// Returns the number of sessions that anyone but those sees who see all.
+async fn seen(store: &dyn JournalStore) -> usize {
+    let own = |project: &str, owner: &str| SessionScope::Own {
+        project: project.to_owned(),
+        owner: owner.to_owned(),
+    };
+    let mut seen = BTreeSet::new();
+    for scope in [
+        SessionScope::Project("/here".to_owned()),
+        SessionScope::Project("/there".to_owned()),
+        own("/here", "ci"),
+        own("/here", "di"),
+        own("/there", "ci"),
+    ] {
+        let listed = store.list_in(scope.clone()).await.unwrap();
+        let page = ListPage {
+            offset: 0,
+            limit: 10,
+            search: None,
+            scope: scope.clone(),
+        };
+        assert_eq!(store.list_page(page).await.unwrap(), listed);
+        for info in store.list().await.unwrap() {
+            let is_within = store.is_within(info.id, scope.clone()).await.unwrap();
+            assert_eq!(is_within, listed.iter().any(|listed| listed.id == info.id));
+        }
+        seen.extend(listed.into_iter().map(|info| info.id));
+    }
+    seen.len()
+}
+
 /// Returns the number of rows of a kind that a store believes.
-async fn believed(store: &dyn JournalStore, kind: RowKind) -> usize {
+pub(super) async fn believed(store: &dyn JournalStore, kind: RowKind) -> usize {
     match kind {
         RowKind::Approval => store.approvals().await.unwrap().len(),
         RowKind::Firing => {
@@ -93,6 +151,7 @@ async fn believed(store: &dyn JournalStore, kind: RowKind) -> usize {
             assert!(taken.len() <= listed);
             taken.len()
         }
+        RowKind::Owner => seen(store).await,
         RowKind::Session => {
             let mut opened = 0;
             for info in store.list().await.unwrap() {
@@ -204,8 +263,44 @@ fn cases(place: &Place, kind: RowKind) -> Vec<Case> {
             ];
             cases.extend(change("firings", &sets));
         }
+        RowKind::Owner => {
+            let set = |column: &str, value: &str| match is_postgres {
+                // The list finds the sessions of a project by this copy.
+                true => format!(
+                    "UPDATE sessions SET {column} = {value};
+                     UPDATE progress SET project = (SELECT project FROM sessions)"
+                ),
+                false => format!("UPDATE owners SET {column} = {value}"),
+            };
+            for (column, value) in [
+                ("project", "'/there'"),
+                ("owner", "'di'"),
+                ("owner", "NULL"),
+                (kind.signed(place).1, "NULL"),
+            ] {
+                cases.push(case("changed", set(column, value), 0, 1));
+            }
+            let other = "'0197a000-0000-7000-8000-000000000002'";
+            let copy = match is_postgres {
+                true => format!(
+                    "INSERT INTO sessions (id, started_ms, project, owner, owner_signature)
+                     SELECT {other}, started_ms, project, owner, owner_signature FROM sessions;
+                     INSERT INTO events SELECT {other}, seq, at_ms, v, kind, json, digest FROM events;
+                     INSERT INTO progress (session, last_ms, events, bytes, last_write, project)
+                     SELECT {other}, last_ms, events, bytes, 9, project FROM progress"
+                ),
+                false => format!(
+                    "INSERT INTO sessions SELECT {other}, started_ms, last_ms, events, title,
+                     directory, outcome, NULL, phase, phase_events FROM sessions;
+                     INSERT INTO events SELECT {other}, seq, at_ms, v, kind, json, digest FROM events;
+                     INSERT INTO owners SELECT {other}, project, owner, signature FROM owners"
+                ),
+            };
+            // Both the owner and the end of the other session are reported.
+            cases.push(case("copied to another session", copy, 1, 2));
+        }
         RowKind::Session => {
-            let end = if is_postgres { "progress" } else { "sessions" };
+            let (end, _) = kind.signed(place);
             let (next, _) = event_by_hand(place, 2, "and this");
             let append = format!("INSERT INTO events VALUES ({next}); UPDATE {end} SET events = 3");
             cases.push(case("continued by hand", append, 0, 1));
@@ -223,7 +318,12 @@ fn cases(place: &Place, kind: RowKind) -> Vec<Case> {
 
 #[tokio::test]
 async fn row_is_believed_only_as_a_host_wrote_it() {
-    for kind in [RowKind::Approval, RowKind::Firing, RowKind::Session] {
+    for kind in [
+        RowKind::Approval,
+        RowKind::Firing,
+        RowKind::Owner,
+        RowKind::Session,
+    ] {
         let Some(first) = Place::all().pop() else {
             return;
         };
@@ -256,20 +356,20 @@ async fn row_is_believed_only_as_a_host_wrote_it() {
 /// The same row in another store has another signature, which is not valid here.
 #[tokio::test]
 async fn row_of_another_store_is_not_believed() {
-    for kind in [RowKind::Approval, RowKind::Firing, RowKind::Session] {
+    for kind in [
+        RowKind::Approval,
+        RowKind::Firing,
+        RowKind::Owner,
+        RowKind::Session,
+    ] {
         for (place, other) in Place::all().into_iter().zip(Place::all()) {
             let (store, foreign) = (place.open().await, other.open().await);
             write(store.as_store(), kind).await;
             write(foreign.as_store(), kind).await;
-            let table = match kind {
-                RowKind::Approval => "approvals",
-                RowKind::Firing => "firings",
-                RowKind::Session if place.is_postgres() => "progress",
-                RowKind::Session => "sessions",
-            };
-            let signature = bytes(&place, &other.signature(table).await);
+            let (table, column) = kind.signed(&place);
+            let signature = bytes(&place, &other.signature(table, column).await);
             place
-                .change(&format!("UPDATE {table} SET signature = {signature}"))
+                .change(&format!("UPDATE {table} SET {column} = {signature}"))
                 .await;
             assert_eq!(store.unsigned().await.unwrap().len(), 1, "{kind:?}");
             assert_eq!(believed(store.as_store(), kind).await, 0, "{kind:?}");
@@ -284,13 +384,7 @@ async fn row_that_is_not_believed_gives_way_to_a_new_one() {
         for place in Place::all() {
             let store = place.open().await;
             write(store.as_store(), kind).await;
-            let table = match kind {
-                RowKind::Approval => "approvals",
-                _ => "firings",
-            };
-            place
-                .change(&format!("UPDATE {table} SET signature = NULL"))
-                .await;
+            place.change(&kind.unsign(&place)).await;
             write(store.as_store(), kind).await;
             assert_eq!(store.unsigned().await.unwrap(), [], "{kind:?}");
             assert_eq!(believed(store.as_store(), kind).await, 1, "{kind:?}");
@@ -304,14 +398,7 @@ async fn session_that_is_not_believed_continues_as_a_copy() {
     for place in Place::all() {
         let store = place.open().await;
         write(store.as_store(), RowKind::Session).await;
-        let end = if place.is_postgres() {
-            "progress"
-        } else {
-            "sessions"
-        };
-        place
-            .change(&format!("UPDATE {end} SET signature = NULL"))
-            .await;
+        place.change(&RowKind::Session.unsign(&place)).await;
         assert!(store.open_session(session()).await.is_err());
         assert_eq!(store.read(session(), 0).await.unwrap().len(), 2);
         let copy = store.fork(session(), None, None).await.unwrap();
@@ -327,14 +414,7 @@ async fn session_that_is_not_believed_leaves_as_a_copy_alone() {
     for (place, other) in Place::all().into_iter().zip(Place::all()) {
         let (store, to) = (place.open().await, other.open().await);
         write(store.as_store(), RowKind::Session).await;
-        let end = if place.is_postgres() {
-            "progress"
-        } else {
-            "sessions"
-        };
-        place
-            .change(&format!("UPDATE {end} SET signature = NULL"))
-            .await;
+        place.change(&RowKind::Session.unsign(&place)).await;
         let moved = move_sessions(&*store, &*to, &mut |_| ControlFlow::Continue(())).await;
         let kept = moved.unwrap().kept;
         let [(kept, why)] = kept.as_slice() else {
@@ -369,63 +449,6 @@ async fn open_session_is_not_continued_over_a_change() {
         let is_refused = written.is_err() || store.read(session(), 0).await.is_err();
         assert!(is_refused);
     }
-}
-
-/// Rows of before the signatures are signed with the update, and only then.
-#[tokio::test]
-async fn rows_of_an_older_version_are_signed_by_the_update() {
-    for place in Place::all() {
-        let store = place.open().await;
-        for kind in [RowKind::Approval, RowKind::Firing, RowKind::Session] {
-            write(store.as_store(), kind).await;
-        }
-        drop(store);
-        place.change(&downgrade(&place)).await;
-        place.forget_key().await;
-        if let Place::Postgres(url) = &place {
-            let options = place.options();
-            let refused = PostgresStore::open(url, options.clone()).await.unwrap_err();
-            let why = "back the database up, and run `agent-host store migrate`";
-            assert!(refused.to_string().contains(why), "{refused}");
-            let done = PostgresStore::migrate(url, options).await.unwrap();
-            assert_eq!((done.from, done.to, done.signed), (1, 4, 3));
-        }
-        let store = place.open().await;
-        assert_eq!(store.unsigned().await.unwrap(), []);
-        for kind in [RowKind::Approval, RowKind::Session, RowKind::Firing] {
-            assert_eq!(believed(store.as_store(), kind).await, 1, "{kind:?}");
-        }
-        // Tables that are taken back to the old version are not signed again.
-        drop(store);
-        place.change(&downgrade(&place)).await;
-        if let Place::Postgres(url) = &place {
-            let done = PostgresStore::migrate(url, place.options()).await.unwrap();
-            assert_eq!((done.from, done.to, done.signed), (1, 4, 0));
-        }
-        let store = place.open().await;
-        assert_eq!(store.unsigned().await.unwrap().len(), 3);
-        assert_eq!(believed(store.as_store(), RowKind::Approval).await, 0);
-    }
-}
-
-/// The statements that take the tables back to version 1.
-fn downgrade(place: &Place) -> String {
-    let tables: &[&str] = match place.is_postgres() {
-        true => &["approvals", "firings", "progress", "runs"],
-        false => &["approvals", "firings", "sessions"],
-    };
-    let drops = tables.iter();
-    let drops = drops.map(|table| format!("ALTER TABLE {table} DROP COLUMN signature;"));
-    let drops: String = drops.collect();
-    // The columns of the steps beside that of signatures.
-    let others = match place.is_postgres() {
-        true => {
-            "ALTER TABLE sessions DROP COLUMN project, DROP COLUMN owner;
-             ALTER TABLE progress DROP COLUMN project, DROP COLUMN phase;"
-        }
-        false => "",
-    };
-    format!("{drops} {others} DROP TABLE sealed_sessions; UPDATE meta SET format_version = 1;")
 }
 
 /// Clones of a store share its key, and a second process has it, too.

@@ -2,15 +2,12 @@
 
 use super::{fresh, open, session_of};
 use crate::{
-    JournalStore as _, SessionScope, SqliteStore,
+    SessionScope,
     sqlite::{database::Database, filter, list_query},
-    tests::{
-        ended, input, record,
-        suite::families::{started, store_all},
-    },
+    tests::{ended, input, record},
 };
 use agent_host_engine::journal::Journal as _;
-use agent_host_types::{event::Event, id::SessionId, session_status::SessionStatus::*};
+use agent_host_types::{id::SessionId, session_status::SessionStatus::*};
 use pretty_assertions::assert_eq;
 use std::{
     collections::BTreeSet,
@@ -39,44 +36,6 @@ fn tables_are_those_of_the_golden_file() {
         .unwrap();
     schema.push(format!("INSERT INTO meta VALUES ({version});"));
     assert_eq!(schema.join("\n") + "\n", include_str!("schema_2.sql"));
-}
-
-/// A file of an older version gets the table of owners once: its sessions belong to their
-/// directories, and those of agents to the project of the one that started them. What the older
-/// version writes behind that belongs to its directory.
-#[tokio::test]
-async fn older_sessions_belong_to_their_directories() {
-    let (dir, database) = fresh();
-    let file = database.file().to_owned();
-    let store = SqliteStore::from(database);
-    let in_directory = || {
-        let mut started = started(None);
-        if let Event::SessionStarted { directory, .. } = &mut started {
-            *directory = Some("/a".to_owned());
-        }
-        vec![started]
-    };
-    let ids @ [root, agent, of_agent, later] =
-        [1, 2, 3, 4].map(|byte| SessionId::from_hash([byte; 32]));
-    store_all(&store, root, in_directory(), Vec::new()).await;
-    store_all(&store, of_agent, vec![started(Some(agent))], Vec::new()).await;
-    store_all(&store, agent, vec![started(Some(root))], Vec::new()).await;
-    store_all(&store, later, in_directory(), Vec::new()).await;
-    drop(store);
-    let change = |statements: &str| {
-        let db = rusqlite::Connection::open(&file).unwrap();
-        db.execute_batch(statements).unwrap();
-    };
-    change("DROP TABLE owners; DROP INDEX sessions_by_directory");
-    let seen = async || {
-        let store = SqliteStore::from(open(&dir.path().join("state")).unwrap());
-        let scope = SessionScope::Project("/a".to_owned());
-        let seen = store.list_in(scope).await.unwrap().into_iter();
-        seen.map(|info| info.id).collect::<BTreeSet<_>>()
-    };
-    assert_eq!(seen().await, BTreeSet::from(ids));
-    change(&format!("DELETE FROM owners WHERE session = '{later}'"));
-    assert_eq!(seen().await, BTreeSet::from(ids));
 }
 
 /// A list of one project visits the sessions of that project, however many others there are.

@@ -58,10 +58,10 @@ CREATE TABLE sealed_sessions (
 CREATE TABLE owners (
     session TEXT PRIMARY KEY NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     project TEXT NOT NULL,
-    owner TEXT
+    owner TEXT,
+    signature BLOB
 ) STRICT;
 CREATE INDEX owners_by_project ON owners (project, owner);
-CREATE INDEX sessions_by_directory ON sessions (directory);
 CREATE INDEX sessions_behind ON sessions (id) WHERE phase_events IS NOT events;
 CREATE INDEX sessions_waiting ON sessions (id)
     WHERE phase IN ('waiting-for-approval', 'waiting-for-answer', 'waiting-for-results');

@@ -32,7 +32,7 @@ fn own(project: &str, owner: &str) -> SessionScope {
 }
 
 /// The beginning of a session in a directory.
-fn started_in(directory: &str) -> Event {
+pub(in crate::tests) fn started_in(directory: &str) -> Event {
     let mut started = started(None);
     if let Event::SessionStarted { directory: at, .. } = &mut started {
         *at = Some(directory.to_owned());
