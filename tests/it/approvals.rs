@@ -5,11 +5,12 @@ use agent_host_test_support::{
     Ran, TestEnv,
     chat::{Answer, ChatServer, ask},
     of_kind,
+    postgres::database,
     terminal::on_a_terminal,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use std::os::unix::fs::PermissionsExt as _;
+use std::{os::unix::fs::PermissionsExt as _, process::Command};
 
 const CONFIG: &str = "[[tool]]\nname = \"mine\"\ncomponent = \"mine.wasm\"\n";
 const RUN: &str = "run --model openai-compat:m go";
@@ -169,6 +170,38 @@ fn project_approval_is_remembered_until_revoked() {
 }
 
 /// After revocation, the next call of the same session needs an approval again.
+/// The runbook of a restore: an approval that was revoked after the dump is valid again, until all
+/// are revoked.
+#[test]
+fn approval_of_a_dump_is_revoked_again_after_the_restore() {
+    let (Some(dumped), Some(restored)) = (database(), database()) else {
+        return;
+    };
+    let env = env();
+    env.configure(format!("{CONFIG}[store]\nurl = \"file:database\"\n"));
+    env.write("database", &dumped);
+    let server = model(&[json!({ "to": 1 })]);
+    let ran = on_a_terminal(&env, &server, RUN, "m\n3\ny\n");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let dump = env.work().join("sessions.dump").display().to_string();
+    by_operator("pg_dump", &["-Fc", "-d", &dumped, "-f", &dump]);
+    assert_eq!(revoke(&env, "--all").code, Some(0));
+    assert_eq!(list(&env), Vec::<Value>::new());
+    by_operator("pg_restore", &["--exit-on-error", "-d", &restored, &dump]);
+    env.write("database", &restored);
+    let checked = env.run(&["store", "check"]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    assert!(!asks(&env, &json!({ "to": 1 })), "the dump says nothing");
+    assert_eq!(revoke(&env, "--all").code, Some(0));
+    assert!(asks(&env, &json!({ "to": 1 })));
+}
+
+/// Runs a program of PostgreSQL.
+fn by_operator(program: &str, args: &[&str]) {
+    let ran = Command::new(program).args(args).output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+}
+
 #[test]
 fn session_approval_is_revoked() {
     let env = env();

@@ -102,11 +102,27 @@ fn approval_that_was_inserted_by_hand_is_reported() {
     let checked = run(&env, &url, &key, &["store", "check"]);
     assert_eq!(checked.code, Some(1), "{checked:?}");
     assert_eq!(checked.stdout, format!("{fault}\n"));
+    let next = "to remove them: agent-host store check --remove-unsigned";
+    assert!(checked.stderr.contains(next), "{checked:?}");
     let doctor = run(&env, &url, &key, &["doctor"]);
     let said = format!(
-        "1 rows are ignored that no host of this store wrote, the first is {fault}; list them: agent-host store check"
+        "1 row is ignored, since no host of this store wrote it so; the first is {fault}; list them: agent-host store check"
     );
     assert!(doctor.stdout.contains(&said), "{doctor:?}");
+    let removed = run(&env, &url, &key, &["store", "check", "--remove-unsigned"]);
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+    assert!(
+        removed
+            .stderr
+            .contains("Removed 1 row without a valid signature."),
+        "{removed:?}"
+    );
+    let checked = run(&env, &url, &key, &["store", "check"]);
+    assert_eq!(
+        (checked.code, checked.stdout.as_str()),
+        (Some(0), ""),
+        "{checked:?}"
+    );
 }
 
 /// A conversation moves from the state directory into a database and back, and continues.

@@ -35,10 +35,7 @@ impl AuthorityFile {
     /// Returns an entry that is ignored; its name is untrusted text.
     #[must_use]
     pub fn unsigned(self, name: String) -> UnsignedRow {
-        UnsignedRow {
-            table: self.table(),
-            row: name,
-        }
+        UnsignedRow::new(self.table(), name, None)
     }
 
     fn table(self) -> Table {

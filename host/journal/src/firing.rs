@@ -36,11 +36,13 @@ pub struct Firing {
 }
 
 impl Firing {
-    /// Names a firing that is not believed.
-    pub(crate) fn unsigned(&self) -> UnsignedRow {
+    /// Names a firing that is not believed with this signature.
+    pub(crate) fn unsigned(&self, signature: Option<Vec<u8>>) -> UnsignedRow {
         UnsignedRow {
             table: Table::Firings,
             row: format!("{} {}", self.trigger, self.key),
+            key: vec![self.trigger.clone(), self.key.clone()],
+            signature,
         }
     }
 }

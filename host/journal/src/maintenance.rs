@@ -25,6 +25,10 @@ pub trait Maintenance: JournalStore {
     /// store treats them as absent.
     fn unsigned(&self) -> StoreFuture<'_, Vec<UnsignedRow>>;
 
+    /// Removes rows that [`Maintenance::unsigned`] returned, and returns how many are gone. Those of
+    /// sessions stay, and one that a host has written anew since.
+    fn remove_unsigned(&self, rows: Vec<UnsignedRow>) -> StoreFuture<'_, u64>;
+
     /// Claims a session and those of its agents for the move to the store with the identity `to`,
     /// and returns them, the first one first. The claim outlives this process: nothing else may
     /// claim them until they are removed or released. One that is held for the same move stays so.

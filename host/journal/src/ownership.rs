@@ -65,10 +65,9 @@ impl StoredOwnership {
 
     /// Names it if it is not valid.
     pub(crate) fn unsigned(self, key: &RowKey) -> Option<UnsignedRow> {
-        (!self.is_valid(key)).then_some(UnsignedRow {
-            table: Table::Owners,
-            row: self.session,
-        })
+        let is_valid = self.is_valid(key);
+        let unsigned = || UnsignedRow::new(Table::Owners, self.session, self.signature);
+        (!is_valid).then(unsigned)
     }
 
     fn is_valid(&self, key: &RowKey) -> bool {

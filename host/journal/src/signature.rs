@@ -85,6 +85,28 @@ pub struct UnsignedRow {
     pub(crate) table: Table,
     /// The row, for its reader. Its text is untrusted.
     pub(crate) row: String,
+    /// The values of its primary key.
+    pub(crate) key: Vec<String>,
+    /// The signature that it has.
+    pub(crate) signature: Option<Vec<u8>>,
+}
+
+impl UnsignedRow {
+    /// Names a row that is found by what its reader sees.
+    pub(crate) fn new(table: Table, row: String, signature: Option<Vec<u8>>) -> Self {
+        Self {
+            table,
+            key: vec![row.clone()],
+            row,
+            signature,
+        }
+    }
+
+    /// Whether it can be removed by itself. A session has events; it is removed as a session.
+    #[must_use]
+    pub fn is_removable(&self) -> bool {
+        self.table != Table::Sessions
+    }
 }
 
 impl fmt::Display for UnsignedRow {

@@ -78,6 +78,8 @@ impl StoredApproval {
         UnsignedRow {
             table: Table::Approvals,
             row: format!("{} in project {}", self.rule, self.project),
+            key: vec![self.project.clone(), self.rule.clone()],
+            signature: self.signature.clone(),
         }
     }
 }

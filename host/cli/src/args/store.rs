@@ -29,6 +29,10 @@ pub(crate) enum StoreCommand {
     /// Check every event of every session, and every blob; exit with 1 if something is missing,
     /// changed, or belongs to nothing.
     Check {
+        /// Remove the rows without a valid signature that are found: approvals, firings, owners of
+        /// sessions and runs of hosts, which nothing believes. Sessions stay.
+        #[arg(long)]
+        remove_unsigned: bool,
         /// Print JSON: one session a line, then what belongs to none.
         #[arg(long)]
         json: bool,

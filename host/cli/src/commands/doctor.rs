@@ -206,11 +206,18 @@ async fn signatures(config: &Config) -> Finding {
         Err(error) => return Finding::Error(error.to_string()),
     };
     match rows.first() {
-        None => Finding::Ok("every row that confers authority is signed by this store".to_owned()),
-        Some(first) => Finding::Warning(format!(
-            "{} rows are ignored that no host of this store wrote, the first is {first}; list them: agent-host store check",
-            rows.len()
-        )),
+        None => {
+            Finding::Ok("every row of the store that confers authority is signed by it".to_owned())
+        }
+        Some(first) => {
+            let rows = match rows.len() {
+                1 => "1 row is".to_owned(),
+                count => format!("{count} rows are"),
+            };
+            Finding::Warning(format!(
+                "{rows} ignored, since no host of this store wrote it so; the first is {first}; list them: agent-host store check"
+            ))
+        }
     }
 }
 
@@ -230,8 +237,9 @@ fn signed_files(config: &Config) -> Result<Vec<(&'static str, Finding)>, Failure
             "look at it; to accept it: agent-host trust {directory}; to remove it: agent-host trust --revoke {directory}"
         )
     });
-    let findings = tokens.into_iter().chain(trust);
-    Ok(findings.map(|finding| ("signatures", finding)).collect())
+    let tokens = tokens.into_iter().map(|finding| ("tokens", finding));
+    let trust = trust.into_iter().map(|finding| ("trust", finding));
+    Ok(tokens.chain(trust).collect())
 }
 
 /// Returns a line for each entry of a file that is ignored, with the command that mends it.

@@ -11,7 +11,8 @@ use agent_host_app::{
     open_maintenance, parse_key,
 };
 use agent_host_journal::{
-    Maintenance, MoveStep, Moved, PostgresStore, SessionCheck, check, check_rest, move_sessions,
+    Maintenance, MoveStep, Moved, PostgresStore, SessionCheck, UnsignedRow, check, check_rest,
+    move_sessions,
 };
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -30,9 +31,13 @@ pub(super) async fn store(args: StoreArgs, terminal: &Terminal) -> Result<Exit, 
     match args.command {
         StoreCommand::Migrate => migrate(&config, terminal).await,
         StoreCommand::Grants { role } => grants(&role, terminal),
-        StoreCommand::Check { json } => {
+        StoreCommand::Check {
+            remove_unsigned,
+            json,
+        } => {
             let store = open_maintenance(&config, &config.store).await?;
-            check_store(store.as_ref(), json, terminal).await
+            let checked = check_store(store.as_ref(), json, terminal).await?;
+            settle(store.as_ref(), checked, remove_unsigned, terminal).await
         }
         StoreCommand::Move { to, json } => move_store(&config, &to, json, terminal).await,
         StoreCommand::Rekey { from } => rekey(&config, from.as_deref(), terminal).await,
@@ -98,17 +103,28 @@ async fn rekey(config: &Config, from: Option<&str>, terminal: &Terminal) -> Resu
     Ok(Exit::Done)
 }
 
+/// What the check of a store found, which is printed.
+#[derive(Default)]
+struct Checked {
+    sessions: u64,
+    events: u64,
+    blobs: u64,
+    /// What is missing, changed, or belongs to nothing.
+    damages: usize,
+    unsigned: Vec<UnsignedRow>,
+}
+
 async fn check_store(
     store: &dyn Maintenance,
     as_json: bool,
     terminal: &Terminal,
-) -> Result<Exit, Failure> {
-    let (mut sessions, mut events, mut blobs, mut faults) = (0_u64, 0, 0, 0);
+) -> Result<Checked, Failure> {
+    let mut checked = Checked::default();
     let each = |session: SessionCheck| {
-        sessions += 1;
-        events += session.events;
-        blobs += session.blobs;
-        faults += session.faults.len();
+        checked.sessions += 1;
+        checked.events += session.events;
+        checked.blobs += session.blobs;
+        checked.damages += session.faults.len();
         if as_json {
             terminal.println_as(true, || json!(session), String::new);
         } else {
@@ -116,23 +132,81 @@ async fn check_store(
         }
     };
     check(store.as_store(), each).await?;
-    let rest = check_rest(store).await?;
-    faults += rest.len();
+    let mut rest = check_rest(store).await?;
+    checked.damages += rest.len();
+    checked.unsigned = store.unsigned().await?;
+    rest.extend(checked.unsigned.iter().map(UnsignedRow::to_string));
     if as_json {
         terminal.println_as(true, || json!({ "faults": rest }), String::new);
     } else {
         print_faults(&rest, terminal);
     }
-    match faults {
-        0 => {
-            terminal.note(&format!(
-                "Nothing is missing or changed: {sessions} sessions, {events} events, {blobs} blobs."
-            ));
-            Ok(Exit::Done)
-        }
-        faults => Err(Failure::failed(format!(
-            "{faults} faults in {sessions} sessions with {events} events; restore what is damaged from a backup"
-        ))),
+    Ok(checked)
+}
+
+/// Removes the unsigned rows that were found, if that is wanted, and says what is left to do.
+async fn settle(
+    store: &dyn Maintenance,
+    checked: Checked,
+    removes: bool,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
+    let (removable, of_sessions): (Vec<_>, Vec<_>) = checked
+        .unsigned
+        .into_iter()
+        .partition(UnsignedRow::is_removable);
+    let mut left = Vec::new();
+    if removes && !removable.is_empty() {
+        let removed = store.remove_unsigned(removable).await?;
+        terminal.note(&format!(
+            "Removed {}.",
+            counted(
+                removed,
+                "row without a valid signature",
+                "rows without a valid signature"
+            )
+        ));
+    } else if !removable.is_empty() {
+        let rows = counted(removable.len() as u64, "row has", "rows have");
+        left.push(format!(
+            "{rows} no valid signature: another program wrote them, or the key of this store was replaced (put it back from a backup); to remove them: agent-host store check --remove-unsigned"
+        ));
+    }
+    if !of_sessions.is_empty() {
+        let sessions = counted(of_sessions.len() as u64, "session has", "sessions have");
+        left.push(format!(
+            "{sessions} no valid signature; to continue a copy of one: agent-host sessions fork ID; to remove it: agent-host sessions delete ID"
+        ));
+    }
+    let damages = checked.damages as u64;
+    if damages > 0 {
+        let faults = counted(damages, "fault", "faults");
+        let (sessions, events) = (checked.sessions, checked.events);
+        let damaged = format!(
+            "{faults} in {sessions} sessions with {events} events; restore what is damaged from a backup"
+        );
+        left.insert(0, damaged);
+    }
+    let Checked {
+        sessions,
+        events,
+        blobs,
+        ..
+    } = checked;
+    if left.is_empty() {
+        terminal.note(&format!(
+            "Nothing is missing or changed: {sessions} sessions, {events} events, {blobs} blobs."
+        ));
+        return Ok(Exit::Done);
+    }
+    Err(Failure::failed(left.join(". ")))
+}
+
+/// Returns a number with a noun.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {many}"),
     }
 }
 

@@ -45,14 +45,13 @@ pub async fn check(
     Ok(())
 }
 
-/// Checks what belongs to no session that is listed, and returns what is wrong.
+/// Checks what belongs to no session that is listed, and returns what is wrong. Rows without a valid
+/// signature are for [`Maintenance::unsigned`].
 ///
 /// # Errors
 /// The store cannot be read.
 pub async fn check_rest(store: &dyn Maintenance) -> Result<Vec<String>, JournalError> {
     let mut faults = store.orphans().await?;
-    let unsigned = store.unsigned().await?.into_iter();
-    faults.extend(unsigned.map(|row| row.to_string()));
     for lost in store.lost_events().await? {
         let LostEvents {
             session,

@@ -102,7 +102,7 @@ impl Database {
             if rows_key.is_firing(&known, true, signature.as_deref()) {
                 return Ok(Some(known));
             }
-            tracing::warn!("replaced by a new firing: {}", known.unsigned());
+            tracing::warn!("replaced by a new firing: {}", known.unsigned(None));
             let mut replaced = values.to_vec();
             replaced.push(&signature);
             if !self.change(REPLACE, &replaced).await?.is_empty() {
@@ -161,7 +161,7 @@ impl Database {
             let is_valid = rows_key.is_firing(&firing, true, signature.as_deref());
             firing.due_ms = is_valid.then_some(until_ms);
             if !is_valid {
-                tracing::warn!("not started: {}", firing.unsigned());
+                tracing::warn!("not started: {}", firing.unsigned(None));
                 return (firing, signature);
             }
             let signature = rows_key.sign_firing(&firing);
@@ -250,15 +250,12 @@ fn columns(firings: &[StoredFiring]) -> PostponeColumns<'_> {
 
 /// Reads [`COLUMNS`] or [`LISTED`].
 pub(super) fn read(row: &Row) -> StoredFiring {
-    // Without a session, nothing is signed.
-    let (session, signature) = match row.get::<_, &str>(2).parse::<SessionId>() {
-        Ok(session) => (session, row.get(9)),
-        Err(_) => (SessionId::new(), None),
-    };
+    let session: &str = row.get(2);
     let firing = Firing {
         trigger: row.get(0),
         key: row.get(1),
-        session,
+        // No signature is that of a new id.
+        session: session.parse().unwrap_or_else(|_| SessionId::new()),
         at_ms: positive(row.get(3)),
         state: FiringState::from_stored(row.get(4)),
         message: row.get(5),
@@ -266,5 +263,5 @@ pub(super) fn read(row: &Row) -> StoredFiring {
         notified: row.get::<_, Option<i64>>(7).map(positive),
         attempts: u32::try_from(row.get::<_, i64>(8)).unwrap_or(u32::MAX),
     };
-    (firing, signature)
+    (firing, row.get(9))
 }

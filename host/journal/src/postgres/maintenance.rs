@@ -49,6 +49,10 @@ impl Maintenance for PostgresStore {
         self.run(|database| async move { database.unsigned().await })
     }
 
+    fn remove_unsigned(&self, rows: Vec<UnsignedRow>) -> StoreFuture<'_, u64> {
+        self.run(move |database| async move { database.remove_unsigned(rows).await })
+    }
+
     fn hold(&self, session: SessionId, to: String) -> StoreFuture<'_, Vec<SessionId>> {
         self.run(move |database| async move { database.hold(session, &to).await })
     }

@@ -17,6 +17,28 @@ use agent_host_engine::journal::JournalError;
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::Error;
 
+/// Returns the statement that removes a row of a table, as long as it has its signature. `$1` is its
+/// primary key.
+fn removal(table: Table) -> Option<&'static str> {
+    match table {
+        Table::Approvals => Some(
+            "DELETE FROM approvals WHERE id = ($1::text[])[1] AND signature IS NOT DISTINCT FROM $2",
+        ),
+        Table::Firings => Some(
+            "DELETE FROM firings WHERE trigger_name = ($1::text[])[1] AND key = ($1::text[])[2]
+             AND signature IS NOT DISTINCT FROM $2",
+        ),
+        Table::Owners => Some(
+            "UPDATE sessions SET project = NULL, owner = NULL, owner_signature = NULL
+             WHERE id = ($1::text[])[1] AND owner_signature IS NOT DISTINCT FROM $2",
+        ),
+        Table::Runs => Some(
+            "DELETE FROM runs WHERE session = ($1::text[])[1] AND signature IS NOT DISTINCT FROM $2",
+        ),
+        Table::Sessions | Table::Tokens | Table::Trust => None,
+    }
+}
+
 /// The rows of a page.
 const PAGE: i64 = 512;
 
@@ -131,6 +153,25 @@ async fn ends_after(client: &impl GenericClient, last: &str) -> Result<Vec<End>,
 }
 
 impl Database {
+    /// Removes rows without a valid signature, and returns their number.
+    pub(super) async fn remove_unsigned(
+        &self,
+        rows: Vec<UnsignedRow>,
+    ) -> Result<u64, JournalError> {
+        let failed = self.failed("remove rows without a valid signature");
+        let mut client = self.client().await?;
+        let tx = client.transaction().await.map_err(failed)?;
+        let mut removed = 0;
+        for row in rows {
+            if let Some(statement) = removal(row.table) {
+                let done = tx.execute(statement, &[&row.key, &row.signature]).await;
+                removed += done.map_err(failed)?;
+            }
+        }
+        tx.commit().await.map_err(failed)?;
+        Ok(removed)
+    }
+
     /// Returns the rows without a valid signature.
     pub(super) async fn unsigned(&self) -> Result<Vec<UnsignedRow>, JournalError> {
         let failed = self.failed("check the journal");
@@ -138,7 +179,11 @@ impl Database {
         let client = self.client().await?;
         let approvals = approvals::stored(&client).await.map_err(failed)?;
         let approvals = approvals.iter().filter(|stored| !stored.is_valid(key));
-        let mut found: Vec<UnsignedRow> = approvals.map(StoredApproval::unsigned).collect();
+        let by_id = |stored: &StoredApproval| UnsignedRow {
+            key: vec![stored.id.clone()],
+            ..stored.unsigned()
+        };
+        let mut found: Vec<UnsignedRow> = approvals.map(by_id).collect();
         let mut last = None;
         loop {
             let page = firings_after(&client, last.as_ref())
@@ -147,7 +192,7 @@ impl Database {
             let invalid = page
                 .iter()
                 .filter(|(firing, signature)| !key.is_firing(firing, true, signature.as_deref()));
-            found.extend(invalid.map(|(firing, _)| firing.unsigned()));
+            found.extend(invalid.map(|(firing, signature)| firing.unsigned(signature.clone())));
             match page.into_iter().next_back() {
                 Some(end) => last = Some(end),
                 None => break,
@@ -155,10 +200,7 @@ impl Database {
         }
         let runs = stored_run::stored(&client).await.map_err(failed)?;
         let invalid = runs.into_iter().filter(|run| !run.is_believed(key));
-        found.extend(invalid.map(|run| UnsignedRow {
-            table: Table::Runs,
-            row: run.session,
-        }));
+        found.extend(invalid.map(|run| UnsignedRow::new(Table::Runs, run.session, run.signature)));
         let mut last = String::new();
         loop {
             let page = ends_after(&client, &last).await.map_err(failed)?;
@@ -173,10 +215,9 @@ impl Database {
                 let (events, digest) = (*events, digest.as_slice());
                 !key.is_session(SessionEnd { id, events, digest }, signature.as_deref())
             });
-            found.extend(invalid.map(|(row, ..)| UnsignedRow {
-                table: Table::Sessions,
-                row,
-            }));
+            found.extend(
+                invalid.map(|(id, .., signature)| UnsignedRow::new(Table::Sessions, id, signature)),
+            );
         }
     }
 }

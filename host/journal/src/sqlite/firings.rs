@@ -53,7 +53,7 @@ impl Database {
                 if self.rows_key().is_firing(&known, true, signature.as_deref()) {
                     return Ok(Some(known));
                 }
-                tracing::warn!("replaced by a new firing: {}", known.unsigned());
+                tracing::warn!("replaced by a new firing: {}", known.unsigned(None));
                 let delete = "DELETE FROM firings WHERE trigger_name = ?1 AND key = ?2";
                 tx.execute(delete, [trigger, key])?;
             }
@@ -128,7 +128,7 @@ impl Database {
                         taken.push(firing);
                     } else {
                         // It stays, and is due no more, so that it holds up no other.
-                        tracing::warn!("not started: {}", firing.unsigned());
+                        tracing::warn!("not started: {}", firing.unsigned(None));
                     }
                 }
                 if !taken.is_empty() {
@@ -211,15 +211,11 @@ fn stored(number: u64) -> i64 {
 fn read(row: &Row<'_>) -> Result<Stored, rusqlite::Error> {
     let positive = |number: i64| u64::try_from(number).unwrap_or_default();
     let session: String = row.get(2)?;
-    // Without a session, nothing is signed.
-    let (session, signature) = match session.parse::<SessionId>() {
-        Ok(session) => (session, row.get(9)?),
-        Err(_) => (SessionId::new(), None),
-    };
     let firing = Firing {
         trigger: row.get(0)?,
         key: row.get(1)?,
-        session,
+        // No signature is that of a new id.
+        session: session.parse().unwrap_or_else(|_| SessionId::new()),
         at_ms: positive(row.get(3)?),
         state: FiringState::from_stored(&row.get::<_, String>(4)?),
         message: row.get(5)?,
@@ -227,5 +223,5 @@ fn read(row: &Row<'_>) -> Result<Stored, rusqlite::Error> {
         notified: row.get::<_, Option<i64>>(7)?.map(positive),
         attempts: u32::try_from(row.get::<_, i64>(8)?).unwrap_or(u32::MAX),
     };
-    Ok((firing, signature))
+    Ok((firing, row.get(9)?))
 }

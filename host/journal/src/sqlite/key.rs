@@ -1,7 +1,7 @@
 //! The keys of a state directory, each in a file of its own: that which signs continuations, and that
 //! which signs rows. A key is made once, and read by every process that uses the directory.
 
-use super::state_dir::{open_private, open_to_read};
+use super::state_dir::{make_private, open_private, open_to_read};
 use crate::{
     authority_file::AuthorityFile,
     error::StoreError,
@@ -166,6 +166,7 @@ fn digest(path: &Path) -> [u8; BYTES] {
 fn read(path: &Path, size: usize, then: &'static str) -> Result<(File, Vec<u8>), StoreError> {
     let failed = |error: io::Error| StoreError::io(path, "read the key", error);
     let file = open_private(path).map_err(failed)?;
+    make_private(path, &file)?;
     rustix::fs::flock(&file, FlockOperation::LockExclusive)
         .map_err(|error| failed(error.into()))?;
     let mut stored = Vec::new();

@@ -3,7 +3,7 @@
 use super::{
     lock::is_claimed,
     owners::{self, COLUMNS, filter},
-    phase::{self, STORED},
+    phase,
     read::{LAST_WRITTEN, PARENT, Reader, parent, parsed, positive},
 };
 use crate::{
@@ -29,7 +29,7 @@ const LAST_SUMMARY: &str =
 pub(crate) fn list_query(filter: &str) -> String {
     format!(
         "SELECT id, started_ms, last_ms, events, title, directory, outcome, {PARENT}, names.name, {LAST_SUMMARY},
-             {STORED}, {COLUMNS}
+             phase, {COLUMNS}
          FROM sessions LEFT JOIN names ON names.session = sessions.id
          LEFT JOIN owners ON owners.session = sessions.id
          WHERE {filter} ORDER BY {LAST_WRITTEN} DESC",
@@ -67,15 +67,14 @@ impl Reader {
         scope: &SessionScope,
     ) -> Result<BTreeMap<SessionStatus, u64>, JournalError> {
         let filter = filter(scope);
-        let query =
-            format!("SELECT id, {STORED} FROM sessions WHERE {PARENT} IS NULL AND {filter}");
+        let query = format!("SELECT id, phase FROM sessions WHERE {PARENT} IS NULL AND {filter}");
         let phases: Vec<(SessionId, SessionPhase)> = self.read(|db| {
             let mut query = db.prepare_cached(&query)?;
             let parameters = params![scope.project(), scope.owner()];
             let rows = query.query_map(parameters, |row| {
                 let id: SessionId = parsed(row)?;
-                let stored: Option<String> = row.get(1)?;
-                let phase = phase::from_stored(db, &id.to_string(), stored.as_deref())?;
+                let stored: String = row.get(1)?;
+                let phase = phase::from_stored(db, &id.to_string(), &stored)?;
                 Ok((id, phase))
             })?;
             rows.collect()
@@ -99,9 +98,9 @@ impl Reader {
             let rows = query.query_map(parameters, |row| {
                 let summary = last_summary(row, 9)?;
                 let id = parsed(row)?;
-                let stored: Option<String> = row.get(10)?;
+                let stored: String = row.get(10)?;
                 let session = SessionId::to_string(&id);
-                let phase = phase::from_stored(db, &session, stored.as_deref())?;
+                let phase = phase::from_stored(db, &session, &stored)?;
                 let owner = owners::stored(row, 11, session)?;
                 let info = SessionInfo {
                     id,

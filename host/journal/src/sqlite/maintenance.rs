@@ -37,6 +37,10 @@ impl Maintenance for SqliteStore {
         self.run(Database::unsigned)
     }
 
+    fn remove_unsigned(&self, rows: Vec<UnsignedRow>) -> StoreFuture<'_, u64> {
+        self.run(move |db| db.remove_unsigned(&rows))
+    }
+
     fn hold(&self, session: SessionId, to: String) -> StoreFuture<'_, Vec<SessionId>> {
         self.run(move |db| db.hold(session, &to))
     }

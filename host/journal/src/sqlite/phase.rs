@@ -1,87 +1,56 @@
 //! The phases of sessions: the state of [`SessionPhase`] beside each session, for lists.
 //!
-//! The columns are added to files that were made without them. A program that does not know them
-//! writes events all the same, so a phase has the number of events that it covers, and one that
-//! does not cover all is read from the last events again.
+//! The writer keeps it up to date with each event. That of sessions of version 1 is read from their
+//! last events once.
 
 use agent_host_types::{
     event::Event,
     session_status::{PhaseChange, SessionPhase},
 };
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
-/// The columns and their indexes: of sessions whose phase is behind, and of those that wait.
-const COLUMNS: &str = "
-ALTER TABLE sessions ADD COLUMN phase TEXT;
-ALTER TABLE sessions ADD COLUMN phase_events INTEGER;
-CREATE INDEX sessions_behind ON sessions (id) WHERE phase_events IS NOT events;
+/// The column, and the index of sessions that wait.
+const COLUMN: &str = "
+ALTER TABLE sessions ADD COLUMN phase TEXT NOT NULL DEFAULT 'new';
 CREATE INDEX sessions_waiting ON sessions (id)
     WHERE phase IN ('waiting-for-approval', 'waiting-for-answer', 'waiting-for-results');
 ";
-
-/// The column of a session's phase; none if it is behind.
-pub(super) const STORED: &str = "CASE WHEN phase_events IS events THEN phase END";
 
 /// The most events at the end of a session from which its phase is read. An event in the midst of a
 /// turn is enough; only those between turns change nothing.
 const LAST_EVENTS: u32 = 64;
 
-/// Adds the columns to a file without them.
-pub(super) fn add_columns(db: &mut Connection) -> Result<(), rusqlite::Error> {
-    if has_columns(db)? {
-        return Ok(());
-    }
-    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have added them meanwhile.
-    if !has_columns(&tx)? {
-        tx.execute_batch(COLUMNS)?;
-    }
-    tx.commit()
-}
-
-fn has_columns(db: &Connection) -> Result<bool, rusqlite::Error> {
-    let query = "SELECT EXISTS (SELECT 1 FROM pragma_table_info('sessions') WHERE name = 'phase')";
-    db.query_row(query, [], |row| row.get(0))
-}
-
-/// Brings the phases that are behind up to date.
-pub(super) fn update_all(db: &mut Connection) -> Result<(), rusqlite::Error> {
-    let behind = "SELECT EXISTS (SELECT 1 FROM sessions WHERE phase_events IS NOT events)";
-    if !db.query_row(behind, [], |row| row.get(0))? {
-        return Ok(());
-    }
-    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let behind: Vec<String> = tx
-        .prepare("SELECT id FROM sessions WHERE phase_events IS NOT events")?
+/// Adds the column, with the phase of each session that is there.
+pub(super) fn add_column(tx: &Transaction<'_>) -> Result<(), rusqlite::Error> {
+    tx.execute_batch(COLUMN)?;
+    let sessions: Vec<String> = tx
+        .prepare("SELECT id FROM sessions")?
         .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
-    for session in behind {
-        let phase = from_events(&tx, &session)?;
-        tx.execute(
-            "UPDATE sessions SET phase = ?2, phase_events = events WHERE id = ?1",
-            params![session, phase.as_str()],
-        )?;
+    let mut set = tx.prepare("UPDATE sessions SET phase = ?2 WHERE id = ?1")?;
+    for session in sessions {
+        let phase = from_events(tx, &session)?;
+        set.execute(params![session, phase.as_str()])?;
     }
-    tx.commit()
+    Ok(())
 }
 
 /// Reads the phase of a session; that of a new one if it does not exist.
 pub(super) fn read(db: &Connection, session: &str) -> Result<SessionPhase, rusqlite::Error> {
-    let mut query = db.prepare_cached(&format!("SELECT {STORED} FROM sessions WHERE id = ?1"))?;
-    let stored: Option<Option<String>> = query.query_row([session], |row| row.get(0)).optional()?;
-    from_stored(db, session, stored.flatten().as_deref())
+    let mut query = db.prepare_cached("SELECT phase FROM sessions WHERE id = ?1")?;
+    let stored: Option<String> = query.query_row([session], |row| row.get(0)).optional()?;
+    stored.map_or(Ok(SessionPhase::New), |stored| {
+        from_stored(db, session, &stored)
+    })
 }
 
-/// Returns the phase of a session from the column [`STORED`].
+/// Returns the phase of a session from its column. One that is not known is read from the events.
 pub(super) fn from_stored(
     db: &Connection,
     session: &str,
-    stored: Option<&str>,
+    stored: &str,
 ) -> Result<SessionPhase, rusqlite::Error> {
-    match stored.and_then(SessionPhase::from_stored) {
-        Some(phase) => Ok(phase),
-        None => from_events(db, session),
-    }
+    SessionPhase::from_stored(stored).map_or_else(|| from_events(db, session), Ok)
 }
 
 /// Reads the phase of a session from its last events.

@@ -6,7 +6,7 @@
 use super::{
     database::Database,
     lock::{SessionLock, remove_unmarked},
-    phase::{self, STORED},
+    phase,
     read::{LAST_WRITTEN, PARENT, descendants, parsed, positive},
     session::SessionWriter,
 };
@@ -249,13 +249,13 @@ impl Database {
 /// Returns the sessions, the one that was written to longest ago first.
 fn candidates(db: &Connection) -> Result<VecDeque<Candidate>, rusqlite::Error> {
     let query = format!(
-        "SELECT id, last_ms, {STORED} FROM sessions WHERE {PARENT} IS NULL ORDER BY {LAST_WRITTEN} ASC"
+        "SELECT id, last_ms, phase FROM sessions WHERE {PARENT} IS NULL ORDER BY {LAST_WRITTEN} ASC"
     );
     let mut query = db.prepare_cached(&query)?;
     let rows = query.query_map([], |row| {
         let session: SessionId = parsed(row)?;
-        let stored: Option<String> = row.get(2)?;
-        let phase = phase::from_stored(db, &session.to_string(), stored.as_deref())?;
+        let stored: String = row.get(2)?;
+        let phase = phase::from_stored(db, &session.to_string(), &stored)?;
         Ok(Candidate {
             session,
             last_ms: positive(row, 1)?,

@@ -87,7 +87,7 @@ CREATE INDEX IF NOT EXISTS firings_by_due ON firings (due_ms) WHERE due_ms IS NO
 ";
 
 /// Version 2: the signatures of rows that confer authority, and the sealed sessions that were here;
-/// the table of owners comes with it.
+/// the owners and the phases of sessions come with it.
 const SIGNATURES: &str = "
 ALTER TABLE sessions ADD COLUMN signature BLOB;
 ALTER TABLE approvals ADD COLUMN signature BLOB;
@@ -122,8 +122,6 @@ pub(crate) fn open_writer(
         update(&mut db, key).map_err(StoreError::sqlite(location, "update the journal"))?;
     }
     configure(&db).map_err(failed)?;
-    phase::add_columns(&mut db).map_err(failed)?;
-    phase::update_all(&mut db).map_err(failed)?;
     Ok(db)
 }
 
@@ -221,7 +219,8 @@ fn add_signatures(tx: &Transaction<'_>) -> Result<(), rusqlite::Error> {
     for statements in [NAMES, FIRINGS, SIGNATURES] {
         tx.execute_batch(statements)?;
     }
-    owners::add_table(tx)
+    owners::add_table(tx)?;
+    phase::add_column(tx)
 }
 
 fn version(db: &Connection) -> Result<i64, rusqlite::Error> {

@@ -8,7 +8,22 @@ use crate::{
     stored_approval::StoredApproval,
 };
 use agent_host_engine::journal::JournalError;
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, ToSql, Transaction, params};
+
+/// Returns the statement that removes a row of a table, as long as it has its signature. The values
+/// of its primary key come first.
+fn removal(table: Table) -> Option<&'static str> {
+    match table {
+        Table::Approvals => {
+            Some("DELETE FROM approvals WHERE project = ?1 AND rule = ?2 AND signature IS ?3")
+        }
+        Table::Firings => {
+            Some("DELETE FROM firings WHERE trigger_name = ?1 AND key = ?2 AND signature IS ?3")
+        }
+        Table::Owners => Some("DELETE FROM owners WHERE session = ?1 AND signature IS ?2"),
+        Table::Runs | Table::Sessions | Table::Tokens | Table::Trust => None,
+    }
+}
 
 /// Signs every row that there is.
 pub(super) fn sign_all(tx: &Transaction<'_>, key: &RowKey) -> Result<(), rusqlite::Error> {
@@ -44,6 +59,22 @@ fn ends(db: &Connection) -> Result<Vec<End>, rusqlite::Error> {
 }
 
 impl Database {
+    /// Removes rows without a valid signature, and returns their number.
+    pub(super) fn remove_unsigned(&self, rows: &[UnsignedRow]) -> Result<u64, JournalError> {
+        let failed = StoreError::sqlite(self.location(), "remove rows without a valid signature");
+        self.transact(|tx| {
+            let mut removed = 0;
+            for row in rows {
+                if let Some(statement) = removal(row.table) {
+                    let key = row.key.iter().map(|value| value as &dyn ToSql);
+                    let values: Vec<&dyn ToSql> = key.chain([&row.signature as _]).collect();
+                    removed += tx.execute(statement, values.as_slice()).map_err(failed)? as u64;
+                }
+            }
+            Ok(removed)
+        })
+    }
+
     /// Returns the rows without a valid signature.
     pub(super) fn unsigned(&self) -> Result<Vec<UnsignedRow>, JournalError> {
         let failed = StoreError::sqlite(self.location(), "check the journal");
@@ -58,16 +89,14 @@ impl Database {
         let invalid = firings
             .iter()
             .filter(|(firing, signature)| !key.is_firing(firing, true, signature.as_deref()));
-        found.extend(invalid.map(|(firing, _)| firing.unsigned()));
+        found.extend(invalid.map(|(firing, signature)| firing.unsigned(signature.clone())));
         found.extend(owners);
         let invalid = ends.into_iter().filter(|(id, events, digest, signature)| {
             let (events, digest) = (*events, digest.as_slice());
             !key.is_session(SessionEnd { id, events, digest }, signature.as_deref())
         });
-        found.extend(invalid.map(|(row, ..)| UnsignedRow {
-            table: Table::Sessions,
-            row,
-        }));
+        let session = |(id, _, _, signature): End| UnsignedRow::new(Table::Sessions, id, signature);
+        found.extend(invalid.map(session));
         Ok(found)
     }
 }

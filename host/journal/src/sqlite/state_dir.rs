@@ -72,11 +72,15 @@ fn private_dir(path: &Path) -> Result<PathBuf, StoreError> {
 }
 
 /// Makes the file with mode 0600 if it is missing, before SQLite would make it with the process's
-/// umask, and removes the permissions of other users if it exists. SQLite gives its side files the
-/// same mode.
+/// umask. SQLite gives its side files the same mode.
 fn private_file(path: &Path) -> Result<(), StoreError> {
     let failed = |error| StoreError::io(path, "open the journal", error);
-    let file = open_private(path).map_err(failed)?;
+    make_private(path, &open_private(path).map_err(failed)?)
+}
+
+/// Refuses a file that another user could have changed, and removes the permissions of other users.
+pub(crate) fn make_private(path: &Path, file: &File) -> Result<(), StoreError> {
+    let failed = |error| StoreError::io(path, "look at the mode of the file", error);
     let found = file.metadata().map_err(failed)?;
     check_owner(path, &found)?;
     if found.mode() & 0o077 != 0 {

@@ -323,8 +323,8 @@ fn update_session(
     if first.seq == 0 {
         let mut insert = tx.prepare_cached(
             "INSERT INTO sessions (id, started_ms, last_ms, events, title, directory, outcome, signature,
-                 phase, phase_events)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?4) ON CONFLICT (id) DO NOTHING",
+                 phase)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING",
         )?;
         let line = params![
             id,
@@ -346,7 +346,7 @@ fn update_session(
     let mut update = tx.prepare_cached(
         "UPDATE sessions SET events = ?3, last_ms = ?4, title = coalesce(title, ?5),
              directory = coalesce(directory, ?6), outcome = coalesce(?7, outcome), signature = ?8,
-             phase = ?9, phase_events = ?3
+             phase = ?9
          WHERE id = ?1 AND events = ?2",
     )?;
     let line = params![

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Firing, FiringState, JournalStore, ListPage, Maintenance, Ownership, PostgresOptions,
-    PostgresStore, SealKey, SessionScope, chain::Link, move_sessions,
+    PostgresStore, SealKey, SessionScope, UnsignedRow, chain::Link, move_sessions,
 };
 use agent_host_types::{event::Event, id::SessionId};
 use pretty_assertions::assert_eq;
@@ -291,7 +291,7 @@ fn cases(place: &Place, kind: RowKind) -> Vec<Case> {
                 ),
                 false => format!(
                     "INSERT INTO sessions SELECT {other}, started_ms, last_ms, events, title,
-                     directory, outcome, NULL, phase, phase_events FROM sessions;
+                     directory, outcome, NULL, phase FROM sessions;
                      INSERT INTO events SELECT {other}, seq, at_ms, v, kind, json, digest FROM events;
                      INSERT INTO owners SELECT {other}, project, owner, signature FROM owners"
                 ),
@@ -348,6 +348,15 @@ async fn row_is_believed_only_as_a_host_wrote_it() {
                 assert_eq!(believed(store.as_store(), kind).await, expected, "{what}");
                 // Nothing of it is removed, so it is still reported.
                 assert_eq!(store.unsigned().await.unwrap(), found, "{what}");
+                let (gone, stay): (Vec<_>, Vec<_>) =
+                    found.iter().cloned().partition(UnsignedRow::is_removable);
+                let removed = store.remove_unsigned(found).await.unwrap();
+                assert_eq!(removed, gone.len() as u64, "{what}");
+                assert_eq!(store.unsigned().await.unwrap(), stay, "{what}");
+                // A firing that is taken is due no more.
+                if kind != RowKind::Firing {
+                    assert_eq!(believed(store.as_store(), kind).await, expected, "{what}");
+                }
             }
         }
     }

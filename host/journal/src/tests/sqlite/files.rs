@@ -49,18 +49,20 @@ async fn state_files_are_readable_by_their_owner_alone() {
 }
 
 #[test]
-fn database_readable_by_others_is_closed_to_them() {
-    let (dir, store) = fresh();
-    drop(store);
-    let file = dir.path().join("state/agent-host.db");
-    set_mode(&file, 0o644);
-    open(&dir.path().join("state")).unwrap();
-    assert_eq!(mode(&file), 0o600);
+fn file_readable_by_others_is_closed_to_them() {
+    for name in ["agent-host.db", "rows.key"] {
+        let (dir, store) = fresh();
+        drop(store);
+        let file = dir.path().join("state").join(name);
+        set_mode(&file, 0o644);
+        open(&dir.path().join("state")).unwrap();
+        assert_eq!(mode(&file), 0o600, "{name}");
+    }
 }
 
 #[test]
 fn world_writable_state_is_refused() {
-    for name in ["", "locks", "agent-host.db"] {
+    for name in ["", "locks", "agent-host.db", "rows.key"] {
         let (dir, store) = fresh();
         drop(store);
         let state = dir.path().join("state").canonicalize().unwrap();

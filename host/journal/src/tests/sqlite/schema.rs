@@ -3,11 +3,11 @@
 use super::{fresh, open, session_of};
 use crate::{
     SessionScope,
-    sqlite::{database::Database, filter, list_query},
+    sqlite::{filter, list_query},
     tests::{ended, input, record},
 };
 use agent_host_engine::journal::Journal as _;
-use agent_host_types::{id::SessionId, session_status::SessionStatus::*};
+use agent_host_types::session_status::SessionStatus::Interrupted;
 use pretty_assertions::assert_eq;
 use std::{
     collections::BTreeSet,
@@ -59,45 +59,6 @@ fn list_of_a_project_scans_no_table() {
             "{steps:#?}"
         );
     }
-}
-
-/// The statuses of an older program's file, and those that it writes meanwhile.
-#[tokio::test]
-async fn phases_of_an_older_program_are_read_from_events() {
-    let (dir, store) = fresh();
-    let mut sessions = Vec::new();
-    for outcome in [None, Some("done"), Some("awaiting-answer")] {
-        let (journal, _) = session_of(&store, 1).await;
-        let end = outcome.map(|outcome| ended(journal.session(), outcome));
-        journal.append(end.as_slice(), Vec::new());
-        journal.barrier().await.unwrap();
-        sessions.push(journal.session());
-    }
-    let expected = [Interrupted, Done, WaitingForAnswer];
-    let statuses = |store: &Database| {
-        let all = store.list(&SessionScope::All).unwrap();
-        let found = |id: &SessionId| all.iter().find(|info| info.id == *id).unwrap().status;
-        sessions.iter().map(found).collect::<Vec<_>>()
-    };
-    assert_eq!(statuses(&store), expected);
-    let db = rusqlite::Connection::open(store.file()).unwrap();
-    // It writes events beside this program, and does not know the columns.
-    let behind = "UPDATE sessions SET phase = 'failed', phase_events = 1 WHERE events = 2";
-    db.execute_batch(behind).unwrap();
-    assert_eq!(statuses(&store), expected);
-    drop(store);
-    let older = "DROP INDEX sessions_behind; DROP INDEX sessions_waiting;
-        ALTER TABLE sessions DROP COLUMN phase_events; ALTER TABLE sessions DROP COLUMN phase;";
-    db.execute_batch(older).unwrap();
-    drop(db);
-    let store = open(&dir.path().join("state")).unwrap();
-    assert_eq!(statuses(&store), expected);
-    let waiting = store.list_waiting().unwrap();
-    assert_eq!(waiting.len(), 1);
-    let db = rusqlite::Connection::open(store.file()).unwrap();
-    let behind = "SELECT count(*) FROM sessions WHERE phase_events IS NOT events";
-    let behind: u32 = db.query_row(behind, [], |row| row.get(0)).unwrap();
-    assert_eq!(behind, 0);
 }
 
 /// Lists look at the locks of sessions while others claim them.

@@ -7,7 +7,7 @@ CREATE TABLE sessions (
     title TEXT,
     directory TEXT,
     outcome TEXT
-, signature BLOB, phase TEXT, phase_events INTEGER) STRICT;
+, signature BLOB, phase TEXT NOT NULL DEFAULT 'new') STRICT;
 CREATE TABLE events (
     session TEXT NOT NULL REFERENCES sessions (id),
     seq INTEGER NOT NULL,
@@ -62,7 +62,6 @@ CREATE TABLE owners (
     signature BLOB
 ) STRICT;
 CREATE INDEX owners_by_project ON owners (project, owner);
-CREATE INDEX sessions_behind ON sessions (id) WHERE phase_events IS NOT events;
 CREATE INDEX sessions_waiting ON sessions (id)
     WHERE phase IN ('waiting-for-approval', 'waiting-for-answer', 'waiting-for-results');
 PRAGMA application_id = 1634168436;

@@ -1,0 +1,144 @@
+//! Stores of older versions: what is signed, and whose the sessions are, after the update.
+
+use super::{
+    check::Place,
+    ended, input,
+    signatures::{RowKind, believed, write},
+    suite::{
+        families::{started, store_all},
+        owners::started_in,
+    },
+};
+use crate::{Maintenance, PostgresStore, SessionScope};
+use agent_host_types::{id::SessionId, session_status::SessionStatus::*};
+use pretty_assertions::assert_eq;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// Rows of before the signatures are signed with the update, and only then.
+#[tokio::test]
+async fn rows_of_an_older_version_are_signed_by_the_update() {
+    for place in Place::all() {
+        let store = place.open().await;
+        for kind in [RowKind::Approval, RowKind::Firing, RowKind::Session] {
+            write(store.as_store(), kind).await;
+        }
+        drop(store);
+        place.change(&downgrade(&place)).await;
+        place.forget_key().await;
+        if let Place::Postgres(url) = &place {
+            let options = place.options();
+            let refused = PostgresStore::open(url, options.clone()).await.unwrap_err();
+            let why = "back the database up, and run `agent-host store migrate`";
+            assert!(refused.to_string().contains(why), "{refused}");
+            let done = PostgresStore::migrate(url, options).await.unwrap();
+            assert_eq!((done.from, done.to, done.signed), (1, 4, 4));
+        }
+        let store = place.open().await;
+        assert_eq!(store.unsigned().await.unwrap(), []);
+        for kind in [
+            RowKind::Approval,
+            RowKind::Session,
+            RowKind::Firing,
+            RowKind::Owner,
+        ] {
+            assert_eq!(believed(store.as_store(), kind).await, 1, "{kind:?}");
+        }
+        // Tables that are taken back to the old version are not signed again.
+        drop(store);
+        place.change(&downgrade(&place)).await;
+        if let Place::Postgres(url) = &place {
+            let done = PostgresStore::migrate(url, place.options()).await.unwrap();
+            assert_eq!((done.from, done.to, done.signed), (1, 4, 0));
+        }
+        let store = place.open().await;
+        assert_eq!(store.unsigned().await.unwrap().len(), 4);
+        assert_eq!(believed(store.as_store(), RowKind::Approval).await, 0);
+    }
+}
+
+/// The statements that take the tables back to version 1.
+fn downgrade(place: &Place) -> String {
+    let tables: &[&str] = match place.is_postgres() {
+        true => &["approvals", "firings", "progress", "runs"],
+        false => &["approvals", "firings", "sessions"],
+    };
+    let drops = tables.iter();
+    let drops = drops.map(|table| format!("ALTER TABLE {table} DROP COLUMN signature;"));
+    let drops: String = drops.collect();
+    // The columns of the steps beside that of signatures.
+    let others = match place.is_postgres() {
+        true => {
+            "ALTER TABLE sessions DROP COLUMN project, DROP COLUMN owner, DROP COLUMN owner_signature;
+             ALTER TABLE progress DROP COLUMN project, DROP COLUMN phase;"
+        }
+        false => {
+            "DROP TABLE owners; DROP INDEX sessions_waiting;
+             ALTER TABLE sessions DROP COLUMN phase;"
+        },
+    };
+    format!("{drops} {others} DROP TABLE sealed_sessions; UPDATE meta SET format_version = 1;")
+}
+
+/// Brings a store of version 1 up to date.
+async fn update(place: &Place) -> Arc<dyn Maintenance> {
+    if let Place::Postgres(url) = place {
+        let migrated = PostgresStore::migrate(url, place.options()).await.unwrap();
+        assert_eq!((migrated.from, migrated.to), (1, 4));
+    }
+    place.open().await
+}
+
+/// Older sessions belong to their directories, and those of agents to the project of the one that
+/// started them.
+#[tokio::test]
+async fn older_sessions_belong_to_their_directories() {
+    for place in Place::all() {
+        let store = place.open().await;
+        let ids @ [root, agent, of_agent] = [1, 2, 3].map(|byte| SessionId::from_hash([byte; 32]));
+        let to = store.as_store();
+        store_all(to, root, vec![started_in("/a")], Vec::new()).await;
+        store_all(to, of_agent, vec![started(Some(agent))], Vec::new()).await;
+        store_all(to, agent, vec![started(Some(root))], Vec::new()).await;
+        store_all(to, SessionId::new(), vec![started(None)], Vec::new()).await;
+        drop(store);
+        place.change(&downgrade(&place)).await;
+        place.forget_key().await;
+        let store = update(&place).await;
+        let scope = SessionScope::Project("/a".to_owned());
+        let seen = store.list_in(scope).await.unwrap().into_iter();
+        let seen: BTreeSet<_> = seen.map(|info| info.id).collect();
+        assert_eq!(seen, BTreeSet::from(ids));
+        assert_eq!(store.unsigned().await.unwrap(), []);
+    }
+}
+
+/// The statuses of older sessions are read from their events.
+#[tokio::test]
+async fn older_sessions_have_the_status_of_their_events() {
+    for place in Place::all() {
+        let store = place.open().await;
+        let mut expected = BTreeMap::new();
+        for (outcome, status) in [
+            (None, Interrupted),
+            (Some("done"), Done),
+            (Some("awaiting-answer"), WaitingForAnswer),
+        ] {
+            let session = SessionId::new();
+            let end = outcome.map(|outcome| ended(session, outcome).event);
+            let events = [started(None), input("go")].into_iter().chain(end);
+            store_all(store.as_store(), session, events.collect(), Vec::new()).await;
+            expected.insert(session, status);
+        }
+        drop(store);
+        place.change(&downgrade(&place)).await;
+        place.forget_key().await;
+        let store = update(&place).await;
+        let listed = store.list().await.unwrap().into_iter();
+        let listed: BTreeMap<_, _> = listed.map(|info| (info.id, info.status)).collect();
+        assert_eq!(listed, expected);
+        assert_eq!(store.list_waiting().await.unwrap().len(), 1);
+    }
+}
