@@ -103,13 +103,13 @@ async fn rekey(config: &Config, from: Option<&str>, terminal: &Terminal) -> Resu
     Ok(Exit::Done)
 }
 
-/// What the check of a store found, which is printed.
+/// The result of the check of a store, which is printed.
 #[derive(Default)]
 struct Checked {
     sessions: u64,
     events: u64,
     blobs: u64,
-    /// What is missing, changed, or belongs to nothing.
+    /// The number of faults: what is missing, changed, or belongs to nothing.
     damages: usize,
     unsigned: Vec<UnsignedRow>,
 }
