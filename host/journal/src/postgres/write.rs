@@ -268,16 +268,23 @@ fn is_cut_off(error: &StoreError) -> bool {
 
 /// Returns the place behind events.
 pub(super) fn after(position: Position, rows: &[Arc<Row>]) -> Position {
-    let phase = phase_after(position.phase, rows);
-    rows.iter().fold(position, |position, row| Position {
-        phase,
-        next: row.seq.saturating_add(1),
-        link: position.link.next(
-            [row.seq, row.at_ms, row.v],
-            row.kind.as_bytes(),
-            row.json.as_bytes(),
-        ),
-    })
+    Position {
+        next: rows
+            .last()
+            .map_or(position.next, |last| last.seq.saturating_add(1)),
+        link: links(position.link, rows).pop().unwrap_or(position.link),
+        phase: phase_after(position.phase, rows),
+    }
+}
+
+/// Returns the digest of each event, of which the one before has this digest.
+fn links(mut before: Link, rows: &[Arc<Row>]) -> Vec<Link> {
+    let links = rows.iter().map(|row| {
+        let numbers = [row.seq, row.at_ms, row.v];
+        before = before.next(numbers, row.kind.as_bytes(), row.json.as_bytes());
+        before
+    });
+    links.collect()
 }
 
 pub(super) fn size(rows: &[Arc<Row>], blobs: &[Arc<Blob>]) -> i64 {
@@ -329,25 +336,15 @@ pub(super) async fn write_rows(
         .rev()
         .find(|listing| listing.outcome.is_some());
     let parent = listings.clone().find_map(|listing| listing.parent);
-    let ownership = match first.seq {
-        0 => owner_of_new(client, key, rows).await?,
-        _ => None,
-    };
-    let ownership = ownership.as_ref();
-    let mut link = position.link;
-    let digests = rows.iter().map(|row| {
-        let numbers = [row.seq, row.at_ms, row.v];
-        link = link.next(numbers, row.kind.as_bytes(), row.json.as_bytes());
-        link.0.to_vec()
-    });
-    let digests: Vec<Vec<u8>> = digests.collect();
+    let links = links(position.link, rows);
+    let digest = links.last().map_or(&position.link.0, |link| &link.0);
     let id = lease.0.to_string();
+    let (project, owner, owner_signature) = owner_columns(client, key, &id, rows).await?;
     let signature = key.sign_session(SessionEnd {
         id: &id,
         events: last.seq.saturating_add(1),
-        digest: &link.0,
+        digest,
     });
-    let owner_signature = ownership.map(|ownership| ownership.sign(&id, key).to_vec());
     let cost = ended.and_then(|ended| ended.cost_micros);
     let stored = client
         .execute(
@@ -370,9 +367,12 @@ pub(super) async fn write_rows(
                 &rows.iter().map(|row| row.kind).collect::<Vec<_>>(),
                 &first.at_ms,
                 &rows.iter().map(|row| row.json.as_str()).collect::<Vec<_>>(),
-                &digests,
-                &ownership.map(|ownership| ownership.project.as_str()),
-                &ownership.and_then(|ownership| ownership.owner.as_deref()),
+                &links
+                    .iter()
+                    .map(|link| link.0.as_slice())
+                    .collect::<Vec<_>>(),
+                &project,
+                &owner,
                 &signature.as_slice(),
                 &phase_after(position.phase, rows).as_str(),
                 &owner_signature,
@@ -382,28 +382,34 @@ pub(super) async fn write_rows(
     Ok(stored == rows.len() as u64)
 }
 
-/// Returns whose a new session is, of which these are the first events.
-async fn owner_of_new(
+/// Returns the columns of whose a new session is, of which these are the first events: project, owner
+/// and signature. Without its first event, there is nothing to write.
+async fn owner_columns(
     client: &impl GenericClient,
     key: &RowKey,
+    id: &str,
     rows: &[Arc<Row>],
-) -> Result<Option<Ownership>, tokio_postgres::Error> {
-    let first = rows.first().map(|first| &first.listing);
+) -> Result<(Option<String>, Option<String>, Option<Vec<u8>>), tokio_postgres::Error> {
+    let Some(first) = rows.first().filter(|first| first.seq == 0) else {
+        return Ok((None, None, None));
+    };
     // One read more for the session of an agent, which is owned as the one that started it.
-    let starter = match first {
-        Some(Listing {
+    let starter = match first.listing {
+        Listing {
             ownership: None,
             parent: Some(parent),
             ..
-        }) => owner_of(client, *parent).await?,
+        } => owner_of(client, parent).await?,
         _ => None,
     };
     let starter = starter.and_then(|stored| stored.believed(key));
-    Ok(Ownership::of_new(rows, starter).map(|ownership| Ownership {
-        // PostgreSQL's texts have no NUL.
-        project: ownership.project.replace('\0', "\u{fffd}"),
-        ..ownership
-    }))
+    let Some(mut ownership) = Ownership::of_new(rows, starter) else {
+        return Ok((None, None, None));
+    };
+    // PostgreSQL's texts have no NUL.
+    ownership.project = ownership.project.replace('\0', "\u{fffd}");
+    let signature = ownership.sign(id, key).to_vec();
+    Ok((Some(ownership.project), ownership.owner, Some(signature)))
 }
 
 /// Stores blobs that are not stored yet, and that the session refers to them.
