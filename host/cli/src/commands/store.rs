@@ -4,7 +4,7 @@ use super::configure;
 use crate::{
     args::{StoreArgs, StoreCommand},
     exit::{Exit, Failure},
-    terminal::{Terminal, escape_line},
+    terminal::{Terminal, counted, escape_line},
 };
 use agent_host_app::{
     Config, Database, Environment, Overrides, StoreConfig, config::read_store_key,
@@ -69,8 +69,9 @@ async fn migrate(config: &Config, terminal: &Terminal) -> Result<Exit, Failure> 
     });
     if done.signed > 0 {
         terminal.note(&format!(
-            "{} rows from before are signed, and believed from now on; look at those that approve calls: agent-host approvals list",
-            done.signed
+            "{} from before {} signed, and believed from now on; look at those that approve calls: agent-host approvals list",
+            counted(done.signed, "row"),
+            if done.signed == 1 { "is" } else { "are" }
         ));
     }
     Ok(Exit::Done)
@@ -126,12 +127,18 @@ async fn check_store(
     match faults {
         0 => {
             terminal.note(&format!(
-                "Nothing is missing or changed: {sessions} sessions, {events} events, {blobs} blobs."
+                "Nothing is missing or changed: {}, {}, {}.",
+                counted(sessions, "session"),
+                counted(events, "event"),
+                counted(blobs, "blob")
             ));
             Ok(Exit::Done)
         }
         faults => Err(Failure::failed(format!(
-            "{faults} faults in {sessions} sessions with {events} events; restore what is damaged from a backup"
+            "{} in {} with {}; restore what is damaged from a backup",
+            counted(faults as u64, "fault"),
+            counted(sessions, "session"),
+            counted(events, "event")
         ))),
     }
 }
