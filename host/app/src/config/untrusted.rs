@@ -332,7 +332,7 @@ impl<'a> Review<'a> {
         if let Some(directory) = cache_dir {
             self.reach(directory);
             self.demand(
-                Danger::Runs,
+                Danger::Writes,
                 format!("takes compiled code from {}", quoted(directory)),
             );
         }

@@ -225,9 +225,9 @@ fn report(moved: &Moved, as_json: bool, terminal: &Terminal) {
         );
     }
     terminal.note(&format!(
-        "{} sessions moved, with {} of agents and {} approvals of projects.",
-        moved.sessions.len(),
+        "{} moved, with {} of agents and {} of projects.",
+        counted(moved.sessions.len() as u64, "session"),
         moved.agents,
-        moved.approvals
+        counted(moved.approvals as u64, "approval")
     ));
 }

@@ -4,8 +4,10 @@
 /// that a list that shows only the first ones hides none that is more dangerous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Danger {
-    /// Starts code: a component, a hook, a command, an MCP server.
-    Runs,
+    /// Starts a program outside of the sandbox: an MCP server, a command that prints a key.
+    Program,
+    /// Runs a component in the sandbox.
+    Component,
     /// Changes or removes data of the user.
     Writes,
     /// Sends data to a server of the file's choice, or accepts requests from one.
@@ -22,7 +24,7 @@ impl Danger {
     /// Returns the danger of reading a value from a source, which may be a command.
     pub(super) fn reading(source: &str, otherwise: Self) -> Self {
         match source.starts_with("cmd:") {
-            true => Self::Runs,
+            true => Self::Program,
             false => otherwise,
         }
     }

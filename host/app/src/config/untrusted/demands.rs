@@ -85,7 +85,7 @@ impl Review<'_> {
                 self.reach(component);
             }
             self.demand(
-                Danger::Runs,
+                Danger::Component,
                 format!("runs the component {} as {who}", quoted(component)),
             );
         }

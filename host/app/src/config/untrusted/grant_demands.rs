@@ -64,7 +64,7 @@ impl Review<'_> {
         let danger = match (writes, allow_run_later.as_slice()) {
             (false, _) => Danger::Private,
             (true, []) => Danger::Writes,
-            (true, _) => Danger::Runs,
+            (true, _) => Danger::Program,
         };
         let hidden = match mask.as_deref() {
             None => String::new(),

@@ -26,7 +26,7 @@ impl Review<'_> {
         }
         let points: Vec<&str> = points.iter().map(|point| point.as_str()).collect();
         self.demand(
-            Danger::Runs,
+            Danger::Component,
             format!(
                 "runs the component {} as the hook {who} ({})",
                 quoted(component),

@@ -66,7 +66,7 @@ impl Review<'_> {
             None => String::new(),
         };
         self.demand(
-            Danger::Runs,
+            Danger::Program,
             format!(
                 "starts the program {words}{within} outside of the sandbox, as the MCP server {who}"
             ),
