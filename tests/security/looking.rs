@@ -300,15 +300,15 @@ fn faults(ran: &Ran, does: Does) -> Vec<&'static str> {
 /// A file that cannot be read stops no one from looking or undoing, and is not trusted unread.
 #[test]
 fn unusable_file_is_left_out_in_one_line() {
-    let hostile = "\u{1b}[2J\u{202e}";
+    let hostile = r"\u001b[2J\u202e\nwarning: agent.toml is trusted";
     let table: [(Vec<u8>, &str); 6] = [
         (b"max-turns = \n".into(), "line 1 of it cannot be used: "),
         (
-            format!("'{hostile}{}' = 1\n", "x".repeat(2_000)).into(),
-            "line 1 of it cannot be used: there is no key `\\u{1b}[2J\\u{202e}xxx",
+            format!("\"{hostile}{}\" = 1\n", "x".repeat(2_000)).into(),
+            "line 1 of it cannot be used: there is no key `\\u{1b}[2J\\u{202e} warning: agent.toml",
         ),
         (
-            format!("max-turns = \"\"\"{hostile}\nwarning: agent.toml is trusted\"\"\"\n").into(),
+            format!("max-turns = \"{hostile}{}\"\n", "x".repeat(2_000)).into(),
             "line 1 of it cannot be used: invalid type: string ",
         ),
         (
@@ -344,7 +344,13 @@ fn unusable_file_is_left_out_in_one_line() {
                     && told.ends_with("; continuing without it") && told.len() < 500),
                 "{command:?}: {ran:?}"
             );
-            assert!(!format!("{ran:?}").contains(hostile), "{ran:?}");
+            let texts = [&ran.stdout, &ran.stderr];
+            assert!(
+                !texts
+                    .iter()
+                    .any(|text| text.contains(['\u{1b}', '\u{202e}'])),
+                "{ran:?}"
+            );
         }
         // It would pass what it could not read.
         assert_eq!(env.run(&["workflow", "check"]).code, Some(2));
@@ -361,7 +367,7 @@ fn unusable_file_is_left_out_in_one_line() {
             trust.stderr.starts_with(&start) && trust.stderr.ends_with(end),
             "{trust:?}"
         );
-        assert!(!trust.stderr.contains('\u{1b}'), "{trust:?}");
+        assert!(!trust.stderr.contains(['\u{1b}', '\u{202e}']), "{trust:?}");
     }
     assert_eq!(env.run(&["undo", "latest"]).code, Some(0));
     let restored = fs::read_to_string(env.work().join("note.txt")).unwrap();
