@@ -1,4 +1,4 @@
-//! What becomes of an `agent.toml` of the working directory that the user does not trust.
+//! Leaves out an `agent.toml` of the working directory that the user does not trust.
 
 use super::{Untrusted, review};
 use crate::{
